@@ -75,6 +75,13 @@ class _Signal:
         self.waiting: tuple[Event, int, Any] | None = None
         """the latest event of a period of a scan, its time and value"""
         self.waits_since = 0.0
+        self.lost = latest
+        """time of the latest sample before this connection"""
+        self.told: dict[str, Any] = {}
+        """what its source has told of it, as columns of ringlog.signal, and when (microseconds since 1970)"""
+        self.told_at = 0
+        self.reported: dict[str, Any] = {}
+        """what the server knows of that"""
 
     @property
     def period(self) -> float | None:
@@ -135,8 +142,7 @@ class Taker:
         while self._properties:
             number, properties = self._properties.popleft()
             if (signal := self._signals.get(number)) is not None:
-                signal.record_type = properties.get("record_type", signal.record_type)
-                self._decide(signal)
+                self._learn(signal, dict(properties))
         latest = time.time_ns() + self._drift
         for _ in range(len(self._events)):
             event = self._events.popleft()
@@ -178,17 +184,44 @@ class Taker:
         for number, signal in self._signals.items():
             policy = signal.policy and signal.policy.name
             state = (signal.connected, signal.trouble, policy)
-            if self._told.get(number) != state or signal.dropped:
+            if self._told.get(number) != state or signal.dropped or signal.told != signal.reported:
                 self._told[number] = state
                 since = moment_of(signal.since).isoformat()
-                told = {"number": number, "connected": signal.connected, "since": since, "policy": policy}
-                found.append(told | {"trouble": signal.trouble, "dropped": signal.dropped})
+                told: dict[str, Any] = {
+                    "number": number,
+                    "connected": signal.connected,
+                    "since": since,
+                    "policy": policy,
+                }
+                told |= {"trouble": signal.trouble, "dropped": signal.dropped}
+                if signal.told != signal.reported:
+                    told |= {"told": signal.told, "told_at": moment_of(signal.told_at).isoformat()}
+                    signal.reported = signal.told
+                found.append(told)
                 signal.dropped = 0
         return found
 
     def forget_told(self) -> None:
         """Reports the states of all signals again, after the last report was lost."""
         self._told.clear()
+        for signal in self._signals.values():
+            signal.reported = {}
+
+    def _learn(self, signal: _Signal, properties: dict[str, Any]) -> None:
+        """Takes what the source knows of a signal, as far as it is of the table's type."""
+        signal.record_type = properties.pop("record_type", signal.record_type)
+        self._decide(signal)
+        kind = self._table.type
+        if kind.is_text:
+            properties = {key: value for key, value in properties.items() if key == "description"}
+        elif kind.is_float:
+            properties.pop("states", None)
+        if properties:
+            signal.told = {**signal.told, **properties}
+            now = time.time_ns() // 1000
+            is_new = not signal.connected or now - signal.since < _SEARCH * SECOND
+            # it has changed while there was no connection: the first value may be older than this message
+            signal.told_at = signal.lost // 1000 + 1 if is_new else now
 
     def _decide(self, signal: _Signal) -> None:
         """Finds the policy of a signal: its own, or the first that applies."""
@@ -290,7 +323,7 @@ class Taker:
         self._end_wait(signal, found)
         if signal.connected:
             self._connect(signal, False)
-            signal.latest = time.time_ns()
+            signal.latest = signal.lost = time.time_ns()
             signal.taken = None
             found.add(signal.wanted.number, signal.latest, None, 0, 0)
 

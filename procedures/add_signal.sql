@@ -20,6 +20,8 @@ declare
   kind text;
   place record;
   number integer;
+  own jsonb;
+  is_back boolean;
 begin
   select known.type into kind from ringlog.sample_table as known where known.table_name = table_name;
   if not found then
@@ -49,13 +51,18 @@ begin
     raise exception 'add_signal: a deadband is a number, a part as 0.5 %%, ADEL or MDEL, not ''%''', deadband
       using errcode = 'invalid_parameter_value';
   end if;
+  own := jsonb_strip_nulls(jsonb_build_object(
+    'unit', nullif(unit, ''), 'description', nullif(description, ''), 'limit_low', limit_low, 'limit_high', limit_high,
+    'held', nullif(held, false)
+  ));
   update ringlog.sample_signal as known
-  set state = 'active', address = coalesce(address, ''), deadband = coalesce(deadband, ''), policy = coalesce(policy, '')
+  set own = own::text, state = 'active', address = coalesce(address, ''), deadband = coalesce(deadband, ''), policy = coalesce(policy, '')
   where known.table_name = table_name and known.signal = signal
   returning known.number into number;
-  if not found then
-    insert into ringlog.sample_signal (table_name, signal, address, deadband, policy)
-    values (table_name, signal, coalesce(address, ''), coalesce(deadband, ''), coalesce(policy, ''))
+  is_back := found;
+  if not is_back then
+    insert into ringlog.sample_signal (table_name, signal, address, deadband, policy, own)
+    values (table_name, signal, coalesce(address, ''), coalesce(deadband, ''), coalesce(policy, ''), own)
     returning sample_signal.number into number;
   end if;
   insert into ringlog.signal (
@@ -65,6 +72,10 @@ begin
     signal, table_name, number, kind, coalesce(unit, ''), coalesce(description, ''), limit_low, limit_high,
     coalesce(held, false), clock_timestamp()
   );
+  if is_back then
+    -- with the properties that its source had told
+    perform ringlog.settle_signals(array[number], null);
+  end if;
   perform ringlog.note_signal_change(table_name, signal, 'add');
   return number;
 end

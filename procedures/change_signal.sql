@@ -11,6 +11,7 @@ declare
   of_source constant text[] := array['address', 'deadband', 'policy'];
   known_keys constant text[] := of_source || array['unit', 'description', 'limits', 'alarm_limits', 'states', 'held'];
   place ringlog.sample_signal;
+  own jsonb;
   before ringlog.signal;
   wanted ringlog.signal;
   wrong text;
@@ -38,34 +39,34 @@ begin
       'unit, description, address, deadband and policy are texts, limits and alarm_limits [low, high], states names of whole numbers, held is true or false; null removes'
       using errcode = 'invalid_parameter_value';
   end if;
+  -- one after the other, with add_signal and report_signals
+  lock table ringlog.sample_signal in share row exclusive mode;
   select * into place from ringlog.sample_signal as known where known.number = number;
+  own := place.own;
   select * into before from ringlog.signal as known
   where known.table_name = place.table_name and known.column_name = number::text and known.valid_to is null;
   if place.listed and given <> '{{}}' then
     raise exception 'change_signal: signal ''%'' is in the facility file: change it there', signal
       using errcode = 'object_not_in_prerequisite_state';
   end if;
-  wanted := before;
-  if given ? 'unit' then
-    wanted.unit := coalesce(given ->> 'unit', '');
-  end if;
-  if given ? 'description' then
-    wanted.description := coalesce(given ->> 'description', '');
-  end if;
+  own := own - array(select jsonb_object_keys(given));
   if given ? 'limits' then
-    wanted.limit_low := given -> 'limits' ->> 0;
-    wanted.limit_high := given -> 'limits' ->> 1;
+    own := own - array['limit_low', 'limit_high'];
   end if;
   if given ? 'alarm_limits' then
-    wanted.alarm_low := given -> 'alarm_limits' ->> 0;
-    wanted.alarm_high := given -> 'alarm_limits' ->> 1;
+    own := own - array['alarm_low', 'alarm_high'];
   end if;
-  if given ? 'states' then
-    wanted.states := nullif(given ->> 'states', '{{}}');
-  end if;
-  if given ? 'held' then
-    wanted.held := coalesce((given ->> 'held')::boolean, false);
-  end if;
+  own := own || jsonb_strip_nulls(jsonb_build_object(
+    'unit', nullif(given ->> 'unit', ''),
+    'description', nullif(given ->> 'description', ''),
+    'limit_low', given -> 'limits' -> 0,
+    'limit_high', given -> 'limits' -> 1,
+    'alarm_low', given -> 'alarm_limits' -> 0,
+    'alarm_high', given -> 'alarm_limits' -> 1,
+    'states', nullif(given ->> 'states', '{{}}'),
+    'held', given -> 'held'
+  ));
+  wanted := jsonb_populate_record(null::ringlog.signal, own);
   if wanted.limit_low >= wanted.limit_high or wanted.alarm_low >= wanted.alarm_high
     or wanted.alarm_low > wanted.limit_low or wanted.alarm_high < wanted.limit_high
   then
@@ -89,18 +90,12 @@ begin
     raise exception 'change_signal: a deadband is a number, a part as 0.5 %%, ADEL or MDEL, not ''%''', place.deadband
       using errcode = 'invalid_parameter_value';
   end if;
-  if wanted is distinct from before then
-    -- the former description stays, with its time
-    wanted.valid_from := clock_timestamp();
-    update ringlog.signal as known set valid_to = wanted.valid_from
-    where known.signal = before.signal and known.valid_from = before.valid_from;
-    insert into ringlog.signal select wanted.*;
-  end if;
   update ringlog.sample_signal as known
-  set deadband = place.deadband, address = place.address, policy = place.policy
-  where known.number = number
-    and (known.deadband, known.address, known.policy) is distinct from (place.deadband, place.address, place.policy);
-  if found or wanted is distinct from before then
+  set deadband = place.deadband, address = place.address, policy = place.policy, own = own::text
+  where known.number = number and (known.deadband, known.address, known.policy, known.own::jsonb)
+    is distinct from (place.deadband, place.address, place.policy, own);
+  if found then
+    perform ringlog.settle_signals(array[number], array[clock_timestamp()]);
     perform ringlog.note_signal_change(place.table_name, signal, 'change', changes);
   end if;
   return 0;

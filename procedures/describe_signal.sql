@@ -12,6 +12,7 @@ returns table (
   alarm_high double precision,
   states text,
   held boolean,
+  decimals smallint,
   valid_from timestamptz,
   valid_to timestamptz
 )
@@ -21,7 +22,8 @@ parallel safe
 as $$
   select
     known.signal, known.table_name, known.column_name, known.type, known.unit, known.description, known.limit_low,
-    known.limit_high, known.alarm_low, known.alarm_high, known.states, known.held, known.valid_from, known.valid_to
+    known.limit_high, known.alarm_low, known.alarm_high, known.states, known.held, known.decimals,
+    known.valid_from, known.valid_to
   from ringlog.signal as known
   where known.signal = describe_signal.name
     and (pg_has_role('daq_reader', 'usage') or known.table_name in (select ringlog.readable_tables()))
@@ -34,7 +36,7 @@ $$;
 
 comment on function ringlog.describe_signal(text, timestamptz) is
 $$A signal as of a time: its table, column, type, unit, description, limits, wider limits, names of whole numbers
-(states) as a JSON object, whether values hold, and from when to when it was so. A time before the signal was known
+(states) as a JSON object, whether values hold, digits behind the point, and from when to when it was so. A time before the signal was known
 has the first ones. No row for a signal that never existed or that the caller may not read.$$;
 
 revoke all on function ringlog.describe_signal(text, timestamptz) from public;

@@ -13,7 +13,8 @@ returns table (
   alarm_low double precision,
   alarm_high double precision,
   states text,
-  held boolean
+  held boolean,
+  decimals smallint
 )
 language sql
 stable
@@ -31,16 +32,17 @@ as $$
     found.alarm_low,
     found.alarm_high,
     found.states,
-    found.held
+    found.held,
+    found.decimals
   from (
     select
       known.signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
-      states, held, valid_to
+      states, held, decimals, valid_to
     from ringlog.signal as known
     union all
     select
       known.signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
-      states, held, valid_to
+      states, held, decimals, valid_to
     from ringlog.signal_elsewhere as known
   ) as found
   where found.valid_to is null and found.signal like find_signals.pattern
@@ -50,7 +52,8 @@ $$;
 
 comment on function ringlog.find_signals(text) is
 $$The current signals that the caller may read and whose name is like the pattern (% is any text, _ any character), by
-name. alarm_low and alarm_high are the wider limits; states has names of whole numbers as a JSON object.$$;
+name. alarm_low and alarm_high are the wider limits; states has names of whole numbers as a JSON object;
+decimals are digits behind the point.$$;
 
 revoke all on function ringlog.find_signals(text) from public;
 grant execute on function ringlog.find_signals(text) to daq_reader, daq_table_reader;

@@ -1,10 +1,17 @@
 create or replace function ringlog.report_signals(table_name text, states text)
 returns integer
-language sql
+language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select ringlog.demand_writer(report_signals.table_name);
+#variable_conflict use_column
+declare
+  changed integer[];
+  changes jsonb[];
+  begins timestamptz[];
+  settled integer[];
+begin
+  perform ringlog.demand_writer(report_signals.table_name);
   insert into ringlog.signal_state as kept (number, connected, since, trouble, dropped, policy)
   select state.number, state.connected, state.since, state.trouble, state.dropped, state.policy
   from json_to_recordset(report_signals.states::json) as state(
@@ -15,12 +22,40 @@ as $$
   on conflict on constraint signal_state_pkey do update
   set connected = excluded.connected, since = excluded.since, trouble = excluded.trouble,
     dropped = kept.dropped + excluded.dropped, policy = excluded.policy;
-  select 0
+  if not exists (select from jsonb_array_elements(report_signals.states::jsonb) as state where state ? 'told') then
+    return 0;
+  end if;
+  lock table ringlog.sample_signal in share row exclusive mode;
+  -- what a source tells for the first time was so before, and what it tells anew is so from then on
+  select array_agg(known.number), array_agg(other.changes), array_agg(case when other.changes is not null then
+    least(state.told_at, clock_timestamp()) end)
+  into changed, changes, begins
+  from json_to_recordset(report_signals.states::json) as state(number integer, told jsonb, told_at timestamptz)
+  join ringlog.sample_signal as known using (number)
+  cross join lateral (
+    select jsonb_object_agg(told.key, told.value) as changes
+    from jsonb_each(state.told) as told
+    where known.told::jsonb -> told.key <> told.value
+  ) as other
+  where known.table_name = report_signals.table_name and not known.told::jsonb @> state.told;
+  update ringlog.sample_signal as known
+  set told = (known.told::jsonb || state.told)::text
+  from json_to_recordset(report_signals.states::json) as state(number integer, told jsonb)
+  where known.number = state.number and known.number = any(changed);
+  settled := ringlog.settle_signals(changed, begins);
+  perform ringlog.note_signal_change(known.table_name, known.signal, 'source', changes::text)
+  from unnest(changed, changes) as anew (number, changes)
+  join ringlog.sample_signal as known using (number)
+  where changes is not null and known.number = any(settled);
+  return 0;
+end
 $$;
 
 comment on function ringlog.report_signals(text, text) is
 $$Stores what a writer knows of signals of a table of samples: a JSON array of objects with number, connected, since
-when, trouble (null: none), the number of samples dropped since the last report, and policy (null: none). Error: the caller may not write
+when, trouble (null: none), the number of samples dropped since the last report, and policy (null: none); and, where the
+source has told something, told, an object with some of unit, description, limit_low, limit_high, alarm_low, alarm_high,
+states and decimals, and told_at. What the facility file or an archivist has set stays. Error: the caller may not write
 the table (42501).$$;
 
 revoke all on function ringlog.report_signals(text, text) from public;

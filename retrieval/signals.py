@@ -34,13 +34,16 @@ class Signal:
     """as returned by `shown_type`"""
     unit: str
     description: str
-    limits: tuple[float, float] | None
-    alarm_limits: tuple[float, float] | None = None
+    limits: tuple[float | None, float | None] | None
+    """one of them may be None: no limit"""
+    alarm_limits: tuple[float | None, float | None] | None = None
     """wider than `limits`"""
     states: dict[str, str] | None = None
     """names of whole numbers"""
     held: bool = False
     """whether each value holds until the next"""
+    decimals: int | None = None
+    """digits behind the point, as its source shows it"""
     now: bool = True
     """whether it is still logged"""
     was: tuple[dict[str, Any], ...] = ()
@@ -200,7 +203,7 @@ def shown_type(kind: ColumnType) -> ColumnType:
 
 def _signal(row: dict[str, Any]) -> Signal:
     limits, alarm_limits = (
-        None if row[f"{kind}_low"] is None else (row[f"{kind}_low"], row[f"{kind}_high"])
+        None if (pair := (row[f"{kind}_low"], row[f"{kind}_high"])) == (None, None) else pair
         for kind in ("limit", "alarm")
     )
     cycle = row.get("cycle")
@@ -217,6 +220,7 @@ def _signal(row: dict[str, Any]) -> Signal:
         alarm_limits,
         None if row["states"] is None else orjson.loads(row["states"]),
         row["held"],
+        row["decimals"],
         row.get("now", True),
         tuple(orjson.loads(row.get("was") or "[]")),
         cycle,

@@ -90,6 +90,7 @@ _BY_NAME = {
     "change": "number of the change",
     "column_name": "the column",
     "comment": "why, in words of the login",
+    "decimals": "digits behind the point, as the source shows values",
     "description": "as in the facility file",
     "ends": "end of the week, exclusive",
     "error": "number of the error",

@@ -20,6 +20,7 @@ signal_elsewhere = sa.Table(
     sa.Column("alarm_high", sa.DOUBLE_PRECISION),
     sa.Column("states", sa.TEXT),
     sa.Column("held", sa.BOOLEAN, nullable=False, server_default=sa.false()),
+    sa.Column("decimals", sa.SMALLINT),
     sa.Column("valid_from", postgresql.TIMESTAMP(timezone=True), nullable=False),
     sa.Column("valid_to", postgresql.TIMESTAMP(timezone=True)),
     sa.Column("node", sa.TEXT, nullable=False),

@@ -56,6 +56,7 @@ signal = sa.Table(
         server_default=sa.false(),
         comment="each value holds until the next",
     ),
+    sa.Column("decimals", sa.SMALLINT, comment="digits behind the point, as its source shows it"),
     sa.Column(
         "valid_from", postgresql.TIMESTAMP(timezone=True), primary_key=True, server_default=sa.func.now()
     ),
@@ -195,7 +196,7 @@ def _is_one_of(names: Sequence[object]) -> sa.ColumnElement[bool]:
 
 
 def _signal_words(row: _SignalRow) -> dict[str, str]:
-    _, table, column, kind, unit, description, low, high, alarm_low, alarm_high, states, held = row
+    _, table, column, kind, unit, description, low, high, alarm_low, alarm_high, states, held, _ = row
     return {
         "column": f"{table}.{column}",
         "type": kind,
@@ -223,4 +224,5 @@ def _signals(tables: Iterable[Table]) -> Iterator[_SignalRow]:
                 *(column.alarm_limits or (None, None)),
                 json.dumps(dict(column.states), ensure_ascii=False) if column.states else None,
                 column.held,
+                None,
             )

@@ -71,6 +71,20 @@ sample_signal = sa.Table(
     sa.Column(
         "policy", sa.TEXT, nullable=False, server_default="", comment="empty: the first one that applies"
     ),
+    sa.Column(
+        "own",
+        sa.TEXT,
+        nullable=False,
+        server_default="{}",
+        comment="columns of ringlog.signal that the facility file or an archivist has set, as a JSON object",
+    ),
+    sa.Column(
+        "told",
+        sa.TEXT,
+        nullable=False,
+        server_default="{}",
+        comment="columns of ringlog.signal that its source has told, which own ones replace",
+    ),
     sa.UniqueConstraint("table_name", "signal", name="sample_signal_name"),
     comment="signals of tables of samples; ringlog.signal says what they are and were",
 )
@@ -295,6 +309,8 @@ def _record_signals(connection: sa.Connection, table: SampleTable) -> list[str]:
     }
     _add(connection, table, [each for name, each in listed.items() if name not in there])
     changed = []
+    # own settings that are to be another, and whether they hold from now on
+    settings: dict[int, tuple[dict[str, Any], bool]] = {}
     for name, row in there.items():
         of_signal = sample_signal.update().where(sample_signal.c.number == row.number)
         if name in listed and _source(listed[name]) != {key: row._mapping[key] for key in OF_SOURCE}:
@@ -308,7 +324,8 @@ def _record_signals(connection: sa.Connection, table: SampleTable) -> list[str]:
             if row.listed:
                 connection.execute(of_signal.values(listed=False))
         elif name in now:
-            changed += _describe(connection, listed[name], now[name])
+            if json.loads(row.own) != (own := _own(listed[name])):
+                settings[row.number] = own, True
             if not row.listed:
                 connection.execute(of_signal.values(listed=True))
         elif not row.listed:
@@ -319,12 +336,14 @@ def _record_signals(connection: sa.Connection, table: SampleTable) -> list[str]:
                 "table_name": table.name,
                 "column_name": str(row.number),
                 "type": str(table.type),
-                **_description(listed[name]),
+                "unit": "",
+                "description": "",
             }
             connection.execute(signal.insert().values(description))
+            settings[row.number] = _own(listed[name]), False
             _note(connection, table.name, [name])
             changed.append(f"signal {name}: is there again")
-    return changed
+    return changed + _settle(connection, settings, now)
 
 
 def _add(connection: sa.Connection, table: SampleTable, new: Sequence[SampleSignal]) -> None:
@@ -337,10 +356,11 @@ def _add(connection: sa.Connection, table: SampleTable, new: Sequence[SampleSign
         signal.update().where(formers, signal.c.valid_to == FOREVER).values(valid_to=sa.func.now())
     )
     insert = (
-        "insert into ringlog.sample_signal (table_name, signal, listed, address, deadband, policy)"
-        " select :table, given.signal, true, given.address, given.deadband, given.policy"
+        "insert into ringlog.sample_signal (table_name, signal, listed, address, deadband, policy, own)"
+        " select :table, given.signal, true, given.address, given.deadband, given.policy, given.own"
         " from unnest(cast(:names as text[]), cast(:addresses as text[]), cast(:deadbands as text[]),"
-        " cast(:policies as text[])) with ordinality as given (signal, address, deadband, policy, place)"
+        " cast(:policies as text[]), cast(:own as text[]))"
+        " with ordinality as given (signal, address, deadband, policy, own, place)"
         " order by given.place returning signal, number"
     )
     parameters: dict[str, Any] = {
@@ -349,6 +369,7 @@ def _add(connection: sa.Connection, table: SampleTable, new: Sequence[SampleSign
         "addresses": [each.address for each in new],
         "deadbands": [each.deadband for each in new],
         "policies": [each.policy for each in new],
+        "own": [json.dumps(_own(each)) for each in new],
     }
     numbers = {row.signal: row.number for row in connection.execute(sa.text(insert), parameters)}
     known = {"table_name": table.name, "type": str(table.type)}
@@ -384,23 +405,54 @@ def _description(each: SampleSignal) -> dict[str, Any]:
     }
 
 
+_DESCRIPTION = tuple(_description(SampleSignal("")))
+
+
+def _own(each: SampleSignal) -> dict[str, Any]:
+    """Those of them that the file sets; others may be told by the source."""
+    return {
+        key: value
+        for key, value in _description(each).items()
+        # a limit of 0 is one
+        if value is not None and value is not False and value != ""
+    }
+
+
 def _source(each: SampleSignal) -> dict[str, str]:
     """How its writer takes the signal."""
     return {key: getattr(each, key) for key in OF_SOURCE}
 
 
-def _describe(connection: sa.Connection, each: SampleSignal, row: sa.RowMapping) -> list[str]:
-    """Has the registry say what the file says of a signal, of which it has this row now."""
-    wanted = _description(each)
-    before = {name: row[name] for name in wanted}
-    if before == wanted:
+def _settle(
+    connection: sa.Connection, settings: Mapping[int, tuple[dict[str, Any], bool]], now: Mapping[str, Any]
+) -> list[str]:
+    """Has signals have these own settings, from now on or as long as they are described. Returns those that
+    were other `now`, each with its differences."""
+    if not settings:
         return []
-    now = sa.func.clock_timestamp()
-    here = (signal.c.signal == each.name, signal.c.valid_to.is_(None))
-    connection.execute(signal.update().where(*here).values(valid_to=now))
-    connection.execute(signal.insert().values({**row, **wanted, "valid_from": now, "valid_to": None}))
-    texts = [{name: str(value) for name, value in one.items()} for one in (before, wanted)]
-    return [f"signal {each.name}: {differences(*texts)}"]
+    update = (
+        "update ringlog.sample_signal as known set own = given.own"
+        " from unnest(cast(:numbers as integer[]), cast(:own as text[])) as given (number, own)"
+        " where known.number = given.number"
+    )
+    numbers = {"numbers": [*settings]}
+    connection.execute(sa.text(update), numbers | {"own": [json.dumps(own) for own, _ in settings.values()]})
+    settle = (
+        "select ringlog.settle_signals(cast(:numbers as integer[]),"
+        " array(select case when each then clock_timestamp() end"
+        " from unnest(cast(:are_new as boolean[])) with ordinality as known (each, place) order by place))"
+    )
+    connection.execute(sa.text(settle), numbers | {"are_new": [is_new for _, is_new in settings.values()]})
+    changed = []
+    of_numbers = signal.c.column_name == sa.any_(sa.literal([*map(str, settings)], postgresql.ARRAY(sa.TEXT)))
+    names = sa.any_(sa.literal([*now], postgresql.ARRAY(sa.TEXT)))
+    query = sa.select(signal).where(signal.c.signal == names, of_numbers, signal.c.valid_to.is_(None))
+    for row in connection.execute(query).mappings():
+        before = now[row["signal"]]
+        texts = [{name: str(one[name]) for name in _DESCRIPTION} for one in (before, row)]
+        if texts[0] != texts[1]:
+            changed.append(f"signal {row['signal']}: {differences(*texts)}")
+    return changed
 
 
 def merge(

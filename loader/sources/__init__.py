@@ -80,7 +80,8 @@ class Event(NamedTuple):
 
 Hear: TypeAlias = Callable[[Event], None]
 Tell: TypeAlias = Callable[[int, dict[str, Any]], None]
-"""Takes properties of a signal, by its number: `record_type`, the type of its EPICS record."""
+"""Takes properties of a signal, by its number: columns of ringlog.signal, None where the source has none, and
+`record_type`, the type of its EPICS record."""
 
 
 class Subscriptions(Protocol):

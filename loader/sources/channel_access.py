@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ringlog.loader.sources import Event, Hear, SourceError, Tell, Wanted
+from ringlog.loader.sources.told import limits_told, states_text
 from ringlog.schema.column_type import ColumnType
 
 _NORMAL = 1
@@ -29,8 +30,15 @@ _VALUES = [
     for form, place in (("40s", 12), ("h", 14), ("f", 12), ("H", 14), ("B", 15), ("i", 12), ("d", 16))
 ]
 _MOST_CHARACTERS = 16_384
-# Fields of records that are read at each connection, and the names of what they tell.
-_FIELDS = (("RTYP", "record_type"),)
+# DBR_GR_ENUM: number of names, and 16 of them. DBR_GR_DOUBLE, as which the server gives all numbers: digits,
+# unit, and the limits of displays, alarms and warnings, NaN where a record has none.
+_GR_ENUM, _GR_DOUBLE, _ENUM = 24, 27, 3
+_NAMES = struct.Struct("=4xh416s")
+_NAME = 26
+_GRAPHIC = struct.Struct("=4xhxx8s6d")
+# Fields of records that are read at each connection, and the properties that they are.
+_FIELDS = (("RTYP", "record_type"), ("DESC", "description"), ("EGU", "unit"))
+_RECORD_TYPE, _DESCRIPTION, _UNIT = range(3)
 # Fields that are asked for at once, and seconds that one may take: channels that are not records have none.
 _AT_ONCE = 1000
 _PATIENCE = 10.0
@@ -79,6 +87,7 @@ class ChannelAccess:
         self._on_connection = _OnConnection(self._connection)
         self._on_field = _OnConnection(self._field_connection)
         self._on_text = _OnEvent(self._field)
+        self._on_graphic = _OnEvent(self._graphic)
         self._on_event = _OnEvent(self._monitored())
         self._ca = _functions(get_lib("ca"))
         # without threads of its own for calls: they come in ca_pend_event
@@ -120,8 +129,11 @@ class ChannelAccess:
         if arguments.operation != _UP:
             self._hear(Event(number, None))
             return
-        self._unread.extend((number, place) for place in range(len(_FIELDS)))
+        self._unread += ((number, _RECORD_TYPE), (number, _DESCRIPTION))
         field = self._ca.ca_field_type(arguments.channel)
+        if not self._is_text and field != _TEXT:
+            graphic = _GR_ENUM if field == _ENUM else _GR_DOUBLE
+            self._ca.ca_array_get_callback(graphic, 1, arguments.channel, self._on_graphic, number)
         is_long = self._is_text and field == _CHARACTERS
         asked = field if is_long or not self._is_text else _TEXT
         count = self._ca.ca_element_count(arguments.channel)
@@ -176,6 +188,24 @@ class ChannelAccess:
         if (known := self._fields.get(arguments.user)) is not None:
             self._fields[arguments.user] = known[0], 0.0
 
+    def _graphic(self, arguments: _Monitor) -> None:
+        if arguments.status != _NORMAL or not arguments.value:
+            return
+        if arguments.kind == _GR_ENUM:
+            count, names = _NAMES.unpack(ctypes.string_at(arguments.value, _NAMES.size))
+            texts = [_text(names[place : place + _NAME]) for place in range(0, count * _NAME, _NAME)]
+            self._tell(arguments.user, {"states": states_text(texts)})
+            return
+        content = ctypes.string_at(arguments.value, _GRAPHIC.size)
+        decimals, unit, _, _, hihi, high, low, lolo = _GRAPHIC.unpack(content)
+        told = {"decimals": decimals} | limits_told(low, high) | limits_told(lolo, hihi, "alarm")
+        if len(text := _text(unit)) < len(unit) - 1:
+            told["unit"] = text
+        else:
+            # it has no room for more
+            self._unread.append((arguments.user, _UNIT))
+        self._tell(arguments.user, told)
+
     def _monitored(self) -> Callable[[_Monitor], None]:
         hear, at, head, values, is_text = self._hear, ctypes.string_at, _HEAD, _VALUES, self._is_text
         # bytes of a text or of a number, with the fields before it
@@ -189,19 +219,23 @@ class ChannelAccess:
             field, count = arguments.kind - _TIME, arguments.count
             if is_text and field == _CHARACTERS:
                 content = at(content, 15 + count)
-                value: Any = content[15:].partition(b"\0")[0].decode(errors="replace")
+                value: Any = _text(content[15:])
             else:
                 content = at(content, sizes[field])
                 form, place = values[field]
                 (value,) = form.unpack_from(content, place)
                 if field == _TEXT:
-                    value = value.partition(b"\0")[0].decode(errors="replace")
+                    value = _text(value)
                 if count > 1:
                     value = _ARRAY
             status, severity, seconds, nanoseconds = head.unpack_from(content)
             hear(Event(number, (seconds + _EPOCH) * 1_000_000_000 + nanoseconds, value, severity, status))
 
         return event
+
+
+def _text(content: bytes) -> str:
+    return content.partition(b"\0")[0].decode(errors="replace")
 
 
 def _functions(path: str) -> Any:

@@ -37,6 +37,7 @@ from ringlog.loader.sources import (
     Wanted,
 )
 from ringlog.loader.sources.channel_access import ChannelAccess
+from ringlog.loader.sources.told import limits_told, states_text
 from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.alarms import PVA_NUMBERS, PVA_STATUSES, SEVERITIES, STATUSES
@@ -63,6 +64,9 @@ def status_of_pva(status: int, message: str) -> tuple[int, str]:
 
 class _Signal:
     """A PV, and the columns that its readings set."""
+
+    others: ClassVar[str] = ""
+    """fields of a PV Access structure that are read besides value, alarm and timeStamp"""
 
     def __init__(self, name: str, cells: Cells, note: Note) -> None:
         self.name = name
@@ -135,6 +139,9 @@ class _Signal:
             if self._connected is None:
                 self._connected = True
                 self.lose()
+
+    def tell(self, update: Any) -> None:
+        """Its columns are described by the facility file."""
 
     def lose(self) -> None:
         """The PV has disconnected."""
@@ -344,6 +351,7 @@ def _monitor_pva(context: Any, name: str, signal: "_Signal | _Sampled") -> Any:
         stamp = update.timeStamp
         value = update.value
         sizes = None
+        signal.tell(update)
         if hasattr(value, "choices"):
             value = value.choices[value.index] if signal.is_text else value.index
         elif "dimension" in update:
@@ -351,7 +359,7 @@ def _monitor_pva(context: Any, name: str, signal: "_Signal | _Sampled") -> Any:
         signal.read(value, *alarm, stamp.secondsPastEpoch, stamp.nanoseconds, sizes)
 
     # an array may be an NTNDArray, which has its sizes in additional fields
-    fields = "" if signal.has_array else "value,alarm,timeStamp"
+    fields = "" if signal.has_array else f"value,alarm,timeStamp{signal.others}"
     request = f"record[queueSize=100]field({fields})"
     subscription = context.monitor(name, hear, request=request, notify_disconnect=True)
     # p4p loses the wake-up of an update that comes before monitor() has returned, and with it all others
@@ -373,8 +381,10 @@ class _Sampled:
     hear: Hear
     connect: Callable[[Wanted], None]
     """called at each connection"""
+    told: Tell
     is_connected: bool = False
     has_array: ClassVar[bool] = False
+    others: ClassVar[str] = ",display,valueAlarm"
 
     def read(
         self, value: Any, severity: int, status: int, _: str, seconds: int, nanoseconds: int, _sizes: object
@@ -384,6 +394,25 @@ class _Sampled:
             self.connect(self.wanted)
         value = _text_of(value) if self.is_text else value
         self.hear(Event(self.wanted.number, seconds * 10**9 + nanoseconds, value, severity, status))
+
+    def tell(self, update: Any) -> None:
+        """Tells properties that have changed: fields of EPICS's normative types."""
+        found: dict[str, Any] = {}
+        if "display" in update and update.changed("display"):
+            display = update.display
+            found["description"] = display.description
+            if "units" in display:
+                found["unit"] = display.units
+            if "precision" in display:
+                found["decimals"] = display.precision
+        if "valueAlarm" in update and update.changed("valueAlarm"):
+            alarm = update.valueAlarm
+            found |= limits_told(alarm.lowWarningLimit, alarm.highWarningLimit)
+            found |= limits_told(alarm.lowAlarmLimit, alarm.highAlarmLimit, "alarm")
+        if hasattr(update.value, "choices") and update.changed("value.choices"):
+            found["states"] = states_text(update.value.choices)
+        if found:
+            self.told(self.wanted.number, found)
 
     def lose(self) -> None:
         self.is_connected = False
@@ -403,7 +432,7 @@ class _PvAccess:
 
     def add(self, wanted: Sequence[Wanted]) -> None:
         for each in wanted:
-            sampled = _Sampled(each, self._is_text, self._hear, self._unread.put)
+            sampled = _Sampled(each, self._is_text, self._hear, self._unread.put, self._tell)
             self._monitors[each.number] = _monitor_pva(self._context, each.address, sampled)
 
     def remove(self, number: int) -> None:

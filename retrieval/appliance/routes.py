@@ -177,14 +177,15 @@ def _ranges(request: Request, now: datetime) -> list[tuple[datetime, datetime]]:
 def _headers(signal: Signal) -> dict[str, str]:
     """The metadata that clients show with the values, by the names of EPICS's fields."""
     headers = {"EGU": signal.unit, "DESC": signal.description}
-    if signal.limits is not None:
-        low, high = (f"{limit:.17g}" for limit in signal.limits)
-        headers |= {"LOPR": low, "HOPR": high, "LOW": low, "HIGH": high}
-    if signal.alarm_limits is not None:
-        low, high = (f"{limit:.17g}" for limit in signal.alarm_limits)
-        headers |= {"LOLO": low, "HIHI": high}
+    for names, limits in (
+        (("LOPR", "HOPR"), signal.limits),
+        (("LOW", "HIGH"), signal.limits),
+        (("LOLO", "HIHI"), signal.alarm_limits),
+    ):
+        known = zip(names, limits or (), strict=False)
+        headers |= {name: f"{limit:.17g}" for name, limit in known if limit is not None}
     if signal.type.is_float and not signal.type.is_array:
-        headers["PREC"] = "6"
+        headers["PREC"] = _precision(signal)
     if signal.type == ColumnType(Kind.BIT):
         headers |= {"ENUM_0": "0", "ENUM_1": "1"}
     if signal.states is not None:
@@ -329,8 +330,12 @@ def _type_info(signal: Signal) -> dict[str, str]:
         "samplingMethod": "MONITOR" if signal.is_of_samples else "SCAN",
         "samplingPeriod": f"{signal.cycle or 0:g}",
         "units": signal.unit,
-        "precision": "6",
+        "precision": _precision(signal),
     }
+
+
+def _precision(signal: Signal) -> str:
+    return str(6 if signal.decimals is None else signal.decimals)
 
 
 async def get_appliance_info(request: Request) -> Response:

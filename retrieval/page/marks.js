@@ -22,7 +22,7 @@ export function limitLines(plot, axes) {
   ctx.strokeStyle = colour("bad");
   ctx.globalAlpha = 0.7;
   for (const { own, scale } of axes) {
-    for (const limit of own.flatMap((each) => each.limits ?? [])) {
+    for (const limit of own.flatMap((each) => each.limits ?? []).filter((each) => each !== null)) {
       const y = plot.valToPos(limit, scale, true);
       if (!Number.isFinite(y)) continue; // values at or below 0 on a logarithmic axis
       ctx.beginPath();
@@ -34,14 +34,14 @@ export function limitLines(plot, axes) {
   ctx.restore();
 }
 
-// The values outside the limits and outside the wider ones, as bands. On an axis that has no such value (at or below 0
-// of a logarithmic one) a band ends at the edge.
+// The values outside the limits and outside the wider ones, as bands; null is no limit. On an axis that has no such value
+// (at or below 0 of a logarithmic one) a band ends at the edge.
 function alarmBands(plot, scale, { limits, alarm_limits: [lolo, hihi] }) {
   const { ctx, bbox } = plot, low = limits?.[0] ?? lolo, high = limits?.[1] ?? hihi;
-  const bottom = bbox.top + bbox.height, first = plot.valToPos(lolo, scale, true);
-  const isDown = plot.valToPos(hihi, scale, true) > first; // an axis upside down
+  const bottom = bbox.top + bbox.height, { min, max } = plot.scales[scale];
+  const isDown = plot.valToPos(max, scale, true) > plot.valToPos(min, scale, true); // an axis upside down
   const place = (value, edge) => {
-    const y = plot.valToPos(value, scale, true);
+    const y = value === null ? NaN : plot.valToPos(value, scale, true);
     return Number.isFinite(y) ? y : edge;
   };
   const [under, over] = isDown ? [bbox.top, bottom] : [bottom, bbox.top];

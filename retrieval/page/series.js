@@ -131,4 +131,4 @@ export const alarmOf = (series, value) => outside(value, series.alarm_limits ?? 
   : outside(value, series.limits) ? "warn" : "";
 
 const outside = (value, limits) =>
-  typeof value === "number" && Boolean(limits) && (value < limits[0] || value > limits[1]);
+  typeof value === "number" && Boolean(limits) && (value < (limits[0] ?? -Infinity) || value > (limits[1] ?? Infinity));

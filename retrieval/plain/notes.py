@@ -26,6 +26,7 @@ def described(signal: Signal) -> dict[str, object]:
         "alarm_limits": signal.alarm_limits,
         "states": signal.states,
         "held": signal.held,
+        "decimals": signal.decimals,
         "now": signal.now,
     }
     return content | ({"was": signal.was} if signal.was else {})

@@ -14,6 +14,7 @@ from (
     place.alarm_high,
     place.states,
     place.held,
+    place.decimals,
     place.valid_from,
     place.valid_to is null as now,
     (
@@ -21,8 +22,8 @@ from (
         'until', extract(epoch from place.valid_to) * 1000,
         'unit', place.unit,
         'description', place.description,
-        'limits', case when place.limit_low is not null then jsonb_build_array(place.limit_low, place.limit_high) end,
-        'alarm_limits', case when place.alarm_low is not null then jsonb_build_array(place.alarm_low, place.alarm_high) end,
+        'limits', case when num_nonnulls(place.limit_low, place.limit_high) > 0 then jsonb_build_array(place.limit_low, place.limit_high) end,
+        'alarm_limits', case when num_nonnulls(place.alarm_low, place.alarm_high) > 0 then jsonb_build_array(place.alarm_low, place.alarm_high) end,
         'states', place.states::jsonb,
         'held', place.held
       )) over (partition by place.signal order by place.valid_from rows between unbounded preceding and 1 preceding)
@@ -35,14 +36,14 @@ from (
   from (
     select
       signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
-      states, held, valid_from, valid_to,
+      states, held, decimals, valid_from, valid_to,
       null::text as node
     from ringlog.signal
     where signal.signal = any({names}::text[])
     union all
     select
       signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
-      states, held, valid_from, valid_to,
+      states, held, decimals, valid_from, valid_to,
       known.node
     from ringlog.signal_elsewhere as known
     where known.signal = any({names}::text[])

@@ -2,12 +2,12 @@
 with known as (
   select
     signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
-    states, held, valid_to, null::text as node
+    states, held, decimals, valid_to, null::text as node
   from ringlog.signal
   union all
   select
     signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
-    states, held, valid_to, node
+    states, held, decimals, valid_to, node
   from ringlog.signal_elsewhere
 ),
 named as (
@@ -20,7 +20,7 @@ named as (
 )
 select
   signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high, states,
-  held, scalar, node
+  held, decimals, scalar, node
 from named
 where valid_to is null
   and (pg_has_role('daq_reader', 'usage') or table_name in (select ringlog.readable_tables()))

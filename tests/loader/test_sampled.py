@@ -1,5 +1,6 @@
 """Samples of events: they are taken, or dropped and named; the spool and its ledger keep them."""
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,10 +9,12 @@ from typing import Any
 import pytest
 
 from ringlog.clients import samples
+from ringlog.clients.moments import moment_of
 from ringlog.clients.samples import Samples
 from ringlog.clients.spool import Spool
 from ringlog.loader.samples import Taker
 from ringlog.loader.sources import Event, Wanted
+from ringlog.loader.sources.told import limits_told
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import SamplePolicy, SampleTable
@@ -197,6 +200,65 @@ def test_an_asterisk_is_the_only_special_character_of_a_policys_pattern(
     pattern: str, name: str, fits: bool
 ) -> None:
     assert SamplePolicy("p", address=pattern).applies(name, None, None) is fits
+
+
+@pytest.mark.parametrize(
+    ("kind", "kept"),
+    [
+        ("double", {"unit": "A", "limit_low": None, "description": "x"}),
+        ("int", {"unit": "A", "limit_low": None, "description": "x", "states": '{"0": "OFF"}'}),
+        ("text", {"description": "x"}),
+    ],
+)
+def test_the_server_hears_what_a_source_tells_until_it_knows(kind: str, kept: dict[str, Any]) -> None:
+    own = Taking(kind)
+    own.taker.tell(7, {"unit": "A", "limit_low": None, "states": '{"0": "OFF"}'})
+    own.taker.tell(7, {"description": "x", "record_type": "ai"})
+    own.take()
+    (state,) = own.taker.states()
+    assert state["told"] == kept
+    assert own.taker.states() == []
+    own.taker.tell(7, {"description": "x"})
+    own.take()
+    assert own.taker.states() == []
+    own.taker.tell(7, {"description": "y"})
+    own.take()
+    assert own.taker.states()[0]["told"] == {**kept, "description": "y"}
+    # the report was lost
+    own.taker.forget_told()
+    assert own.taker.states()[0]["told"] == {**kept, "description": "y"}
+
+
+def test_what_has_changed_while_a_signal_was_lost_has_changed_then() -> None:
+    def told_at(own: Taking) -> str:
+        return str(own.taker.states()[0]["told_at"])
+
+    own = Taking(latest=NOW)
+    own.taker.tell(7, {"unit": "A"})
+    own.take()
+    assert told_at(own) == moment_of(NOW // 1000 + 1).isoformat()
+    _, (lost, _) = own.take((SECOND, 1.0), (None,))
+    own.taker.tell(7, {"unit": "mA"})
+    own.take((lost + SECOND, 2.0))
+    assert told_at(own) == moment_of((NOW + lost) // 1000 + 1).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (-1.0, 2.0, (-1.0, 2.0)),
+        (math.nan, 2.0, (None, 2.0)),
+        (math.nan, math.nan, (None, None)),
+        (0.0, 0.0, (None, None)),
+        (3.0, -3.0, (None, None)),
+        (0.0, 9.0, (0.0, 9.0)),
+        # integers of PV Access
+        (0, 9, (None, 9.0)),
+        (-9, 0, (-9.0, None)),
+    ],
+)
+def test_limits_of_a_source(low: float, high: float, told: tuple[float | None, float | None]) -> None:
+    assert limits_told(low, high, "alarm") == {"alarm_low": told[0], "alarm_high": told[1]}
 
 
 def test_signals_that_change_are_subscribed_anew_and_others_are_not() -> None:

@@ -275,6 +275,32 @@ def test_a_signal_that_is_added_while_it_runs_is_read_at_once(own: Web, client: 
     assert [value for _, value in json.loads(data.removeprefix("data:"))["pump:new"]] == [0.5]
 
 
+def test_what_a_source_has_told_comes_along(own: Web, client: httpx.Client) -> None:
+    told = {
+        "unit": "K",
+        "limit_low": None,
+        "limit_high": 5,
+        "alarm_low": -9,
+        "alarm_high": None,
+        "decimals": 3,
+    }
+    with psycopg.connect(own.server.dsn, autocommit=True) as administrator:
+        number = administrator.execute("select ringlog.add_signal('vac', 'told')").fetchone()
+        state = {"number": number and number[0], "connected": True, "since": BEGIN.isoformat(), "dropped": 0}
+        states = json.dumps([state | {"told": told, "told_at": BEGIN.isoformat()}])
+        administrator.execute("select ringlog.report_signals('vac', %s)", [states])
+    (signal,) = client.get("/api/v1/data", params=SPAN | {"signal": "told"}).json()["signals"]
+    assert [signal[key] for key in ("unit", "limits", "alarm_limits", "decimals")] == [
+        "K",
+        [None, 5.0],
+        [-9.0, None],
+        3,
+    ]
+    asked = SPAN | {"pv": "told", "fetchLatestMetadata": "true"}
+    ((answer),) = client.get("/retrieval/data/getData.json", params=asked).json()
+    assert answer["meta"] == {"name": "told", "EGU": "K", "PREC": "3", "HOPR": "5", "HIGH": "5", "LOLO": "-9"}
+
+
 def test_a_signal_has_what_it_was_before(own: Web, client: httpx.Client) -> None:
     with psycopg.connect(own.server.dsn, autocommit=True) as administrator:
         administrator.execute("select ringlog.add_signal('vac', 'pump:old', 'A')")

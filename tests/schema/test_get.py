@@ -132,7 +132,7 @@ def test_reading_procedures_run_as_their_caller(magnets: Magnets) -> None:
         " and proname !~ 'note_damage|mend_ring|list_archived|view_(archive|samples)'"
         # they change signals of samples, and list those that a login may change or write
         " and proname !~ '^(add|pause|resume|change|rename|retire|demand|note)_signal'"
-        " and proname !~ 'list_signals|merge_samples'"
+        " and proname !~ 'list_signals|settle_signals|merge_samples'"
         " and proname !~ '^(written_signals|signal_states|differences)$'"
         " and prorettype <> 'trigger'::regtype"
     )

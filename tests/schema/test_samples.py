@@ -462,6 +462,71 @@ def test_a_writer_asks_what_to_take_and_tells_how_it_goes(vac: Vacuum) -> None:
     assert vac.rows(f"{states} where signal = 'second'")[0][-1] == "ahead"
 
 
+def test_what_a_source_tells_is_kept_and_what_is_set_here_wins(vac: Vacuum) -> None:
+    one, two = vac.number("gauge:1"), vac.number("gauge:2")
+
+    def tell(number: int, at: str, **told: Any) -> None:
+        state = {"number": number, "connected": True, "since": at, "trouble": None, "dropped": 0}
+        states = json.dumps([state | {"told": told, "told_at": at}])
+        for _ in range(2):  # the second time changes nothing
+            assert vac.value("select ringlog.report_signals('vac', %s)", states) == 0
+
+    def now(signal: str) -> tuple[Any, ...]:
+        fields = "unit, description, limit_low, limit_high, alarm_high, decimals"
+        ((row),) = vac.rows(f"select {fields} from ringlog.describe_signal(%s)", signal)
+        return row
+
+    def changes() -> list[tuple[Any, ...]]:
+        return vac.rows("select signal, change, detail from ringlog.signal_change where change <> 'add'")
+
+    began = vac.value("select valid_from from ringlog.signal where signal = 'gauge:2'")
+    tell(two, "2030-01-01T00:00Z", unit="A", limit_low=None, limit_high=5, alarm_high=9, decimals=3)
+    tell(two, "2030-01-01T00:00Z", description="told later")
+    # telling for the first time completes the description
+    assert vac.rows("select valid_from, valid_to from ringlog.signal where signal = 'gauge:2'") == [
+        (began, None)
+    ]
+    assert now("gauge:2") == ("A", "told later", None, 5.0, 9.0, 3)
+    assert changes() == []
+    # the file's settings win, and the source tells the others
+    tell(one, "2030-01-01T00:00Z", unit="Pa", description="", limit_low=-9, limit_high=9, alarm_high=12)
+    assert now("gauge:1") == ("mbar", "first gauge", 0.0, 1.0, 12.0, None)
+    # another unit from a time on, which is not ahead
+    (before,) = vac.rows("select clock_timestamp()")
+    tell(two, before[0].isoformat(), unit="mA")
+    assert now("gauge:2")[:2] == ("mA", "told later")
+    assert changes() == [("gauge:2", "source", '{"unit": "mA"}')]
+    described = "select unit from ringlog.describe_signal('gauge:2', %s)"
+    assert vac.value(described, before[0] - timedelta(microseconds=1)) == "A"
+    assert vac.value(described, before[0]) == "mA"
+    tell(two, "2100-01-01T00:00Z", unit="uA")
+    assert (
+        vac.value("select unit from ringlog.describe_signal('gauge:2')")
+        == vac.value("select unit from ringlog.find_signals('gauge:2')")
+        == "uA"
+    )
+
+    # an archivist's settings win, until they are removed
+    three = vac.value("select ringlog.add_signal('vac', 'gauge:3', 'bar')")
+    tell(three, "2030-01-01T00:00Z", unit="Torr", limit_high=7)
+    assert now("gauge:3")[:4] == ("bar", "", None, 7.0)
+    change = "select ringlog.change_signal('gauge:3', %s)"
+    vac.rows(change, json.dumps({"limits": [0, 1], "unit": None}))
+    tell(three, "2030-01-01T00:00Z", limit_high=8)
+    assert now("gauge:3")[:4] == ("Torr", "", 0.0, 1.0)
+    vac.rows(change, json.dumps({"limits": None}))
+    assert now("gauge:3")[:4] == ("Torr", "", None, 8.0)
+    # a signal that is taken up again has its source's properties
+    vac.rows("select ringlog.retire_signal('gauge:3')")
+    vac.rows("select ringlog.add_signal('vac', 'gauge:3', description => 'again')")
+    assert now("gauge:3")[:4] == ("Torr", "again", None, 8.0)
+    # another file changes its own settings
+    assert not install(vac.engine, vacuum())
+    report = str(install(vac.engine, vacuum(signals=(replace(SIGNALS[0], unit=""), SIGNALS[1]))))
+    assert "signal gauge:1: unit mbar → Pa" in report
+    assert now("gauge:1")[:4] == ("Pa", "first gauge", 0.0, 1.0)
+
+
 def test_packed_arrays_say_which_values_are_no_reading(vac: Vacuum) -> None:
     one = vac.number("gauge:1")
     put = "select ringlog.put_vac_batch(%s::integer[], %s::bigint[], %s, nulls => %s::integer[])"

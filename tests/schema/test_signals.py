@@ -99,7 +99,21 @@ def test_text_is_no_number(types: psycopg.Connection) -> None:
 
 def test_find_signals(types: psycopg.Connection) -> None:
     assert rows(types, "select * from ringlog.find_signals('%%/re_l')") == [
-        ("types/real", "every_type", "a_real", "real", "A", "a real", -1.5, 1.5, None, None, None, False)
+        (
+            "types/real",
+            "every_type",
+            "a_real",
+            "real",
+            "A",
+            "a real",
+            -1.5,
+            1.5,
+            None,
+            None,
+            None,
+            False,
+            None,
+        )
     ]
     names = [row[0] for row in rows(types, "select * from ringlog.find_signals()")]
     assert names == sorted(column.signal for column in EVERY_TYPE.columns)

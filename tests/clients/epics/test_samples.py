@@ -37,9 +37,15 @@ name = "scanned"
 kind = "samples"
 type = "double"
 
+[[table]]
+name = "modes"
+kind = "samples"
+type = "int"
+
 [[policy]]
 name = "slow"
 record_type = "calc"
+address = "S:FAST*"
 method = "scan"
 period = 2
 """
@@ -73,12 +79,15 @@ def ioc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ioc]:
     database.write_text(
         "".join(
             f'record(calc, "{name}") {{ {counting.format(name)} {ALARM} }}\n'
-            for name in (f"S:{number}" for number in [*FIRST, *LATER])
+            for name in ("S:FAST", *(f"S:{number}" for number in [*FIRST, *LATER]))
         )
         + 'record(ai, "S:NEVER") { field(VAL, "7") }\n'
         + 'record(mbbi, "S:MODE") { field(ZRST, "OFF") field(ONST, "ON") field(VAL, "1")'
         + ' field(PINI, "YES") }\n'
         + 'record(ao, "S:HELD") { field(VAL, "3") field(PINI, "YES") field(ADEL, "10") }\n'
+        + 'record(ai, "S:TOLD") { field(VAL, "4") field(PINI, "YES") field(EGU, "mbar/minute")'
+        + ' field(DESC, "a gauge") field(PREC, "2") field(HIGH, "7") field(HSV, "MINOR")'
+        + ' field(LOLO, "-9") field(LLSV, "MAJOR") field(HIHI, "9") field(HHSV, "MAJOR") }\n'
     )
     ioc = Ioc(database, own_ports())
     ioc.start()
@@ -265,7 +274,7 @@ def test_policies_by_record_type(
     """Records that count twice a second are scanned, until the policy is another one."""
     facility = own.data.with_name("samples.toml")
     names = [f"{source}:{each}" for each in ("calc", "held", "named")]
-    for name, address, policy in zip(names, ("S:1", "S:HELD", "S:2.VAL"), ("", "", "none"), strict=True):
+    for name, address, policy in zip(names, ("S:FAST", "S:HELD", "S:2.VAL"), ("", "", "none"), strict=True):
         admin.execute(
             "select ringlog.add_signal('scanned', %s, address => %s, policy => %s)", [name, address, policy]
         )
@@ -297,6 +306,45 @@ def test_policies_by_record_type(
     wait_until(lambda: policies() == [(None,)] * 3, said)
     wait_until(lambda: 0.0 in periods()[-3:], said)
     facility.write_text(FACILITY)
+
+
+@pytest.mark.parametrize("source", ["ca", pytest.param("pva", marks=pytest.mark.long)])
+def test_what_the_ioc_tells_of_its_records(
+    source: str, ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
+) -> None:
+    told, mode = f"{source}:told", f"{source}:mode"
+    admin.execute("select ringlog.add_signal('scanned', %s, '', 'ours', address => 'S:TOLD')", [told])
+    admin.execute("select ringlog.add_signal('modes', %s, address => 'S:MODE')", [mode])
+    loader = programs.load(own, source, "scanned,modes")
+    properties = "unit, description, limit_low, limit_high, alarm_low, alarm_high, decimals"
+
+    def has(query: str, *wanted: Any) -> bool:
+        assert loader.poll() is None, programs.said()
+        return admin.execute(query.encode(), [*wanted[:1]]).fetchall() == [wanted[1:]]
+
+    # the archivist's description stays
+    described = f"select {properties} from ringlog.describe_signal(%s)"
+    wanted = ("mbar/minute", "ours", None, 7.0, -9.0, 9.0, 2)
+    wait_until(lambda: has(described, told, *wanted), programs.said)
+    states = "select states from ringlog.describe_signal(%s)"
+    wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "ON"}'), programs.said)
+    database = ioc.database.read_text()
+    ioc.kill()
+    ioc.database.write_text(database.replace('"ON"', '"BEAM"'))
+    ioc.start()
+    wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "BEAM"}'), programs.said)
+    ioc.database.write_text(database)
+    wait_until(lambda: admin.execute("select count(*) from log.modes").fetchone() == (3,), programs.said)
+    # each value has the name of its time
+    named = admin.execute(
+        "select value, was.states::json ->> value::text from log.modes"
+        " cross join lateral ringlog.describe_signal(log.modes.signal, time) as was"
+        " where log.modes.signal = %s order by time",
+        [mode],
+    )
+    assert named.fetchall() == [(1, "ON"), (None, None), (1, "BEAM")]
+    (change,) = admin.execute("select change, changed_by from ringlog.list_signals(%s)", [mode]).fetchall()
+    assert change == ("source", "writer")
 
 
 PUTTING = """

@@ -308,7 +308,7 @@ def test_states_and_limits_of_the_facility_file(page: Page) -> None:
     """Whole numbers with names are bars; a value between two levels of limits is a warning."""
     look = {
         "every_type/a_smallint": {"states": {"98": "standby", "97": "off"}},
-        "every_type/a_double": {"limits": [0, 20], "alarm_limits": [0, 50]},
+        "every_type/a_double": {"limits": [None, 20], "alarm_limits": [None, 50]},
         "every_type/a_real": {"limits": [0, 10], "alarm_limits": [0, 20]},
     }
 
@@ -329,15 +329,28 @@ def test_states_and_limits_of_the_facility_file(page: Page) -> None:
     expect(values["every_type/a_real"]).to_have_class(re.compile("alarm"))
     seen = page.evaluate(
         """async () => {
-            const { stateAt } = await import("/page/series.js");
+            const { alarmOf, stateAt } = await import("/page/series.js");
+            const limited = { limits: [null, 5], alarm_limits: [-9, null] };
             const series = { states: { 1: "on" }, type: "int", mean: [1.5, 1], min: [1, 1], max: [2, 1] };
-            return [stateAt(series, 0), stateAt(series, 1)];
+            const alarms = [-8, -10, 6].map((value) => alarmOf(limited, value));
+            return [stateAt(series, 0), stateAt(series, 1), ...alarms];
         }"""
     )
-    assert seen == ["changing", 1]
+    assert seen == ["changing", 1, "", "alarm", "warn"]
 
 
 def test_the_tree_has_the_last_values(page: Page, web) -> None:
+    def renamed(route: Route) -> None:
+        """A state has another name now than at the time of the last value."""
+        answer = route.fetch()
+        content = answer.json()
+        for signal in content:
+            if signal["signal"] == "every_type/a_smallint":
+                before = {"until": 4e12, "unit": "", "states": {"1": "then"}}
+                signal |= {"value": 1, "states": {"1": "now"}, "was": [before]}
+        route.fulfill(response=answer, json=content)
+
+    page.route("**/api/v1/latest*", renamed)
     page.goto("/")
     page.get_by_text("Tables, with the last values").click()
     tree = page.locator("#tree")
@@ -345,6 +358,7 @@ def test_the_tree_has_the_last_values(page: Page, web) -> None:
     tree.locator("summary", has_text="every_type").click()
     line = tree.get_by_role("button", name="a_varchar")
     expect(line.locator(".value")).to_have_text("no reading")
+    expect(tree.get_by_role("button", name="a_smallint").locator(".value")).to_have_text("then")
     tree.locator("summary", has_text="bpm").click()
     never = tree.get_by_role("button", name="x.SEVR")
     expect(never.locator(".age")).to_have_text("never")

@@ -1,0 +1,27 @@
+"""What sources tell of a signal, as the columns of ringlog.signal."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+
+def limits_told(low: float, high: float, kind: str = "limit") -> dict[str, Any]:
+    """Two limits, of kind `limit` or `alarm`, where NaN is none; two that are not in this order are none.
+
+    Integers of PV Access have no NaN: IOCs send 0 for none.
+    """
+    known = [None if math.isnan(each) or _is_unset(each) else float(each) for each in (low, high)]
+    if None not in known and not low < high:
+        known = [None, None]
+    return {f"{kind}_low": known[0], f"{kind}_high": known[1]}
+
+
+def _is_unset(limit: float) -> bool:
+    return isinstance(limit, int) and limit == 0
+
+
+def states_text(names: Sequence[str]) -> str | None:
+    """The names of 0, 1, …; None: there are none."""
+    states = {str(number): name for number, name in enumerate(names) if name}
+    return json.dumps(states, ensure_ascii=False) if states else None
