@@ -47,6 +47,7 @@ OVER_ALL_TABLES = (
     "number_of_signal",
     "note_signal_change",
     "demand_signal",
+    "names_numbers",
     "settle_signals",
     "add_signal",
     "change_signal",

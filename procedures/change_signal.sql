@@ -28,9 +28,7 @@ begin
     when key in ('limits', 'alarm_limits') then
       jsonb_typeof(value) = 'array' and jsonb_array_length(value) = 2
       and jsonb_typeof(value -> 0) = 'number' and jsonb_typeof(value -> 1) = 'number'
-    when key = 'states' then jsonb_typeof(value) = 'object' and not exists (
-      select from jsonb_each(value) as state where state.key !~ '^-?[0-9]+$' or jsonb_typeof(state.value) <> 'string'
-    )
+    when key = 'states' then ringlog.names_numbers(value)
     else false
   end
   limit 1;

@@ -3,9 +3,11 @@ returns integer
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '10s'
 as $$
 #variable_conflict use_column
 declare
+  wrong text;
   changed integer[];
   changes jsonb[];
   begins timestamptz[];
@@ -25,7 +27,29 @@ begin
   if not exists (select from jsonb_array_elements(report_signals.states::jsonb) as state where state ? 'told') then
     return 0;
   end if;
-  lock table ringlog.sample_signal in share row exclusive mode;
+  select told.key || ' (' || told.value || ')' into wrong
+  from json_to_recordset(report_signals.states::json) as state(told jsonb)
+  cross join lateral jsonb_each(state.told) as told
+  where not case
+    when told.key in ('unit', 'description') then jsonb_typeof(told.value) = 'string'
+    when told.key in ('limit_low', 'limit_high', 'alarm_low', 'alarm_high', 'decimals') then
+      jsonb_typeof(told.value) in ('number', 'null')
+    when told.key = 'states' then told.value = 'null' or ringlog.names_numbers((told.value #>> '{}')::jsonb)
+    else false
+  end
+  limit 1;
+  if found then
+    raise exception 'report_signals: % is nothing that a source tells', wrong using errcode = 'invalid_parameter_value';
+  end if;
+  -- beside writers of other tables, and not beside changes of signals
+  lock table ringlog.sample_signal in row exclusive mode;
+  perform from ringlog.sample_signal as known
+  where known.table_name = report_signals.table_name and known.number in (
+    select state.number from json_to_recordset(report_signals.states::json) as state(number integer, told jsonb)
+    where state.told is not null
+  )
+  order by known.number
+  for update;
   -- what a source tells for the first time was so before, and what it tells anew is so from then on
   select array_agg(known.number), array_agg(other.changes), array_agg(case when other.changes is not null then
     least(state.told_at, clock_timestamp()) end)
@@ -56,7 +80,7 @@ $$Stores what a writer knows of signals of a table of samples: a JSON array of o
 when, trouble (null: none), the number of samples dropped since the last report, and policy (null: none); and, where the
 source has told something, told, an object with some of unit, description, limit_low, limit_high, alarm_low, alarm_high,
 states and decimals, and told_at. What the facility file or an archivist has set stays. Error: the caller may not write
-the table (42501).$$;
+the table (42501), a source tells nothing of the kind (22023).$$;
 
 revoke all on function ringlog.report_signals(text, text) from public;
 grant execute on function ringlog.report_signals(text, text) to daq_writer, daq_table_writer;

@@ -37,7 +37,7 @@ from ringlog.loader.sources import (
     Wanted,
 )
 from ringlog.loader.sources.channel_access import ChannelAccess
-from ringlog.loader.sources.told import limits_told, states_text
+from ringlog.loader.sources.told import limits_told, shown, states_text
 from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.alarms import PVA_NUMBERS, PVA_STATUSES, SEVERITIES, STATUSES
@@ -400,9 +400,9 @@ class _Sampled:
         found: dict[str, Any] = {}
         if "display" in update and update.changed("display"):
             display = update.display
-            found["description"] = display.description
+            found["description"] = shown(display.description)
             if "units" in display:
-                found["unit"] = display.units
+                found["unit"] = shown(display.units)
             if "precision" in display:
                 found["decimals"] = display.precision
         if "valueAlarm" in update and update.changed("valueAlarm"):

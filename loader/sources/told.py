@@ -7,11 +7,12 @@ from typing import Any
 
 
 def limits_told(low: float, high: float, kind: str = "limit") -> dict[str, Any]:
-    """Two limits, of kind `limit` or `alarm`, where NaN is none; two that are not in this order are none.
+    """Two limits, of kind `limit` or `alarm`; NaN and infinities are none, nor are two that are not in this
+    order.
 
     Integers of PV Access have no NaN: IOCs send 0 for none.
     """
-    known = [None if math.isnan(each) or _is_unset(each) else float(each) for each in (low, high)]
+    known = [float(each) if math.isfinite(each) and not _is_unset(each) else None for each in (low, high)]
     if None not in known and not low < high:
         known = [None, None]
     return {f"{kind}_low": known[0], f"{kind}_high": known[1]}
@@ -23,5 +24,10 @@ def _is_unset(limit: float) -> bool:
 
 def states_text(names: Sequence[str]) -> str | None:
     """The names of 0, 1, …; None: there are none."""
-    states = {str(number): name for number, name in enumerate(names) if name}
+    states = {str(number): text for number, name in enumerate(names) if (text := shown(name))}
     return json.dumps(states, ensure_ascii=False) if states else None
+
+
+def shown(text: str) -> str:
+    """A text of a source up to its NUL, which PostgreSQL's texts do not have."""
+    return text.partition("\0")[0]

@@ -14,7 +14,7 @@ from ringlog.clients.samples import Samples
 from ringlog.clients.spool import Spool
 from ringlog.loader.samples import Taker
 from ringlog.loader.sources import Event, Wanted
-from ringlog.loader.sources.told import limits_told
+from ringlog.loader.sources.told import limits_told, states_text
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import SamplePolicy, SampleTable
@@ -249,6 +249,7 @@ def test_what_has_changed_while_a_signal_was_lost_has_changed_then() -> None:
         (-1.0, 2.0, (-1.0, 2.0)),
         (math.nan, 2.0, (None, 2.0)),
         (math.nan, math.nan, (None, None)),
+        (-math.inf, 2.0, (None, 2.0)),
         (0.0, 0.0, (None, None)),
         (3.0, -3.0, (None, None)),
         (0.0, 9.0, (0.0, 9.0)),
@@ -259,6 +260,11 @@ def test_what_has_changed_while_a_signal_was_lost_has_changed_then() -> None:
 )
 def test_limits_of_a_source(low: float, high: float, told: tuple[float | None, float | None]) -> None:
     assert limits_told(low, high, "alarm") == {"alarm_low": told[0], "alarm_high": told[1]}
+
+
+def test_names_of_states_end_at_a_nul() -> None:
+    assert states_text(["off", "", "on\0x"]) == '{"0": "off", "2": "on"}'
+    assert states_text(["", "\0"]) is None
 
 
 def test_signals_that_change_are_subscribed_anew_and_others_are_not() -> None:

@@ -506,6 +506,18 @@ def test_what_a_source_tells_is_kept_and_what_is_set_here_wins(vac: Vacuum) -> N
         == "uA"
     )
 
+    for wrong in (
+        {"table_name": "other"},
+        {"unit": None},
+        {"limit_low": "0"},
+        {"states": "on"},
+        {"states": '{"on": "1"}'},
+        {"states": '{"1": 1}'},
+    ):
+        with pytest.raises((errors.InvalidParameterValue, errors.InvalidTextRepresentation)):
+            tell(two, "2030-01-01T00:00Z", **wrong)
+    assert now("gauge:2")[:2] == ("uA", "told later")
+
     # an archivist's settings win, until they are removed
     three = vac.value("select ringlog.add_signal('vac', 'gauge:3', 'bar')")
     tell(three, "2030-01-01T00:00Z", unit="Torr", limit_high=7)
