@@ -259,7 +259,7 @@ mod _core {
     #[pymodule_export]
     use crate::pb::{PbError, PyPbFile};
     #[pymodule_export]
-    use crate::sampling::{PyCells, PyChannelAccess};
+    use crate::sampling::{PyCells, PyChannelAccess, PyMonitors};
     #[pymodule_export]
     use crate::summaries::{combine, summarise};
 }

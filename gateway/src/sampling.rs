@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
 use sampling::cells::{Cells, Policy, Stamp};
 use sampling::channel_access::{ChannelAccess, Event, Part, Value, Variable};
+use sampling::monitors::{Heard, Monitors};
 use sampling::reading::{Deadband, Reading};
 
 /// A policy as Python gives it: whether it monitors, microseconds of a cycle and of the shortest period, seconds of the
@@ -181,6 +182,47 @@ impl PyChannelAccess {
                 Ok((variable, moment, kind, first, second))
             })
             .collect()
+    }
+}
+
+/// An event as Python takes it: the signal's number, nanoseconds since 1970 (None: it is lost), value, severity, status.
+type GivenEvent<'py> = (u32, Option<i64>, Bound<'py, PyAny>, u16, u16);
+
+/// Events of monitors of EPICS's libca that Python has made, with the object that stands for any array.
+#[pyclass(name = "Monitors", frozen)]
+pub struct PyMonitors {
+    monitors: Monitors,
+    array: Py<PyAny>,
+}
+
+#[pymethods]
+impl PyMonitors {
+    #[new]
+    fn new(array: Py<PyAny>) -> Self {
+        Self { monitors: Monitors::default(), array }
+    }
+
+    #[staticmethod]
+    fn callback() -> usize {
+        Monitors::callback()
+    }
+
+    fn subscriber(&self, number: u32) -> usize {
+        self.monitors.subscriber(number)
+    }
+
+    fn take<'py>(&self, py: Python<'py>) -> Vec<GivenEvent<'py>> {
+        let given = |(number, update): Heard| {
+            let Some(update) = update else { return (number, None, py.None().into_bound(py), 0, 0) };
+            let value = match update.value {
+                Value::Whole(whole) => PyInt::new(py, whole).into_any(),
+                Value::Float(float) => PyFloat::new(py, float).into_any(),
+                Value::Text | Value::Array => self.array.bind(py).clone(),
+            };
+            let time = update.seconds * 1_000_000_000 + i64::from(update.nanoseconds);
+            (number, Some(time), value, update.severity, update.status)
+        };
+        self.monitors.take().into_iter().map(given).collect()
     }
 }
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from ringlog.gateway import _core
 from ringlog.loader.sources import Event, Hear, SourceError, Tell, Wanted
 from ringlog.loader.sources.told import limits_told, states_text
 from ringlog.schema.column_type import ColumnType
@@ -66,7 +67,8 @@ _OnEvent = ctypes.CFUNCTYPE(None, _Monitor)
 
 
 class ChannelAccess:
-    """Monitors with time stamps and alarms. It is used by the thread that made it."""
+    """Monitors with time stamps and alarms. It is used by the thread that made it. Native code keeps the
+    events of numbers until `wait` ends: a callback in Python costs much in the library's threads."""
 
     def __init__(self, kind: ColumnType, deadband: str, hear: Hear, tell: Tell) -> None:
         # its library starts threads: only a writer's own process may load it
@@ -89,6 +91,8 @@ class ChannelAccess:
         self._on_text = _OnEvent(self._field)
         self._on_graphic = _OnEvent(self._graphic)
         self._on_event = _OnEvent(self._monitored())
+        self._events = _core.Monitors(_ARRAY)
+        self._on_number = ctypes.cast(_core.Monitors.callback(), _OnEvent)
         self._ca = _functions(get_lib("ca"))
         # without threads of its own for calls: they come in ca_pend_event
         if self._ca.ca_context_create(0) != _NORMAL:
@@ -117,9 +121,14 @@ class ChannelAccess:
         self._read_fields()
         # 0 would be for ever
         self._ca.ca_pend_event(max(seconds, 1e-3))
+        self._hear_numbers()
 
     def close(self) -> None:
         self._ca.ca_context_destroy()
+
+    def _hear_numbers(self) -> None:
+        for event in self._events.take():
+            self._hear(Event._make(event))
 
     def _connection(self, arguments: _Connection) -> None:
         number = self._ca.ca_puser(arguments.channel)
@@ -127,6 +136,7 @@ class ChannelAccess:
         if wanted is None:
             return
         if arguments.operation != _UP:
+            self._hear_numbers()
             self._hear(Event(number, None))
             return
         self._unread += ((number, _RECORD_TYPE), (number, _DESCRIPTION))
@@ -146,13 +156,14 @@ class ChannelAccess:
         mask = _LOG if (wanted.deadband or self._deadband) == "ADEL" else _VALUE
         monitor = ctypes.c_void_p()
         asked_count = min(count, _MOST_CHARACTERS) if is_long else min(count, 2)
+        is_number = not self._is_text and asked != _TEXT
         self._ca.ca_create_subscription(
             _TIME + asked,
             asked_count,
             arguments.channel,
             mask | _ALARM,
-            self._on_event,
-            number,
+            self._on_number if is_number else self._on_event,
+            self._events.subscriber(number) if is_number else number,
             ctypes.byref(monitor),
         )
         self._monitors[number] = asked, monitor
@@ -207,11 +218,13 @@ class ChannelAccess:
         self._tell(arguments.user, told)
 
     def _monitored(self) -> Callable[[_Monitor], None]:
+        """The callback of texts, which Python reads."""
         hear, at, head, values, is_text = self._hear, ctypes.string_at, _HEAD, _VALUES, self._is_text
         # bytes of a text or of a number, with the fields before it
         sizes = [52, 16, 16, 16, 16, 16, 24]
 
         def event(arguments: _Monitor) -> None:
+            self._hear_numbers()
             number, content = arguments.user, arguments.value
             if arguments.status != _NORMAL or not content:
                 hear(Event(number, None))

@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 use libloading::Library;
 use parking_lot::Mutex;
 
+use crate::monitors::Subscriber;
+
 /// Callbacks come in threads of the library.
 const PREEMPTIVE_CALLBACK: c_int = 1;
 const NORMAL: c_int = 1;
@@ -29,7 +31,7 @@ struct ConnectionArguments {
 }
 
 #[repr(C)]
-struct EventArguments {
+pub struct EventArguments {
     user: *const c_void,
     channel: Channel,
     kind: c_long,
@@ -202,32 +204,34 @@ impl Monitor {
         *subscription = (status == NORMAL).then_some(Subscription { field_type, id });
         self.libca.flush();
     }
+}
 
-    /// # Safety
-    /// `value` is a structure of the type `kind`, DBR_TIME_….
-    unsafe fn update(&self, kind: c_long, value: *const c_void) -> Option<Update> {
-        let header: Header = unsafe { ptr::read_unaligned(value.cast()) };
-        // SAFETY, of each: db_access.h has the value of this type at this offset
-        let at = |offset: usize| unsafe { value.byte_add(offset) };
-        let read = match kind - DBR_TIME {
-            0 => Value::Text,
-            _ if self.is_array.load(Ordering::Acquire) => Value::Array,
-            1 => Value::Whole(unsafe { at(14).cast::<i16>().read_unaligned() }.into()),
-            2 => Value::Float(unsafe { at(12).cast::<f32>().read_unaligned() }.into()),
-            3 => Value::Whole(unsafe { at(14).cast::<u16>().read_unaligned() }.into()),
-            4 => Value::Whole(unsafe { at(15).cast::<u8>().read_unaligned() }.into()),
-            5 => Value::Whole(unsafe { at(12).cast::<i32>().read_unaligned() }.into()),
-            6 => Value::Float(unsafe { at(16).cast::<f64>().read_unaligned() }),
-            _ => return None,
-        };
-        Some(Update {
-            value: read,
-            severity: header.severity.cast_unsigned(),
-            status: header.status.cast_unsigned(),
-            seconds: i64::from(header.seconds) + EPOCH,
-            nanoseconds: header.nanoseconds,
-        })
-    }
+/// A value of the type `kind`, DBR_TIME_…, with its alarm and time stamp; None for a type that libca does not have.
+///
+/// # Safety
+/// `value` is a structure of this type.
+unsafe fn read(kind: c_long, value: *const c_void, is_array: bool) -> Option<Update> {
+    let header: Header = unsafe { ptr::read_unaligned(value.cast()) };
+    // SAFETY, of each: db_access.h has the value of this type at this offset
+    let at = |offset: usize| unsafe { value.byte_add(offset) };
+    let read = match kind - DBR_TIME {
+        0 => Value::Text,
+        _ if is_array => Value::Array,
+        1 => Value::Whole(unsafe { at(14).cast::<i16>().read_unaligned() }.into()),
+        2 => Value::Float(unsafe { at(12).cast::<f32>().read_unaligned() }.into()),
+        3 => Value::Whole(unsafe { at(14).cast::<u16>().read_unaligned() }.into()),
+        4 => Value::Whole(unsafe { at(15).cast::<u8>().read_unaligned() }.into()),
+        5 => Value::Whole(unsafe { at(12).cast::<i32>().read_unaligned() }.into()),
+        6 => Value::Float(unsafe { at(16).cast::<f64>().read_unaligned() }),
+        _ => return None,
+    };
+    Some(Update {
+        value: read,
+        severity: header.severity.cast_unsigned(),
+        status: header.status.cast_unsigned(),
+        seconds: i64::from(header.seconds) + EPOCH,
+        nanoseconds: header.nanoseconds,
+    })
 }
 
 extern "C" fn on_connection(arguments: ConnectionArguments) {
@@ -249,7 +253,58 @@ extern "C" fn on_event(arguments: EventArguments) {
         return;
     }
     // SAFETY: the library passes a structure of the type that it names
-    if let Some(update) = unsafe { monitor.update(arguments.kind, arguments.value) } {
+    let is_array = monitor.is_array.load(Ordering::Acquire);
+    if let Some(update) = unsafe { read(arguments.kind, arguments.value, is_array) } {
         monitor.listener.update(update);
+    }
+}
+
+/// An event of a subscription whose user argument is a Subscriber.
+pub extern "C" fn on_queued(arguments: EventArguments) {
+    // SAFETY: a Subscriber lives as long as the process
+    let Some(subscriber) = (unsafe { arguments.user.cast::<Subscriber>().as_ref() }) else { return };
+    if arguments.status != NORMAL || arguments.value.is_null() {
+        subscriber.hear(None);
+        return;
+    }
+    // SAFETY: the library passes a structure of the type that it names
+    if let Some(update) = unsafe { read(arguments.kind, arguments.value, arguments.count > 1) } {
+        subscriber.hear(Some(update));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::monitors::Monitors;
+
+    #[test]
+    fn events_are_kept_in_their_order() {
+        let monitors = Monitors::default();
+        let event = |number, kind, count, value: Option<&[u8]>, status| {
+            let user = ptr::with_exposed_provenance(monitors.subscriber(number));
+            let value = value.map_or(ptr::null(), |value| value.as_ptr().cast());
+            on_queued(EventArguments { user, channel: ptr::null_mut(), kind, count, value, status });
+        };
+        // dbr_time_double: status, severity, seconds, nanoseconds, RISC_pad, value
+        let mut double = Vec::new();
+        for part in [3_i16, 2] {
+            double.extend(part.to_ne_bytes());
+        }
+        for part in [10_u32, 20, 0] {
+            double.extend(part.to_ne_bytes());
+        }
+        double.extend(1.5_f64.to_ne_bytes());
+        event(7, DBR_TIME + 6, 1, Some(&double), NORMAL);
+        event(8, DBR_TIME + 6, 2, Some(&double), NORMAL);
+        event(7, DBR_TIME + 6, 1, None, NORMAL);
+        event(8, DBR_TIME + 6, 1, Some(&double), 192);
+        let taken = monitors.take();
+        let values = taken.iter().map(|(number, update)| (*number, update.map(|update| update.value)));
+        let expected = [(7, Some(Value::Float(1.5))), (8, Some(Value::Array)), (7, None), (8, None)];
+        assert_eq!(values.collect::<Vec<_>>(), expected);
+        let first = taken[0].1.unwrap();
+        assert_eq!((first.status, first.severity, first.seconds, first.nanoseconds), (3, 2, EPOCH + 10, 20));
+        assert!(monitors.take().is_empty());
     }
 }
