@@ -54,6 +54,23 @@ impl Translation<'_> {
         }
         Ok(None)
     }
+
+    /// The name of the source of a column in the select that is being written; None where it is not known.
+    pub fn source_of(&mut self, column: &ColumnName) -> Result<Option<String>, Error> {
+        if let Some(of) = &column.table {
+            return Ok(Some(of.name.to_lowercase()));
+        }
+        let own = folded(&column.column, column.at.line)?;
+        let mut only = None;
+        for source in self.names.sources.last().into_iter().flatten() {
+            match found(source, &own, self.scope, &mut *self.variables) {
+                Found::Column(_) if only.is_none() => only = Some(source.name.clone()),
+                Found::No => {}
+                _ => return Ok(None),
+            }
+        }
+        Ok(only)
+    }
 }
 
 /// The column of this name that a source has.

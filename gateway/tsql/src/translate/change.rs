@@ -5,7 +5,7 @@ use super::current::{place_of, refuse_beside_current, Current};
 use super::filled::FilledBy;
 use super::insert::Targets;
 use super::named::{source_name, Named};
-use super::translation::Translation;
+use super::translation::{ChangedRows, Translation};
 use super::value::{assigned, carried_into, Value};
 use super::walk;
 use crate::error::Error;
@@ -92,13 +92,13 @@ impl Translation<'_> {
             sql.push_str(&format!(" from {}", changed.sources));
         }
         sql.push_str(&changed.where_sql());
-        let sql =
-            self.with_output(sql, update.output.as_ref(), line, Some(changed.qualifier), Some("old".into()))?;
+        let rows = ChangedRows::updated(changed.qualifier);
+        let sql = self.with_output((with, sql), update.output.as_ref(), line, rows)?;
         Ok(if returned.is_empty() {
-            format!("{with}{sql}")
+            sql
         } else {
             self.result.columns = Some(Vec::new());
-            format!("{with}{sql} returning {}", returned.join(", "))
+            format!("{sql} returning {}", returned.join(", "))
         })
     }
 
@@ -127,9 +127,8 @@ impl Translation<'_> {
             sql.push_str(" returning null::text");
             self.result.columns = Some(Vec::new());
         }
-        let sql =
-            self.with_output(sql, delete.output.as_ref(), target.at.line, None, Some(changed.qualifier))?;
-        Ok(format!("{with}{sql}"))
+        let rows = ChangedRows { deleted: Some(changed.qualifier), ..ChangedRows::default() };
+        self.with_output((with, sql), delete.output.as_ref(), target.at.line, rows)
     }
 
     /// The value of an assignment to a column of this table.

@@ -3,7 +3,7 @@
 use super::filled::{Filled, FilledBy};
 use super::item::{numbered, Item, Stands, Written};
 use super::json::not_allowed;
-use super::translation::Translation;
+use super::translation::{ChangedRows, Translation};
 use super::value::{carried, carried_into, implicit, is_finer_than_money, Value};
 use crate::error::Error;
 use crate::facts::types::{unified, Family, Type, SQL_VARIANT};
@@ -114,8 +114,8 @@ impl Translation<'_> {
             self.result.unlisted = Some(into.clone());
         }
         self.result.into = Some(into);
-        let sql = self.with_output(sql, insert.output.as_ref(), line, Some(new), None)?;
-        Ok(format!("{with}{sql}"))
+        let rows = ChangedRows { inserted: Some(new), ..ChangedRows::default() };
+        self.with_output((with, sql), insert.output.as_ref(), line, rows)
     }
 
     /// The table that `insert … execute` fills.

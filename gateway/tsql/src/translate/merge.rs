@@ -72,8 +72,7 @@ impl Translation<'_> {
         }
         let (inserted, deleted) = (Some(String::from("new")), Some(String::from("old")));
         let rows = ChangedRows { inserted, deleted, action: Some("merge_action()") };
-        let sql = self.with_output_of(sql, merge.output.as_ref(), line, rows)?;
-        Ok(format!("{with}{sql}"))
+        self.with_output((with, sql), merge.output.as_ref(), line, rows)
     }
 
     /// The assignments of an update; `own`: the name of the target.

@@ -6,8 +6,8 @@ use super::sources::{conjuncts, Sources};
 use super::translation::Translation;
 use super::walk;
 use crate::error::Error;
-use crate::tree::{BinaryOperator, Expression, Select};
-use std::collections::BTreeSet;
+use crate::tree::{BinaryOperator, Expression, Select, SelectItem, TableSource};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The sides of `*=` and `=*`, that of the rows which are all kept first.
 fn sides(condition: &Expression) -> Option<(&Expression, &Expression)> {
@@ -18,6 +18,12 @@ fn sides(condition: &Expression) -> Option<(&Expression, &Expression)> {
     }
 }
 
+/// A table whose rows may be missing: the one whose rows are all kept, and the conditions of the join.
+struct Joined {
+    preserved: String,
+    on: Vec<String>,
+}
+
 impl Translation<'_> {
     /// FROM and WHERE of a select that has such a condition; None for any other.
     pub fn outer_join(&mut self, select: &Select) -> Result<Option<Sources>, Error> {
@@ -26,72 +32,80 @@ impl Translation<'_> {
         if !conjuncts.iter().any(|one| sides(one).is_some()) {
             return Ok(None);
         }
-        let refusal = || {
-            let why = "write a left join, but for two tables with all columns qualified";
-            Error::refused("*= and =*", why, select.at)
-        };
-        let [first, second] = select.from.as_slice() else { return Err(refusal()) };
-        let (Some(first_name), Some(second_name)) = (source_name(first), source_name(second)) else {
-            return Err(refusal());
-        };
-        let names = BTreeSet::from([first_name.clone(), second_name]);
-        let mut outer = BTreeSet::new();
-        let (mut on, mut kept) = (Vec::new(), Vec::new());
+        let refusal = |why| Error::refused("*= and =*", why, select.at);
+        let names: Option<Vec<String>> = select.from.iter().map(source_name).collect();
+        let names = names.ok_or_else(|| refusal("write a left join, but for tables parted by commas"))?;
+        let (mut joins, mut kept) = (BTreeMap::<String, Joined>::new(), Vec::new());
         for one in conjuncts {
+            let of = self.sources_named(one)?.filter(|of| of.iter().all(|name| names.contains(name)));
+            let of = of.ok_or_else(|| refusal("qualify all columns, or write a left join"))?;
             let Some((preserved, joined)) = sides(one) else {
-                kept.push((one, qualifiers(one).ok_or_else(refusal)?));
+                kept.push((one, of));
                 continue;
             };
-            let of = qualifiers(preserved).ok_or_else(refusal)?;
-            let others = qualifiers(joined).ok_or_else(refusal)?;
-            if of.len() != 1 || others.len() != 1 || of == others {
-                return Err(refusal());
-            }
-            outer.extend(of);
-            let Expression::Binary { left, right, .. } = one else { return Err(refusal()) };
+            let (preserved, joined) = (self.only_source(preserved)?, self.only_source(joined)?);
+            let (Some(preserved), Some(joined)) = (preserved, joined) else {
+                return Err(refusal("each side is of one table"));
+            };
+            let Expression::Binary { left, right, .. } = one else { continue };
             let (left, right) = (self.value(left)?.sql, self.value(right)?.sql);
-            on.push(format!("({left} operator(tsql.=) {right})"));
+            let own = Joined { preserved: preserved.clone(), on: Vec::new() };
+            let join = joins.entry(joined).or_insert(own);
+            if join.preserved != preserved {
+                return Err(refusal("a table is joined to one other"));
+            }
+            join.on.push(format!("({left} operator(tsql.=) {right})"));
         }
-        if outer.len() != 1 || !outer.is_subset(&names) {
-            return Err(refusal());
+        if joins.values().any(|join| joins.contains_key(&join.preserved)) {
+            return Err(refusal("a table whose rows may be missing keeps no rows of others"));
         }
         let mut conditions = Vec::new();
         for (one, of) in kept {
-            if of.len() > 1 || !of.is_subset(&names) {
-                return Err(refusal());
-            }
             let sql = self.condition(one)?;
-            if of.is_subset(&outer) {
-                conditions.push(sql);
-            } else {
-                on.push(sql);
+            let joined = of.iter().find(|name| joins.contains_key(*name));
+            match (joined.and_then(|name| joins.get_mut(name)), of.len()) {
+                (None, _) => conditions.push(sql),
+                (Some(join), 1) => join.on.push(sql),
+                // 303: "The table is an inner member of an outer-join clause"
+                (Some(_), _) => {
+                    return Err(refusal("a table whose rows may be missing is compared with no other"))
+                }
             }
         }
-        let (preserved, joined) = if outer.contains(&first_name) { (first, second) } else { (second, first) };
-        let (preserved, joined) = (self.source(preserved)?, self.source(joined)?);
+        let is_joined = |(name, _): &(&String, &TableSource)| joins.contains_key(*name);
+        let (joined, preserved): (Vec<_>, Vec<_>) = names.iter().zip(&select.from).partition(is_joined);
+        let in_order = names.iter().is_sorted_by_key(|name| joins.contains_key(name));
+        if !in_order && select.items.iter().any(|item| matches!(item, SelectItem::Star { table: None, .. })) {
+            return Err(refusal("name the columns instead of *"));
+        }
+        let preserved =
+            preserved.iter().map(|(_, source)| self.source(source)).collect::<Result<Vec<_>, _>>()?;
+        let mut from = preserved.join(" cross join ");
+        for (name, source) in joined {
+            let on = joins.get(name).map(|join| join.on.join(" and ")).unwrap_or_default();
+            from.push_str(&format!(" left join {} on {on}", self.source(source)?));
+        }
         self.note(|facts| facts.adds_nulls = true);
-        Ok(Some(Sources {
-            from: format!("{preserved} left join {joined} on {}", on.join(" and ")),
-            condition: conditions.join(" and "),
-        }))
+        Ok(Some(Sources { from, condition: conditions.join(" and ") }))
     }
-}
 
-/// The tables whose columns an expression names; None when one is not qualified or a query stands in it.
-fn qualifiers(expression: &Expression) -> Option<BTreeSet<String>> {
-    if walk::has_query(expression) {
-        return None;
+    fn only_source(&mut self, expression: &Expression) -> Result<Option<String>, Error> {
+        let found = self.sources_named(expression)?.filter(|found| found.len() == 1);
+        Ok(found.and_then(|found| found.into_iter().next()))
     }
-    let mut found = BTreeSet::new();
-    let unqualified = walk::any(expression, &mut |one| match one {
-        Expression::Column(column) => match &column.table {
-            None => true,
-            Some(table) => {
-                found.insert(table.name.to_lowercase());
-                false
+
+    /// The sources whose columns an expression names; None where that is not known, or a query stands in it.
+    fn sources_named(&mut self, expression: &Expression) -> Result<Option<BTreeSet<String>>, Error> {
+        if walk::has_query(expression) {
+            return Ok(None);
+        }
+        let mut columns = Vec::new();
+        walk::any(expression, &mut |one| {
+            if let Expression::Column(column) = one {
+                columns.push(column.clone());
             }
-        },
-        _ => false,
-    });
-    (!unqualified).then_some(found)
+            false
+        });
+        columns.iter().map(|column| self.source_of(column)).collect()
+    }
 }

@@ -25,26 +25,17 @@ impl Translation<'_> {
         })
     }
 
-    /// A change that gives the rows it has changed. `inserted` and `deleted`: what RETURNING calls them.
+    /// A change that gives the rows it has changed. `change`: WITH and the statement itself; `rows`: what RETURNING calls
+    /// them.
     pub fn with_output(
         &mut self,
-        sql: String,
-        output: Option<&Output>,
-        line: u32,
-        inserted: Option<String>,
-        deleted: Option<String>,
-    ) -> Result<String, Error> {
-        self.with_output_of(sql, output, line, ChangedRows { inserted, deleted, action: None })
-    }
-
-    pub fn with_output_of(
-        &mut self,
-        sql: String,
+        change: (String, String),
         output: Option<&Output>,
         line: u32,
         rows: ChangedRows,
     ) -> Result<String, Error> {
-        let Some(output) = output else { return Ok(sql) };
+        let (with, sql) = change;
+        let Some(output) = output else { return Ok(format!("{with}{sql}")) };
         if !self.result.assigns.is_empty() {
             return Err(Error::refused("output beside set @variable", "select what is wanted", line));
         }
@@ -72,23 +63,28 @@ impl Translation<'_> {
         let returning = format!("{sql} returning {}", listed.join(", "));
         let Some((target, columns)) = &output.into else {
             self.result.columns = titles(items);
-            return Ok(returning);
+            return Ok(format!("{with}{returning}"));
         };
         let target = self.target(target)?;
         let named = columns.iter().map(names::name).collect::<Result<Vec<_>, _>>()?;
         let columns = Some(named.as_slice()).filter(|named| !named.is_empty());
-        Ok(kept(&returning, &Targets { table: &table(&target)?, columns }, &items, self.dialect()))
+        let target = Targets { table: &table(&target)?, columns };
+        Ok(kept((&with, &returning), &target, &items, self.dialect()))
     }
 }
 
 /// The rows of RETURNING as those of another table.
-fn kept(returning: &str, target: &Targets, items: &[Item], dialect: &Dialect) -> String {
+fn kept((with, returning): (&str, &str), target: &Targets, items: &[Item], dialect: &Dialect) -> String {
+    let with = match with.trim_end() {
+        "" => String::from("with"),
+        with => format!("{with},"),
+    };
     let columns = target.columns.map_or_else(String::new, |columns| format!(" ({})", columns.join(", ")));
     let into = format!("{}{columns}", target.table);
     let guard = format!("tsql.takes_output({})", literal(target.table));
     if items.iter().any(|item| item.name.is_none()) {
         return format!(
-            "with \"changed\" as ({returning}) insert into {into} select * from \"changed\" where {guard}"
+            "{with} \"@changed\" as ({returning}) insert into {into} select * from \"@changed\" where {guard}"
         );
     }
     let names = numbered(items);
@@ -100,7 +96,7 @@ fn kept(returning: &str, target: &Targets, items: &[Item], dialect: &Dialect) ->
         .collect();
     let (values, names) = (values.join(", "), names.join(", "));
     format!(
-        "with \"changed\" ({names}) as ({returning}) \
-         insert into {into} select {values} from \"changed\" where {guard}"
+        "{with} \"@changed\" ({names}) as ({returning}) \
+         insert into {into} select {values} from \"@changed\" where {guard}"
     )
 }

@@ -4,7 +4,7 @@
 //! "DELETE"). Here the query has two columns more, the place of each row.
 
 use super::named::{source_name, Named};
-use super::translation::Translation;
+use super::translation::{ChangedRows, Translation};
 use super::walk;
 use crate::error::Error;
 use crate::resolve::names::{self, identifier, quoted, shown, table};
@@ -52,8 +52,8 @@ impl Translation<'_> {
         let place = PLACE.map(|column| format!("{CHANGED}.{column}")).join(", ");
         let sql = format!("delete from {base} as {CHANGED} where ({place}) in ({select})");
         let line = through.target.at.line;
-        let sql = self.with_output(sql, delete.output.as_ref(), line, None, Some(CHANGED.to_owned()))?;
-        Ok(Some(format!("{with}{sql}")))
+        let rows = ChangedRows { deleted: Some(CHANGED.to_owned()), ..ChangedRows::default() };
+        self.with_output((with, sql), delete.output.as_ref(), line, rows).map(Some)
     }
 
     /// The same.
@@ -86,9 +86,8 @@ impl Translation<'_> {
             assignments.join(", "),
             same.join(" and ")
         );
-        let (inserted, deleted) = (Some(CHANGED.to_owned()), Some("old".to_owned()));
-        let sql = self.with_output(sql, update.output.as_ref(), line, inserted, deleted)?;
-        Ok(Some(format!("{with}{sql}")))
+        let rows = ChangedRows::updated(CHANGED.to_owned());
+        self.with_output((with, sql), update.output.as_ref(), line, rows).map(Some)
     }
 
     /// The rows that are changed, and where each value of SET is found beside them.

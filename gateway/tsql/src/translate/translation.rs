@@ -34,6 +34,13 @@ pub struct ChangedRows {
     pub action: Option<&'static str>,
 }
 
+impl ChangedRows {
+    /// Of an update whose rows are called `inserted`.
+    pub fn updated(inserted: String) -> ChangedRows {
+        ChangedRows { inserted: Some(inserted), deleted: Some(String::from("old")), action: None }
+    }
+}
+
 /// Bytes of SQL of one statement: some constructs repeat their operands.
 const LONGEST: usize = 8 << 20;
 
