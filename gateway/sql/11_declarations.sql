@@ -245,10 +245,24 @@ comment on procedure tsql.define_referring(text, text) is
 $$Runs the definition of a table or of a change of one. A numeric(p, 0) that refers to a numeric(p, 0) identity column becomes a
 bigint, as that is: PostgreSQL has no foreign keys between the two.$$;
 
+create or replace function tsql.tell_digits(finest text)
+returns void
+language plpgsql
+as $$
+begin
+  if finest is not null then
+    raise notice '%', format('Six digits of a second are kept of %s: a seventh is rounded.', finest);
+  end if;
+end
+$$;
+comment on function tsql.tell_digits(text) is
+'Tells of new columns that are declared with seven digits of a second.';
+
+drop procedure if exists tsql.create_table(text, text, text[], text[], text, text[], text[], text[], text[]);
 create or replace procedure tsql.create_table(
   definition text, target text, columns text[], declarations text[], named text default null,
   constraints text[] default '{}', stripped text[] default '{}',
-  referenced text[] default '{}', referenced_columns text[] default '{}'
+  referenced text[] default '{}', referenced_columns text[] default '{}', finest text default null
 )
 language plpgsql
 as $$
@@ -261,11 +275,13 @@ begin
   call tsql.watch_binaries(target);
   call tsql.watch_rowversions(target);
   call tsql.watch_blanks(target, stripped);
+  perform tsql.tell_digits(finest);
 end
 $$;
-comment on procedure tsql.create_table(text, text, text[], text[], text, text[], text[], text[], text[]) is
+comment on procedure tsql.create_table(text, text, text[], text[], text, text[], text[], text[], text[], text) is
 $$Runs a CREATE TABLE and stores the declarations of its columns that PostgreSQL does not. stripped: columns whose values lose
-blanks at their ends; referenced and referenced_columns: the tables and columns of its foreign keys.$$;
+blanks at their ends; referenced and referenced_columns: the tables and columns of its foreign keys; finest: as in
+tsql.tell_digits.$$;
 
 create or replace function tsql.view_digest(view oid)
 returns text
@@ -639,12 +655,17 @@ drop procedure if exists tsql.alter_table(
   text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
   boolean);
 
+drop procedure if exists tsql.alter_table(
+  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
+  boolean, text, boolean
+);
 create or replace procedure tsql.alter_table(
   definition text, target text, columns text[], declarations text[], named text default null,
   constraints text[] default '{}', altered text default null, dropped text[] default '{}', if_exists boolean default false,
   without text[] default '{}', key text[] default '{}', with_defaults boolean default false, stripped text[] default '{}',
   referring text[] default '{}', referenced text[] default '{}', referenced_columns text[] default '{}',
-  takes_nulls boolean default false, altered_type text default null, altered_nullable boolean default true
+  takes_nulls boolean default false, altered_type text default null, altered_nullable boolean default true,
+  finest text default null
 )
 language plpgsql
 as $$
@@ -699,18 +720,19 @@ begin
   call tsql.watch_binaries(target);
   call tsql.watch_rowversions(target);
   call tsql.watch_blanks(target, stripped, stripped_before);
+  perform tsql.tell_digits(finest);
 end
 $$;
 comment on procedure tsql.alter_table(
   text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
-  boolean, text, boolean
+  boolean, text, boolean, text
 ) is
 $$Runs an ALTER TABLE and stores the declarations of the columns that it adds or changes. altered: the column that gets
 another type; dropped (if_exists: missing ones are no error) and without: the columns and constraints that are dropped; key:
 the columns of an added primary key; with_defaults: a column is dropped with its default; stripped: added columns whose values
 lose blanks at their ends; referring: columns of added foreign keys; referenced and referenced_columns: their targets;
 takes_nulls: the altered column does, but for an identity column; altered_type and altered_nullable: what SQL Server asks whether
-something holds the column.$$;
+something holds the column; finest: as in tsql.tell_digits.$$;
 
 create or replace procedure tsql.switch_constraints(target text, names text[], enabled boolean, check_existing boolean)
 language plpgsql

@@ -2,7 +2,7 @@
 
 use super::blanks::{declared as declared_type, stored, stripped, typed, DEFAULT_LENGTH};
 use super::constraints::{carried_constant, named_default, ForeignColumns};
-use super::declaring::{declaration, shown_constraints, with_declarations, Declaration, Shown};
+use super::declaring::{declaration, finest, shown_constraints, with_declarations, Declaration, Shown};
 use super::tables::{column_type, elements, is_the_databases};
 use super::value::implicit;
 use crate::error::Error;
@@ -66,6 +66,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
         AlterTable::Add { elements, .. } => {
             shown.constraints = shown_constraints(elements);
             further.extend(stripped(typed(elements), scope)?);
+            further.extend(finest(typed(elements), name, scope)?);
             for element in elements {
                 if let TableElement::Column(column) = element {
                     declared.push(declaration(column, scope)?);
@@ -76,6 +77,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
         // in place of its former declaration; its name keeps its case
         AlterTable::AlterColumn { column, type_, nullable, .. } => {
             further.extend(stripped([(column, type_, *nullable)], scope)?);
+            further.extend(finest([(column, type_, *nullable)], name, scope)?);
             declared.push(Declaration {
                 column: folded(&column.text, column.at.line)?,
                 shown: String::new(),

@@ -1,12 +1,12 @@
 //! What definitions declare and PostgreSQL does not keep: the case of names, the types of columns.
 
-use super::blanks::declared;
+use super::blanks::{declared, DEFAULT_LENGTH};
 use super::constraints::constraints;
 use crate::error::Error;
-use crate::facts::types::Type;
+use crate::facts::types::{self, Type};
 use crate::resolve::names::{self, folded};
 use crate::resolve::Scope;
-use crate::tree::{ColumnDefinition, ColumnKind, ConstraintKind, TableElement};
+use crate::tree::{ColumnDefinition, ColumnKind, ConstraintKind, Name, ObjectName, TableElement, TypeName};
 
 /// Names as they are shown, which PostgreSQL has in small letters.
 #[derive(Default)]
@@ -86,6 +86,23 @@ fn declaring(sql: String, table: &str, declared: &[Declaration]) -> String {
     });
     let (sql, table) = (names::literal(&sql), names::literal(table));
     format!("{sql}, {table}, {columns}, {types}")
+}
+
+/// The argument that names the columns declared with seven digits of a second, of which PostgreSQL keeps six.
+pub fn finest<'t>(
+    columns: impl IntoIterator<Item = (&'t Name, &'t TypeName, Option<bool>)>,
+    table: &ObjectName,
+    scope: &Scope,
+) -> Result<Option<String>, Error> {
+    let mut found = Vec::new();
+    for (name, of, _) in columns {
+        let of = types::of_name(of, DEFAULT_LENGTH, scope.dialect)?;
+        let is_fine = matches!(of.name, "datetime2" | "time" | "datetimeoffset") && of.fraction.is_none();
+        if is_fine && scope.dialect.shows_declared_digits && !table.is_temporary() {
+            found.push(name.text.as_str());
+        }
+    }
+    Ok((!found.is_empty()).then(|| format!("finest => {}", names::literal(&found.join(", ")))))
 }
 
 /// The arguments for a view whose columns are shown in the case in which they are given, with the types that are known of

@@ -2,7 +2,9 @@
 
 use super::blanks::{stored, stripped, typed, DEFAULT_LENGTH};
 use super::constraints::{constant, constraint, foreign_key, named_default, nullable_key, ForeignColumns};
-use super::declaring::{declaration, has_capitals, shown_constraints, with_declarations, Declaration, Shown};
+use super::declaring::{
+    declaration, finest, has_capitals, shown_constraints, with_declarations, Declaration, Shown,
+};
 use super::translation::Translation;
 use super::variables::{NoVariables, NO_VARIABLES};
 use crate::error::Error;
@@ -56,6 +58,7 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     }
     let mut further = foreign.arguments()?;
     further.extend(stripped(typed(&create.elements), scope)?);
+    further.extend(finest(typed(&create.elements), name, scope)?);
     let is_plain = declared.is_empty() && further.is_empty() && foreign_key(&create.elements).is_none();
     if is_plain && shown.table.is_none() && shown.constraints.is_empty() {
         return Ok(create_sql);
