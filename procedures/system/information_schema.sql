@@ -196,8 +196,20 @@ where pg_catalog.has_table_privilege(relations.oid, rights.name);
 
 create view tsql_information_schema.sequences as
 select
-  null::sys.sysname as sequence_catalog,
-  null::sys.sysname as sequence_schema,
-  null::sys.sysname as sequence_name,
-  null::sys.sysname as data_type
-where false;
+  sys.db_name() as sequence_catalog,
+  'dbo'::sys.sysname as sequence_schema,
+  sequences.name as sequence_name,
+  types.name as data_type,
+  sequences.precision as numeric_precision,
+  10::smallint as numeric_precision_radix,
+  sequences.scale::integer as numeric_scale,
+  sequences.start_value,
+  sequences.minimum_value,
+  sequences.maximum_value,
+  sequences.increment,
+  sequences.is_cycling::integer as cycle_option,
+  null::sys.sysname as declared_data_type,
+  null::smallint as declared_numeric_precision,
+  null::integer as declared_numeric_scale
+from sys.sequences as sequences
+join sys.every_system_type as types on types.user_type_id = sequences.user_type_id;

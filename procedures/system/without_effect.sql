@@ -28,6 +28,29 @@ begin
 end
 $$;
 
+-- What would name another server is refused.
+do $$
+declare
+  each record;
+begin
+  for each in
+    select * from (values
+      ('sp_addserver', 'server class network_name'),
+      ('sp_addlinkedserver', 'server srvproduct provider datasrc location provstr catalog'),
+      ('sp_dropserver', 'server droplogins')
+    ) as listed (name, parameters)
+  loop
+    execute format(
+      'create function sys.%I(%s) returns integer language plpgsql as %L', each.name,
+      (select string_agg(format('%I text default null', parameter), ', ') from unnest(string_to_array(each.parameters, ' ')) as parameter),
+      format('begin perform tsql.raise(102, 15, 1, %L); return 1; end',
+        format('''%s'' is not supported: ringlog calls no other servers.', each.name))
+    );
+    execute format('comment on function sys.%I is %L', each.name, 'SQL Server and ASE. Refused: there are no other servers.');
+  end loop;
+end
+$$;
+
 create function sys.sp_dboption(
   dbname text default null, optname text default null, optvalue text default null, dockpt text default null
 )
