@@ -243,6 +243,8 @@ as $$
   select types.user_type_id from sys.every_system_type as types where types.name = lower(sys.parsename(type_id.name, 1))
   union all
   select users.oid::integer from sys.every_user_type as users where sys.is_same_name(users.name, sys.parsename(type_id.name, 1))
+  union all
+  select types.user_type_id from sys.table_types as types where sys.is_same_name(types.name, sys.parsename(type_id.name, 1))
 $$;
 
 create function sys.schema_name(id integer default 1)

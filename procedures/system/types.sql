@@ -376,6 +376,35 @@ cross join lateral regexp_match(
 where domains.typtype = 'd' and said.found is not null
   and domains.typnamespace = (select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema());
 
+create view sys.table_types as
+select
+  replace(said.found[1], '""', '"')::sys.sysname as name,
+  243::smallint as system_type_id,
+  domains.oid::integer as user_type_id,
+  1 as schema_id,
+  null::integer as principal_id,
+  -1::smallint as max_length,
+  0::smallint as precision,
+  0::smallint as scale,
+  null::sys.sysname as collation_name,
+  false as is_nullable,
+  true as is_user_defined,
+  false as is_assembly_type,
+  0 as default_object_id,
+  0 as rule_object_id,
+  true as is_table_type,
+  domains.oid::integer as type_table_object_id,
+  false as is_memory_optimized
+from pg_catalog.pg_type as domains
+cross join lateral regexp_match(
+  pg_catalog.obj_description(domains.oid, 'pg_type'), '^T-SQL "((?:[^"]|"")+)" table *\('
+) as said (found)
+where domains.typtype = 'd' and said.found is not null
+  and domains.typnamespace = (select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema());
+
+comment on view sys.table_types is
+'SQL Server: Catalog Views, sys.table_types. sys.objects and sys.columns leave the tables of these types out.';
+
 create view sys.types as
 select
   name,
@@ -399,7 +428,12 @@ select
   users.name, types.system_type_id::smallint, users.oid::integer, 1, null, types.bytes::smallint, coalesce(types.digits, 0)::smallint,
   coalesce(types.scale, 0)::smallint, sys.collation_of(types.system_type_id), users.is_nullable, true, false, 0, 0, false
 from sys.every_user_type as users
-cross join lateral sys.described_type('pg_catalog.text'::regtype, -1, users.declared) as types;
+cross join lateral sys.described_type('pg_catalog.text'::regtype, -1, users.declared) as types
+union all
+select
+  name, system_type_id, user_type_id, schema_id, principal_id, max_length, precision, scale, collation_name, is_nullable,
+  is_user_defined, is_assembly_type, default_object_id, rule_object_id, is_table_type
+from sys.table_types;
 
 comment on view sys.types is 'SQL Server: Catalog Views, sys.types';
 

@@ -121,6 +121,8 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "exec tt_sum @n = @n select v from @l where id = 1": (PROCEDURES, TYPE_COMES_LATER),
     "insert @t values (3) exec tt_outer @t": (PROCEDURES, TYPE_COMES_LATER),
     "declare @t TtClash exec tt_scalar @t": (PROCEDURES, TYPE_COMES_LATER),
+    "N'@t TtText readonly', @t = @t select count(*) from @t": (PROCEDURES, TYPE_COMES_LATER),
+    "N'insert @t values (1)', N'@t TtText readonly', @t": (PROCEDURES, TYPE_COMES_LATER),
     "@t TtFixed readonly as insert @t values (1)": (PROCEDURES, IN_A_PROCEDURE),
     "create procedure tt_fixed @t TtFixed as select 1": (PROCEDURES, IN_A_PROCEDURE),
     "create procedure tt_fixed @t int readonly as select 1": (PROCEDURES, IN_A_PROCEDURE),

@@ -328,14 +328,14 @@ def test_an_incorrect_stream_gets_an_error_and_is_ended(
             assert drain(client) == b""
 
 
-def test_a_type_that_is_not_served_fails_the_call_only(server: RunningServer) -> None:
-    """A table-valued parameter (MS-TDS 2.2.5.5.5): python-tds sends one without checking the server's
-    support."""
+def test_a_form_that_is_not_served_fails_the_call_only(server: RunningServer) -> None:
+    """A table-valued parameter with TVP_COLUMN_ORDERING (MS-TDS 2.2.5.5.5.2)."""
     with RawClient(server.host, server.port) as client:
         client.log_in7(PLAIN)
-        table = b"\0\0\xf3" + bytes([0, 0, 1]) + "t".encode("utf-16-le") + b"\xff\xff\0\0"
+        table = b"\0\0\xf3\0\0\1t\0\1\0" + bytes(6) + b"\x26\4\0" + b"\x11\1\0\1\0\0\0"
         client.send(RPC7, raw_tds.rpc7("echo") + table)
-        assert "a table-valued parameter is not supported".encode("utf-16-le") in client.receive()
+        words = "a table-valued parameter with its columns in another order than its type is not supported"
+        assert words.encode("utf-16-le") in client.receive()
         client.send(BATCH7, raw_tds.batch7("select 7"))
         assert struct.pack("<BBi", 0xD1, 4, 7) in client.receive()
 

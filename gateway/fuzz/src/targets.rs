@@ -156,6 +156,9 @@ fn requests(data: &[u8], kind: MessageKind) {
 fn values(call: &Call<'_>, dialect: &Dialect) {
     for param in &call.params {
         let _ = (param.value(dialect), param.name(dialect), param.type_of(), param.declared_type());
+        if let Some(table) = param.table() {
+            assert!(table.rows(dialect).all(|row| row.is_ok()));
+        }
     }
 }
 
@@ -372,7 +375,7 @@ fn text(data: &[u8]) {
         }
     }
     let _ = tsql::keyed(&text, &settings);
-    let _ = tsql::declarations(&text, settings.dialect);
+    let _ = tsql::declarations(&text, settings.dialect, &tsql::schema::Unknown);
     let _ = tsql::undeclared(&text, settings.syntax(), &["@p1".to_owned()].into());
 }
 

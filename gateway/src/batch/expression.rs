@@ -158,6 +158,7 @@ impl Interpreter {
             database: &self.procedures.backend.database,
             caught: self.tries.caught(),
             cursors: &self.cursors,
+            context: self.context.as_deref(),
         };
         variable(&state, name).ok_or_else(|| undeclared(name).into())
     }

@@ -123,9 +123,10 @@ fn is_smallmoney(value: &Value<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tsql::schema::Unknown;
 
     fn held(value: Value<'static>, declared: &str) -> Result<Value<'static>, i32> {
-        let of = tsql::declarations(&format!("@a {declared}"), &tsql::SQL_SERVER).unwrap()[0].of;
+        let of = tsql::declarations(&format!("@a {declared}"), &tsql::SQL_SERVER, &Unknown).unwrap()[0].of;
         fitted(value, &of, None).map_err(|message| message.number)
     }
 
@@ -157,7 +158,7 @@ mod tests {
         assert_eq!(held(decimal(999_995, 3), "decimal(5, 2)"), Err(8115));
         assert_eq!(held(decimal(u128::MAX, 0), "decimal(5, 2)"), Err(8115));
         // ASE Reference Manual: Building Blocks, "Scale errors"
-        let of = tsql::declarations("@a numeric(5, 2)", &tsql::ASE).unwrap()[0].of;
+        let of = tsql::declarations("@a numeric(5, 2)", &tsql::ASE, &Unknown).unwrap()[0].of;
         let in_ase = |value, truncation| {
             let arithabort = Arithabort { truncation, ..Arithabort::default() };
             fitted(value, &of, Some(arithabort)).map_err(|message| message.number)

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use tsql::quoting::literal;
 
 /// Rows that one statement of PostgreSQL inserts: few numbers, since it is prepared for each.
-const ROWS: [usize; 4] = [256, 32, 4, 1];
+pub(super) const ROWS: [usize; 4] = [256, 32, 4, 1];
 /// Parameters of one statement: PostgreSQL counts them in 16 bits.
 const MOST_PARAMETERS: usize = 30_000;
 
@@ -146,7 +146,7 @@ impl Interpreter {
         }
     }
 
-    async fn insert_sets(
+    pub(super) async fn insert_sets(
         &mut self,
         client: &mut Client,
         target: &Filled,

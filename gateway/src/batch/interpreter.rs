@@ -13,7 +13,7 @@ use crate::calls::Procedures;
 use crate::client::{self, refuse_settings, Client};
 use crate::gateway::Gateway;
 use crate::interrupt::{Ends, Failure, Interrupt};
-use crate::program::{Asking, Compiled, Latest, Settings, Snapshot, Sql};
+use crate::program::{refusal, Asking, Compiled, Declaration, Latest, Settings, Snapshot, Sql};
 use crate::tds::login::Login;
 use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
@@ -38,6 +38,8 @@ pub struct Interpreter {
     /// The table variables of the texts that run.
     pub(super) tables: Vec<String>,
     pub(super) tries: Tries,
+    /// `set context_info`: 128 bytes, which a procedure leaves to its callers.
+    pub(super) context: Option<Vec<u8>>,
     pub(super) cursors: Cursors,
     pub(super) server_cursors: ServerCursors,
     pub(super) identities: Identities,
@@ -67,6 +69,7 @@ impl Interpreter {
             worst: 0,
             tables: Vec::new(),
             tries: Tries::default(),
+            context: None,
             cursors: Cursors::default(),
             server_cursors: ServerCursors::default(),
             identities: Identities::default(),
@@ -192,7 +195,36 @@ impl Interpreter {
                 Ok(None) => Arc::default(),
             };
         }
-        Err(ServerMessage::error(8623, 16, "The batch names more tables than can be looked for."))
+        Err(too_many_names())
+    }
+
+    /// Reads the declarations of parameters, whose types may be the site's.
+    pub(super) async fn declarations(
+        &mut self,
+        client: &mut Client,
+        text: &str,
+    ) -> Result<Vec<Declaration>, ServerMessage> {
+        let dialect = client.dialect().of_texts();
+        let mut snapshot = self.snapshot(client)?;
+        let mut is_new = false;
+        for _ in 0..MOST_ROUNDS {
+            let schema = Asking::new(snapshot);
+            let backend = &mut self.procedures.backend;
+            snapshot = match tsql::declarations(text, dialect, &*schema) {
+                _ if schema.lacks() => match backend.know(&schema.lacked()).await {
+                    Ok(snapshot) => snapshot,
+                    Err(error) => return Err(backend.message_of(&error, client)),
+                },
+                // a type may have been made since
+                Err(_) if schema.is_used() && !is_new => {
+                    is_new = true;
+                    backend.forget_tables();
+                    Arc::default()
+                }
+                declarations => return declarations.map_err(|error| refusal(&error)),
+            };
+        }
+        Err(too_many_names())
     }
 
     /// The columns of a table that take values, where it has others too or sql_variants; and those that are these.
@@ -296,6 +328,7 @@ impl Interpreter {
         self.procedures.backend.database.clone_from(&self.first_database);
         self.forget_definitions();
         self.prepared = PreparedStatements::default();
+        self.context = None;
         self.cursors = Cursors::default();
         self.server_cursors = ServerCursors::default();
         self.identities = Identities::default();
@@ -336,6 +369,10 @@ impl Interpreter {
 
 /// How often the session asks PostgreSQL for the tables of one text: once, unless the text has an error.
 const MOST_ROUNDS: usize = 100;
+
+fn too_many_names() -> ServerMessage {
+    ServerMessage::error(8623, 16, "The batch names more tables than can be looked for.")
+}
 
 /// The number of PostgreSQL's error for a change in a transaction that only reads.
 const READS_ONLY: i32 = 3906;

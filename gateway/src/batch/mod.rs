@@ -16,6 +16,7 @@ mod execute;
 mod expression;
 mod first_result;
 mod fitted;
+mod given_tables;
 mod identities;
 mod insert_execute;
 mod inserted;

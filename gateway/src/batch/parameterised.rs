@@ -10,12 +10,13 @@ use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
 use crate::client::Client;
 use crate::convert::{PgType, SqlType};
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
-use crate::program::{refusal, sql_type, Action, Compiled, Declaration, Settings, Statement};
+use crate::program::{sql_type, Action, Compiled, Declaration, Settings, Statement};
 use crate::tds::call::Param;
 use crate::tds::tokens::done::{Scope, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::sync::Arc;
+use tsql::facts::types::TABLE;
 
 impl Interpreter {
     /// Runs a system procedure of the gateway's own. None: it has failed inside, and the call was ended.
@@ -102,8 +103,12 @@ impl Interpreter {
         text: &str,
         lifts: bool,
     ) -> Result<Arc<Prepared>, ServerMessage> {
-        let declarations = declarations_of(client, params, declarations)?;
-        let settings = self.compiling_with(client, &declarations);
+        let declared = text_of(client, params, declarations)?.unwrap_or_default();
+        let declarations = self.declarations(client, &declared).await?;
+        let mut settings = self.compiling_with(client, &declarations);
+        if declarations.iter().any(|declaration| declaration.of == TABLE) {
+            settings.given = declared;
+        }
         let Compiled { program, literals } = self.compile(client, text, &settings, lifts).await?;
         Ok(Arc::new(Prepared { declarations, program, literals, text: text.to_owned() }))
     }
@@ -111,7 +116,7 @@ impl Interpreter {
     /// What a text is compiled by that has these parameters.
     pub(super) fn compiling_with(&self, client: &Client, declarations: &[Declaration]) -> Settings {
         let mut settings = self.compiling(client);
-        for declaration in declarations {
+        for declaration in declarations.iter().filter(|declaration| declaration.of != TABLE) {
             settings.variables.insert(declaration.name.clone(), Some(declaration.of));
         }
         settings
@@ -234,20 +239,11 @@ pub(super) fn statement_of(
     text_of(client, params, index)?.ok_or_else(|| ServerMessage::error(214, 16, missing))
 }
 
-pub(super) fn declarations_of(
+pub(super) fn text_of(
     client: &Client,
     params: &[Param<'_>],
     index: usize,
-) -> Result<Vec<Declaration>, ServerMessage> {
-    match text_of(client, params, index)? {
-        Some(declarations) => {
-            tsql::declarations(&declarations, client.dialect().of_texts()).map_err(|error| refusal(&error))
-        }
-        None => Ok(Vec::new()),
-    }
-}
-
-fn text_of(client: &Client, params: &[Param<'_>], index: usize) -> Result<Option<String>, ServerMessage> {
+) -> Result<Option<String>, ServerMessage> {
     let Some(param) = params.get(index) else {
         return Ok(None);
     };

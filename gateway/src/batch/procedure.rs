@@ -13,7 +13,7 @@ use crate::client::Client;
 use crate::convert::{cast, PgType};
 use crate::interrupt::{Failure, Interrupt, Stage};
 use crate::postgres::PgError;
-use crate::program::{sql_type, Program, Settings};
+use crate::program::{sql_type, Declaration, Program, Settings};
 use crate::tds::call::Param;
 use crate::tds::tokens::message::ServerMessage;
 use std::sync::Arc;
@@ -184,11 +184,11 @@ impl Interpreter {
         let mut variables = Variables::default();
         for (place, declaration) in program.parameters.iter().enumerate() {
             let given = slots.get(place).copied().flatten().and_then(|index| params.get(index));
-            let is_table = |param: &Param<'_>| param.type_of() == Some(TABLE);
-            if given.is_some_and(|param| !param.default && is_table(param) != (declaration.of == TABLE)) {
-                return Err(Failure::of_statement(no_table(&declaration.shown)).into());
+            if let Some(param) = given {
+                check_table(param, declaration).map_err(Failure::of_statement)?;
             }
-            let value = match (given, &declaration.value) {
+            let sent = given.and_then(Param::table);
+            let value = match (given.filter(|_| sent.is_none()), &declaration.value) {
                 (Some(param), _) => parameter_value(param, declaration, &dialect)
                     .map(|value| value.into_owned())
                     .map_err(Failure::of_statement)?,
@@ -205,6 +205,11 @@ impl Interpreter {
                 .map_err(|error| refused(error.number, &error.text))?;
             variables.declare(declaration);
             variables.fill(&declaration.name, value).map_err(Failure::of_statement)?;
+            if let Some(sent) = sent {
+                variables
+                    .send(&declaration.name, sent.clone().into_owned())
+                    .map_err(Failure::of_statement)?;
+            }
         }
         Ok((variables, asked))
     }
@@ -251,7 +256,15 @@ impl Interpreter {
     }
 }
 
-/// 206: a table is given to a parameter that takes none, or the other way round.
+/// 206 where a table is given to a parameter that takes none, or the other way round.
+pub(super) fn check_table(param: &Param<'_>, declaration: &Declaration) -> Result<(), ServerMessage> {
+    let is_table = param.type_of() == Some(TABLE);
+    match param.default || is_table == (declaration.of == TABLE) {
+        true => Ok(()),
+        false => Err(no_table(&declaration.shown)),
+    }
+}
+
 pub(super) fn no_table(parameter: &str) -> ServerMessage {
     let text = format!(
         "Operand type clash: table is incompatible with parameter '{parameter}', or the parameter with it."

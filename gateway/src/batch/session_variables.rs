@@ -30,6 +30,8 @@ pub struct SessionState<'a> {
     /// The error that the running CATCH block has caught.
     pub caught: Option<&'a ServerMessage>,
     pub cursors: &'a Cursors,
+    /// `set context_info`
+    pub context: Option<&'a [u8]>,
 }
 
 /// The type of `@@name`, as PostgreSQL has it; of what is in no table, a text.
@@ -79,6 +81,9 @@ pub fn variable(state: &SessionState<'_>, name: &str) -> Option<Value<'static>> 
         "@@sqlstatus" => integer(state.cursors.sybase_status()),
         "@@cursor_rows" => integer(state.cursors.rows()),
         "@@procid" => integer(i64::from(state.procedure)),
+        "@@context_info" => {
+            state.context.map_or(Value::Null, |context| Value::Binary(context.to_vec().into()))
+        }
         "@@xact_state" => integer(i64::from(state.transaction_state)),
         "@@db_name" => text(state.database),
         "@@host_name" => text(&state.login.host),

@@ -13,6 +13,7 @@ use crate::program::{Action, Condition, Declaration, Program, Statement, LONGEST
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
+use tsql::bytes_of;
 use tsql::quoting::literal;
 
 /// The control flow after a statement.
@@ -212,6 +213,7 @@ impl Interpreter {
                 self.run_execute(client, execute, variables).await?;
             }
             Action::InsertExecute(insert) => self.insert_execute(client, insert, variables).await?,
+            Action::GiveTable(given) => self.give_table(client, given, variables).await?,
             Action::ExecuteText(text) => self.execute_text(client, text, variables).await?,
             Action::Use(name) => {
                 self.use_database(client, name).await?;
@@ -432,6 +434,13 @@ impl Interpreter {
         words: &[String],
         variables: &Variables<'_>,
     ) -> Result<(), Interrupt> {
+        if let [option, value] = words {
+            if option == "context_info" {
+                self.context = Some(context(value, variables)?);
+                client.reply.finished(0);
+                return Ok(());
+            }
+        }
         let only_formats = client.settings().only_formats;
         let words = self.set_words(client, words, variables).await?;
         let mut settings = client.settings().clone();
@@ -445,6 +454,25 @@ impl Interpreter {
         }
         Ok(())
     }
+}
+
+/// The value of `set context_info`: bytes, of a literal or a variable, filled with zeros ("SET CONTEXT_INFO").
+fn context(value: &str, variables: &Variables<'_>) -> Result<Vec<u8>, ServerMessage> {
+    const LENGTH: usize = 128;
+    let bytes = match (variables.get(value).map(|variable| &variable.value), value.strip_prefix("0x")) {
+        (Some(Value::Binary(bytes)), _) => Some(bytes.to_vec()),
+        (None, Some(digits)) => bytes_of(digits),
+        _ => None,
+    };
+    let bytes = bytes.filter(|bytes| bytes.len() <= LENGTH).ok_or_else(|| {
+        let text =
+            "'set context_info' takes at most 128 bytes, of a literal or a binary variable that is not NULL.";
+        ServerMessage::error(195, 15, text)
+    });
+    bytes.map(|mut bytes| {
+        bytes.resize(LENGTH, 0);
+        bytes
+    })
 }
 
 /// "The transaction ended in the trigger.", "An error was raised during trigger execution."

@@ -2,7 +2,7 @@
 
 use super::first_result::{on_the_wire, system_type, LONG_NAME, NAME};
 use super::interpreter::Interpreter;
-use super::parameterised::{declarations_of, statement_of};
+use super::parameterised::{statement_of, text_of};
 use crate::calls::Returned;
 use crate::client::Client;
 use crate::convert::PgType;
@@ -49,7 +49,8 @@ impl Interpreter {
         params: &[Param<'_>],
     ) -> Result<Returned, ServerMessage> {
         let text = statement_of(client, params, 0)?;
-        let declarations = declarations_of(client, params, 1)?;
+        let declared = text_of(client, params, 1)?.unwrap_or_default();
+        let declarations = self.declarations(client, &declared).await?;
         let declared = declarations.iter().map(|declaration| declaration.name.clone()).collect();
         let quoted_identifiers = client.settings().quoted_identifiers;
         let syntax = Syntax { quoted_identifiers, ..Syntax::default() };

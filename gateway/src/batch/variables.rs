@@ -1,6 +1,7 @@
 //! The variables of a batch: declared in it, or sent with it by the client.
 
 use super::fitted::fitted;
+use super::procedure::check_table;
 use crate::calls::OutputValue;
 use crate::client::Arithabort;
 use crate::convert::{cast, ConvertError, PgType, SqlType, Value, Zone};
@@ -8,10 +9,11 @@ use crate::memory::Kept;
 use crate::program::{placeholder, sql_type, undeclared, Declaration, Given, Settings};
 use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;
+use crate::tds::table_value::TableValue;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::as_variant;
 use std::borrow::Cow;
-use tsql::facts::types::{of_oid, Type, SQL_VARIANT};
+use tsql::facts::types::{of_oid, Type, SQL_VARIANT, TABLE};
 use tsql::lexer::{self, TokenKind};
 use tsql::Syntax;
 
@@ -35,6 +37,8 @@ const SHORT: usize = 1 << 10;
 #[derive(Debug, Default)]
 pub struct Variables<'a> {
     list: Vec<Variable<'a>>,
+    /// The tables that the client has sent for variables, by their names.
+    tables: Vec<(String, TableValue<'static>)>,
     kept: Kept,
 }
 
@@ -53,6 +57,11 @@ impl<'a> Variables<'a> {
         for (declaration, slot) in declarations.iter().zip(slots) {
             let given = slot.and_then(|index| Some((index, params.get(index)?)));
             let Some((index, param)) = given.filter(|(_, param)| !param.default) else {
+                // a table that is not given is empty
+                if declaration.of == TABLE {
+                    variables.declare(declaration);
+                    continue;
+                }
                 return Err(ServerMessage::error(
                     8178,
                     16,
@@ -70,10 +79,18 @@ impl<'a> Variables<'a> {
                 );
                 return Err(ServerMessage::error(8162, 16, text));
             }
+            check_table(param, declaration)?;
+            let value = match param.table() {
+                Some(table) => {
+                    variables.send(&declaration.name, table.clone().into_owned())?;
+                    Value::Null
+                }
+                None => taken(param, declaration, dialect, arithabort)?,
+            };
             variables.list.push(Variable {
                 name: declaration.name.clone(),
                 sql_type: sql_type(declaration),
-                value: taken(param, declaration, dialect, arithabort)?,
+                value,
                 declared: Some(declaration.of),
                 output: param.output.then_some(ordinal + index),
             });
@@ -181,12 +198,30 @@ impl<'a> Variables<'a> {
         if value.length() > SHORT || self.kept.counts() {
             let others = self.list.iter().filter(|variable| variable.name != name);
             let bytes = value.length() + others.map(|other| owned(&other.value)).sum::<usize>();
-            self.kept.keep(bytes, MOST_BYTES, "variables")?;
+            self.kept.keep(bytes + self.sent_bytes(), MOST_BYTES, "variables")?;
         }
         if let Some(variable) = self.list.iter_mut().find(|variable| variable.name == name) {
             variable.value = value;
         }
         Ok(())
+    }
+
+    /// Keeps the table that the client has sent for a variable.
+    pub fn send(&mut self, name: &str, table: TableValue<'static>) -> Result<(), ServerMessage> {
+        let values = self.list.iter().map(|variable| owned(&variable.value)).sum::<usize>();
+        self.kept.keep(values + self.sent_bytes() + table.length(), MOST_BYTES, "variables")?;
+        self.tables.push((name.to_owned(), table));
+        Ok(())
+    }
+
+    fn sent_bytes(&self) -> usize {
+        self.tables.iter().map(|(_, table)| table.length()).sum()
+    }
+
+    /// The table that the client has sent for a variable, which is forgotten.
+    pub fn take_sent(&mut self, name: &str) -> Option<TableValue<'static>> {
+        let place = self.tables.iter().position(|(variable, _)| variable == name)?;
+        Some(self.tables.swap_remove(place).1)
     }
 
     /// Sets the variables that replace the literals of a text.
@@ -329,6 +364,7 @@ fn refused(name: &str, error: &ConvertError) -> ServerMessage {
 mod tests {
     use super::*;
     use crate::tds::dialect::Version;
+    use tsql::schema::Unknown;
 
     fn params(values: &[(&str, i64)]) -> Vec<Param<'static>> {
         values
@@ -338,7 +374,7 @@ mod tests {
     }
 
     fn bound(given: &[(&str, i64)]) -> Result<Vec<Value<'static>>, i32> {
-        let declared = tsql::declarations("@a int, @b bigint", &tsql::SQL_SERVER).unwrap();
+        let declared = tsql::declarations("@a int, @b bigint", &tsql::SQL_SERVER, &Unknown).unwrap();
         let params = params(given);
         let variables = Variables::bind(&declared, &params, 2, &Dialect::new(Version::Tds74), None);
         let variables = variables.map_err(|message| message.number)?;
@@ -375,7 +411,8 @@ mod tests {
     #[test]
     fn a_variable_keeps_its_type() {
         let mut variables = Variables::default();
-        variables.declare(&tsql::declarations("@n smallint", &tsql::SQL_SERVER).unwrap()[0]);
+        let declared = tsql::declarations("@n smallint", &tsql::SQL_SERVER, &Unknown).unwrap();
+        variables.declare(&declared[0]);
         variables.set("@n", &Value::Text("12".into()), &Zone::UTC).unwrap();
         assert_eq!(variables.get("@n").unwrap().value, Value::Int(12));
         assert_eq!(variables.set("@n", &Value::Int(70_000), &Zone::UTC).unwrap_err().number, 8115);

@@ -291,6 +291,8 @@ impl Settings {
             ["fmtonly", value @ ("on" | "off")] => self.only_formats = *value == "on",
             ["nocount", value @ ("on" | "off")] => self.no_count = *value == "on",
             ["xact_abort", value @ ("on" | "off")] => self.abort_on_error = *value == "on",
+            // the session has it, and no procedure sets it back
+            ["context_info", value] if value.starts_with("0x") => {}
             ["rowcount", number] => match number.parse() {
                 Ok(number @ 0..) => self.row_limit = number,
                 _ => return refused(),

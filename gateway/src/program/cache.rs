@@ -172,6 +172,7 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         partial,
         identity_insert,
         procedure,
+        given,
     } = settings;
     let mut key = String::with_capacity(database.len() + 32 * variables.len() + 16);
     let flags =
@@ -199,6 +200,9 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
     }
     if let Some(table) = identity_insert {
         let _ = write!(key, "\0={table}");
+    }
+    if !given.is_empty() {
+        let _ = write!(key, "\0@{given}");
     }
     key.push_str("\0\0");
     key + &reading.skeleton()

@@ -2,13 +2,14 @@
 //! 5.0 (FreeTDS src/tds/query.c, tds_submit_rpc). Values stay in wire form.
 
 use super::dialect::{Dialect, Endian, Version};
+use super::table_value::TableValue;
 use super::tokens::returns::{PARAMFMT, PARAMFMT2, PARAMS};
 use super::types::{decode_value, take_value, ConvertError, TypeInfo, Value};
 use super::wire::{utf16_text, Reader, Result, WireError};
 use crate::convert::{type_of_wire, wire_of_type};
 use std::borrow::Cow;
 use std::sync::OnceLock;
-use tsql::facts::types::Type;
+use tsql::facts::types::{Type, TABLE};
 
 /// The most parameters of one call: PostgreSQL's widest row type and some.
 const MOST_PARAMETERS: usize = 2_100;
@@ -37,6 +38,7 @@ pub enum Name<'a> {
 pub enum Content<'a> {
     Wire { type_info: TypeInfo, bytes: Option<Cow<'a, [u8]>> },
     Value(Value<'a>),
+    Table(TableValue<'a>),
 }
 
 #[derive(Debug)]
@@ -109,6 +111,7 @@ impl<'a> Param<'a> {
         match &self.content {
             Content::Wire { type_info, bytes } => decode_value(bytes.as_deref(), type_info, dialect),
             Content::Value(value) => Ok(value.clone()),
+            Content::Table(_) => Err(ConvertError::unsupported("a table as a value")),
         }
     }
 
@@ -129,6 +132,7 @@ impl<'a> Param<'a> {
         match &self.content {
             Content::Wire { type_info, .. } => type_of_wire(type_info),
             Content::Value(_) => self.of,
+            Content::Table(_) => Some(TABLE),
         }
     }
 
@@ -136,7 +140,15 @@ impl<'a> Param<'a> {
     pub fn declared_type(&self) -> Option<TypeInfo> {
         match &self.content {
             Content::Wire { type_info, .. } => Some(*type_info),
-            Content::Value(_) => None,
+            Content::Value(_) | Content::Table(_) => None,
+        }
+    }
+
+    /// The table that was sent as its value.
+    pub fn table(&self) -> Option<&TableValue<'a>> {
+        match &self.content {
+            Content::Table(table) => Some(table),
+            _ => None,
         }
     }
 
@@ -179,13 +191,19 @@ pub fn decode_rpc<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Opti
             break;
         }
         check_count(params.len())?;
-        let (name, status, type_info) = decode_rpc_param_head(reader, dialect)?;
-        let bytes = take_value(reader, &type_info, dialect)?;
+        let (name, status) = decode_rpc_param_head(reader)?;
+        let content = match TableValue::is_next(reader, dialect) {
+            true => Content::Table(TableValue::decode(reader, dialect)?),
+            false => {
+                let type_info = TypeInfo::decode(reader, dialect)?;
+                Content::Wire { type_info, bytes: take_value(reader, &type_info, dialect)? }
+            }
+        };
         params.push(Param {
             name: Name::Wide(name.strip_prefix(b"@\0").unwrap_or(name)),
             output: status & 0x01 != 0,
             default: status & 0x02 != 0,
-            content: Content::Wire { type_info, bytes },
+            content,
             of: None,
             text: OnceLock::new(),
         });
@@ -212,18 +230,15 @@ pub(super) fn at_separator(reader: &Reader<'_>, dialect: &Dialect) -> bool {
     reader.peek() == Some(if dialect.version >= Version::Tds72 { 0xFF } else { 0x80 })
 }
 
-/// Name, status and type of a 7.x parameter.
-pub(super) fn decode_rpc_param_head<'a>(
-    reader: &mut Reader<'a>,
-    dialect: &Dialect,
-) -> Result<(&'a [u8], u8, TypeInfo)> {
+/// Name and status of a 7.x parameter.
+pub(super) fn decode_rpc_param_head<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], u8)> {
     let units = usize::from(reader.u8("parameter name")?);
     let name = reader.take(units * 2, "parameter name")?;
     let status = reader.u8("parameter status")?;
     if status & 0x08 != 0 {
         return Err(WireError::Malformed("encrypted parameters are not served".into()));
     }
-    Ok((name, status, TypeInfo::decode(reader, dialect)?))
+    Ok((name, status))
 }
 
 const DBRPC: u8 = 0xE6;

@@ -3,6 +3,7 @@
 
 use super::call::{self, Procedure};
 use super::dialect::Dialect;
+use super::table_value::TableValue;
 use super::types::{take_value, TypeInfo};
 use super::wire::{Reader, Result};
 use std::borrow::Cow;
@@ -46,7 +47,11 @@ impl Layout {
             if call::at_separator(&reader, dialect) {
                 return Ok(None);
             }
-            let (.., type_info) = call::decode_rpc_param_head(&mut reader, dialect)?;
+            call::decode_rpc_param_head(&mut reader)?;
+            if TableValue::is_next(&reader, dialect) {
+                return Ok(None);
+            }
+            let type_info = TypeInfo::decode(&mut reader, dialect)?;
             prefixes.extend_from_slice(between(body, start, reader.position()));
             params.push(Slot { prefix_end: prefixes.len(), type_info });
             take_value(&mut reader, &type_info, dialect)?;

@@ -17,6 +17,7 @@ pub mod packet;
 pub mod prelogin;
 pub mod request;
 pub mod stored_row;
+pub mod table_value;
 pub mod tokens;
 pub mod transaction;
 pub mod types;

@@ -5,7 +5,7 @@ use bytes::{BufMut, BytesMut};
 use encoding_rs::UTF_16LE;
 use std::borrow::Cow;
 
-/// A message that does not hold what its format demands. Fatal for the connection, but for a known type of a call's
+/// A message that does not hold what its format demands. Fatal for the connection, but for a known form of a call's
 /// parameter that is not served: the call has been read to its end.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum WireError {

@@ -22,7 +22,7 @@ pub mod translate;
 pub mod tree;
 pub mod units;
 
-pub use compile::{insert_of_rows, keyed, text_for, undeclared, Keyed, Undeclared};
+pub use compile::{bytes_of, insert_of_rows, keyed, text_for, undeclared, Keyed, Undeclared};
 pub use error::Error;
 pub use facts::dialect::{Dialect, ASE, SQL_SERVER};
 pub use lexer::Syntax;

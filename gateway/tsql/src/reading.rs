@@ -1,13 +1,14 @@
 //! Reads a text for compilation, and computes the key of its program.
 
-use crate::compile::{literal, program};
+use crate::compile::{declaration, program};
 use crate::error::Error;
 use crate::lexer::{self, Token};
 use crate::lift;
 use crate::parser;
-use crate::program::{Declaration, Expression, Lifted, Literal, Program, Settings};
-use crate::resolve::{user_types, Scope};
+use crate::program::{Declaration, Lifted, Literal, Program, Settings};
+use crate::resolve::user_types;
 use crate::schema::{Schema, Unknown};
+use crate::tree::Variable;
 use crate::Dialect;
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ impl<'t> Reading<'t> {
             return Err(Error::refused(&token.value, why, token.at));
         }
         let mut batch = parser::parse_tokens(&self.tokens, settings.syntax())?;
-        let types = user_types::bind(&mut batch.statements, &**schema, settings.dialect)?;
+        let mut types = user_types::bind(&mut batch.statements, &**schema, settings.dialect)?;
         let lifted = if lifts && self.literals.len() <= MOST_LIFTED {
             let starts: Vec<u32> = self.literals.iter().map(|at| self.tokens[*at].at.start).collect();
             lift::lift(&mut batch.statements, &starts)
@@ -87,7 +88,10 @@ impl<'t> Reading<'t> {
             Vec::new()
         };
         let placeholders = batch.placeholders as usize;
-        let mut program = program(&batch.statements, self.text, settings, schema, placeholders, lifted)?;
+        let mut parameters = parser::parse_parameters(&settings.given)?;
+        types.extend(user_types::bind_parameters(&mut parameters, &**schema, settings.dialect)?);
+        let mut program =
+            program(&batch.statements, self.text, settings, schema, placeholders, lifted, &parameters)?;
         program.uses.note(types, &**schema);
         Ok(program)
     }
@@ -109,31 +113,20 @@ pub fn compile(text: &str, settings: &Settings) -> Result<Program, Error> {
 }
 
 /// The declarations of parameters, as sp_executesql and sp_prepare have them: `@a int, @b varchar(3) = 'x' output`.
-pub fn declarations(text: &str, dialect: &Dialect) -> Result<Vec<Declaration>, Error> {
-    let mut declarations: Vec<Declaration> = Vec::new();
-    for parameter in parser::parse_parameters(text)? {
-        let name = parameter.variable.name;
-        let line = parameter.variable.at.line;
-        if declarations.iter().any(|other| other.name == name) {
-            return Err(Error::declared_twice(&name, line));
+pub fn declarations(
+    text: &str,
+    dialect: &'static Dialect,
+    schema: &dyn Schema,
+) -> Result<Vec<Declaration>, Error> {
+    let mut parameters = parser::parse_parameters(text)?;
+    user_types::bind_parameters(&mut parameters, schema, dialect)?;
+    for (place, parameter) in parameters.iter().enumerate() {
+        let Variable { name, at } = &parameter.variable;
+        if parameters[..place].iter().any(|other| other.variable.name == *name) {
+            return Err(Error::declared_twice(name, at.line));
         }
-        if parameter.readonly {
-            let why = "a procedure takes tables, a text does not";
-            return Err(Error::refused("readonly", why, line));
-        }
-        let of = crate::facts::types::of_name(&parameter.type_, 1, dialect)?;
-        let value = match &parameter.default {
-            None => None,
-            Some(value) => {
-                let why = "the default of a parameter is a constant";
-                let literal = literal(value, &Scope::default(), None);
-                let literal = literal.ok_or_else(|| Error::refused(&name, why, line))?;
-                Some(Expression::Literal(literal))
-            }
-        };
-        declarations.push(Declaration { name, shown: parameter.shown, of, output: parameter.output, value });
     }
-    Ok(declarations)
+    parameters.iter().map(|parameter| declaration(parameter, dialect)).collect()
 }
 
 #[cfg(test)]

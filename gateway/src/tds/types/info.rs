@@ -7,9 +7,6 @@ use super::time_size::size;
 use super::token::{Layout, TypeToken};
 use bytes::{BufMut, BytesMut};
 
-/// TVPTYPE (MS-TDS 2.2.5.5.5).
-const TABLE_VALUE: u8 = 0xF3;
-
 /// The size of (max) types, whose values come partially length-prefixed.
 pub const MAX: u32 = u32::MAX;
 
@@ -97,9 +94,6 @@ impl TypeInfo {
     /// values is unknown.
     pub fn decode(r: &mut Reader, d: &Dialect) -> Result<TypeInfo> {
         let byte = r.u8("type")?;
-        if byte == TABLE_VALUE && d.is_tds7() {
-            return Err(WireError::Unsupported("a table-valued parameter"));
-        }
         let token = TypeToken::from_wire(byte, d)
             .ok_or_else(|| WireError::Malformed(format!("data type 0x{byte:02X} is not supported")))?;
         let mut t = TypeInfo::new(token, 0);
@@ -296,7 +290,6 @@ mod tests {
         ] {
             assert!(matches!(decoded(wire, d), Err(WireError::Malformed(_))), "{wire:?}");
         }
-        assert!(matches!(decoded(&[TABLE_VALUE, 0], &seven), Err(WireError::Unsupported(_))));
         assert!(matches!(decoded(&[0x26], &seven), Err(WireError::Truncated(_))));
     }
 }

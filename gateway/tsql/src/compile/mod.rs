@@ -15,8 +15,10 @@ mod value;
 
 pub use call::{insert_of_rows, text_for};
 pub use keyed::{keyed, Keyed};
+pub(crate) use procedure::declaration;
 pub use undeclared::{undeclared, Undeclared};
-pub(crate) use value::{literal, of_number};
+pub use value::bytes_of;
+pub(crate) use value::of_number;
 
 use crate::error::Error;
 use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
@@ -25,8 +27,8 @@ use crate::lexer;
 use crate::message;
 use crate::procedure::{digest, Created};
 use crate::program::{
-    demanded, Action, Condition, CursorAction, Declaration, Definition, Executed, Lifted, Program, Query,
-    QueryKind, Settings, Sql, Statement, Tree as Bindable, Uses, LONGEST_TRANSACTION_NAME,
+    demanded, Action, Condition, CursorAction, Declaration, Definition, Executed, Filled, GivenTable, Lifted,
+    Program, Query, QueryKind, Settings, Sql, Statement, Tree as Bindable, Uses, LONGEST_TRANSACTION_NAME,
 };
 use crate::resolve::{names, Scope};
 use crate::schema::{Schema, Unknown};
@@ -35,8 +37,10 @@ use crate::tree::{
     self, Assign, CreateProcedure, Declared, Raise, StatementKind as Tree, TableVariable, TransactionName,
 };
 use compiler::{selected, Compiler};
+use procedure::Given;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use value::literal;
 
 /// Bytes of all SQL of a program.
 const LONGEST: usize = 16 << 20;
@@ -50,8 +54,9 @@ pub(crate) fn program(
     schema: &Arc<dyn Schema>,
     placeholders: usize,
     lifted: Vec<Lifted>,
+    parameters: &[tree::Parameter],
 ) -> Result<Program, Error> {
-    let procedure::Parts { parameters, given, statements } = procedure::parts(batch, settings)?;
+    let procedure::Parts { parameters, given, statements } = procedure::parts(batch, parameters, settings)?;
     program_of((parameters, &given), statements, text, settings, schema, placeholders, lifted)
 }
 
@@ -60,11 +65,12 @@ fn body(create: &CreateProcedure, text: &str, settings: &Settings) -> Result<Pro
     let settings = Settings { procedure: true, ..settings.clone() };
     let parameters = procedure::declarations(create, &settings)?;
     let schema: Arc<dyn Schema> = Arc::new(Unknown);
-    program_of((parameters, &procedure::given(create)), &create.body, text, &settings, &schema, 0, Vec::new())
+    let given = procedure::given(&create.parameters);
+    program_of((parameters, &given), &create.body, text, &settings, &schema, 0, Vec::new())
 }
 
 fn program_of(
-    (parameters, given): (Vec<Declaration>, &[TableVariable]),
+    (parameters, given): (Vec<Declaration>, &[Given]),
     batch: &[tree::Statement],
     text: &str,
     settings: &Settings,
@@ -80,7 +86,7 @@ fn program_of(
     variables.extend(lifted.iter().map(|literal| (literal.name.clone(), Some(literal.of))));
     let tables = table_variables(batch, given)?;
     // a procedure's variables have other tables than those of its callers
-    let table_owner = match settings.procedure {
+    let table_owner = match settings.procedure || !given.is_empty() {
         true => digest::md5(text.as_bytes())[..8].to_owned(),
         false => String::new(),
     };
@@ -99,7 +105,7 @@ fn program_of(
         partial: settings.partial.clone(),
         identity_insert: settings.identity_insert.clone(),
         table_variables: tables.iter().map(|(table, _)| table.variable.name.clone()).collect(),
-        given_tables: given.iter().map(|table| table.variable.name.clone()).collect(),
+        given_tables: given.iter().map(|(table, _)| table.variable.name.clone()).collect(),
         table_owner,
         ..Scope::default()
     };
@@ -123,8 +129,8 @@ fn program_of(
     for (table, line) in &tables {
         compiler.make_variable(table, *line, &mut statements)?;
     }
-    for table in given {
-        statements.push(filled(table, &compiler.scope.table_owner)?);
+    for (table, type_name) in given {
+        statements.push(filled(table, type_name, &compiler.scope)?);
     }
     compiler.enter(batch)?;
     compiler.body(batch, &mut statements)?;
@@ -559,7 +565,11 @@ fn changed(definition: &Tree) -> Result<Vec<String>, Error> {
 fn defined(sql: String, kind: QueryKind, changed: Vec<String>) -> Action {
     let mut sql = Sql::plain(sql);
     sql.facts.changed = changed;
-    Action::Query(Query {
+    Action::Query(definition_of(sql, kind))
+}
+
+fn definition_of(sql: Sql, kind: QueryKind) -> Query {
+    Query {
         sql,
         kind,
         assigns: Vec::new(),
@@ -570,7 +580,7 @@ fn defined(sql: String, kind: QueryKind, changed: Vec<String>) -> Action {
         padded: None,
         filled: None,
         browses: false,
-    })
+    }
 }
 
 /// Drops the table of a variable if it is there.
@@ -579,15 +589,31 @@ fn forgotten(table: &TableVariable, line: u32, owner: &str) -> Result<Statement,
     Ok(Statement { line, action: defined(sql, QueryKind::Unsaid, Vec::new()) })
 }
 
-/// Copies the rows of the table that the parameter names.
-fn filled(table: &TableVariable, owner: &str) -> Result<Statement, Error> {
-    let target = names::literal(&names::table(&names::table_variable(&table.variable, owner))?);
-    let text = format!("call tsql.fill_table({target}, {})", fragments::variable(0));
-    let mut action = defined(String::new(), QueryKind::Unsaid, Vec::new());
-    if let Action::Query(query) = &mut action {
-        query.sql = Sql::written(&text, vec![table.variable.name.clone()]);
-    }
-    Ok(Statement { line: table.variable.at.line, action })
+/// Fills the table of a parameter.
+fn filled(table: &TableVariable, type_name: &str, scope: &Scope) -> Result<Statement, Error> {
+    let target = names::table(&names::table_variable(&table.variable, &scope.table_owner))?;
+    let parameter = table.variable.name.clone();
+    let text = format!("call tsql.fill_table({}, {})", names::literal(&target), fragments::variable(0));
+    let copy = definition_of(Sql::written(&text, vec![parameter.clone()]), QueryKind::Unsaid);
+    let columns = table.elements.iter().filter_map(|element| match element {
+        tree::TableElement::Column(column) => Some(column),
+        tree::TableElement::Constraint(_) => None,
+    });
+    let is_computed = |column: &&tree::ColumnDefinition| !matches!(column.kind, tree::ColumnKind::Typed(_));
+    let places = columns.clone().enumerate();
+    let given = GivenTable {
+        parameter,
+        type_name: type_name.to_owned(),
+        identity: columns.clone().position(|column| column.identity.is_some()),
+        computed: places.filter(|(_, column)| is_computed(column)).map(|(place, _)| place).collect(),
+        target: Filled {
+            table: target,
+            columns: Some(columns.map(|column| names::name(&column.name)).collect::<Result<_, _>>()?),
+            with_identity: false,
+        },
+        copy,
+    };
+    Ok(Statement { line: table.variable.at.line, action: Action::GiveTable(Box::new(given)) })
 }
 
 /// The tables and views that a batch creates anywhere, and those that it changes or drops too, as SQL names them.
@@ -635,9 +661,9 @@ fn changing(
 /// The table variables that a batch declares anywhere, except inside procedures, behind those given to it.
 fn table_variables<'t>(
     batch: &'t [tree::Statement],
-    given: &'t [TableVariable],
+    given: &'t [Given],
 ) -> Result<Vec<(&'t TableVariable, u32)>, Error> {
-    let mut found: Vec<_> = given.iter().map(|table| (table, table.variable.at.line)).collect();
+    let mut found: Vec<_> = given.iter().map(|(table, _)| (table, table.variable.at.line)).collect();
     for statement in tree::every(batch) {
         if let Tree::DeclareTable(table) = &statement.kind {
             found.push((table, statement.at.line));

@@ -7,44 +7,54 @@ use crate::procedure::not_inside;
 use crate::program::{Declaration, Expression, Literal, Settings};
 use crate::resolve::Scope;
 use crate::tree::{self, CreateProcedure, Parameter, Statement, StatementKind as Tree, TableVariable};
+use crate::Dialect;
+
+/// A parameter that is a table, and the name of its type.
+pub type Given = (TableVariable, String);
 
 /// What a batch runs.
 pub struct Parts<'t> {
     /// Of a procedure whose body it is.
     pub parameters: Vec<Declaration>,
     /// Those of them that are tables.
-    pub given: Vec<TableVariable>,
+    pub given: Vec<Given>,
     pub statements: &'t [Statement],
 }
 
-pub fn parts<'t>(batch: &'t [Statement], settings: &Settings) -> Result<Parts<'t>, Error> {
+/// `of_text`: the parameters of a text that is no procedure's.
+pub fn parts<'t>(
+    batch: &'t [Statement],
+    of_text: &[Parameter],
+    settings: &Settings,
+) -> Result<Parts<'t>, Error> {
     Ok(match batch {
         [Statement { kind: Tree::CreateProcedure(create), .. }] if settings.procedure => Parts {
             parameters: declarations(create, settings)?,
-            given: given(create),
+            given: given(&create.parameters),
             statements: &create.body,
         },
-        _ => Parts { parameters: Vec::new(), given: Vec::new(), statements: batch },
+        _ => Parts { parameters: Vec::new(), given: given(of_text), statements: batch },
     })
 }
 
-/// Its parameters that are tables.
-pub fn given(create: &CreateProcedure) -> Vec<TableVariable> {
+/// The parameters that are tables.
+pub fn given(parameters: &[Parameter]) -> Vec<Given> {
     let table = |parameter: &Parameter| {
         let elements = parameter.table.clone()?;
-        Some(TableVariable { variable: parameter.variable.clone(), elements })
+        let table = TableVariable { variable: parameter.variable.clone(), elements };
+        Some((table, parameter.type_.name.clone()))
     };
-    create.parameters.iter().filter_map(table).collect()
+    parameters.iter().filter_map(table).collect()
 }
 
 /// Its parameters.
 pub fn declarations(create: &CreateProcedure, settings: &Settings) -> Result<Vec<Declaration>, Error> {
-    create.parameters.iter().map(|parameter| declaration(parameter, settings)).collect()
+    create.parameters.iter().map(|parameter| declaration(parameter, settings.dialect)).collect()
 }
 
-fn declaration(parameter: &Parameter, settings: &Settings) -> Result<Declaration, Error> {
+pub fn declaration(parameter: &Parameter, dialect: &'static Dialect) -> Result<Declaration, Error> {
     let of = match parameter.table {
-        None => types::of_name(&parameter.type_, 1, settings.dialect)?,
+        None => types::of_name(&parameter.type_, 1, dialect)?,
         Some(_) => types::TABLE,
     };
     let name = &parameter.variable.name;
@@ -56,7 +66,7 @@ fn declaration(parameter: &Parameter, settings: &Settings) -> Result<Declaration
             Some(Expression::Literal(Literal::Text(column.column.clone())))
         }
         Some(value) => {
-            let scope = Scope { dialect: settings.dialect, ..Scope::default() };
+            let scope = Scope { dialect, ..Scope::default() };
             let why = "the default of a parameter is a constant";
             let literal = literal(value, &scope, None);
             let literal = literal.ok_or_else(|| Error::refused(name, why, parameter.variable.at))?;

@@ -126,7 +126,7 @@ pub(crate) fn of_number(value: &LiteralValue, negative: bool) -> Option<Literal>
             value.is_finite().then_some(Literal::Float(value))
         }
         LiteralValue::Money(amount) => money(amount, negative),
-        LiteralValue::Binary(digits) if !negative => binary(digits),
+        LiteralValue::Binary(digits) if !negative => bytes_of(digits).map(Literal::Binary),
         LiteralValue::Binary(_) => None,
     }
 }
@@ -151,11 +151,12 @@ fn money(amount: &str, negative: bool) -> Option<Literal> {
     Some(Literal::Money(if minus { -amount } else { amount }))
 }
 
-fn binary(digits: &str) -> Option<Literal> {
+/// The bytes of the hexadecimal digits of a literal.
+pub fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     // an odd number of digits means a leading zero
     let padded = if digits.len().is_multiple_of(2) { digits.to_owned() } else { format!("0{digits}") };
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    padded.as_bytes().chunks_exact(2).map(byte).collect::<Option<Vec<u8>>>().map(Literal::Binary)
+    padded.as_bytes().chunks_exact(2).map(byte).collect()
 }
 
 /// `@@trancount > 0`

@@ -151,7 +151,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("concat", Rule::Concat),
     ("concat_ws", Rule::ConcatWith),
     ("connectionproperty", NO),
-    ("context_info", NO),
+    ("context_info", Rule::Session),
     ("cos", float("cos")),
     ("cot", float("cot")),
     ("count", Rule::Count),

@@ -1,6 +1,6 @@
 //! Values that the session has: @@variables, and functions that return them.
 
-use super::types::{numeric, nvarchar, Type, BINARY, INT, SMALLINT};
+use super::types::{numeric, nvarchar, Type, BINARY, INT, SMALLINT, VARBINARY};
 use crate::Dialect;
 
 const NAME: Type = nvarchar(Some(255));
@@ -58,6 +58,7 @@ pub const SENT_TEXT: &str = "#text";
 /// Functions without arguments, the variable that the session fills for each, and its type.
 pub const FUNCTIONS: &[(&str, &str, Type)] = &[
     ("app_name", "@@app_name", NAME),
+    ("context_info", "@@context_info", Type { length: Some(128), ..VARBINARY }),
     ("db_name", "@@db_name", NAME),
     ("error_line", "@@error_line", INT),
     ("error_message", "@@error_message", nvarchar(Some(4000))),

@@ -117,6 +117,7 @@ impl<'t> Parser<'t> {
                     self.at -= 1;
                     SetWord::Variable(self.variable()?)
                 }
+                TokenKind::Binary => SetWord::Word(format!("0x{}", token.value)),
                 _ => SetWord::Word(token.value.to_lowercase()),
             });
             // what follows the value of an option is another statement

@@ -48,6 +48,8 @@ pub struct Settings {
     pub identity_insert: Option<String>,
     /// The text makes a procedure, whose body is the program.
     pub procedure: bool,
+    /// The declarations of the text's parameters, if some of them are tables.
+    pub given: String,
 }
 
 impl Settings {
@@ -139,6 +141,8 @@ pub enum Action {
     /// `exec ('text')`
     ExecuteText(Expression),
     InsertExecute(Box<InsertExecute>),
+    /// The table of a parameter takes the rows that the call gives it.
+    GiveTable(Box<GivenTable>),
     Use(String),
     /// `set name value …`
     Set(Vec<String>),
@@ -339,6 +343,23 @@ pub struct InsertExecute {
     pub source: Executed,
 }
 
+/// The table of a parameter of a table type.
+#[derive(Debug, PartialEq)]
+pub struct GivenTable {
+    /// The parameter, with its @.
+    pub parameter: String,
+    /// The name of its type.
+    pub type_name: String,
+    /// Its table, and all columns of that.
+    pub target: Filled,
+    /// The place of the identity column among them.
+    pub identity: Option<usize>,
+    /// The places of columns whose values are the table's own.
+    pub computed: Vec<usize>,
+    /// Copies the rows of the table that the parameter's value names.
+    pub copy: Query,
+}
+
 #[derive(Debug, PartialEq)]
 pub enum Executed {
     Procedure(Execute),
@@ -436,6 +457,7 @@ impl Action {
         };
         match self {
             Action::Query(query) => found(&query.sql),
+            Action::GiveTable(given) => found(&given.copy.sql),
             Action::Assign(_, assigned) => value(assigned),
             Action::Declare(declaration) => declaration.value.iter().for_each(value),
             Action::Return(returned) => returned.iter().for_each(value),
@@ -486,6 +508,7 @@ impl Action {
             },
             Action::Cursor(CursorAction::Declare { query, .. }) => query.len(),
             Action::Define(define) => define.statements.iter().map(String::len).sum(),
+            Action::GiveTable(given) => given.copy.sql.size(),
             Action::If { condition, then, otherwise } => condition.size() + all(then) + all(otherwise),
             Action::While { condition, body } => condition.size() + all(body),
             Action::Try { body, catch } => all(body) + all(catch),

@@ -22,6 +22,17 @@ pub fn bind(
     Ok(binding.names)
 }
 
+/// The same for the parameters of a text.
+pub fn bind_parameters(
+    parameters: &mut [Parameter],
+    schema: &dyn Schema,
+    dialect: &Dialect,
+) -> Result<BTreeSet<String>, Error> {
+    let mut binding = Binding { schema, dialect, names: BTreeSet::new() };
+    binding.parameters(parameters)?;
+    Ok(binding.names)
+}
+
 struct Binding<'s> {
     schema: &'s dyn Schema,
     dialect: &'s Dialect,
