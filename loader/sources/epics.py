@@ -65,9 +65,6 @@ def status_of_pva(status: int, message: str) -> tuple[int, str]:
 class _Signal:
     """A PV, and the columns that its readings set."""
 
-    others: ClassVar[str] = ""
-    """fields of a PV Access structure that are read besides value, alarm and timeStamp"""
-
     def __init__(self, name: str, cells: Cells, note: Note) -> None:
         self.name = name
         self.columns: list[tuple[int, Column, str]] = []
@@ -139,9 +136,6 @@ class _Signal:
             if self._connected is None:
                 self._connected = True
                 self.lose()
-
-    def tell(self, update: Any) -> None:
-        """Its columns are described by the facility file."""
 
     def lose(self) -> None:
         """The PV has disconnected."""
@@ -351,7 +345,6 @@ def _monitor_pva(context: Any, name: str, signal: "_Signal | _Sampled") -> Any:
         stamp = update.timeStamp
         value = update.value
         sizes = None
-        signal.tell(update)
         if hasattr(value, "choices"):
             value = value.choices[value.index] if signal.is_text else value.index
         elif "dimension" in update:
@@ -359,7 +352,7 @@ def _monitor_pva(context: Any, name: str, signal: "_Signal | _Sampled") -> Any:
         signal.read(value, *alarm, stamp.secondsPastEpoch, stamp.nanoseconds, sizes)
 
     # an array may be an NTNDArray, which has its sizes in additional fields
-    fields = "" if signal.has_array else f"value,alarm,timeStamp{signal.others}"
+    fields = "" if signal.has_array else "value,alarm,timeStamp"
     request = f"record[queueSize=100]field({fields})"
     subscription = context.monitor(name, hear, request=request, notify_disconnect=True)
     # p4p loses the wake-up of an update that comes before monitor() has returned, and with it all others
@@ -381,10 +374,8 @@ class _Sampled:
     hear: Hear
     connect: Callable[[Wanted], None]
     """called at each connection"""
-    told: Tell
     is_connected: bool = False
     has_array: ClassVar[bool] = False
-    others: ClassVar[str] = ",display,valueAlarm"
 
     def read(
         self, value: Any, severity: int, status: int, _: str, seconds: int, nanoseconds: int, _sizes: object
@@ -394,25 +385,6 @@ class _Sampled:
             self.connect(self.wanted)
         value = _text_of(value) if self.is_text else value
         self.hear(Event(self.wanted.number, seconds * 10**9 + nanoseconds, value, severity, status))
-
-    def tell(self, update: Any) -> None:
-        """Tells properties that have changed: fields of EPICS's normative types."""
-        found: dict[str, Any] = {}
-        if "display" in update and update.changed("display"):
-            display = update.display
-            found["description"] = shown(display.description)
-            if "units" in display:
-                found["unit"] = shown(display.units)
-            if "precision" in display:
-                found["decimals"] = display.precision
-        if "valueAlarm" in update and update.changed("valueAlarm"):
-            alarm = update.valueAlarm
-            found |= limits_told(alarm.lowWarningLimit, alarm.highWarningLimit)
-            found |= limits_told(alarm.lowAlarmLimit, alarm.highAlarmLimit, "alarm")
-        if hasattr(update.value, "choices") and update.changed("value.choices"):
-            found["states"] = states_text(update.value.choices)
-        if found:
-            self.told(self.wanted.number, found)
 
     def lose(self) -> None:
         self.is_connected = False
@@ -426,13 +398,13 @@ class _PvAccess:
         self._is_text, self._hear, self._tell = kind.is_text, hear, tell
         self._context = _pva_context()
         self._monitors: dict[int, Any] = {}
-        # signals whose record types are to be read
+        # signals whose properties are to be read
         self._unread: queue.SimpleQueue[Wanted | None] = queue.SimpleQueue()
-        threading.Thread(target=self._read_record_types, name="record types", daemon=True).start()
+        threading.Thread(target=self._read_properties, name="properties", daemon=True).start()
 
     def add(self, wanted: Sequence[Wanted]) -> None:
         for each in wanted:
-            sampled = _Sampled(each, self._is_text, self._hear, self._unread.put, self._tell)
+            sampled = _Sampled(each, self._is_text, self._hear, self._unread.put)
             self._monitors[each.number] = _monitor_pva(self._context, each.address, sampled)
 
     def remove(self, number: int) -> None:
@@ -446,17 +418,41 @@ class _PvAccess:
         self._unread.put(None)
         self._context.close()
 
-    def _read_record_types(self) -> None:
+    def _read_properties(self) -> None:
+        """Reads them at each connection: updates that had them would cost a third more."""
         while (first := self._unread.get()) is not None:
             found = [first]
             while not self._unread.empty() and (other := self._unread.get()) is not None:
                 found.append(other)
-            names = [f"{each.address.partition('.')[0]}.RTYP" for each in found]
+            addresses = [each.address for each in found]
             # servers that are no IOC have none
-            read = self._context.get(names, timeout=_SEARCH, throw=False)
-            for wanted, value in zip(found, read, strict=True):
-                if not isinstance(value, Exception):
-                    self._tell(wanted.number, {"record_type": value.value})
+            records = [f"{address.partition('.')[0]}.RTYP" for address in addresses]
+            fields = ["field(value)"] * len(records) + ["field(value,display,valueAlarm)"] * len(records)
+            read = self._context.get([*records, *addresses], fields, timeout=_SEARCH, throw=False)
+            for place, wanted in enumerate(found):
+                record_type, properties = read[place], read[len(found) + place]
+                told = {} if isinstance(record_type, Exception) else {"record_type": record_type.value}
+                told |= {} if isinstance(properties, Exception) else _properties(properties)
+                if told:
+                    self._tell(wanted.number, told)
+
+
+def _properties(read: Any) -> dict[str, Any]:
+    """The columns of ringlog.signal of EPICS's normative types."""
+    found: dict[str, Any] = {}
+    if "display" in read:
+        found["description"] = shown(read.display.description)
+        if "units" in read.display:
+            found["unit"] = shown(read.display.units)
+        if "precision" in read.display:
+            found["decimals"] = read.display.precision
+    if "valueAlarm" in read:
+        alarm = read.valueAlarm
+        found |= limits_told(alarm.lowWarningLimit, alarm.highWarningLimit)
+        found |= limits_told(alarm.lowAlarmLimit, alarm.highAlarmLimit, "alarm")
+    if hasattr(getattr(read, "value", None), "choices"):
+        found["states"] = states_text(read.value.choices)
+    return found
 
 
 def _image(update: Any) -> tuple[Any, Sequence[int]]:
