@@ -227,23 +227,7 @@ begin
 end
 $$;
 
--- Digits of decimals: "Precision, scale, and length". The digits of whole numbers follow from their type.
-do $$
-declare
-  of record;
-begin
-  for of in select * from (values ('boolean', '1', '0'), ('smallint', '5', '0'), ('integer', '10', '0'),
-    ('bigint', '19', '0'), ('real', '0', '0'), ('double precision', '0', '0'), ('text', 'null', 'null'),
-    ('numeric', 'otherwise', 'otherwise')
-  ) as types (type, precision, scale) loop
-    execute format('create or replace function tsql.precision_of(value %s, otherwise integer) returns integer'
-      ' language sql immutable parallel safe return %s::integer', of.type, of.precision);
-    execute format('create or replace function tsql.scale_of(value %s, otherwise integer) returns integer'
-      ' language sql immutable parallel safe return %s::integer', of.type, of.scale);
-  end loop;
-end
-$$;
-
+-- Digits of decimals: "Precision, scale, and length".
 create or replace function tsql.full_scale(sign text, sybase boolean, p1 integer, s1 integer, p2 integer, s2 integer)
 returns integer
 language sql immutable strict parallel safe
