@@ -159,8 +159,8 @@ def load(
                 raise typer.Exit(1)
             return
         given, written, sampled = chosen(loaded, source, speed, seed, tables)
-        if processes is not None and source.partition(":")[0] in ("ca", "pva", "python"):
-            raise LoadError("--processes needs a source that threads can read: simulator, csv, parquet")
+        if processes is not None and source.partition(":")[0] == "python":
+            raise LoadError("--processes needs a source that threads can read: all but python")
         password = find_password(address, password_file)
         where = None if metrics is None else host_and_port(metrics)
         if metrics is not None and where is None:

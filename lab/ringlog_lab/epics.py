@@ -70,7 +70,7 @@ def loading(
     own = {"RINGLOG_PASSWORD": server.password, "RINGLOG_SPOOL": str(folder / "spool")}
     with (folder / "load.log").open("wb") as log_file:
         process = subprocess.Popen(
-            [*command, "--source", "ca"],
+            [*command, "--source", "ca", "--processes", str(os.cpu_count() or 1)],
             stdin=subprocess.DEVNULL,
             stdout=log_file,
             stderr=log_file,

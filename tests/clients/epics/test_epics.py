@@ -189,7 +189,18 @@ def listening(ioc: Ioc, epics_server: RunningServer, tmp_path: Path) -> Iterator
     def start(protocol: str, tables: str) -> Loader:
         url = f"tds://writer@{epics_server.host}:{epics_server.port}"
         facility = epics_server.data.with_name("epics.toml")
-        where = ("--facility", facility, "--url", url, "--source", protocol, "--tables", tables)
+        where = (
+            "--facility",
+            facility,
+            "--url",
+            url,
+            "--source",
+            protocol,
+            "--tables",
+            tables,
+            "--processes",
+            "1",
+        )
         log = tmp_path / "loader.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
@@ -432,7 +443,7 @@ def test_texts_that_are_empty_at_first(
     query = "select distinct short, long, chars from log.texts where tick is not null"
     with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
         connection.execute("truncate weeks.texts")
-        loader = listening(protocol, "texts")
+        loader = listening(protocol, "texts,scope")
 
         def come(*texts: str) -> None:
             wait_until(

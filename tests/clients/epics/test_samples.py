@@ -146,12 +146,14 @@ class Programs:
         self._running.append(process)
         return process
 
-    def load(self, own: RunningServer, source: str, tables: str = "pvs,words") -> subprocess.Popen[bytes]:
+    def load(
+        self, own: RunningServer, source: str, tables: str = "pvs,words", *options: str
+    ) -> subprocess.Popen[bytes]:
         url = f"tds://writer@{own.host}:{own.port}"
         facility = own.data.with_name("samples.toml")
         where = ("--facility", facility, "--url", url, "--source", source, "--tables", tables)
         secret = {"RINGLOG_PASSWORD": own.writer.password, "RINGLOG_SPOOL": str(self.folder / "spool")}
-        return self.start("load", RINGLOG, "load", *where, **secret)
+        return self.start("load", RINGLOG, "load", *where, *options, **secret)
 
     def said(self) -> str:
         return (self.folder / "load").read_text(errors="replace")
@@ -189,7 +191,7 @@ def test_every_sample_is_there_once(
 ) -> None:
     """Signals are added while it runs, and the IOC is started again."""
     names = [f"S:{number}" for number in [*FIRST, *LATER]]
-    loader = programs.load(own, "ca")
+    loader = programs.load(own, "ca", "pvs,words", "--processes", "1")
     programs.start("heard", sys.executable, "-c", HEARING, *names)
 
     def since(mark: Any, of: list[str]) -> bool:
