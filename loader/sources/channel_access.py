@@ -13,7 +13,7 @@ from typing import Any
 
 from ringlog.gateway import _core
 from ringlog.loader.sources import Event, Hear, SourceError, Tell, Wanted
-from ringlog.loader.sources.told import limits_told, states_text
+from ringlog.loader.sources.told import decimals_told, limits_told, states_text
 from ringlog.schema.column_type import ColumnType
 
 _NORMAL = 1
@@ -209,7 +209,9 @@ class ChannelAccess:
             return
         content = ctypes.string_at(arguments.value, _GRAPHIC.size)
         decimals, unit, _, _, hihi, high, low, lolo = _GRAPHIC.unpack(content)
-        told = {"decimals": decimals} | limits_told(low, high) | limits_told(lolo, hihi, "alarm")
+        told = (
+            {"decimals": decimals_told(decimals)} | limits_told(low, high) | limits_told(lolo, hihi, "alarm")
+        )
         if len(text := _text(unit)) < len(unit) - 1:
             told["unit"] = text
         else:

@@ -37,7 +37,7 @@ from ringlog.loader.sources import (
     Wanted,
 )
 from ringlog.loader.sources.channel_access import ChannelAccess
-from ringlog.loader.sources.told import limits_told, shown, states_text
+from ringlog.loader.sources.told import decimals_told, limits_told, shown, states_text
 from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.alarms import PVA_NUMBERS, PVA_STATUSES, SEVERITIES, STATUSES
@@ -445,7 +445,7 @@ def _properties(read: Any) -> dict[str, Any]:
         if "units" in read.display:
             found["unit"] = shown(read.display.units)
         if "precision" in read.display:
-            found["decimals"] = read.display.precision
+            found["decimals"] = decimals_told(read.display.precision)
     if "valueAlarm" in read:
         alarm = read.valueAlarm
         found |= limits_told(alarm.lowWarningLimit, alarm.highWarningLimit)

@@ -5,6 +5,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+_MOST_DECIMALS = 324
+
 
 def limits_told(low: float, high: float, kind: str = "limit") -> dict[str, Any]:
     """Two limits, of kind `limit` or `alarm`; NaN and infinities are none, nor are two that are not in this
@@ -26,6 +28,11 @@ def states_text(names: Sequence[str]) -> str | None:
     """The names of 0, 1, …; None: there are none."""
     states = {str(number): text for number, name in enumerate(names) if (text := shown(name))}
     return json.dumps(states, ensure_ascii=False) if states else None
+
+
+def decimals_told(digits: int) -> int | None:
+    """Digits behind the point; a number that is none of a double's is none."""
+    return digits if 0 <= digits <= _MOST_DECIMALS else None
 
 
 def shown(text: str) -> str:

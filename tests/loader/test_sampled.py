@@ -14,7 +14,7 @@ from ringlog.clients.samples import Samples
 from ringlog.clients.spool import Spool
 from ringlog.loader.samples import Taker
 from ringlog.loader.sources import Event, Wanted
-from ringlog.loader.sources.told import limits_told, states_text
+from ringlog.loader.sources.told import decimals_told, limits_told, states_text
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import SamplePolicy, SampleTable
@@ -265,6 +265,10 @@ def test_limits_of_a_source(low: float, high: float, told: tuple[float | None, f
 def test_names_of_states_end_at_a_nul() -> None:
     assert states_text(["off", "", "on\0x"]) == '{"0": "off", "2": "on"}'
     assert states_text(["", "\0"]) is None
+
+
+def test_digits_of_a_source() -> None:
+    assert [decimals_told(digits) for digits in (-1, 0, 15, 99_999)] == [None, 0, 15, None]
 
 
 def test_signals_that_change_are_subscribed_anew_and_others_are_not() -> None:
