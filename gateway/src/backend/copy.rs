@@ -301,7 +301,7 @@ async fn open_copy(
 ) -> Result<Result<BulkCopy, ServerMessage>, PgError> {
     let zone = open.zone()?;
     let connection = &mut open.connection;
-    let table = &bulk.table;
+    let table = &bulk.table.sql;
     let names = match bulk.columns.as_slice() {
         [] => "*".to_owned(),
         columns => columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "),

@@ -9,8 +9,8 @@ use crate::program::Snapshot;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tsql::facts::types::{self, Type};
-use tsql::fragments::is_global;
 use tsql::quoting::{array, literal};
+use tsql::resolve::names::is_global;
 use tsql::schema::{Column, Table};
 
 impl Backend {

@@ -152,7 +152,11 @@ impl Backend {
             return;
         }
         let catalogue = self.catalogue();
-        let found = sql.facts.tables.iter().find_map(|table| Some((table, catalogue.node_of_table(table)?)));
+        let found = sql
+            .facts
+            .tables
+            .iter()
+            .find_map(|table| Some((&table.sql, catalogue.node_of_table(&table.sql)?)));
         let Some((table, node)) = found else { return };
         *error = PgError::Server(Box::new(Notice {
             severity: "ERROR".into(),

@@ -15,7 +15,7 @@ impl Interpreter {
         demanded: &[Demanded],
     ) -> Result<(), Interrupt> {
         let Some(first) = demanded.first() else { return Ok(()) };
-        let names = array(demanded.iter().map(|one| literal(&one.table)), "text");
+        let names = array(demanded.iter().map(|one| literal(&one.table.sql)), "text");
         let question = format!(
             "select pg_catalog.min(place) - 1 from pg_catalog.unnest({names}) with ordinality as named(name, place) \
              where pg_catalog.to_regclass(name) is null"
@@ -24,7 +24,7 @@ impl Interpreter {
             Ok(rows) => {
                 let place = rows.into_iter().flatten().next().flatten().and_then(|place| place.parse().ok());
                 let Some(unknown) = place.and_then(|place: usize| demanded.get(place)) else { return Ok(()) };
-                (Failure::from(&no_relation(&unknown.table)), unknown.line)
+                (Failure::from(&no_relation(&unknown.table.sql)), unknown.line)
             }
             // a database that this login may not use
             Err(Interrupt::Failed(failure)) if failure.ends == Ends::Statement => {

@@ -16,8 +16,8 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
-use tsql::fragments::is_global;
 use tsql::quoting::literal;
+use tsql::resolve::names::Relation;
 
 /// How often a query is repeated whose table moves to another server meanwhile.
 const MOST_MOVES: usize = 2;
@@ -29,7 +29,7 @@ impl Interpreter {
         query: &Query,
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
-        if !query.made().is_some_and(is_global) {
+        if !query.made().is_some_and(Relation::is_global) {
             return self.run_plain(client, query, variables).await;
         }
         // made and noted at once: another session would drop a table that is not noted
@@ -255,7 +255,7 @@ impl Interpreter {
         &mut self,
         client: &mut Client,
         query: &Query,
-        made: &str,
+        made: &Relation,
         parameters: &[Parameter<'_>],
         titles: Option<&[Title]>,
     ) -> Result<String, Interrupt> {

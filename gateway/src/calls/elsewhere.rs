@@ -134,10 +134,10 @@ impl Procedures {
         sql: &Sql,
     ) -> Result<Option<Arc<Node>>, ServerMessage> {
         let catalogue = self.catalogue();
-        if !sql.facts.tables.iter().any(|table| catalogue.node_of_table(table).is_some()) {
+        if !sql.facts.tables.iter().any(|table| catalogue.node_of_table(&table.sql).is_some()) {
             return Ok(None);
         }
-        let names: Vec<_> = sql.facts.tables.iter().map(|table| literal(table)).collect();
+        let names: Vec<_> = sql.facts.tables.iter().map(|table| literal(&table.sql)).collect();
         let asked = format!("select ringlog.node_of_tables(array[{}])", names.join(", "));
         let found = match self.backend.ask(&asked).await {
             Ok(rows) => rows.into_iter().flatten().next().flatten(),

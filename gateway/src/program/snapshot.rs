@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
-use tsql::fragments::is_global;
+use tsql::resolve::names::is_global;
 use tsql::schema::{is_type, Schema, Table};
 
 /// Names kept of one session.

@@ -2,7 +2,7 @@
 //!
 //! Marks stand between NULs, which neither T-SQL nor PostgreSQL's SQL contains.
 
-use crate::resolve::names::{own_name, GLOBALS};
+use crate::resolve::names::{Relation, RelationKind};
 
 /// Stands behind the select list of rows of tables.
 pub const LIST_END: &str = "\0list\0";
@@ -32,12 +32,12 @@ pub struct Facts {
     pub adds_nulls: bool,
     /// No other SQL has its text: it names a cursor.
     pub once: bool,
-    /// The tables and views that it names, as it names them; functions that look into the catalogue, with ().
-    pub tables: Vec<String>,
+    /// The tables, views and functions of the catalogue that it names.
+    pub tables: Vec<Relation>,
     /// The table that it makes.
-    pub created: Option<String>,
+    pub created: Option<Relation>,
     /// The tables and views that it defines otherwise.
-    pub changed: Vec<String>,
+    pub changed: Vec<Relation>,
     /// Conditions in it that name no variables, and fail where it does not fit its tables.
     pub guards: Vec<String>,
     /// The tables that are locked before it runs, so that others do not write to them.
@@ -47,43 +47,34 @@ pub struct Facts {
 impl Facts {
     /// Whether a query gives the same rows whenever it runs on the same tables. A global temporary table may end.
     pub fn keeps(&self) -> bool {
-        let is_one = |table: &String| !table.ends_with("()") && !is_global(table);
+        let is_one = |table: &Relation| !matches!(table.kind, RelationKind::Function | RelationKind::Global);
         !self.calls && !self.varies && self.tables.iter().all(is_one)
     }
 
-    fn named(&self) -> impl Iterator<Item = &String> {
+    fn named(&self) -> impl Iterator<Item = &Relation> {
         self.tables.iter().chain(&self.created).chain(&self.changed)
     }
 
     /// Whether it names a temporary table.
     pub fn names_temporary(&self) -> bool {
-        self.named().any(|table| is_temporary(table))
+        self.named().any(|table| table.is_temporary())
     }
 
     /// Whether it defines temporary tables alone.
     pub fn defines_temporary(&self) -> bool {
         let mut defined = self.created.iter().chain(&self.changed).peekable();
-        defined.peek().is_some() && defined.all(|table| is_temporary(table))
+        defined.peek().is_some() && defined.all(|table| table.is_temporary())
     }
 
     pub fn names_global(&self) -> bool {
-        self.named().any(|table| is_global(table))
+        self.named().any(Relation::is_global)
     }
 
     /// The global temporary tables that have to be there, with ##.
     pub fn globals(&self) -> impl Iterator<Item = &str> {
-        let globals = self.tables.iter().chain(&self.changed).filter(|table| is_global(table));
-        globals.map(|table| own_name(table))
+        let globals = self.tables.iter().chain(&self.changed).filter(|table| table.is_global());
+        globals.map(|table| table.own.as_str())
     }
-}
-
-/// Whether SQL's name of a table is that of a temporary one.
-fn is_temporary(table: &str) -> bool {
-    own_name(table).starts_with('#')
-}
-
-pub fn is_global(table: &str) -> bool {
-    table.starts_with(GLOBALS)
 }
 
 /// A table whose rows a query selects.
@@ -100,10 +91,6 @@ pub struct RowSource {
 /// The mark of a variable.
 pub fn variable(place: usize) -> String {
     format!("\0{place}\0")
-}
-
-pub fn begins_with_variable(written: &str) -> bool {
-    written.starts_with('\0')
 }
 
 /// The parts of written SQL.

@@ -11,8 +11,8 @@ use bytes::BytesMut;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tsql::facts::types::Type;
-use tsql::fragments::is_global;
 use tsql::quoting::{literal, quoted};
+use tsql::resolve::names::Relation;
 
 /// Bytes of a text pointer that name the table and the column.
 const POINTER_HEAD: usize = 6;
@@ -321,7 +321,12 @@ fn shown(column: &PgColumn, title: Option<&Title>) -> String {
 
 /// The SQL that keeps of the columns of a table what T-SQL declares of those of the query that it was made of, and
 /// PostgreSQL does not.
-pub fn declaring(table: &str, columns: &[PgColumn], names: Option<&[Title]>, dialect: &Dialect) -> String {
+pub fn declaring(
+    made: &Relation,
+    columns: &[PgColumn],
+    names: Option<&[Title]>,
+    dialect: &Dialect,
+) -> String {
     let (mut named, mut said) = (Vec::new(), Vec::new());
     for (index, column) in columns.iter().enumerate() {
         let title = names.and_then(|names| names.get(index));
@@ -330,9 +335,8 @@ pub fn declaring(table: &str, columns: &[PgColumn], names: Option<&[Title]>, dia
         named.push(literal(&column.name));
         said.push(literal(&format!("{} {of}", quoted(&name))));
     }
-    let is_global = is_global(table);
-    let (table, named, said) = (literal(table), named.join(", "), said.join(", "));
-    let share = if is_global { format!("; call tsql.share_global({table})") } else { String::new() };
+    let (table, named, said) = (literal(&made.sql), named.join(", "), said.join(", "));
+    let share = if made.is_global() { format!("; call tsql.share_global({table})") } else { String::new() };
     format!(
         "call tsql.declare_columns({table}, array[{named}]::text[], array[{said}]::text[]); \
          call tsql.watch_binaries({table}); call tsql.watch_rowversions({table}){share}"

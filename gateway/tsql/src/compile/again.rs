@@ -113,6 +113,8 @@ mod tests {
             ("select x.b from (select d as b from t) x where x.b * x.b > 1", "::numeric(11,4)"),
             ("with w (b) as (select d from t) select 1 from w where b * b > 1", "::numeric(11,4)"),
             ("select 1 from u where exists (select * from t where d * d > 1)", "::numeric(11,4)"),
+            ("insert t (v) values ('x')", "values (tsql.carry('x'::varchar(1), null::integer, false))"),
+            ("update t set v += 'x'", "set v = tsql.carry("),
             ("select a from t order by g", "order by tsql.guid_key(g)"),
             ("select a from t order by dt", "order by dt"),
             ("select a from u order by g", "order by tsql.ordered(g)"),

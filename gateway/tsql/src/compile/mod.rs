@@ -30,6 +30,7 @@ use crate::program::{
     demanded, Action, Condition, CursorAction, Declaration, Definition, Executed, Filled, GivenTable, Lifted,
     Program, Query, QueryKind, Settings, Sql, Statement, Tree as Bindable, Uses, LONGEST_TRANSACTION_NAME,
 };
+use crate::resolve::names::Relation;
 use crate::resolve::{names, Scope};
 use crate::schema::{Schema, Unknown};
 use crate::translate::{self, Clock, Numbered, Verb};
@@ -415,7 +416,7 @@ impl Compiler<'_> {
         if let Action::Query(query) = &mut action {
             query.padded = padding::padded(statement);
             if let Tree::CreateTable(create) = statement {
-                query.sql.facts.created = Some(names::table(&create.table)?);
+                query.sql.facts.created = Some(names::relation(&create.table)?);
             }
         }
         Ok(action)
@@ -547,8 +548,8 @@ impl Compiler<'_> {
     }
 }
 
-/// The tables and views that a definition changes, as SQL names them.
-fn changed(definition: &Tree) -> Result<Vec<String>, Error> {
+/// The tables and views that a definition changes.
+fn changed(definition: &Tree) -> Result<Vec<Relation>, Error> {
     let named: Vec<_> = match definition {
         Tree::AlterTable { table, .. } | Tree::Truncate(table) => vec![table],
         Tree::CreateIndex(index) => vec![&index.table],
@@ -558,11 +559,11 @@ fn changed(definition: &Tree) -> Result<Vec<String>, Error> {
         Tree::Grant(grant) => vec![&grant.object],
         _ => Vec::new(),
     };
-    named.into_iter().map(names::table).collect()
+    named.into_iter().map(names::relation).collect()
 }
 
 /// `changed`: see `Facts`.
-fn defined(sql: String, kind: QueryKind, changed: Vec<String>) -> Action {
+fn defined(sql: String, kind: QueryKind, changed: Vec<Relation>) -> Action {
     let mut sql = Sql::plain(sql);
     sql.facts.changed = changed;
     Action::Query(definition_of(sql, kind))
@@ -616,19 +617,19 @@ fn filled(table: &TableVariable, type_name: &str, scope: &Scope) -> Result<State
     Ok(Statement { line: table.variable.at.line, action: Action::GiveTable(Box::new(given)) })
 }
 
-/// The tables and views that a batch creates anywhere, and those that it changes or drops too, as SQL names them.
-fn defined_tables(batch: &[tree::Statement]) -> Result<(Vec<String>, Vec<String>), Error> {
+/// The tables and views that a batch creates anywhere, and those that it changes or drops too.
+fn defined_tables(batch: &[tree::Statement]) -> Result<(Vec<Relation>, Vec<Relation>), Error> {
     let (mut made, mut redefined) = (Vec::new(), Vec::new());
     for statement in tree::every(batch) {
         match &statement.kind {
-            Tree::CreateTable(create) => made.push(names::table(&create.table)?),
-            Tree::CreateView(create) => made.push(names::table(&create.name)?),
-            Tree::AlterTable { table, .. } => redefined.push(names::table(table)?),
+            Tree::CreateTable(create) => made.push(names::relation(&create.table)?),
+            Tree::CreateView(create) => made.push(names::relation(&create.name)?),
+            Tree::AlterTable { table, .. } => redefined.push(names::relation(table)?),
             Tree::Drop(dropped)
                 if matches!(dropped.kind, tree::ObjectKind::Table | tree::ObjectKind::View) =>
             {
                 for name in &dropped.names {
-                    redefined.push(names::table(name)?);
+                    redefined.push(names::relation(name)?);
                 }
             }
             _ => {}
@@ -642,20 +643,20 @@ fn defined_tables(batch: &[tree::Statement]) -> Result<(Vec<String>, Vec<String>
 fn changing(
     batch: &[tree::Statement],
     variables: &[(&TableVariable, u32)],
-    redefined: &[String],
+    redefined: &[Relation],
     owner: &str,
 ) -> Result<HashSet<String>, Error> {
     let mut found = redefined.to_vec();
     for (table, _) in variables {
-        found.push(names::table(&names::table_variable(&table.variable, owner))?);
+        found.push(names::relation(&names::table_variable(&table.variable, owner))?);
     }
     for statement in tree::every(batch) {
         if let Tree::Select(query) = &statement.kind {
             let into = translate::first_select(&query.body).and_then(|first| first.into.as_ref());
-            found.extend(into.map(names::table).transpose()?);
+            found.extend(into.map(names::relation).transpose()?);
         }
     }
-    Ok(found.iter().map(|table| names::own_name(table).to_owned()).collect())
+    Ok(found.into_iter().map(|table| table.own).collect())
 }
 
 /// The table variables that a batch declares anywhere, except inside procedures, behind those given to it.

@@ -1,7 +1,9 @@
 //! Columns of which SET ANSI_PADDING decides how they keep blanks and zeros at the end of their values.
 
 use crate::facts::types;
-use crate::tree::{AlterTable, ColumnDefinition, ColumnKind, StatementKind, TableElement, TypeName};
+use crate::tree::{
+    AlterTable, ColumnDefinition, ColumnKind, StatementKind, TableElement, TypeArgument, TypeName,
+};
 
 /// The first column that a definition makes so that `set ansi_padding off` would cut its values (SQL Server: "SET
 /// ANSI_PADDING"): varchar(n) and varbinary(n), and those char(n) and binary(n) that take nulls.
@@ -28,11 +30,9 @@ pub fn padded(statement: &StatementKind) -> Option<String> {
 }
 
 fn is_cut(of: &TypeName, nullable: Option<bool>) -> bool {
-    let declared = types::declared_type(of, 1);
-    let (name, length) = declared.split_once('(').unwrap_or_default();
-    match name {
-        "varchar" | "varbinary" => length != "max)",
-        "char" | "binary" => nullable != Some(false),
+    match types::declared_base(of) {
+        Some(("varchar" | "varbinary", _)) => !matches!(of.arguments[..], [TypeArgument::Max]),
+        Some(("char" | "binary", _)) => nullable != Some(false),
         _ => false,
     }
 }

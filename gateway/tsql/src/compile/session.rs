@@ -3,7 +3,7 @@
 use super::compiler::{numbered_sql, Compiler};
 use crate::error::Error;
 use crate::program::{Action, InsertBulk, SentText, Sql};
-use crate::resolve::names::{folded, table};
+use crate::resolve::names::{folded, relation};
 use crate::translate::{self, Numbered};
 use crate::tree::{self, nulls_equal, set_words, SetWord};
 
@@ -63,7 +63,7 @@ impl Compiler<'_> {
 pub fn insert_bulk(bulk: &tree::InsertBulk) -> Result<InsertBulk, Error> {
     let columns = bulk.columns.iter().map(|column| folded(&column.text, column.at.line));
     Ok(InsertBulk {
-        table: table(&bulk.table)?,
+        table: relation(&bulk.table)?,
         columns: columns.collect::<Result<_, _>>()?,
         keep_nulls: bulk.hints.iter().any(|hint| hint == "keep_nulls"),
     })

@@ -51,7 +51,7 @@ impl Compiler<'_> {
             SelectItem::Value { value: Tree::Variable(variable), alias } => {
                 self.scope.type_of(&variable.name, 0).ok()?;
                 // a literal of the text is none of its variables
-                let named = !variable.name.starts_with('#');
+                let named = !variable.is_literal();
                 let alias = alias.as_ref().map(|alias| alias.text.clone()).unwrap_or_default();
                 named.then(|| (variable.name.clone(), alias))
             }

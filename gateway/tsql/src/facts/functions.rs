@@ -1,6 +1,7 @@
 //! T-SQL's functions: the equivalent of each in PostgreSQL, and which are refused. A new function is a new line here;
 //! one with rules of its own has a `Rule`, which `translate/function` implements.
 
+use super::session::CLOCKS;
 use super::types::{
     nvarchar, varchar, Type, BIGINT, DATE, DATETIME, DATETIME2, DATETIMEOFFSET, FLOAT, GUID, INT,
     SMALLDATETIME, TIME, VARBINARY,
@@ -34,9 +35,8 @@ pub enum Rule {
     Power,
     Rand,
     IsNumeric,
-    /// The clock, asked by this SQL.
     Now {
-        sql: &'static str,
+        clock: Clock,
         gives: Type,
     },
     DateAdd,
@@ -157,12 +157,12 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("count", Rule::Count),
     ("count_big", Rule::Count),
     ("cume_dist", Rule::Share),
-    ("current_bigdatetime", Rule::Now { sql: "tsql.sysdatetime()", gives: DATETIME2 }),
-    ("current_bigtime", Rule::Now { sql: "tsql.sysdatetime()::time", gives: TIME }),
-    ("current_date", Rule::Now { sql: "tsql.getdate()::date", gives: DATE }),
+    ("current_bigdatetime", Rule::Now { clock: SYSTEM_TIME, gives: DATETIME2 }),
+    ("current_bigtime", Rule::Now { clock: SYSTEM_TIME.of("::time"), gives: TIME }),
+    ("current_date", Rule::Now { clock: DATE_TIME.of("::date"), gives: DATE }),
     ("current_request_id", NO),
-    ("current_time", Rule::Now { sql: "tsql.getdate()::time", gives: TIME }),
-    ("current_timestamp", Rule::Now { sql: "tsql.getdate()", gives: DATETIME }),
+    ("current_time", Rule::Now { clock: DATE_TIME.of("::time"), gives: TIME }),
+    ("current_timestamp", Rule::Now { clock: DATE_TIME, gives: DATETIME }),
     ("current_user", Rule::Session),
     ("cursor_status", NO),
     ("curunreservedpgs", NO),
@@ -206,8 +206,8 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("formatmessage", Rule::FormatMessage),
     ("fulltextserviceproperty", NO),
     ("getansinull", NO),
-    ("getdate", Rule::Now { sql: "tsql.getdate()", gives: DATETIME }),
-    ("getutcdate", Rule::Now { sql: "tsql.getutcdate()", gives: DATETIME }),
+    ("getdate", Rule::Now { clock: DATE_TIME, gives: DATETIME }),
+    ("getutcdate", Rule::Now { clock: UTC_DATE_TIME, gives: DATETIME }),
     ("greatest", Rule::OfAll),
     ("grouping", Rule::Grouping),
     ("grouping_id", Rule::Grouping),
@@ -324,10 +324,10 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("suser_name", Rule::Session),
     ("suser_sname", Rule::Session),
     ("switchoffset", Rule::AtOffset),
-    ("sysdatetime", Rule::Now { sql: "tsql.sysdatetime()", gives: DATETIME2 }),
-    ("sysdatetimeoffset", Rule::Now { sql: "tsql.sysdatetimeoffset()", gives: DATETIMEOFFSET }),
+    ("sysdatetime", Rule::Now { clock: SYSTEM_TIME, gives: DATETIME2 }),
+    ("sysdatetimeoffset", Rule::Now { clock: OFFSET_TIME, gives: DATETIMEOFFSET }),
     ("system_user", Rule::Session),
-    ("sysutcdatetime", Rule::Now { sql: "tsql.sysutcdatetime()", gives: DATETIME2 }),
+    ("sysutcdatetime", Rule::Now { clock: UTC_SYSTEM_TIME, gives: DATETIME2 }),
     ("tan", float("tan")),
     ("textptr", Rule::TextPointer),
     ("textvalid", Rule::TextValid),
@@ -383,6 +383,31 @@ impl Rule {
     /// Whether it has a meaning with OVER only.
     pub fn is_ranking(self) -> bool {
         matches!(self, Rule::Ranking | Rule::NTile | Rule::Neighbour | Rule::Edge | Rule::Share)
+    }
+}
+
+/// A function of the current time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Of schema tsql.
+    pub function: &'static str,
+    /// The cast to a part of the time, or "".
+    pub part: &'static str,
+    /// The variable with the same time; None: there is none.
+    pub variable: Option<&'static str>,
+    /// The variable's time is rounded to a datetime.
+    pub rounds: bool,
+}
+
+const DATE_TIME: Clock = Clock { function: "getdate", part: "", variable: Some(CLOCKS[0]), rounds: true };
+const UTC_DATE_TIME: Clock = Clock { function: "getutcdate", variable: Some(CLOCKS[1]), ..DATE_TIME };
+const SYSTEM_TIME: Clock = Clock { function: "sysdatetime", rounds: false, ..DATE_TIME };
+const UTC_SYSTEM_TIME: Clock = Clock { function: "sysutcdatetime", rounds: false, ..UTC_DATE_TIME };
+const OFFSET_TIME: Clock = Clock { function: "sysdatetimeoffset", variable: None, ..SYSTEM_TIME };
+
+impl Clock {
+    const fn of(self, part: &'static str) -> Clock {
+        Clock { part, ..self }
     }
 }
 

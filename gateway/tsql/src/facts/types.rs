@@ -322,7 +322,20 @@ fn fits_a_page(of: Type, name: &TypeName) -> Result<(), Error> {
 /// The declared type of a column, `varchar(20)`, where it follows neither from PostgreSQL's type nor from a domain of
 /// schema tsql; otherwise "".
 pub fn declared_type(name: &TypeName, default_length: u32) -> String {
-    let (base, takes_length) = match name.name.to_ascii_lowercase().as_str() {
+    let Some((base, takes_length)) = declared_base(name) else { return String::new() };
+    match name.arguments.as_slice() {
+        // its digits are PostgreSQL's to say
+        _ if base == "decimal" => base.to_owned(),
+        [TypeArgument::Max] => format!("{base}(max)"),
+        [TypeArgument::Number(number)] => format!("{base}({number})"),
+        _ if takes_length => format!("{base}({default_length})"),
+        _ => base.to_owned(),
+    }
+}
+
+/// The name of such a type, and whether it has a length.
+pub fn declared_base(name: &TypeName) -> Option<(&'static str, bool)> {
+    Some(match name.name.as_str() {
         "char" | "character" => ("char", true),
         "varchar" | "char varying" | "character varying" => ("varchar", true),
         "text" => ("text", false),
@@ -334,16 +347,9 @@ pub fn declared_type(name: &TypeName, default_length: u32) -> String {
         "time" => ("time", false),
         "datetime2" => ("datetime2", false),
         "datetimeoffset" => ("datetimeoffset", false),
-        // its digits are PostgreSQL's to say
-        "dec" | "decimal" => return String::from("decimal"),
-        _ => return String::new(),
-    };
-    match name.arguments.as_slice() {
-        [TypeArgument::Max] => format!("{base}(max)"),
-        [TypeArgument::Number(number)] => format!("{base}({number})"),
-        _ if takes_length => format!("{base}({default_length})"),
-        _ => base.to_owned(),
-    }
+        "dec" | "decimal" => ("decimal", false),
+        _ => return None,
+    })
 }
 
 /// The type that `Type::declared` writes; None for any other text.

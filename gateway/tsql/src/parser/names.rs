@@ -52,7 +52,7 @@ impl<'t> Parser<'t> {
     /// A variable that can be declared and set: no `@@name` and no placeholder.
     pub(super) fn own_variable(&mut self) -> Result<Variable, Error> {
         let variable = self.variable()?;
-        if variable.is_global() || variable.name.starts_with('?') {
+        if variable.is_global() || variable.is_placeholder() {
             return Err(self.wrong_before());
         }
         Ok(variable)

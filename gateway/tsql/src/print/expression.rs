@@ -156,7 +156,7 @@ impl Display for Literal {
 
 impl Display for Variable {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.name.starts_with('?') { "?" } else { &self.name })
+        f.write_str(if self.is_placeholder() { "?" } else { &self.name })
     }
 }
 

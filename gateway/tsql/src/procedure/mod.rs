@@ -196,7 +196,7 @@ fn mark(source: &str) -> String {
 }
 
 fn own_name(name: &ObjectName, kind: ObjectKind) -> Result<String, Error> {
-    if name.name.starts_with("##") {
+    if name.is_global() {
         let why =
             "only tables are temporary for all sessions: a temporary procedure is the session's own (#name)";
         return Err(Error::refused(&name.name, why, name.at));
@@ -313,8 +313,7 @@ fn definition(
     let name = header.quoted();
     let mut arguments = arguments(header, scope)?;
     // a temporary table that it does not make is the caller's, on the caller's connection
-    let names_temporary = writer.lines.iter().any(|line| line.contains("\"#"));
-    let own_connection = writer.own_connection || names_temporary;
+    let own_connection = writer.own_connection || names_temporary(source, header)?;
     let has_outputs = header.parameters.iter().any(|(parameter, _)| parameter.output);
     let status = quoted(STATUS);
     let (kind, returns, end) = match (own_connection, has_outputs) {
@@ -337,6 +336,13 @@ fn definition(
         header.path(),
         literal(&body)
     ))
+}
+
+/// Whether the text of a procedure names a temporary table, beside its own name.
+fn names_temporary(source: &str, header: &Header<'_>) -> Result<bool, Error> {
+    let tokens = lexer::tokens(source, Syntax::default())?;
+    let temporary = tokens.iter().filter(|token| token.is_temporary());
+    Ok(temporary.count() > usize::from(header.is_temporary))
 }
 
 fn arguments(header: &Header<'_>, scope: &Scope) -> Result<Vec<String>, Error> {
@@ -381,11 +387,7 @@ fn default_value(
 
 /// A type as the arguments of functions have it, without length.
 fn bare(of: &Type) -> String {
-    let sql = of.sql();
-    match sql.split_once('(') {
-        Some((name, rest)) => format!("{name}{}", rest.split_once(')').map_or("", |(_, zone)| zone)),
-        None => sql,
-    }
+    Type { length: None, precision: None, scale: None, fraction: None, ..*of }.sql()
 }
 
 /// An argument as its parameter has it, where PostgreSQL's type takes more: a value that is longer is cut, a shorter

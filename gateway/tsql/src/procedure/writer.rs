@@ -227,13 +227,7 @@ impl<'t> BodyWriter<'t> {
         }
         self.add(format!("<<{}>>", quoted(BODY)));
         let handler = if goes_on { Handler::GoOn } else { Handler::None };
-        self.block("begin", "end;", |writer| {
-            writer.labelled(body, &Place { handler, ..Place::default() })?;
-            if !writer.lines.last().is_some_and(|line| line.trim().ends_with(';')) {
-                writer.add("null;");
-            }
-            Ok(())
-        })?;
+        self.block("begin", "end;", |writer| writer.labelled(body, &Place { handler, ..Place::default() }))?;
         if self.marks_try {
             self.declare_as_set(TRY, TRY_SETTING);
             self.set(TRY_SETTING, &quoted(TRY));

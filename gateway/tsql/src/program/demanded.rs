@@ -2,7 +2,7 @@
 //! Transact-SQL Users Guide, "Rules Associated with Batches"; SQL Server: "Batches").
 
 use super::{Action, Declaration, Program, Sql, Statement, Uses};
-use crate::resolve::names::own_name;
+use crate::resolve::names::{own_name, Relation, RelationKind};
 use crate::resolve::Scope;
 
 /// A table or view that has to be there before a batch of ASE runs.
@@ -10,8 +10,7 @@ use crate::resolve::Scope;
 pub struct Demanded {
     /// Of the statement that names it.
     pub line: u32,
-    /// As SQL names it.
-    pub table: String,
+    pub table: Relation,
 }
 
 impl Uses {
@@ -33,7 +32,7 @@ impl Uses {
 
 /// The names behind the first effect of a batch. `made`: the tables and views that the batch creates elsewhere than by
 /// `select … into`.
-pub fn demanded(statements: &[Statement], made: &[String]) -> Vec<Demanded> {
+pub fn demanded(statements: &[Statement], made: &[Relation]) -> Vec<Demanded> {
     let mut demanded: Vec<Demanded> = Vec::new();
     behind_effect(statements, &mut |line, sql| {
         for table in sql.facts.tables.iter().filter(|table| is_looked_for(table)) {
@@ -43,10 +42,8 @@ pub fn demanded(statements: &[Statement], made: &[String]) -> Vec<Demanded> {
         }
     });
     let selected = selected_into(statements);
-    demanded.retain(|one| {
-        let name = own_name(&one.table);
-        !selected.contains(&name) && made.iter().all(|made| own_name(made) != name)
-    });
+    let is_made = |name: &str| selected.contains(&name) || made.iter().any(|made| made.own == name);
+    demanded.retain(|one| !is_made(&one.table.own));
     demanded
 }
 
@@ -60,10 +57,10 @@ impl Program {
             return found;
         }
         let mut redefined = selected_into(&self.statements);
-        redefined.extend(self.redefined.iter().map(|table| own_name(table)));
+        redefined.extend(self.redefined.iter().map(|table| table.own.as_str()));
         found.retain(|(_, sql)| {
-            let mut tables = sql.facts.tables.iter().filter(|table| !table.ends_with("()"));
-            tables.all(|table| is_looked_for(table) && !redefined.contains(&own_name(table)))
+            let mut tables = sql.facts.tables.iter().filter(|table| table.kind != RelationKind::Function);
+            tables.all(|table| is_looked_for(table) && !redefined.contains(&table.own.as_str()))
                 && !sql.facts.names_global()
         });
         found
@@ -99,7 +96,7 @@ fn selected_into(statements: &[Statement]) -> Vec<&str> {
     let mut made = Vec::new();
     each(statements, &mut |statement| {
         if let Action::Query(query) = &statement.action {
-            made.extend(query.made().map(own_name));
+            made.extend(query.made().map(|table| table.own.as_str()));
         }
     });
     made
@@ -115,9 +112,8 @@ pub(crate) fn each<'s>(statements: &'s [Statement], found: &mut dyn FnMut(&'s St
     }
 }
 
-/// Not the views of the system, which are always there, nor those that ASE does not have: table variables, recursive
-/// queries and global temporary tables.
-fn is_looked_for(table: &str) -> bool {
-    let is_variable = |name: &str| name.starts_with("\"@") || name.starts_with("pg_temp.\"#@");
-    (table.starts_with('"') || table.starts_with("pg_temp.")) && !is_variable(table)
+/// Not the views of the system, which are always there, nor those that ASE does not have: table variables and global
+/// temporary tables.
+fn is_looked_for(table: &Relation) -> bool {
+    matches!(table.kind, RelationKind::Table | RelationKind::Temporary)
 }

@@ -16,6 +16,7 @@ pub use crate::facts::session::{CLOCKS, CURRENT, SENT_TEXT};
 use crate::facts::types::Type;
 pub use crate::fragments::RowSource;
 use crate::lexer::Syntax;
+use crate::resolve::names::Relation;
 pub use crate::schema::Partial;
 pub use crate::translate::{Changes, Current, Filled, FilledBy, ListItem, ResultType, Title};
 use crate::Dialect;
@@ -81,8 +82,8 @@ pub struct Program {
     pub makes_temporary: bool,
     /// At TDS 5.0: the tables without which nothing of it runs.
     pub demanded: Vec<Demanded>,
-    /// The tables and views that it creates, changes or drops, as SQL names them.
-    pub redefined: Vec<String>,
+    /// The tables and views that it creates, changes or drops.
+    pub redefined: Vec<Relation>,
     /// What of the schema it depends on.
     pub uses: Uses,
 }
@@ -298,8 +299,8 @@ pub struct Query {
 
 impl Query {
     /// The table of `select … into`.
-    pub fn made(&self) -> Option<&str> {
-        self.sql.facts.created.as_deref().filter(|_| self.kind == QueryKind::Select)
+    pub fn made(&self) -> Option<&Relation> {
+        self.sql.facts.created.as_ref().filter(|_| self.kind == QueryKind::Select)
     }
 
     pub fn makes_a_table(&self) -> bool {
@@ -405,8 +406,7 @@ pub struct SentText {
 /// Where the rows of a bulk copy go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InsertBulk {
-    /// The table's name in PostgreSQL's SQL.
-    pub table: String,
+    pub table: Relation,
     /// Names of the columns as PostgreSQL has them; empty: all columns of the table.
     pub columns: Vec<String>,
     /// NULL means NULL, also where a column has a default.

@@ -34,6 +34,11 @@ pub fn listed(names: &[Name]) -> Result<String, Error> {
     Ok(names.iter().map(self::name).collect::<Result<Vec<_>, _>>()?.join(", "))
 }
 
+/// The same of folded names.
+pub fn quoted_list(names: &[String]) -> String {
+    names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
+}
+
 /// ` (a, b)`, or nothing when there are no names.
 pub fn in_parentheses(names: &[Name]) -> Result<String, Error> {
     Ok(if names.is_empty() { String::new() } else { format!(" ({})", listed(names)?) })
@@ -70,29 +75,94 @@ fn is_elsewhere(name: &ObjectName) -> bool {
     !name.database.is_empty() && !system::is_of_the_server(&name.name.to_lowercase())
 }
 
+/// A table, a view or a function of the catalogue that SQL names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relation {
+    /// In SQL.
+    pub sql: String,
+    /// Without its schema and quotes: a schema may be the current one.
+    pub own: String,
+    pub kind: RelationKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelationKind {
+    Table,
+    /// `#t`
+    Temporary,
+    /// `##t`
+    Global,
+    /// The temporary table of a table variable.
+    Variable,
+    /// A view of the system.
+    System,
+    /// The same of another database, which is a function.
+    Elsewhere,
+    /// A function that looks into the catalogue.
+    Function,
+}
+
+impl Relation {
+    pub fn is_temporary(&self) -> bool {
+        matches!(self.kind, RelationKind::Temporary | RelationKind::Variable | RelationKind::Global)
+    }
+
+    pub fn is_global(&self) -> bool {
+        self.kind == RelationKind::Global
+    }
+
+    pub fn is_of_system(&self) -> bool {
+        matches!(self.kind, RelationKind::System | RelationKind::Elsewhere)
+    }
+
+    /// A function of schema sys.
+    pub fn system_function(name: &str) -> Relation {
+        Relation { sql: format!("sys.{name}()"), own: name.to_owned(), kind: RelationKind::Function }
+    }
+}
+
 /// A table or view: `a..b` and `a.dbo.b` are b in the schema a, `#t` and `##t` are temporary tables.
-pub fn table(name: &ObjectName) -> Result<String, Error> {
+pub fn relation(name: &ObjectName) -> Result<Relation, Error> {
     let line = name.at.line;
-    if let Some(system) = of_system(name)? {
-        let view = format!("{system}.{}", identifier(&name.name, line)?);
-        // a function of the view's name and columns looks into another database
-        return Ok(if is_elsewhere(name) {
-            format!("{view}({})", literal(&folded(&name.database, line)?))
-        } else {
-            view
-        });
-    }
-    if name.is_temporary() {
-        return Ok(format!("{}.{}", temporary_schema(name), identifier(&name.name, line)?));
-    }
-    let own = identifier(&name.name, line)?;
-    let schema = schema_of(name)?;
-    Ok(if schema.is_empty() { own } else { format!("{}.{own}", identifier(schema, line)?) })
+    let own = folded(&name.name, line)?;
+    let quoted = quoted(&own);
+    let (sql, kind) = if let Some(system) = of_system(name)? {
+        match is_elsewhere(name) {
+            true => {
+                let database = literal(&folded(&name.database, line)?);
+                (format!("{system}.{quoted}({database})"), RelationKind::Elsewhere)
+            }
+            false => (format!("{system}.{quoted}"), RelationKind::System),
+        }
+    } else if name.is_temporary() {
+        let kind = match () {
+            _ if name.is_global() => RelationKind::Global,
+            _ if name.is_table_variable() => RelationKind::Variable,
+            _ => RelationKind::Temporary,
+        };
+        (format!("{}.{quoted}", temporary_schema(name)), kind)
+    } else {
+        match schema_of(name)? {
+            "" => (quoted, RelationKind::Table),
+            schema => (format!("{}.{quoted}", identifier(schema, line)?), RelationKind::Table),
+        }
+    };
+    Ok(Relation { sql, own, kind })
+}
+
+/// The SQL of `relation`.
+pub fn table(name: &ObjectName) -> Result<String, Error> {
+    relation(name).map(|relation| relation.sql)
 }
 
 /// A table's name without its database, which may be the current one, and without quotes.
 pub fn own_name(table: &str) -> &str {
     table.rsplit(".\"").next().unwrap_or_default().trim_matches('"')
+}
+
+/// Whether SQL's name of a table is that of a global temporary one.
+pub fn is_global(table: &str) -> bool {
+    own_name(table).starts_with("##")
 }
 
 /// The schema of global temporary tables, which the gateway looks after (`gateway/sql/26_globals.sql`).

@@ -49,10 +49,9 @@ pub fn stored(of: Type, nullable: Option<bool>, scope: &Scope) -> Type {
 
 /// The declaration of such a column.
 pub fn declared(of: &TypeName, nullable: Option<bool>, scope: &Scope) -> String {
-    let mut declared = types::declared_type(of, DEFAULT_LENGTH);
-    if scope.dialect.nullable_columns_vary && nullable == Some(true) && declared.starts_with(BINARY.name) {
-        declared.insert_str(0, "var");
-    }
+    let declared = types::declared_type(of, DEFAULT_LENGTH);
+    let varies = scope.dialect.nullable_columns_vary && nullable == Some(true) && of.name == BINARY.name;
+    let declared = if varies { format!("var{declared}") } else { declared };
     match &of.alias {
         Some(alias) => format!("{declared} as {}", quoted(alias)).trim_start().to_owned(),
         None => declared,

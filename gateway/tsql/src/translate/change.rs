@@ -3,7 +3,6 @@
 use super::arithmetic::{arithmetic, sign};
 use super::current::{place_of, refuse_beside_current, Current};
 use super::filled::FilledBy;
-use super::insert::Targets;
 use super::named::{source_name, Named};
 use super::translation::{ChangedRows, Translation};
 use super::value::{assigned, carried_into, Value};
@@ -63,13 +62,17 @@ impl Translation<'_> {
         let mut returned = Vec::new();
         for item in &update.set {
             let column =
-                item.column.as_ref().map(|column| identifier(&column.column, column.at.line)).transpose()?;
+                item.column.as_ref().map(|column| folded(&column.column, column.at.line)).transpose()?;
             if let Some(column) = &column {
                 if columns.contains(column) {
                     let text = "A column name is specified more than once in the SET clause.";
                     return Err(Error::new(264, text, target.at).with_severity(16));
                 }
-                assignments.push(format!("{column} = {}", self.set_value(item, &changed_table)?));
+                assignments.push(format!(
+                    "{} = {}",
+                    names::quoted(column),
+                    self.set_value(item, &changed_table)?
+                ));
                 columns.push(column.clone());
                 values.push(&item.value);
             }
@@ -79,7 +82,7 @@ impl Translation<'_> {
         }
         if let Some(current) = &mut self.result.current {
             refuse_beside_current(!returned.is_empty(), update.output.is_some(), target.at.line)?;
-            current.columns.clone_from(&columns);
+            current.columns = columns.iter().map(|column| names::quoted(column)).collect();
             returned.push(place_of(&changed.qualifier));
         }
         if assignments.is_empty() {
@@ -138,14 +141,14 @@ impl Translation<'_> {
         }
         let mut value = self.value(&item.value)?;
         if let (Some(sign), Some(column)) = (item.operator.computes().and_then(sign), &item.column) {
-            let before = Value::unknown(self.column_sql(column)?);
+            let before = self.column(column)?;
             value = arithmetic(sign, before, value, column.at.line, self.dialect())?;
         }
         let column = item.column.as_ref();
-        let column = column.map(|column| identifier(&column.column, column.at.line)).transpose()?;
+        let column = column.map(|column| folded(&column.column, column.at.line)).transpose()?;
         let columns: Vec<String> = column.into_iter().collect();
-        let targets = Targets { table, columns: Some(&columns) };
-        Ok(carried_into(&value, || targets.sql(0), self.dialect()))
+        let targets = self.targets(table, Some(&columns));
+        Ok(carried_into(&value, || targets.kind(0, self.variables), self.scope.dialect))
     }
 
     /// The table that a change names, which FROM may call otherwise.
@@ -257,7 +260,7 @@ impl Translation<'_> {
         let groups: Vec<Group> = from.iter().map(Group::of).collect();
         let Some((at, place)) = self.found(target, &groups)? else {
             let changed = plain(self.from(from)?)?;
-            self.note_table(&changed.target);
+            self.note_table(names::relation(target)?);
             return Ok(changed);
         };
         let group = &groups[at];

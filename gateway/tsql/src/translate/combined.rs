@@ -82,6 +82,7 @@ fn together(items: &mut [Item], others: &[Item]) {
     let has_star = items.iter().chain(others).any(|item| item.name.is_none());
     for (place, item) in items.iter_mut().enumerate() {
         if let Some(other) = others.get(place) {
+            item.names_variables |= other.names_variables;
             item.width = item.width.clone().or(other.width.clone());
             // a datetime beside a datetime2 becomes one
             item.digits = match (item.digits.take(), other.digits.clone()) {

@@ -72,6 +72,7 @@ impl Translation<'_> {
         let columns = column_names(common, &anchor.items)?;
         self.know_common(common, &anchor.items);
         let deep = format!("@{own}");
+        self.names.written.insert(deep.to_lowercase(), Named::unknown(deep.to_lowercase()));
         let (select, alias) = renamed(again, own, &deep).ok_or_else(|| {
             refusal("it must be used once in FROM, in no outer join, without distinct, group by and top")
         })?;

@@ -19,7 +19,8 @@ fn truncated(value: Value, target: Type) -> Value {
         return value;
     }
     let scale = target.scale.unwrap_or(0);
-    Value { sql: format!("tsql.truncated({}, {scale})", value.sql), ..value }
+    let sql = format!("tsql.truncated({}, {scale})", value.sql);
+    value.with_sql(sql)
 }
 
 impl Translation<'_> {
@@ -46,7 +47,7 @@ impl Translation<'_> {
                 let wide = self.cast_of(wide_bytes(&value), cast, target, tries)?;
                 let narrow = self.cast_of(value, cast, target, tries)?;
                 let sql = format!("(case when {is_wide} then {} else {} end)", wide.sql, narrow.sql);
-                Ok(Value { sql, ..narrow })
+                Ok(narrow.with_sql(sql))
             }
         }
     }

@@ -5,7 +5,7 @@
 use super::named::{source_name, Named, Origin};
 use super::translation::Translation;
 use crate::error::Error;
-use crate::resolve::names::{array, folded, literal, table};
+use crate::resolve::names::{self, array, folded, literal, table, RelationKind};
 use crate::tree::{ColumnName, ObjectName, TableSource};
 
 /// The table of a trigger, whatever its name is when the trigger runs.
@@ -51,11 +51,10 @@ impl Translation<'_> {
                 });
             }
         }
-        let whole = table(of)?;
-        Ok(match whole.ends_with(')') {
-            // a view of the system's of another database is a function
-            true => Named::unknown(name),
-            false => Named { name, tables: vec![whole], ..Named::default() },
+        let relation = names::relation(of)?;
+        Ok(match relation.kind {
+            RelationKind::Elsewhere => Named::unknown(name),
+            _ => Named { name, tables: vec![relation.sql], ..Named::default() },
         })
     }
 

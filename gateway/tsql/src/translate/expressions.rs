@@ -5,7 +5,7 @@ use super::digits::widest_decimal;
 use super::item::Written;
 use super::precision::Digits;
 use super::translation::Translation;
-use super::value::{self, implicit, widest_digits, Constant, Value};
+use super::value::{self, implicit, widest_digits, Constant, Form, Value};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::functions::{rule, Rule};
@@ -73,20 +73,20 @@ impl Translation<'_> {
         }
         let line = variable.at.line;
         let of = self.scope.type_of(&variable.name, line)?;
-        let mut sql = self.variables.write(&variable.name, line)?;
-        match of {
-            Some(MONEY) => sql.push_str("::tsql.money"),
+        let sql = self.variables.write(&variable.name, line)?;
+        self.around.variables += 1;
+        Ok(match of.map(Type::of_values) {
+            Some(MONEY) => Value::money(sql, MONEY),
             // it is sent without a type
-            Some(of) if of.is_text() => sql = format!("{sql}::{}", of.sql()),
-            _ => {}
-        }
-        // the value of a procedure's variable is not known when its result is described
-        let of =
-            of.map(|of| Type { twin: of.twin || (of.is_text() && self.scope.procedure), ..of.of_values() });
-        Ok(Value::of(sql, of))
+            Some(of) if of.is_text() => Value::cast(sql, of),
+            of => {
+                let form = if self.variables.are_parameters() { Form::Parameter } else { Form::Expression };
+                Value { form, ..Value::of(sql, of) }
+            }
+        })
     }
 
-    fn column(&mut self, column: &ColumnName) -> Result<Value, Error> {
+    pub fn column(&mut self, column: &ColumnName) -> Result<Value, Error> {
         if let (Some(action), None) = (self.output.as_ref().and_then(|rows| rows.action), &column.table) {
             if column.column.eq_ignore_ascii_case(ACTION) {
                 return Ok(Value::new(format!("{action}::varchar(10)"), nvarchar(Some(10))));

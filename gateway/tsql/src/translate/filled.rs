@@ -1,5 +1,6 @@
 //! The columns that a change fills.
 
+use crate::resolve::names::quoted_list;
 use crate::tree::Expression;
 
 /// A table and the columns of it that take values.
@@ -7,7 +8,7 @@ use crate::tree::Expression;
 pub struct Filled {
     /// As SQL names it.
     pub table: String,
-    /// As SQL names them; None: all of it, or those that a definition leaves.
+    /// As PostgreSQL has them; None: all of it, or those that a definition leaves.
     pub columns: Option<Vec<String>>,
     /// Identity columns take values too.
     pub with_identity: bool,
@@ -23,19 +24,18 @@ pub struct FilledBy {
 }
 
 impl FilledBy {
-    /// None if no placeholder fills one of the columns. `columns`: as SQL names them, None for all of the table.
+    /// None if no placeholder fills one of the columns. `columns`: as PostgreSQL has them, None for all of the table.
     pub fn new<'a>(
         table: &str,
         columns: Option<&[String]>,
         values: impl Iterator<Item = &'a Expression>,
     ) -> Option<FilledBy> {
-        let is_one = |name: &str| name.starts_with('?');
         let placeholder = |value: &Expression| match value {
-            Expression::Variable(variable) if is_one(&variable.name) => Some(variable.name.clone()),
+            Expression::Variable(variable) if variable.is_placeholder() => Some(variable.name.clone()),
             _ => None,
         };
         let placeholders: Vec<_> = values.map(placeholder).collect();
-        let listed = columns.map_or_else(|| String::from("*"), |columns| columns.join(", "));
+        let listed = columns.map_or_else(|| String::from("*"), quoted_list);
         let columns = format!("select {listed} from {table} where false");
         placeholders.iter().any(Option::is_some).then_some(FilledBy { columns, placeholders })
     }

@@ -64,7 +64,10 @@ impl Translation<'_> {
         let call = CallTranslation { translation: self, name: &name, of: call, arguments, over, line };
         let value = call.written(rule)?;
         Ok(match self.dialect().empty_result_is_null && MAY_BE_EMPTY.contains(&&*name) {
-            true => Value { sql: format!("nullif({}, '')", value.sql), ..value },
+            true => {
+                let sql = format!("nullif({}, '')", value.sql);
+                value.with_sql(sql)
+            }
             false => value,
         })
     }
@@ -163,7 +166,7 @@ impl CallTranslation<'_, '_, '_> {
             Rule::Power => self.power(),
             Rule::Rand => self.rand(),
             Rule::IsNumeric => self.is_numeric(),
-            Rule::Now { sql, gives } => self.now(sql, gives),
+            Rule::Now { clock, gives } => self.now(&clock, gives),
             Rule::DateAdd => self.date_add(),
             Rule::DateDiff { gives } => self.date_diff(gives),
             Rule::DatePart => self.date_of(),
@@ -206,6 +209,7 @@ impl CallTranslation<'_, '_, '_> {
             }
             Rule::NewId => {
                 self.count(0, 0)?;
+                self.translation.around.new_ids += 1;
                 Ok(Value::new("gen_random_uuid()", NEW_ID))
             }
             Rule::VariantProperty => self.variant_property(),
@@ -393,7 +397,7 @@ impl CallTranslation<'_, '_, '_> {
             return Err(Error::refused(self.name, NONE_SUCH, self.line));
         };
         let sql = self.translation.variables.write(variable, self.line)?;
-        Ok(Value::new(format!("{sql}::{}", of.sql()), of))
+        Ok(Value::cast(sql, of))
     }
 
     /// The next number of a sequence.
@@ -420,12 +424,13 @@ impl CallTranslation<'_, '_, '_> {
         };
         let value = self.translation.passed_on(&name, self.arguments, OWNED)?;
         // it looks into the catalogue of the server, as a view of the system does
-        self.translation.note_table(&format!("{SYSTEM}.{}()", self.name));
+        self.translation.note_table(names::Relation::system_function(self.name));
         if self.arguments.iter().any(walk::has_column) {
             return Ok(value);
         }
         // as a subquery it is evaluated once and not for every row
-        Ok(Value { sql: format!("(select {})", value.sql), ..value })
+        let sql = format!("(select {})", value.sql);
+        Ok(value.with_sql(sql))
     }
 }
 

@@ -5,14 +5,17 @@ use super::item::{numbered, Item, Stands, Written};
 use super::json::not_allowed;
 use super::translation::{ChangedRows, Translation};
 use super::value::{carried, carried_into, implicit, is_finer_than_money, Value};
+use super::variables::{NoVariables, Variables, NO_VARIABLES};
 use crate::error::Error;
-use crate::facts::types::{unified, Family, Type, SQL_VARIANT};
+use crate::facts::types::{unified, Family, Type, IMAGE, SQL_VARIANT};
 use crate::fragments::variable;
-use crate::resolve::names::{self, identifier, literal, table};
+use crate::resolve::names::{self, folded, literal, quoted_list, table};
+use crate::schema::Table;
 use crate::tree::{
     Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody, TableSource, Target,
 };
 use crate::Dialect;
+use std::sync::Arc;
 
 /// Of rows of values, whether the last of them may be left out: one is never too many, and DEFAULT is no value of a query.
 fn may_be_cut(rows: &[Vec<Expression>]) -> bool {
@@ -37,7 +40,7 @@ impl Translation<'_> {
         let mut sql = format!("insert into {into}");
         let only_defaults = insert.source == InsertSource::DefaultValues && insert.columns.is_empty();
         if let (Some(columns), false) = (&columns, only_defaults) {
-            sql.push_str(&format!(" ({})", columns.join(", ")));
+            sql.push_str(&format!(" ({})", quoted_list(columns)));
         }
         if self.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty() {
             sql.push_str(" overriding system value");
@@ -68,7 +71,7 @@ impl Translation<'_> {
             Some(_) => None,
             None => Some(takes(&into, number)),
         };
-        let targets = Targets { table: &into, columns: columns.as_deref() };
+        let targets = self.targets(&into, columns.as_deref());
         match &insert.source {
             InsertSource::DefaultValues if only_defaults => sql.push_str(" default values"),
             InsertSource::DefaultValues => {
@@ -164,17 +167,21 @@ impl Translation<'_> {
         line: u32,
     ) -> Result<Option<Vec<String>>, Error> {
         if !columns.is_empty() {
-            return columns.iter().map(names::name).collect::<Result<_, _>>().map(Some);
+            let folded = columns.iter().map(|column| folded(&column.text, column.at.line));
+            return folded.collect::<Result<_, _>>().map(Some);
         }
         let Some(Some(filled)) = self.scope.filled.get(into) else { return Ok(None) };
-        filled.iter().map(|column| identifier(column, line)).collect::<Result<_, _>>().map(Some)
+        filled.iter().map(|column| folded(column, line)).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Which of the columns, as SQL names them, are of type sql_variant, as far as is known.
+    /// Which of the columns are of type sql_variant, as far as is known.
     fn variant_columns(&self, into: &str, columns: Option<&[String]>) -> Vec<bool> {
         let Some(variants) = self.scope.variants.get(into) else { return Vec::new() };
-        let is_variant = |column: &String| variants.contains(&column.trim_matches('"').to_lowercase());
-        columns.unwrap_or_default().iter().map(is_variant).collect()
+        columns.unwrap_or_default().iter().map(|column| variants.contains(column)).collect()
+    }
+
+    pub fn targets<'t>(&self, table: &'t str, columns: Option<&'t [String]>) -> Targets<'t> {
+        Targets { table, columns, known: self.scope.table(table) }
     }
 
     /// VALUES and its rows; `guard` returns the condition of an insert of so many values.
@@ -202,7 +209,10 @@ impl Translation<'_> {
             }
         }
         let Some(guard) = guard(given) else {
-            return Ok(format!("values {}", rows_sql(&rows, targets, self.dialect(), |_, _, sql| sql)));
+            return Ok(format!(
+                "values {}",
+                rows_sql(&rows, targets, self.scope.dialect, self.variables, |_, _, sql| sql)
+            ));
         };
         self.note(|facts| facts.guards.push(guard.clone()));
         let all = || rows.iter().flatten();
@@ -220,7 +230,7 @@ impl Translation<'_> {
             }
             _ => sql,
         };
-        Ok(format!("values {}", rows_sql(&rows, targets, self.dialect(), guarded)))
+        Ok(format!("values {}", rows_sql(&rows, targets, self.scope.dialect, self.variables, guarded)))
     }
 
     /// Rows for an insert that names no columns and has not the values of a table's own: PostgreSQL reports the error.
@@ -301,7 +311,7 @@ impl Translation<'_> {
                     let value = implicit(Value::new(name.as_str(), of), SQL_VARIANT, line, self.dialect())?;
                     carried(&value, self.dialect())
                 }
-                _ => targets.carried(place, name, item, known, self.dialect()),
+                _ => targets.carried(place, name, item, known, self.scope.dialect, &mut *self.variables),
             });
         }
         let guard = guard(items.len());
@@ -332,30 +342,45 @@ impl Translation<'_> {
         let columns = match columns {
             None => "null".to_owned(),
             Some(columns) => {
-                let names: Vec<String> =
-                    columns.iter().map(|column| literal(&column[1..column.len() - 1])).collect();
-                format!("array[{}]", names.join(", "))
+                format!(
+                    "array[{}]",
+                    columns.iter().map(|column| literal(column)).collect::<Vec<_>>().join(", ")
+                )
             }
         };
         Ok(format!("tsql.same_columns({}, {columns}, {})", literal(&table(target)?), literal(&source)))
     }
 }
 
-/// The columns that a change fills, and their types where these may be national or an image.
+/// The columns that a change fills.
 pub struct Targets<'a> {
     pub table: &'a str,
+    /// As PostgreSQL has them; None: all of the table.
     pub columns: Option<&'a [String]>,
+    /// The declaration of the table, where it is known.
+    known: Option<Arc<Table>>,
 }
 
 impl Targets<'_> {
-    pub fn sql(&self, place: usize) -> String {
-        let table = literal(self.table);
-        match self.columns.and_then(|columns| columns.get(place)) {
-            Some(column) => {
-                let column = literal(&column.trim_matches('"').replace("\"\"", "\""));
-                format!("(select tsql.is_national_or_image({table}::regclass, {column}))")
+    /// What says of a column whether it is national, an image or money: its declaration, on which the statement then
+    /// depends, or PostgreSQL's catalogue.
+    pub fn kind(&self, place: usize, variables: &mut dyn Variables) -> String {
+        let name = self.columns.and_then(|columns| columns.get(place));
+        let column = self.known.as_ref().and_then(|known| match name {
+            Some(name) => known.column(name),
+            None => known.columns().get(place),
+        });
+        variables.note_use(self.table, column.map(|column| column.name.as_str()));
+        match column.and_then(|column| column.of) {
+            // a column of a view does not say whether it is an image
+            Some(of) if of.family != Family::Binary || of.name == IMAGE.name => {
+                let is_one = of.is_national() || of.name == IMAGE.name || of.family == Family::Money;
+                is_one.to_string()
             }
-            None => format!("(select tsql.is_national_or_image({table}::regclass, {}))", place + 1),
+            _ => {
+                let column = name.map_or_else(|| (place + 1).to_string(), |name| literal(name));
+                format!("(select tsql.is_national_or_image({}::regclass, {column}))", literal(self.table))
+            }
         }
     }
 
@@ -367,6 +392,7 @@ impl Targets<'_> {
         item: &Item,
         known: Option<Type>,
         dialect: &Dialect,
+        variables: &mut dyn Variables,
     ) -> String {
         let of = known.filter(says_more);
         let value = Value { declared_digits: item.digits.clone(), ..Value::of(name, of) };
@@ -375,7 +401,7 @@ impl Targets<'_> {
             false => matches!(of.family, Family::Binary | Family::Text),
         };
         match known.is_none_or(says) {
-            true => carried_into(&value, || self.sql(place), dialect),
+            true => carried_into(&value, || self.kind(place, variables), dialect),
             // values of other types are not asked about
             false => carried(&value, dialect),
         }
@@ -390,12 +416,13 @@ fn says_more(of: &Type) -> bool {
 /// The insert of so many rows of values, which have the types of their parameters: the first `width` are the first row.
 pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, dialect: &Dialect) -> String {
     let columns =
-        filled.columns.as_ref().map_or_else(String::new, |columns| format!(" ({})", columns.join(", ")));
+        filled.columns.as_ref().map_or_else(String::new, |columns| format!(" ({})", quoted_list(columns)));
     let overriding = if filled.with_identity { " overriding system value" } else { "" };
     let names: Vec<String> = (1..=width).map(|place| format!("c{place}")).collect();
-    let targets = Targets { table: &filled.table, columns: filled.columns.as_deref() };
+    let targets = Targets { table: &filled.table, columns: filled.columns.as_deref(), known: None };
     let carry = |(place, name): (usize, &String)| {
-        carried_into(&Value::unknown(name.as_str()), || targets.sql(place), dialect)
+        let kind = || targets.kind(place, &mut NoVariables(NO_VARIABLES));
+        carried_into(&Value::unknown(name.as_str()), kind, dialect)
     };
     let values: Vec<String> = names.iter().enumerate().map(carry).collect();
     let row = |row: usize| {
@@ -417,12 +444,16 @@ fn rows_sql(
     rows: &[Vec<Option<Value>>],
     targets: &Targets,
     dialect: &Dialect,
+    variables: &mut dyn Variables,
     write: impl Fn(usize, usize, String) -> String,
 ) -> String {
     let row_sql = |(row, values): (usize, &Vec<Option<Value>>)| {
         let values = values.iter().enumerate().map(|(column, value)| match value {
             None => "default".to_owned(),
-            Some(value) => write(row, column, carried_into(value, || targets.sql(column), dialect)),
+            Some(value) => {
+                let kind = || targets.kind(column, &mut *variables);
+                write(row, column, carried_into(value, kind, dialect))
+            }
         });
         format!("({})", values.collect::<Vec<_>>().join(", "))
     };

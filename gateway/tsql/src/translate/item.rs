@@ -26,6 +26,10 @@ pub struct Item {
     pub name: Option<String>,
     /// The name is that of the table's column.
     pub is_own: bool,
+    /// It names variables of a procedure, whose values are not known when its result is described.
+    pub names_variables: bool,
+    /// Each use of it would be another value.
+    pub has_new_id: bool,
     /// The target of its assignment.
     pub variable: Option<String>,
     /// Its type, where it is known and does not follow from a table's column.
@@ -57,6 +61,8 @@ impl Item {
             kind,
             name,
             is_own: false,
+            names_variables: false,
+            has_new_id: false,
             variable: None,
             result_type: None,
             of: None,
@@ -126,7 +132,8 @@ pub enum Stands {
 
 /// The names over the columns; None where a star has PostgreSQL's.
 pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
-    let title = |Item { name, is_own, result_type, .. }: Item| {
+    let title = |Item { name, is_own, names_variables, result_type, .. }: Item| {
+        let result_type = result_type.map(|known| if names_variables { known.widened() } else { known });
         name.map(|text| Title { is_own, result_type, ..Title::given(text) })
     };
     items.into_iter().map(title).collect()

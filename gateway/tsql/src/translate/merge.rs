@@ -1,12 +1,12 @@
 //! MERGE, by PostgreSQL's own: `when not matched by source` needs PostgreSQL 17, OUTPUT needs 18.
 
 use super::change::refuse_common;
-use super::insert::{mismatch, Targets};
+use super::insert::mismatch;
 use super::named::Named;
 use super::translation::{ChangedRows, Translation};
 use super::value::carried_into;
 use crate::error::Error;
-use crate::resolve::names::{self, identifier, table};
+use crate::resolve::names::{self, folded, quoted, quoted_list, table};
 use crate::tree::{
     Expression, Merge, MergeAction, MergeClause, MergeRows, Name, ObjectName, SetItem, TableSource,
 };
@@ -83,7 +83,7 @@ impl Translation<'_> {
             let (Some(column), None) = (&item.column, &item.variable) else {
                 return Err(Error::refused("merge … set @variable", "select the value", own.at));
             };
-            let name = identifier(&column.column, column.at.line)?;
+            let name = folded(&column.column, column.at.line)?;
             if columns.contains(&name) {
                 let text = "A column name is specified more than once in the SET clause.";
                 return Err(Error::new(264, text, column.at).with_severity(16));
@@ -91,7 +91,7 @@ impl Translation<'_> {
             // the source may have a column of this name too
             let mut of_target = item.clone();
             of_target.column.iter_mut().for_each(|column| column.table = Some(Box::new(own.clone())));
-            assignments.push(format!("{name} = {}", self.set_value(&of_target, into)?));
+            assignments.push(format!("{} = {}", quoted(&name), self.set_value(&of_target, into)?));
             columns.push(name);
         }
         Ok(assignments.join(", "))
@@ -114,20 +114,20 @@ impl Translation<'_> {
         if let Some(named) = named.as_ref().filter(|named| named.len() != values.len()) {
             return Err(mismatch(named.len(), values.len(), line));
         }
-        let targets = Targets { table: into, columns: named.as_deref() };
+        let targets = self.targets(into, named.as_deref());
         let mut written = Vec::with_capacity(values.len());
         for (place, value) in values.iter().enumerate() {
             written.push(match value {
                 Expression::Default(_) => String::from("default"),
                 value => {
                     let value = self.value(value)?;
-                    carried_into(&value, || targets.sql(place), self.dialect())
+                    carried_into(&value, || targets.kind(place, self.variables), self.scope.dialect)
                 }
             });
         }
         let is_overriding = self.scope.identity_insert.as_deref() == Some(into) && !columns.is_empty();
         let overriding = if is_overriding { " overriding system value" } else { "" };
-        let named = named.map_or_else(String::new, |named| format!(" ({})", named.join(", ")));
+        let named = named.map_or_else(String::new, |named| format!(" ({})", quoted_list(&named)));
         Ok(format!("insert{named}{overriding} values ({})", written.join(", ")))
     }
 }

@@ -64,7 +64,7 @@ pub use value::{assigned, converted, scaled_to, Value};
 pub use variables::{Clock, NoVariables, Numbered, Variables};
 
 use crate::error::Error;
-use crate::facts::types::Type;
+use crate::facts::types::{Type, VARCHAR};
 use crate::resolve::Scope;
 use crate::tree::{Expression, Insert, StatementKind};
 use translation::Translation;
@@ -111,9 +111,7 @@ pub fn value(
     let value = Translation::new(scope, variables).value(expression)?;
     match target {
         Some(target) => value::assigned(value, target, line, scope.dialect),
-        None if value.is_null() => {
-            Ok(Value { sql: "null::varchar".into(), of: Some(crate::facts::types::VARCHAR), ..value })
-        }
+        None if value.is_null() => Ok(Value { constant: value.constant, ..Value::cast("null", VARCHAR) }),
         None => Ok(value),
     }
 }

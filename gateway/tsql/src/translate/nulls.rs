@@ -57,11 +57,11 @@ impl Translation<'_> {
 
 /// One of the text's own: not @@error and the like, nor one that a literal was replaced by.
 fn is_variable(side: &Expression) -> bool {
-    matches!(side, Expression::Variable(variable) if !variable.name.starts_with('#') && !variable.name.starts_with("@@"))
+    matches!(side, Expression::Variable(variable) if !variable.is_literal() && !variable.is_global())
 }
 
 fn is_literal(side: &Expression, value: &Value) -> bool {
     value.constant != Constant::None
         || matches!(side, Expression::Literal(_))
-        || matches!(side, Expression::Variable(variable) if variable.name.starts_with('#'))
+        || matches!(side, Expression::Variable(variable) if variable.is_literal())
 }

@@ -40,7 +40,7 @@ impl Translation<'_> {
                 KeyColumn::Place(_) => return Ok(None),
                 KeyColumn::Item(place) if key.kind != Kind::Other => {
                     let item = &items[place];
-                    if item.value.contains(NEW_ID) {
+                    if item.has_new_id {
                         let why = "it would be another value: put the rows into a table first";
                         return Err(Error::refused(
                             "order by a newid() of the list",
@@ -211,8 +211,6 @@ impl Translation<'_> {
 
 /// Columns of a select at most.
 const MOST_COLUMNS: usize = 4096;
-/// How `newid()` is written.
-const NEW_ID: &str = "gen_random_uuid()";
 
 /// A key, written as `sql`; a column without what qualifies it.
 pub fn unqualified(key: &Expression, sql: &str) -> Result<String, Error> {

@@ -3,6 +3,7 @@
 use super::insert::Targets;
 use super::item::{numbered, titles, Item, Stands};
 use super::translation::{ChangedRows, Translation};
+use super::variables::Variables;
 use crate::error::Error;
 use crate::resolve::names::{self, literal, table};
 use crate::tree::{ObjectName, Output, Select, SelectItem};
@@ -66,20 +67,29 @@ impl Translation<'_> {
             return Ok(format!("{with}{returning}"));
         };
         let target = self.target(target)?;
-        let named = columns.iter().map(names::name).collect::<Result<Vec<_>, _>>()?;
+        let folded = columns.iter().map(|column| names::folded(&column.text, column.at.line));
+        let named = folded.collect::<Result<Vec<_>, _>>()?;
         let columns = Some(named.as_slice()).filter(|named| !named.is_empty());
-        let target = Targets { table: &table(&target)?, columns };
-        Ok(kept((&with, &returning), &target, &items, self.dialect()))
+        let into = table(&target)?;
+        let targets = self.targets(&into, columns);
+        Ok(kept((&with, &returning), &targets, &items, self.scope.dialect, self.variables))
     }
 }
 
 /// The rows of RETURNING as those of another table.
-fn kept((with, returning): (&str, &str), target: &Targets, items: &[Item], dialect: &Dialect) -> String {
+fn kept(
+    (with, returning): (&str, &str),
+    target: &Targets,
+    items: &[Item],
+    dialect: &Dialect,
+    variables: &mut dyn Variables,
+) -> String {
     let with = match with.trim_end() {
         "" => String::from("with"),
         with => format!("{with},"),
     };
-    let columns = target.columns.map_or_else(String::new, |columns| format!(" ({})", columns.join(", ")));
+    let columns =
+        target.columns.map_or_else(String::new, |columns| format!(" ({})", names::quoted_list(columns)));
     let into = format!("{}{columns}", target.table);
     let guard = format!("tsql.takes_output({})", literal(target.table));
     if items.iter().any(|item| item.name.is_none()) {
@@ -91,7 +101,8 @@ fn kept((with, returning): (&str, &str), target: &Targets, items: &[Item], diale
     let both = names.iter().zip(items).enumerate();
     let values: Vec<String> = both
         .map(|(place, (name, item))| {
-            target.carried(place, name, item, item.result_type.map(|known| known.of), dialect)
+            let known = item.result_type.map(|known| known.of);
+            target.carried(place, name, item, known, dialect, variables)
         })
         .collect();
     let (values, names) = (values.join(", "), names.join(", "));

@@ -2,7 +2,6 @@
 //! (`gateway/sql/29_text_pointers.sql`): a statement finds the row by both, or fails.
 
 use super::calls::CallTranslation;
-use super::insert::Targets;
 use super::translation::Translation;
 use super::value::{carried_into, converted, Value};
 use crate::error::Error;
@@ -95,9 +94,9 @@ impl Translation<'_> {
     fn writetext(&mut self, write: &Writetext) -> Result<String, Error> {
         let place = self.place(&write.column, &write.pointer, WRITE)?;
         let value = self.value(&write.value)?;
-        let columns = [place.column.clone()];
-        let targets = Targets { table: &place.table, columns: Some(&columns) };
-        let value = carried_into(&value, || targets.sql(0), self.dialect());
+        let columns = [folded(&write.column.column, write.column.at.line)?];
+        let targets = self.targets(&place.table, Some(&columns));
+        let value = carried_into(&value, || targets.kind(0, self.variables), self.scope.dialect);
         Ok(place.changed(&value))
     }
 

@@ -8,13 +8,13 @@ use super::named::Width;
 use super::order::refuse_order;
 use super::tables::column_type;
 use super::title::{ListItem, ResultType};
-use super::translation::{Translation, Verb};
+use super::translation::{Around, Translation, Verb};
 use super::value::{assigned, Value};
 use super::{stars, walk};
 use crate::error::Error;
 use crate::facts::types::{unified, Type, GUID, INT, MOST_FRACTION};
 use crate::fragments::{LIST_END, QUERY};
-use crate::resolve::names::{self, identifier, table};
+use crate::resolve::names::{self, RelationKind};
 use crate::tree::{
     Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
     QueryBody, Select, SelectItem, TableSource, Variable,
@@ -69,12 +69,11 @@ impl Translation<'_> {
             );
             return Err(Error::new(2705, text, into.at).with_severity(16));
         }
-        let (created, name) = if into.is_global() {
-            ("unlogged table", table(into)?)
-        } else if into.is_temporary() {
-            ("temporary table", identifier(&into.name, into.at.line)?)
-        } else {
-            ("table", table(into)?)
+        let relation = names::relation(into)?;
+        let (created, name) = match relation.kind {
+            RelationKind::Global => ("unlogged table", relation.sql.clone()),
+            _ if relation.is_temporary() => ("temporary table", names::quoted(&relation.own)),
+            _ => ("table", relation.sql.clone()),
         };
         self.result.columns = titles(items).or_else(|| stars::titles(query, &[]));
         let made = format!("create {created} {name} as {}", self.variables.mark(QUERY));
@@ -86,7 +85,7 @@ impl Translation<'_> {
         let limit = if has_limit { None } else { self.rows_within(None, &name, line)? };
         let limit = limit.map_or_else(String::new, |rows| format!(" limit {rows}"));
         let sql = format!("{made}{sql}{limit}");
-        self.note(|facts| facts.created = Some(name));
+        self.note(|facts| facts.created = Some(relation));
         Ok((Verb::SelectInto, sql))
     }
 
@@ -274,7 +273,10 @@ impl Translation<'_> {
             SelectItem::Value { value, alias } => {
                 let is_plain =
                     stands == Stands::Outermost && !self.around.combining && !self.around.is_ordered;
+                let Around { variables, new_ids, .. } = self.around;
                 let written = if is_plain { self.plain(value)? } else { self.value(value)? };
+                let names_variables = self.scope.procedure && self.around.variables > variables;
+                let has_new_id = self.around.new_ids > new_ids;
                 let is_int = written.is_null() && stands == Stands::Outermost;
                 let kind = Kind::of(value.without_collation(), &written);
                 let known = written.of.or(is_int.then_some(INT));
@@ -313,6 +315,8 @@ impl Translation<'_> {
                 Ok(Item {
                     sql: titled,
                     is_own,
+                    names_variables,
+                    has_new_id,
                     result_type,
                     of: known,
                     width,

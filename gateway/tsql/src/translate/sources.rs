@@ -12,7 +12,7 @@ use crate::facts::errors::OF_ROWS;
 use crate::facts::functions::{rule, Rule};
 use crate::facts::types::Type;
 use crate::fragments::RowSource;
-use crate::resolve::names::{self, in_parentheses, table, table_variable};
+use crate::resolve::names::{self, in_parentheses, table_variable, Relation};
 use crate::tree::{
     Arguments, Expression, FunctionCall, JoinKind, Name, ObjectName, Query, Select, TableSource, Variable,
 };
@@ -77,10 +77,11 @@ impl Translation<'_> {
 
     /// A table or view as SQL names it, which is noted unless it is a query of the WITH.
     pub fn table(&mut self, name: &ObjectName) -> Result<String, Error> {
-        let sql = table(name)?;
-        let is_common = name.is_bare() && self.names.written.contains_key(&name.name.to_lowercase());
+        let relation = names::relation(name)?;
+        let sql = relation.sql.clone();
+        let is_common = name.is_bare() && self.names.written.contains_key(&relation.own);
         if !is_common {
-            self.note_table(&sql);
+            self.note_table(relation);
         }
         Ok(sql)
     }
@@ -117,7 +118,7 @@ impl Translation<'_> {
                     argument => self.value(argument)?.sql,
                 });
             }
-            self.note_table(&format!("sys.{name}()"));
+            self.note_table(Relation::system_function(&name));
             return Ok(format!("sys.{name}({})", values.join(", ")));
         }
         if let (Some(Rule::Rows), true) = (rule(&name), call.name.is_bare()) {
@@ -225,14 +226,15 @@ impl Translation<'_> {
                 TableSource::Table { name, alias, .. } => {
                     let own = name.name.to_lowercase();
                     let is_query = name.is_bare() && self.names.common.contains(&own);
-                    if is_query || self.empty(name).is_some() || table(name)?.starts_with("sys.") {
+                    let relation = names::relation(name)?;
+                    if is_query || self.empty(name).is_some() || relation.is_of_system() {
                         return Ok(Vec::new());
                     }
                     let qualifier = match alias {
                         Some(alias) => names::name(alias)?,
                         None => names::qualifier(name)?,
                     };
-                    found.push(RowSource { qualifier, table: table(name)?, shown: names::shown(name) });
+                    found.push(RowSource { qualifier, table: relation.sql, shown: names::shown(name) });
                 }
                 _ => return Ok(Vec::new()),
             }

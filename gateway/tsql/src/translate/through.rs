@@ -7,7 +7,7 @@ use super::named::{source_name, Named};
 use super::translation::{ChangedRows, Translation};
 use super::walk;
 use crate::error::Error;
-use crate::resolve::names::{self, identifier, quoted, shown, table};
+use crate::resolve::names::{self, identifier, quoted, relation, shown, table};
 use crate::tree::{
     ColumnName, CommonTable, Delete, Expression, Locks, Name, ObjectName, QueryBody, Select, SelectItem,
     SetItem, TableSource, Target, Top, Update, Where,
@@ -99,7 +99,7 @@ impl Translation<'_> {
         top: Option<&Top>,
     ) -> Result<(Rows, Vec<String>), Error> {
         let (line, base) = (through.target.at.line, table(&through.base)?);
-        self.note_table(&base);
+        self.note_table(relation(&through.base)?);
         let with = self.with(&through.with, None)?;
         self.lock_sources(&through.from, &through.target)?;
         let named = self.named_sources(&through.from)?;

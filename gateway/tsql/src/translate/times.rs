@@ -4,7 +4,7 @@ use super::calls::CallTranslation;
 use super::translation::Translation;
 use super::value::{implicit, Value};
 use crate::error::Error;
-use crate::facts::functions::TZOFFSET;
+use crate::facts::functions::{Clock, TZOFFSET};
 use crate::facts::types::{
     nvarchar, Family, Type, DATE, DATETIME, DATETIME2, DATETIMEOFFSET, INT, MOST_FRACTION, SMALLDATETIME,
 };
@@ -42,17 +42,19 @@ fn fraction_of(of: Type) -> u8 {
 
 impl CallTranslation<'_, '_, '_> {
     /// The clock.
-    pub fn now(&mut self, sql: &str, gives: Type) -> Result<Value, Error> {
+    pub fn now(&mut self, clock: &Clock, gives: Type) -> Result<Value, Error> {
         self.count(0, 0)?;
+        let Clock { function, part, .. } = clock;
         let scope = self.translation.scope;
         if !scope.procedure && !scope.definition {
-            let given = self.translation.variables.clock(sql);
-            return Ok(Value::new(given.unwrap_or_else(|| sql.to_owned()), gives));
+            let given = self.translation.variables.clock(clock);
+            let time = given.unwrap_or_else(|| format!("tsql.{function}()"));
+            return Ok(Value::new(format!("{time}{part}"), gives));
         }
         // a procedure is one statement to PostgreSQL: its clock would stand still
         let began = if scope.definition { None } else { self.translation.variables.began() };
         let time = began.as_deref().unwrap_or("clock_timestamp()");
-        let asked = sql.replace("()", &format!("({time})"));
+        let asked = format!("tsql.{function}({time}){part}");
         // a default of a column is no place for a select
         Ok(Value::new(if scope.definition { asked } else { format!("(select {asked})") }, gives))
     }

@@ -9,6 +9,7 @@ use super::variables::Variables;
 use crate::error::Error;
 use crate::facts::types::Type;
 use crate::fragments::{Facts, RowSource};
+use crate::resolve::names::Relation;
 use crate::resolve::Scope;
 use crate::Dialect;
 use std::collections::{HashMap, HashSet};
@@ -88,6 +89,10 @@ pub struct Around {
     pub selects: usize,
     /// How many aggregates the select list has so far.
     pub aggregates: usize,
+    /// How many variables have been written.
+    pub variables: usize,
+    /// How many `newid()` have been written.
+    pub new_ids: usize,
     /// The select has an order of its own, or returns each row once.
     pub is_ordered: bool,
     /// The outermost selects are combined: the types of plain columns count.
@@ -149,11 +154,11 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// The SQL names a table so.
-    pub fn note_table(&mut self, table: &str) {
+    /// The SQL names a table.
+    pub fn note_table(&mut self, table: Relation) {
         self.note(|facts| {
-            if !facts.tables.iter().any(|known| known == table) {
-                facts.tables.push(table.to_owned());
+            if !facts.tables.contains(&table) {
+                facts.tables.push(table);
             }
         });
     }

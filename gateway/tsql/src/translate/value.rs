@@ -7,10 +7,10 @@ use crate::facts::types::{
     self, varchar, Family, Type, BIT, LONGEST_VARCHAR, MONEY, MOST_DIGITS, MOST_FRACTION, SQL_VARIANT,
     VARBINARY, XML,
 };
-use crate::fragments::begins_with_variable;
 use crate::resolve::names::literal;
 use crate::units::units;
 use crate::Dialect;
+use std::fmt::Display;
 
 /// An expression of PostgreSQL's, closed in itself.
 #[derive(Clone, Debug)]
@@ -19,10 +19,22 @@ pub struct Value {
     /// T-SQL's type; None where only PostgreSQL knows it.
     pub of: Option<Type>,
     pub constant: Constant,
+    pub form: Form,
     /// Of a value of unknown type, were it a decimal.
     pub digits: Option<Digits>,
     /// Of a value of unknown type: what gives the digits that are declared of it, if it is a datetime2 or time.
     pub declared_digits: Option<String>,
+}
+
+/// What PostgreSQL sees of a value's type in its SQL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    #[default]
+    Expression,
+    /// A parameter alone, whose type PostgreSQL infers.
+    Parameter,
+    /// It ends with a cast to its type.
+    Cast,
 }
 
 /// The kind of a literal.
@@ -63,7 +75,23 @@ impl Value {
     }
 
     pub fn of(sql: impl Into<String>, of: Option<Type>) -> Value {
-        Value { sql: sql.into(), of, constant: Constant::None, digits: None, declared_digits: None }
+        let (constant, form) = (Constant::None, Form::Expression);
+        Value { sql: sql.into(), of, constant, form, digits: None, declared_digits: None }
+    }
+
+    /// `sql` as a value of exactly this type.
+    pub fn cast(sql: impl Display, of: Type) -> Value {
+        Value { form: Form::Cast, ..Value::new(format!("{sql}::{}", of.sql()), of) }
+    }
+
+    /// Money of a domain of its own, so that functions can tell it from numeric.
+    pub fn money(sql: impl Display, of: Type) -> Value {
+        Value { form: Form::Cast, ..Value::new(format!("{sql}::tsql.{}", of.name), of) }
+    }
+
+    /// Written otherwise.
+    pub fn with_sql(self, sql: String) -> Value {
+        Value { sql, form: Form::Expression, ..self }
     }
 
     pub fn null() -> Value {
@@ -164,7 +192,7 @@ pub fn of_money(amount: &str, line: u32) -> Result<Value, Error> {
     if amount.split_once('.').is_some_and(|(_, decimals)| decimals.len() > 4) {
         return Err(Error::refused(&format!("${amount}"), "money has four decimals", line));
     }
-    Ok(Value::new(format!("'{amount}'::numeric(19,4)::tsql.money"), types::MONEY))
+    Ok(Value::money(format!("'{amount}'::numeric(19,4)"), types::MONEY))
 }
 
 /// The digits of `0x0A`.
@@ -202,50 +230,42 @@ pub fn tried(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result
 
 fn conversion(verb: &str, value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
     if value.is_null() {
-        return Ok(Value::new(format!("null::{}", target.sql()), target));
+        return Ok(Value::cast("null", target));
     }
     if let Some(of) = value.of.filter(|of| !conversions::casts(class(*of), class(target), dialect)) {
         let text =
             format!("Explicit conversion from data type {} to {} is not allowed.", of.name, target.name);
         return Err(Error::new(529, text, line).with_severity(16));
     }
-    let value = Value { sql: of_own_type(&value), ..value };
-    let sql = if target == SQL_VARIANT {
-        as_variant(verb, &value, line)?
+    let value = of_own_type(value);
+    let converted = if target == SQL_VARIANT {
+        Value::new(as_variant(verb, &value, line)?, target)
     } else if target.is_text() {
         as_text(verb, &value, target, line, dialect)?
     } else {
         as_other(verb, value, target, line)?
     };
     Ok(match target.domain_from_zero() {
-        None => Value::new(sql, target),
+        None => converted,
         Some(_) if verb == "try" => {
             return Err(Error::refused("try_convert to an unsigned type", "ASE has none", line));
         }
-        Some((domain, _)) => {
-            let of = target.of_values();
-            Value::new(format!("({sql})::tsql.{domain}::{}", of.sql()), of)
-        }
+        Some((domain, _)) => Value::cast(format!("({})::tsql.{domain}", converted.sql), target.of_values()),
     })
 }
 
 /// Money as one of its own type, for what of it goes by the type: a variable of PostgreSQL's is any numeric, and so is
 /// what PostgreSQL chooses or computes.
-fn of_own_type(value: &Value) -> String {
+fn of_own_type(value: Value) -> Value {
     match value.of {
-        Some(of) if of.family == Family::Money => {
-            let cast = format!("::tsql.{}", of.name);
-            if value.sql.ends_with(&cast) {
-                value.sql.clone()
-            } else {
-                format!("({}){cast}", value.sql)
-            }
+        Some(of) if of.family == Family::Money && value.form != Form::Cast => {
+            Value::money(format!("({})", value.sql), of)
         }
-        _ => value.sql.clone(),
+        _ => value,
     }
 }
 
-fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect) -> Result<String, Error> {
+fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
     if value.family() == Some(Family::Float) && !dialect.float_has_text {
         return Err(float_to_text(line));
     }
@@ -254,19 +274,18 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect
     let is_wide = target.is_national() && dialect.has_wide_texts && value.of.is_none_or(differs);
     Ok(match (target.length, value.of) {
         (None, _) if is_wide => {
-            declared_text(value, DEFAULT_STYLE, format!("tsql.{verb}_nvarchar({}, {MOST_UNITS})", value.sql))
+            let text = format!("tsql.{verb}_nvarchar({}, {MOST_UNITS})", value.sql);
+            Value::new(declared_text(value, DEFAULT_STYLE, text), target)
         }
-        (None, _) => text_of(value, dialect),
-        (Some(_), _) if has_own_text(value, dialect) => {
-            format!("{}::{}", text_of(value, dialect), target.sql())
-        }
+        (None, _) => Value::new(text_of(value, dialect), target),
+        (Some(_), _) if has_own_text(value, dialect) => Value::cast(text_of(value, dialect), target),
         // it is a text and fits
         (Some(length), Some(of))
             if of.name == "varchar"
                 && of.length.is_some_and(|own| own <= length)
                 && target.name == "varchar" =>
         {
-            format!("{}::{}", value.sql, target.sql())
+            Value::cast(&value.sql, target)
         }
         (Some(length), _) => {
             let is_whole = value.of.is_none_or(|of| matches!(of.family, Family::Bit | Family::Integer));
@@ -276,7 +295,7 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect
                 _ => "varchar",
             };
             let text = format!("tsql.{verb}_{reader}({}, {length})", value.sql);
-            format!("{}::{}", declared_text(value, DEFAULT_STYLE, text), target.sql())
+            Value::cast(declared_text(value, DEFAULT_STYLE, text), target)
         }
     })
 }
@@ -308,7 +327,7 @@ pub fn text_of(value: &Value, dialect: &Dialect) -> String {
     if has_own_text(value, dialect) {
         styled_text(value, DEFAULT_STYLE).unwrap_or_default()
     } else {
-        declared_text(value, DEFAULT_STYLE, format!("tsql.text_of({})", of_own_type(value)))
+        declared_text(value, DEFAULT_STYLE, format!("tsql.text_of({})", of_own_type(value.clone()).sql))
     }
 }
 
@@ -362,21 +381,21 @@ pub fn float_to_text(line: u32) -> Error {
     Error::refused("float to text", "ASE and SQL Server write other digits: use str()", line)
 }
 
-fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<String, Error> {
+fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<Value, Error> {
     let is_moment = matches!(target.name, "date" | "datetime" | "smalldatetime") && verb == "to";
     if is_moment && value.of.is_some_and(|of| of.family == Family::Binary && of.name != "image") {
-        return Ok(format!("tsql.{}_of_bytes({})", target.name, value.sql));
+        return Ok(Value::new(format!("tsql.{}_of_bytes({})", target.name, value.sql), target));
     }
     if let Some(of) = value.of.filter(|of| !is_known(class(*of), class(target))) {
         let what = format!("{} to {}", of.name, target.name);
         return Err(Error::refused(&what, "there is no such conversion", line));
     }
     if value.of == Some(target) && !matches!(target.family, Family::Decimal | Family::Binary) {
-        return Ok(value.sql);
+        return Ok(value);
     }
     let sql = &value.sql;
-    Ok(match target.name {
-        "decimal" => format!("tsql.{verb}_numeric({sql})::{}", target.sql()),
+    let converted = match target.name {
+        "decimal" => return Ok(Value::cast(format!("tsql.{verb}_numeric({sql})"), target)),
         "binary" | "varbinary" => {
             let length = target.length.map_or_else(|| "null".to_owned(), |length| length.to_string());
             format!("tsql.{verb}_{}({sql}, {length})", target.name)
@@ -385,13 +404,15 @@ fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<String,
         "uniqueidentifier" => format!("tsql.{verb}_guid({sql})"),
         "datetime2" => match target.fraction {
             Some(digits @ ..=5) => {
-                format!("tsql.fitted_datetime2(tsql.{verb}_datetime2({sql}), {digits})::{}", target.sql())
+                let fitted = format!("tsql.fitted_datetime2(tsql.{verb}_datetime2({sql}), {digits})");
+                return Ok(Value::cast(fitted, target));
             }
-            _ => format!("tsql.{verb}_datetime2({sql})::{}", target.sql()),
+            _ => return Ok(Value::cast(format!("tsql.{verb}_datetime2({sql})"), target)),
         },
         "time" => match target.fraction {
             Some(digits) => {
-                format!("tsql.fitted_time(tsql.{verb}_time({sql}), {digits})::{}", target.sql())
+                let fitted = format!("tsql.fitted_time(tsql.{verb}_time({sql}), {digits})");
+                return Ok(Value::cast(fitted, target));
             }
             None => format!("tsql.{verb}_time({sql})"),
         },
@@ -403,7 +424,8 @@ fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<String,
         name => {
             return Err(Error::refused(&format!("convert to {name}"), "there is no such conversion", line))
         }
-    })
+    };
+    Ok(Value::new(converted, target))
 }
 
 /// Whether schema tsql has a function for the pair.
@@ -426,10 +448,13 @@ pub fn assigned(value: Value, target: Type, line: u32, dialect: &Dialect) -> Res
     if target == XML {
         return Ok(Value::new(format!("({})::xml", value.sql), target));
     }
-    let Value { sql, .. } = converted(value, target, line, dialect)?;
+    let value = converted(value, target, line, dialect)?;
     let target = target.of_values();
-    let cast = format!("::{}", target.sql());
-    Ok(Value::new(if sql.ends_with(&cast) { sql } else { format!("({sql}){cast}") }, target))
+    Ok(match value.form {
+        // money is a domain over the variable's type
+        Form::Cast if target.family != Family::Money => Value { of: Some(target), ..value },
+        _ => Value::cast(format!("({})", value.sql), target),
+    })
 }
 
 /// A decimal that becomes one of fewer digits behind the point, or a whole number: error 241 where it would lose some
@@ -443,7 +468,8 @@ fn scaled(value: Value, target: Type) -> Value {
     if value.is_null() || !is_number || !value.of.is_none_or(loses) {
         return value;
     }
-    Value { sql: scaled_to(&value.sql, target), ..value }
+    let sql = scaled_to(&value.sql, target);
+    value.with_sql(sql)
 }
 
 /// A decimal, by its SQL, that becomes a number of a type in ASE.
@@ -466,7 +492,7 @@ fn by_itself(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result
         }
         let name = conversions::name(class(target));
         let sql = format!("tsql.assigned({}, '{name}', {})", value.sql, dialect.is_ase);
-        return Ok(Value { sql, ..value });
+        return Ok(value.with_sql(sql));
     };
     let is_long = matches!(of.family, Family::Text | Family::Binary) && of.length.is_none();
     let error = match conversions::assignment_error(class(of), class(target), dialect) {
@@ -508,8 +534,7 @@ fn carried_as(value: &Value, kind: Option<impl FnOnce() -> String>, dialect: &Di
             None => format!("tsql.{carry}({sql})"),
         };
     }
-    // texts of a compiled procedure's variables are all called national
-    let is_national = value.of.is_some_and(|of| of.is_national()) && !sql.contains("\"@");
+    let is_national = value.of.is_some_and(|of| of.is_national());
     let (digits, kind) = match value.of {
         Some(of) if is_fine || of.name == types::TIME.name => {
             (Some(of.fraction.unwrap_or(MOST_FRACTION).to_string()), None)
@@ -543,11 +568,11 @@ fn typed_parameter(value: &Value) -> String {
     match of {
         // a sql_variant keeps it
         Some(of) if of == types::TINYINT => format!("({})::smallint::tsql.tinyint", value.sql),
-        Some(of) if begins_with_variable(&value.sql) => {
+        Some(of) if value.form == Form::Parameter => {
             let plain = Type { precision: None, scale: None, fraction: None, ..of };
             format!("{}::{}", value.sql, plain.sql())
         }
-        _ => of_own_type(value),
+        _ => of_own_type(value.clone()).sql,
     }
 }
 

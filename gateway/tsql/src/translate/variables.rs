@@ -1,7 +1,8 @@
 //! How variables are written in the SQL.
 
 use crate::error::Error;
-use crate::facts::session::{CLOCKS, CURRENT};
+use crate::facts::functions;
+use crate::facts::session::CURRENT;
 use crate::fragments::{self, Facts};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +13,11 @@ pub trait Variables {
     /// The facts noted of the SQL; None: nobody wants to know.
     fn facts(&mut self) -> Option<&mut Facts> {
         None
+    }
+
+    /// Whether they are parameters of the SQL, whose types PostgreSQL infers.
+    fn are_parameters(&self) -> bool {
+        false
     }
 
     /// A mark of `fragments`, where the SQL is split at marks.
@@ -50,8 +56,8 @@ pub trait Variables {
         None
     }
 
-    /// The SQL of a function of the clock if the time is a parameter of the statement; None: PostgreSQL evaluates it.
-    fn clock(&mut self, _function: &str) -> Option<String> {
+    /// The time of a clock if it is a parameter of the statement; None: PostgreSQL evaluates it.
+    fn clock(&mut self, _clock: &functions::Clock) -> Option<String> {
         None
     }
 }
@@ -106,6 +112,10 @@ impl Variables for Numbered {
         Some(&mut self.facts)
     }
 
+    fn are_parameters(&self) -> bool {
+        true
+    }
+
     fn mark(&self, mark: &'static str) -> &'static str {
         mark
     }
@@ -143,27 +153,16 @@ impl Variables for Numbered {
         }
     }
 
-    fn clock(&mut self, function: &str) -> Option<String> {
+    fn clock(&mut self, clock: &functions::Clock) -> Option<String> {
         if self.clock != Clock::Variables {
             return None;
         }
-        let [local, utc] = CLOCKS;
-        let forms = [
-            ("tsql.getdate()", local, "tsql.rounded"),
-            ("tsql.getutcdate()", utc, "tsql.rounded"),
-            ("tsql.sysdatetime()", local, ""),
-            ("tsql.sysutcdatetime()", utc, ""),
-        ];
-        let form = forms.iter().find_map(|(call, name, rounds)| {
-            let cast = function.strip_prefix(call)?;
-            Some((*name, *rounds, cast))
-        });
-        let Some((name, rounds, cast)) = form else {
+        let Some(name) = clock.variable else {
             self.clock = Clock::Mixed;
             return None;
         };
         let variable = self.write(name, 0).ok()?;
-        Some(format!("{rounds}({variable}){cast}"))
+        Some(if clock.rounds { format!("tsql.rounded({variable})") } else { variable })
     }
 }
 

@@ -35,6 +35,11 @@ impl ObjectName {
         self.name.starts_with("##")
     }
 
+    /// That of the temporary table of a table variable.
+    pub fn is_table_variable(&self) -> bool {
+        self.name.starts_with("#@")
+    }
+
     /// A name of one part.
     pub fn is_bare(&self) -> bool {
         self.owner.is_empty() && self.database.is_empty()
@@ -52,5 +57,15 @@ impl Variable {
     /// `@@name`: the session's.
     pub fn is_global(&self) -> bool {
         self.name.starts_with("@@")
+    }
+
+    /// It stands for a literal of the text.
+    pub fn is_literal(&self) -> bool {
+        self.name.starts_with('#')
+    }
+
+    /// The place of a parameter.
+    pub fn is_placeholder(&self) -> bool {
+        self.name.starts_with('?')
     }
 }
