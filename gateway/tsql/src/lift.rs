@@ -234,7 +234,7 @@ impl Lifting<'_> {
             _ => return,
         };
         let Some(of) = type_of(&literal.value, negative) else { return };
-        let place = literal.place.0;
+        let place = literal.number.0;
         // a bare word among the arguments of a procedure is a text and no literal of the text's
         let written = self.literals.get(place as usize).is_some_and(|start| *start == literal.at.start);
         let name = format!("#{place}");

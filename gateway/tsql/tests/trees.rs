@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tsql::tree::{
     Arguments, BinaryOperator, Case, Cast, CastKind, ColumnName, Expression, FunctionCall, Literal,
-    LiteralValue, ObjectName, Place, Position, SelectItem, StatementKind, TypeArgument, TypeName,
+    LiteralValue, ObjectName, Position, SelectItem, StatementKind, TokenNumber, TypeArgument, TypeName,
     UnaryOperator, Variable,
 };
 use tsql::{parse, Syntax};
@@ -11,7 +11,7 @@ use tsql::{parse, Syntax};
 const AT: Position = Position { line: 1, start: 0, end: 0 };
 
 fn leaf() -> impl Strategy<Value = Expression> {
-    let literal = |value| Expression::Literal(Literal { value, place: Place(0), at: AT });
+    let literal = |value| Expression::Literal(Literal { value, number: TokenNumber(0), at: AT });
     prop_oneof![
         "[0-9]{1,5}".prop_map(move |digits| literal(LiteralValue::Integer(digits))),
         "[0-9]{0,3}\\.[0-9]{1,3}".prop_map(move |digits| literal(LiteralValue::Decimal(digits))),

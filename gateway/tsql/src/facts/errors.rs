@@ -155,7 +155,7 @@ pub const SCALE: i32 = 251;
 const NO_DATABASE: &str = "Database '%' does not exist. Make sure that the name is entered correctly.";
 
 /// PostgreSQL's text of an error, where T-SQL has a number or words for it that the SQLSTATE alone does not tell.
-struct Told {
+struct MessageForm {
     sqlstate: &'static str,
     /// How the text begins, and what stands behind the name in it.
     before: &'static str,
@@ -166,7 +166,7 @@ struct Told {
     words: Option<&'static str>,
 }
 
-impl Told {
+impl MessageForm {
     /// The name between the two parts of the text; None: the text is another.
     fn name<'a>(&self, sqlstate: &str, text: &'a str) -> Option<&'a str> {
         let is_procedure = || text.split('(').next().is_some_and(|name| name.contains('.'));
@@ -176,13 +176,13 @@ impl Told {
     }
 }
 
-const fn told(
+const fn form(
     sqlstate: &'static str,
     [before, after]: [&'static str; 2],
     number: Option<i32>,
     words: Option<&'static str>,
-) -> Told {
-    Told { sqlstate, before, after, number, words }
+) -> MessageForm {
+    MessageForm { sqlstate, before, after, number, words }
 }
 
 /// A column that is no key of GROUP BY: its name in quotes, and where it stands.
@@ -199,190 +199,190 @@ macro_rules! no_key {
 }
 
 /// Numbers and words of SQL Server (Database Engine events and errors); the first that fits.
-const TOLD: &[Told] = &[
-    told("0A000", ["unsupported XML feature", ""], None,
+const FORMS: &[MessageForm] = &[
+    form("0A000", ["unsupported XML feature", ""], None,
         Some("Values of type xml are not supported: this PostgreSQL was built without libxml.")),
-    told("0A000", ["WITH CHECK OPTION is supported only on automatically updatable views", ""], Some(4510),
+    form("0A000", ["WITH CHECK OPTION is supported only on automatically updatable views", ""], Some(4510),
         Some("Could not perform CREATE VIEW because WITH CHECK OPTION was specified and the view is not updatable.")),
-    told("0A000", ["cannot truncate a table referenced in a foreign key constraint", ""], Some(4712),
+    form("0A000", ["cannot truncate a table referenced in a foreign key constraint", ""], Some(4712),
         Some("Cannot truncate the table because it is being referenced by a FOREIGN KEY constraint.")),
-    told("0A000", ["DISTINCT is not implemented for window functions", ""], Some(10759),
+    form("0A000", ["DISTINCT is not implemented for window functions", ""], Some(10759),
         Some("Use of DISTINCT is not allowed with the OVER clause.")),
-    told("0A000", ["cannot use subquery in check constraint", ""], Some(1046), Some(NO_SUBQUERY)),
-    told("0A000", ["cannot use subquery in DEFAULT expression", ""], Some(1046), Some(NO_SUBQUERY)),
-    told("0A000", ["cannot use subquery in column generation expression", ""], Some(1046), Some(NO_SUBQUERY)),
-    told("0A000", ["cannot use column reference in DEFAULT expression", ""], Some(128),
+    form("0A000", ["cannot use subquery in check constraint", ""], Some(1046), Some(NO_SUBQUERY)),
+    form("0A000", ["cannot use subquery in DEFAULT expression", ""], Some(1046), Some(NO_SUBQUERY)),
+    form("0A000", ["cannot use subquery in column generation expression", ""], Some(1046), Some(NO_SUBQUERY)),
+    form("0A000", ["cannot use column reference in DEFAULT expression", ""], Some(128),
         Some("The name is not permitted in this context. Valid expressions are constants, constant expressions, and (in \
             some contexts) variables. Column names are not permitted.")),
-    told("21000", ["more than one row returned by a subquery", ""], None,
+    form("21000", ["more than one row returned by a subquery", ""], None,
         Some("Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , \
              >, >= or when the subquery is used as an expression.")),
-    told("21000", ["MERGE command cannot affect row a second time", ""], Some(8672), None),
-    told("22001", ["value too long for type ", ""], None, Some("String or binary data would be truncated.")),
-    told("22003", ["numeric field overflow", ""], None,
+    form("21000", ["MERGE command cannot affect row a second time", ""], Some(8672), None),
+    form("22001", ["value too long for type ", ""], None, Some("String or binary data would be truncated.")),
+    form("22003", ["numeric field overflow", ""], None,
         Some("Arithmetic overflow error converting numeric to data type numeric.")),
     // of procedures that store rows
-    told("22003", ["", " is no number"], Some(8023), None),
-    told("23514", ["", " is no number"], Some(8023), None),
-    told("22003", ["bigint out of range", ""], None,
+    form("22003", ["", " is no number"], Some(8023), None),
+    form("23514", ["", " is no number"], Some(8023), None),
+    form("22003", ["bigint out of range", ""], None,
         Some("Arithmetic overflow error converting expression to data type bigint.")),
-    told("22003", ["integer out of range", ""], None,
+    form("22003", ["integer out of range", ""], None,
         Some("Arithmetic overflow error converting expression to data type int.")),
-    told("22003", ["smallint out of range", ""], None,
+    form("22003", ["smallint out of range", ""], None,
         Some("Arithmetic overflow error converting expression to data type smallint.")),
-    told("22003", ["value out of range: overflow", ""], None,
+    form("22003", ["value out of range: overflow", ""], None,
         Some("Arithmetic overflow error converting expression to data type float.")),
     // a compiled procedure has a cursor as a variable
-    told("22004", ["cursor variable \"", "\" is null"], Some(16917), Some("Cursor is not open.")),
-    told("22012", ["division by zero", ""], None, Some("Divide by zero error encountered.")),
-    told("22014", ["argument of ntile must be greater than zero", ""], Some(4116),
+    form("22004", ["cursor variable \"", "\" is null"], Some(16917), Some("Cursor is not open.")),
+    form("22012", ["division by zero", ""], None, Some("Divide by zero error encountered.")),
+    form("22014", ["argument of ntile must be greater than zero", ""], Some(4116),
         Some("The function 'ntile' takes only a positive int or bigint expression as its input.")),
-    told("2201F", ["a negative number raised to a non-integer power", ""], Some(3623),
+    form("2201F", ["a negative number raised to a non-integer power", ""], Some(3623),
         Some("An invalid floating point operation occurred.")),
-    told("2201F", ["zero raised to a negative power", ""], Some(8134), Some("Divide by zero error encountered.")),
-    told("2200H", ["nextval: reached ", ""], None,
+    form("2201F", ["zero raised to a negative power", ""], Some(8134), Some("Divide by zero error encountered.")),
+    form("2200H", ["nextval: reached ", ""], None,
         Some("Arithmetic overflow error converting IDENTITY to the data type of its column.")),
-    told("23502", ["null value in column \"", "\""], None,
+    form("23502", ["null value in column \"", "\""], None,
         Some("Cannot insert the value NULL into column '%'; column does not allow nulls.")),
-    told("23505", ["could not create unique index", ""], Some(1505), None),
-    told("23514", ["value for domain tsql.usmallint violates", ""], None,
+    form("23505", ["could not create unique index", ""], Some(1505), None),
+    form("23514", ["value for domain tsql.usmallint violates", ""], None,
         Some("Arithmetic overflow during implicit conversion to a UNSIGNED SMALLINT field.")),
-    told("23514", ["value for domain tsql.uint violates", ""], None,
+    form("23514", ["value for domain tsql.uint violates", ""], None,
         Some("Arithmetic overflow during implicit conversion to a UNSIGNED INT field.")),
-    told("23514", ["value for domain tsql.ubigint violates", ""], None,
+    form("23514", ["value for domain tsql.ubigint violates", ""], None,
         Some("Arithmetic overflow during implicit conversion to a UNSIGNED BIGINT field.")),
-    told("23514", ["value for domain tsql.tinyint violates", ""], None,
+    form("23514", ["value for domain tsql.tinyint violates", ""], None,
         Some("Arithmetic overflow error for data type tinyint.")),
-    told("23514", ["value for domain tsql.money violates", ""], None,
+    form("23514", ["value for domain tsql.money violates", ""], None,
         Some("Arithmetic overflow error converting expression to data type money.")),
-    told("23514", ["value for domain tsql.smallmoney violates", ""], None,
+    form("23514", ["value for domain tsql.smallmoney violates", ""], None,
         Some("Arithmetic overflow error converting expression to data type smallmoney.")),
-    told("34000", ["cursor \"", "\" does not exist"], None, Some("Cursor is not open.")),
-    told("23514", ["check constraint \"", "\" of relation \""], Some(547),
+    form("34000", ["cursor \"", "\" does not exist"], None, Some("Cursor is not open.")),
+    form("23514", ["check constraint \"", "\" of relation \""], Some(547),
         Some("The ALTER TABLE statement conflicted with the CHECK constraint \"%\".")),
-    told("2BP01", ["cannot drop table ", " because other objects depend on it"], Some(3726),
+    form("2BP01", ["cannot drop table ", " because other objects depend on it"], Some(3726),
         Some("Could not drop object '%' because it is referenced by a FOREIGN KEY constraint or a view.")),
-    told("42710", ["constraint \"", "\" for relation \""], Some(2714),
+    form("42710", ["constraint \"", "\" for relation \""], Some(2714),
         Some("There is already an object named '%' in the database.")),
-    told("42883", ["procedure ", "("], Some(2812), Some("Could not find stored procedure '%'.")),
-    told("42P17", ["generation expression is not immutable", ""], Some(4936),
+    form("42883", ["procedure ", "("], Some(2812), Some("Could not find stored procedure '%'.")),
+    form("42P17", ["generation expression is not immutable", ""], Some(4936),
         Some("A computed column cannot be persisted because the column is non-deterministic.")),
-    told("55006", ["cannot DROP TABLE \"", "\" because it is being used"], Some(3702),
+    form("55006", ["cannot DROP TABLE \"", "\" because it is being used"], Some(3702),
         Some("Cannot drop the table '%' because it is currently in use.")),
-    told("44000", ["new row violates check option", ""], None,
+    form("44000", ["new row violates check option", ""], None,
         Some("The attempted insert or update failed because the target view either specifies WITH CHECK OPTION or spans \
             a view that specifies WITH CHECK OPTION and one or more rows resulting from the operation did not qualify \
             under the CHECK OPTION constraint.")),
-    told("54001", ["stack depth limit exceeded", ""], None,
+    form("54001", ["stack depth limit exceeded", ""], None,
         Some("Maximum stored procedure, function, trigger, or view nesting level exceeded.")),
-    told("428C9", ["computed: cannot insert a non-DEFAULT value into column \"", "\""], Some(271), Some(OF_COMPUTED)),
-    told("428C9", ["computed: column \"", "\" can only be updated to DEFAULT"], Some(271), Some(OF_COMPUTED)),
-    told("428C9", ["cannot insert a non-DEFAULT value into column \"", "\""], None,
+    form("428C9", ["computed: cannot insert a non-DEFAULT value into column \"", "\""], Some(271), Some(OF_COMPUTED)),
+    form("428C9", ["computed: column \"", "\" can only be updated to DEFAULT"], Some(271), Some(OF_COMPUTED)),
+    form("428C9", ["cannot insert a non-DEFAULT value into column \"", "\""], None,
         Some("Cannot insert explicit value for identity column when IDENTITY_INSERT is set to OFF.")),
-    told("428C9", ["column \"", "\" can only be updated to DEFAULT"], Some(8102),
+    form("428C9", ["column \"", "\" can only be updated to DEFAULT"], Some(8102),
         Some("Cannot update identity column '%'.")),
-    told("42601", ["both default and identity specified for column \"", "\""], Some(1754),
+    form("42601", ["both default and identity specified for column \"", "\""], Some(1754),
         Some("Defaults cannot be created on columns with an IDENTITY attribute. Column '%'.")),
-    told("42601", ["multiple default values specified for column \"", "\""], Some(8148),
+    form("42601", ["multiple default values specified for column \"", "\""], Some(8148),
         Some("More than one column DEFAULT constraint specified for column '%'.")),
-    told("42601", ["each ", " query must have the same number of columns"], Some(205),
+    form("42601", ["each ", " query must have the same number of columns"], Some(205),
         Some("All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of \
             expressions in their target lists.")),
-    told("42601", ["INSERT has more expressions than target columns", ""], Some(213),
+    form("42601", ["INSERT has more expressions than target columns", ""], Some(213),
         Some("Column name or number of supplied values does not match table definition.")),
-    told("42701", ["column \"", "\" appears twice in"], Some(1909),
+    form("42701", ["column \"", "\" appears twice in"], Some(1909),
         Some("Cannot use duplicate column names in index. Column name '%' listed more than once.")),
-    told("42701", ["column \"", "\" specified more than once"], Some(264),
+    form("42701", ["column \"", "\" specified more than once"], Some(264),
         Some("The column name '%' is specified more than once in the SET clause or column list of an INSERT. A \
              column cannot be assigned more than one value in the same clause.")),
-    told("42701", ["column \"", "\" of relation \""], Some(2705),
+    form("42701", ["column \"", "\" of relation \""], Some(2705),
         Some("Column names in each table must be unique. Column name '%' is specified more than once.")),
-    told("42702", ["column reference \"", "\" is ambiguous"], None, Some("Ambiguous column name '%'.")),
-    told("42703", ["column \"", "\" named in key does not exist"], Some(1911),
+    form("42702", ["column reference \"", "\" is ambiguous"], None, Some("Ambiguous column name '%'.")),
+    form("42703", ["column \"", "\" named in key does not exist"], Some(1911),
         Some("Column name '%' does not exist in the target table or view.")),
-    told("42703", ["column \"", "\""], None, Some("Invalid column name '%'.")),
-    told("42703", ["column ", " does not exist"], None, Some("Invalid column name '^'.")),
-    told("42704", ["index \"", "\" does not exist"], Some(3701),
+    form("42703", ["column \"", "\""], None, Some("Invalid column name '%'.")),
+    form("42703", ["column ", " does not exist"], None, Some("Invalid column name '^'.")),
+    form("42704", ["index \"", "\" does not exist"], Some(3701),
         Some("Cannot drop the index '%', because it does not exist or you do not have permission.")),
-    told("42704", ["constraint \"", "\" of relation \""], Some(3728), Some("'%' is not a constraint.")),
-    told("42704", ["constraint \"", ""], Some(3728), None),
-    told("42712", ["table name \"", "\""], Some(1011),
+    form("42704", ["constraint \"", "\" of relation \""], Some(3728), Some("'%' is not a constraint.")),
+    form("42704", ["constraint \"", ""], Some(3728), None),
+    form("42712", ["table name \"", "\""], Some(1011),
         Some("The correlation name '%' is specified multiple times in a FROM clause.")),
-    told("42712", ["WITH query name \"", "\" specified more than once"], Some(239),
+    form("42712", ["WITH query name \"", "\" specified more than once"], Some(239),
         Some("Duplicate common table expression name '%' was specified.")),
-    told("42725", ["operator is not unique", ""], Some(8117), None),
-    told("42803", ["aggregate function calls cannot be nested", ""], Some(130),
+    form("42725", ["operator is not unique", ""], Some(8117), None),
+    form("42803", ["aggregate function calls cannot be nested", ""], Some(130),
         Some("Cannot perform an aggregate function on an expression containing an aggregate or a subquery.")),
-    told("42803", ["aggregate functions are not allowed in WHERE", ""], Some(147),
+    form("42803", ["aggregate functions are not allowed in WHERE", ""], Some(147),
         Some("An aggregate may not appear in the WHERE clause unless it is in a subquery contained in a HAVING \
             clause or a select list, and the column being aggregated is an outer reference.")),
-    told("42803", ["aggregate functions are not allowed in GROUP BY", ""], Some(144),
+    form("42803", ["aggregate functions are not allowed in GROUP BY", ""], Some(144),
         Some("Cannot use an aggregate or a subquery in an expression used for the group by list of a GROUP BY \
             clause.")),
-    told("42803", ["column \"", "\" must appear in the GROUP BY clause"], None,
+    form("42803", ["column \"", "\" must appear in the GROUP BY clause"], None,
         Some("Column '%' is invalid because it is not contained in either an aggregate function or the GROUP BY \
             clause.")),
-    told("42830", ["there is no unique constraint matching given keys for referenced table \"", "\""], Some(1776),
+    form("42830", ["there is no unique constraint matching given keys for referenced table \"", "\""], Some(1776),
         Some("There are no primary or candidate keys in the referenced table '%' that match the referencing \
             column list in the foreign key.")),
-    told("42830", ["number of referencing and referenced columns for foreign key disagree", ""], Some(8139),
+    form("42830", ["number of referencing and referenced columns for foreign key disagree", ""], Some(8139),
         Some("Number of referencing columns in foreign key differs from number of referenced columns.")),
-    told("42804", ["foreign key constraint \"", "\" cannot be implemented"], Some(1778), None),
-    told("42804", ["column \"", "\" is of type "], None,
+    form("42804", ["foreign key constraint \"", "\" cannot be implemented"], Some(1778), None),
+    form("42804", ["column \"", "\" is of type "], None,
         Some("Implicit conversion to the data type of column '%' is not allowed. Use the CONVERT function to run this \
             query.")),
-    told("42804", ["recursive query \"", "\""], Some(240),
+    form("42804", ["recursive query \"", "\""], Some(240),
         Some("Types don't match between the anchor and the recursive part of a recursive query.")),
-    told("42809", ["cannot create index on relation \"", "\""], Some(1939),
+    form("42809", ["cannot create index on relation \"", "\""], Some(1939),
         Some("Cannot create index on view '%' because the view is not schema bound.")),
-    told("42809", ["\"", "\" is not a table"], Some(4708),
+    form("42809", ["\"", "\" is not a table"], Some(4708),
         Some("Could not truncate object '%' because it is not a table.")),
-    told("42809", ["ALTER action ", " cannot be performed on relation \""], Some(4909),
+    form("42809", ["ALTER action ", " cannot be performed on relation \""], Some(4909),
         Some("Cannot alter the object because it is not a table.")),
-    told("42804", ["UNION types ", " cannot be matched"], None, Some(OF_OTHER_TYPES)),
-    told("42804", ["INTERSECT types ", " cannot be matched"], None, Some(OF_OTHER_TYPES)),
-    told("42804", ["EXCEPT types ", " cannot be matched"], None, Some(OF_OTHER_TYPES)),
-    told("42883", ["function tsql.sum(", ")"], Some(8117), Some("Operand data type is invalid for sum operator.")),
-    told("42883", ["function tsql.avg(", ")"], Some(8117), Some("Operand data type is invalid for avg operator.")),
-    told("42883", ["function tsql.min(", ")"], Some(8117), Some("Operand data type is invalid for min operator.")),
-    told("42883", ["function tsql.max(", ")"], Some(8117), Some("Operand data type is invalid for max operator.")),
+    form("42804", ["UNION types ", " cannot be matched"], None, Some(OF_OTHER_TYPES)),
+    form("42804", ["INTERSECT types ", " cannot be matched"], None, Some(OF_OTHER_TYPES)),
+    form("42804", ["EXCEPT types ", " cannot be matched"], None, Some(OF_OTHER_TYPES)),
+    form("42883", ["function tsql.sum(", ")"], Some(8117), Some("Operand data type is invalid for sum operator.")),
+    form("42883", ["function tsql.avg(", ")"], Some(8117), Some("Operand data type is invalid for avg operator.")),
+    form("42883", ["function tsql.min(", ")"], Some(8117), Some("Operand data type is invalid for min operator.")),
+    form("42883", ["function tsql.max(", ")"], Some(8117), Some("Operand data type is invalid for max operator.")),
     // grouped.rs writes these functions: there are none
-    told("42883", ["function tsql.8120 ", "("], Some(8120),
+    form("42883", ["function tsql.8120 ", "("], Some(8120),
         Some(no_key!("'%'", "select list"))),
-    told("42883", ["function tsql.8121 ", "("], Some(8121),
+    form("42883", ["function tsql.8121 ", "("], Some(8121),
         Some(no_key!("'%'", "HAVING clause"))),
-    told("42883", ["function tsql.8127 ", "("], Some(8127),
+    form("42883", ["function tsql.8127 ", "("], Some(8127),
         Some(no_key!("\"%\"", "ORDER BY clause"))),
-    told("42883", ["function tsql.divided(", ""], Some(402),
+    form("42883", ["function tsql.divided(", ""], Some(402),
         Some("The data types of the operands are incompatible in the divide operator.")),
-    told("42883", ["function tsql.", "("], Some(8116),
+    form("42883", ["function tsql.", "("], Some(8116),
         Some("An argument of the % function has a data type that is invalid for it.")),
-    told("42883", ["operator does not exist: - ", ""], Some(8117), Some(NO_MINUS)),
-    told("42883", ["operator does not exist: tsql.- ", ""], Some(8117), Some(NO_MINUS)),
-    told("42883", ["operator does not exist", ""], Some(402), None),
-    told("42883", [FUNCTION, "("], Some(195),
+    form("42883", ["operator does not exist: - ", ""], Some(8117), Some(NO_MINUS)),
+    form("42883", ["operator does not exist: tsql.- ", ""], Some(8117), Some(NO_MINUS)),
+    form("42883", ["operator does not exist", ""], Some(402), None),
+    form("42883", [FUNCTION, "("], Some(195),
         Some("'%' is not a recognized built-in function name, nor is there a function of this name that takes \
             these arguments.")),
-    told("42P01", ["relation \"pg_temp.", "\" does not exist"], None, Some("Invalid object name '%'.")),
-    told("42P01", ["relation \"", "\" does not exist"], None, Some("Invalid object name '%'.")),
-    told("3F000", ["schema \"", "\" does not exist"], None, Some(NO_DATABASE)),
-    told("3F000", ["Database '", "' does not exist."], None, Some(NO_DATABASE)),
-    told("3F000", ["Could not locate entry in sysdatabases for database '", "'. No entry"], None, Some(NO_DATABASE)),
-    told("42P01", ["missing FROM-clause entry for table \"", "\""], Some(4104),
+    form("42P01", ["relation \"pg_temp.", "\" does not exist"], None, Some("Invalid object name '%'.")),
+    form("42P01", ["relation \"", "\" does not exist"], None, Some("Invalid object name '%'.")),
+    form("3F000", ["schema \"", "\" does not exist"], None, Some(NO_DATABASE)),
+    form("3F000", ["Database '", "' does not exist."], None, Some(NO_DATABASE)),
+    form("3F000", ["Could not locate entry in sysdatabases for database '", "'. No entry"], None, Some(NO_DATABASE)),
+    form("42P01", ["missing FROM-clause entry for table \"", "\""], Some(4104),
         Some("The multi-part identifier \"%\" could not be bound.")),
-    told("42P01", ["invalid reference to FROM-clause entry for table \"", "\""], Some(4104),
+    form("42P01", ["invalid reference to FROM-clause entry for table \"", "\""], Some(4104),
         Some("The multi-part identifier \"%\" could not be bound.")),
-    told("42P07", ["relation \"", "\" already exists"], None,
+    form("42P07", ["relation \"", "\" already exists"], None,
         Some("There is already an object named '%' in the database.")),
-    told("42P10", ["ORDER BY position ", " "], Some(108),
+    form("42P10", ["ORDER BY position ", " "], Some(108),
         Some("The ORDER BY position number % is out of range of the number of items in the select list.")),
-    told("42P10", ["for SELECT DISTINCT, ORDER BY expressions must appear in select list", ""], Some(145),
+    form("42P10", ["for SELECT DISTINCT, ORDER BY expressions must appear in select list", ""], Some(145),
         Some("ORDER BY items must appear in the select list if SELECT DISTINCT is specified.")),
-    told("42P16", ["multiple primary keys for table \"", "\""], Some(8110),
+    form("42P16", ["multiple primary keys for table \"", "\""], Some(8110),
         Some("Cannot add multiple PRIMARY KEY constraints to table '%'.")),
-    told("42P16", ["column \"", "\" is in a primary key"], Some(5074),
+    form("42P16", ["column \"", "\" is in a primary key"], Some(5074),
         Some("The primary key is dependent on column '%'.")),
-    told("42P20", ["window functions are not allowed in", ""], Some(4108),
+    form("42P20", ["window functions are not allowed in", ""], Some(4108),
         Some("Windowed functions can only appear in the SELECT or ORDER BY clauses.")),
 ];
 
@@ -414,7 +414,7 @@ pub const NO_FUNCTION: &str = "42883";
 /// The number of such an error, as `statement` names the function; None: it may be a built-in one.
 pub fn of_function(text: &str, statement: &str) -> Option<i32> {
     let name = text.strip_prefix(FUNCTION)?.split('(').next()?.rsplit('.').next()?;
-    let is_named = |apart: &str| statement.contains(&format!("\"{name}\"{apart}("));
+    let is_named = |mark: &str| statement.contains(&format!("\"{name}\"{mark}("));
     match () {
         () if is_named(OF_ROWS) => Some(208),
         () if is_named(OWNED) => Some(4121),
@@ -424,8 +424,8 @@ pub fn of_function(text: &str, statement: &str) -> Option<i32> {
 
 /// T-SQL's words for an error of PostgreSQL's; None: it has PostgreSQL's own.
 pub fn words(sqlstate: &str, text: &str) -> Option<String> {
-    TOLD.iter().find_map(|told| {
-        let (words, name) = (told.words?, told.name(sqlstate, text)?);
+    FORMS.iter().find_map(|form| {
+        let (words, name) = (form.words?, form.name(sqlstate, text)?);
         Some(match words.contains('^') {
             true => words.replace('^', name.rsplit('.').next().unwrap_or(name).trim_matches('"')),
             false => words.replace('%', name),
@@ -446,7 +446,7 @@ pub fn of_variant(sqlstate: &str, text: &str) -> Option<(i32, String)> {
 /// of that if it is one's.
 pub fn number(sqlstate: &str, text: &str, table: &str, constraint: &str) -> (i32, u8) {
     if let Some(number) =
-        TOLD.iter().find_map(|told| told.number.filter(|_| told.name(sqlstate, text).is_some()))
+        FORMS.iter().find_map(|form| form.number.filter(|_| form.name(sqlstate, text).is_some()))
     {
         return (number, 16);
     }
@@ -524,33 +524,33 @@ pub fn sql() -> String {
         OF_ASE.iter().map(|(number, own)| format!("    when {number} then {own}\n")).collect();
     let dooming = |ends: Ends| ends == Ends::Transaction;
     let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    let behind = |told: &Told| format!("substr(message, {})", told.before.chars().count() + 1);
-    let is_told = |told: &Told| {
-        let begins = format!("starts_with(message, {})", literal(told.before));
-        let begins = match told.before {
+    let behind = |form: &MessageForm| format!("substr(message, {})", form.before.chars().count() + 1);
+    let has_form = |form: &MessageForm| {
+        let begins = format!("starts_with(message, {})", literal(form.before));
+        let begins = match form.before {
             FUNCTION => format!("{begins} and strpos(split_part(message, '(', 1), '.') = 0"),
             _ => begins,
         };
-        match told.after {
+        match form.after {
             "" => begins,
-            after => format!("{begins} and strpos({}, {}) > 0", behind(told), literal(after)),
+            after => format!("{begins} and strpos({}, {}) > 0", behind(form), literal(after)),
         }
     };
-    let texts: String = TOLD
+    let texts: String = FORMS
         .iter()
-        .filter_map(|told| {
-            let number = told.number?;
-            let state = told.sqlstate;
-            Some(format!("    when sqlstate = '{state}' and {} then 'S{number:04}'\n", is_told(told)))
+        .filter_map(|form| {
+            let number = form.number?;
+            let state = form.sqlstate;
+            Some(format!("    when sqlstate = '{state}' and {} then 'S{number:04}'\n", has_form(form)))
         })
         .collect();
-    let words: String = TOLD
+    let words: String = FORMS
         .iter()
-        .filter_map(|told| {
-            let words = told.words?;
-            let name = match told.after {
+        .filter_map(|form| {
+            let words = form.words?;
+            let name = match form.after {
                 "" => String::from("''"),
-                after => format!("split_part({}, {}, 1)", behind(told), literal(after)),
+                after => format!("split_part({}, {}, 1)", behind(form), literal(after)),
             };
             let name = match words.contains('^') {
                 true => format!("'^', trim(both '\"' from regexp_replace({name}, '^.*\\.', ''))"),
@@ -558,8 +558,8 @@ pub fn sql() -> String {
             };
             Some(format!(
                 "    when sqlstate in ('{}', own) and {}\n      then replace({}, {name})\n",
-                told.sqlstate,
-                is_told(told),
+                form.sqlstate,
+                has_form(form),
                 literal(words)
             ))
         })

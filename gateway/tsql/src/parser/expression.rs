@@ -334,8 +334,8 @@ impl<'t> Parser<'t> {
         let called = self.ahead_is_symbol(1, "(");
         if token.is("null") {
             self.at += 1;
-            let place = Place(token.place);
-            return Ok(Expression::Literal(Literal { value: LiteralValue::Null, place, at: token.at }));
+            let number = TokenNumber(token.place);
+            return Ok(Expression::Literal(Literal { value: LiteralValue::Null, number, at: token.at }));
         }
         if token.is("case") {
             return self.deeper(Self::case);
@@ -473,5 +473,5 @@ pub(super) fn literal(token: &Token<'_>) -> Literal {
         // a word that stands for a text
         _ => LiteralValue::Text { text: value, national: false },
     };
-    Literal { value, place: Place(token.place), at: token.at }
+    Literal { value, number: TokenNumber(token.place), at: token.at }
 }

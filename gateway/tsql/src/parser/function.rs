@@ -202,6 +202,6 @@ pub(super) fn plain_call(name: ObjectName, values: Vec<Expression>) -> FunctionC
 
 /// NULL that stands in no text.
 pub(super) fn null() -> Expression {
-    let (place, at) = Default::default();
-    Expression::Literal(Literal { value: LiteralValue::Null, place, at })
+    let (number, at) = Default::default();
+    Expression::Literal(Literal { value: LiteralValue::Null, number, at })
 }

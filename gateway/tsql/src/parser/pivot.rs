@@ -59,7 +59,7 @@ impl<'t> Parser<'t> {
         let mut items: Vec<SelectItem> = grouped.iter().map(|name| item(of_source(name, at), None)).collect();
         for wanted in values {
             let text = LiteralValue::Text { text: wanted.text.clone(), national: false };
-            let text = Expression::Literal(Literal { value: text, place: Place::default(), at });
+            let text = Expression::Literal(Literal { value: text, number: TokenNumber::default(), at });
             let condition = Expression::Binary {
                 operator: BinaryOperator::Equal,
                 left: Box::new(of_source(&column.column, at)),
@@ -86,7 +86,7 @@ impl<'t> Parser<'t> {
         for column in &taken {
             demand(columns, &column.column, column.at)?;
             let text = LiteralValue::Text { text: column.column.clone(), national: true };
-            let text = Expression::Literal(Literal { value: text, place: Place::default(), at });
+            let text = Expression::Literal(Literal { value: text, number: TokenNumber::default(), at });
             rows.push(vec![text, of_source(&column.column, at)]);
         }
         let is_rest = |name: &&String| !taken.iter().any(|column| name.eq_ignore_ascii_case(&column.column));

@@ -181,8 +181,8 @@ impl<'t> Parser<'t> {
         };
         let mut text = token.value.to_string();
         if token.is("null") {
-            let (value, place) = (LiteralValue::Null, Place(token.place));
-            return Expression::Literal(Literal { value, place, at: token.at });
+            let (value, number) = (LiteralValue::Null, TokenNumber(token.place));
+            return Expression::Literal(Literal { value, number, at: token.at });
         }
         while self.next_is_symbol(".") && self.ahead(1).is_some_and(|next| next.is_name()) {
             text.push('.');
@@ -190,7 +190,7 @@ impl<'t> Parser<'t> {
             self.at += 2;
         }
         let value = LiteralValue::Text { text, national: false };
-        Expression::Literal(Literal { value, place: Place(u32::MAX), at: token.at })
+        Expression::Literal(Literal { value, number: TokenNumber(u32::MAX), at: token.at })
     }
 
     pub(super) fn function(&mut self, start: usize, mode: Mode) -> Result<StatementKind, Error> {

@@ -2,7 +2,7 @@
 
 use super::Parser;
 use crate::error::Error;
-use crate::tree::{Expression, Literal, LiteralValue, ObjectName, Place, Sequence, StatementKind};
+use crate::tree::{Expression, Literal, LiteralValue, ObjectName, Sequence, StatementKind, TokenNumber};
 
 impl<'t> Parser<'t> {
     /// What follows `create sequence` and `alter sequence`.
@@ -60,7 +60,7 @@ impl<'t> Parser<'t> {
         let ObjectName { database, owner, name, at: place } = sequence;
         let part = |text: String| {
             let value = LiteralValue::Text { text, national: false };
-            Expression::Literal(Literal { value, place: Place(u32::MAX), at: place })
+            Expression::Literal(Literal { value, number: TokenNumber(u32::MAX), at: place })
         };
         let parts = [database, owner, name].map(part).into();
         let name = ObjectName { name: String::from("next value for"), at, ..ObjectName::default() };

@@ -144,7 +144,8 @@ impl<'t> Parser<'t> {
     /// In place of a statement that began there.
     pub(super) fn nothing_changed(&self, began: Position, message: &str) -> StatementKind {
         let value = LiteralValue::Text { text: message.to_owned(), national: false };
-        let text = Expression::Literal(Literal { value, place: Place(u32::MAX), at: self.since(began) });
+        let text =
+            Expression::Literal(Literal { value, number: TokenNumber(u32::MAX), at: self.since(began) });
         StatementKind::Print { text, arguments: Vec::new() }
     }
 

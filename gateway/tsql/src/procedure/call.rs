@@ -1,6 +1,6 @@
 //! EXECUTE in a procedure.
 
-use super::place::Place;
+use super::context::Context;
 use super::run::Run;
 use super::statement::OWNERS_RIGHTS;
 use super::variable::{BODY, CALL, CONTEXT, DETAIL};
@@ -23,7 +23,12 @@ fn kind(of: &Type) -> String {
 }
 
 impl<'t> BodyWriter<'t> {
-    pub(super) fn execute(&mut self, execute: &Execute, line: u32, place: &Place<'t>) -> Result<(), Error> {
+    pub(super) fn execute(
+        &mut self,
+        execute: &Execute,
+        line: u32,
+        context: &Context<'t>,
+    ) -> Result<(), Error> {
         self.own_connection = true;
         let name = match &execute.procedure {
             Ok(name) => name,
@@ -93,8 +98,8 @@ impl<'t> BodyWriter<'t> {
             array(values, "text"),
             array(kinds, "text"),
         ];
-        let block = place.handler.as_try().filter(|_| self.purpose == Purpose::Procedure);
-        let takes_over = block.is_some() || self.hands_over(place);
+        let block = context.handler.as_try().filter(|_| self.purpose == Purpose::Procedure);
+        let takes_over = block.is_some() || self.hands_over(context);
         parts.push(status.as_ref().map_or_else(|| String::from("null"), |(_, of)| literal(of)));
         parts.push(takes_over.to_string());
         parts.push(array(takes, "text"));
@@ -102,7 +107,7 @@ impl<'t> BodyWriter<'t> {
         if takes_over {
             lines.push(String::from("if tsql.is_handed_over() then"));
             let leaving = match block {
-                Some(block) => self.to_catch(block, "tsql.handed_over()", None, place),
+                Some(block) => self.to_catch(block, "tsql.handed_over()", None, context),
                 None => vec![format!("exit {};", quoted(BODY))],
             };
             lines.extend(leaving.iter().map(|line| format!("  {line}")));
@@ -121,7 +126,7 @@ impl<'t> BodyWriter<'t> {
             Rows::Asked => Some(format!("{call}.rows")),
             _ => Some(String::from(SENT)),
         };
-        self.run(place, line, Run { rows, calls: true, sent: status_of_failed, ..Run::new(lines) });
+        self.run(context, line, Run { rows, calls: true, sent: status_of_failed, ..Run::new(lines) });
         self.has_sent = true;
         Ok(())
     }

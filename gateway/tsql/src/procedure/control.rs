@@ -1,6 +1,6 @@
 //! IF, WHILE, RETURN, TRY and CATCH.
 
-use super::place::{Body, Guard, Handler, Place, Rest, Try};
+use super::context::{Body, Context, Guard, Handler, Rest, Try};
 use super::query::may_send;
 use super::run::Run;
 use super::transaction;
@@ -14,18 +14,18 @@ use std::rc::Rc;
 
 impl<'t> BodyWriter<'t> {
     /// The condition as a statement of PL/pgSQL wants it.
-    fn condition(&mut self, condition: &Expression, place: &Place<'t>) -> Result<String, Error> {
+    fn condition(&mut self, condition: &Expression, context: &Context<'t>) -> Result<String, Error> {
         let (scope, mut named) = self.named();
         let text = format!("({})", translate::condition(condition, scope, &mut named)?);
-        let hands_over = self.has_sent && self.hands_over(place);
-        if place.handler.is_none() && !hands_over && !self.tracks_errors && self.rows != Rows::Asked {
+        let hands_over = self.has_sent && self.hands_over(context);
+        if context.handler.is_none() && !hands_over && !self.tracks_errors && self.rows != Rows::Asked {
             self.none(Some("0"));
             return Ok(text);
         }
         self.declare(CONDITION, "boolean");
         // which branch would the procedure take after an error?
         let run = Run { ends: true, ..Run::new(vec![format!("{} := {text};", quoted(CONDITION))]) };
-        self.run(place, condition.at().line, run);
+        self.run(context, condition.at().line, run);
         Ok(quoted(CONDITION))
     }
 
@@ -34,18 +34,18 @@ impl<'t> BodyWriter<'t> {
         condition: &'t Expression,
         then: &'t [Statement],
         otherwise: &'t [Statement],
-        place: &Place<'t>,
+        context: &Context<'t>,
     ) -> Result<(), Error> {
-        if place.region.is_some() {
+        if context.region.is_some() {
             if let Some(known) = transaction::always(condition) {
                 self.none(Some("0"));
-                return self.body(&Body::of(if known { then } else { otherwise }), place);
+                return self.body(&Body::of(if known { then } else { otherwise }), context);
             }
         }
-        let condition = self.condition(condition, place)?;
+        let condition = self.condition(condition, context)?;
         self.block(&format!("if {condition} then"), "end if;", |writer| {
             let before = writer.lines.len();
-            writer.body(&Body::of(then), place)?;
+            writer.body(&Body::of(then), context)?;
             if otherwise.is_empty() {
                 return Ok(());
             }
@@ -56,7 +56,7 @@ impl<'t> BodyWriter<'t> {
             writer.add("else");
             writer.indent += 1;
             let before = writer.lines.len();
-            writer.body(&Body::of(otherwise), place)?;
+            writer.body(&Body::of(otherwise), context)?;
             if writer.lines.len() == before {
                 writer.add("null;");
             }
@@ -68,27 +68,27 @@ impl<'t> BodyWriter<'t> {
         &mut self,
         condition: &'t Expression,
         body: &'t [Statement],
-        place: &Place<'t>,
+        context: &Context<'t>,
     ) -> Result<(), Error> {
         // its first statement may come after its last one
         self.has_sent |= tree::every(body).any(|statement| may_send(&statement.kind));
         self.block("loop", "end loop;", |writer| {
-            let condition = writer.condition(condition, place)?;
+            let condition = writer.condition(condition, context)?;
             writer.add(format!("exit when {condition} is not true;"));
-            let inside = Place { loops: place.loops + 1, rest: Rest::default(), ..place.clone() };
+            let inside = Context { loops: context.loops + 1, rest: Rest::default(), ..context.clone() };
             writer.body(&Body::of(body), &inside)
         })
     }
 
     /// BREAK and CONTINUE: `word` is PL/pgSQL's.
-    pub(super) fn leave_loop(&mut self, word: &str, line: u32, place: &Place<'t>) -> Result<(), Error> {
-        if let Some(region) = place.region.as_ref().filter(|region| region.loops == place.loops) {
+    pub(super) fn leave_loop(&mut self, word: &str, line: u32, context: &Context<'t>) -> Result<(), Error> {
+        if let Some(region) = context.region.as_ref().filter(|region| region.loops == context.loops) {
             let what = if word == "exit" { "break" } else { "continue" };
             let why = format!("it would leave the transaction begun in line {} open", region.line);
             return Err(Error::refused(what, &why, line));
         }
-        let mut handler = place.handler.clone();
-        while let Some(block) = handler.as_try().filter(|block| block.loops == place.loops).cloned() {
+        let mut handler = context.handler.clone();
+        while let Some(block) = handler.as_try().filter(|block| block.loops == context.loops).cloned() {
             if block.calls {
                 let marked = self.marked_by(&block.outer);
                 self.set(TRY_SETTING, &marked);
@@ -103,7 +103,7 @@ impl<'t> BodyWriter<'t> {
         &mut self,
         value: Option<&Expression>,
         line: u32,
-        place: &Place<'t>,
+        context: &Context<'t>,
     ) -> Result<(), Error> {
         if let Some(value) = value {
             let text = match self.purpose {
@@ -114,7 +114,7 @@ impl<'t> BodyWriter<'t> {
             // RETURN keeps @@rowcount and @@error as they were
             let tracks = std::mem::replace(&mut self.tracks_errors, false);
             let run = Run { ends: true, ..Run::keeping(vec![format!("{} := {text};", quoted(STATUS))]) };
-            self.run(place, line, run);
+            self.run(context, line, run);
             self.tracks_errors = tracks;
         }
         self.add(format!("exit {};", quoted(BODY)));
@@ -125,7 +125,7 @@ impl<'t> BodyWriter<'t> {
         &mut self,
         body: &Body<'t>,
         guard: Guard<'t>,
-        place: &Place<'t>,
+        context: &Context<'t>,
     ) -> Result<(), Error> {
         let number = self.number();
         let calls = body.statements().iter().any(|statement| {
@@ -135,9 +135,9 @@ impl<'t> BodyWriter<'t> {
         let block = Rc::new(Try {
             number,
             label: format!("@@try {number}"),
-            outer: place.handler.clone(),
+            outer: context.handler.clone(),
             catch: guard.catch,
-            loops: place.loops,
+            loops: context.loops,
             calls,
         });
         let caught = quoted(&caught_name(number));
@@ -149,22 +149,22 @@ impl<'t> BodyWriter<'t> {
         }
         self.add(format!("<<{}>>", quoted(&block.label)));
         self.block("begin", "end;", |writer| {
-            if place.guard.is_some() {
+            if context.guard.is_some() {
                 return Err(Error::refused("begin transaction", "around two TRY blocks", guard.line));
             }
-            let inside = Place {
+            let inside = Context {
                 handler: Handler::Try(block),
-                guard: place.region.is_some().then_some(guard),
-                ..place.clone()
+                guard: context.region.is_some().then_some(guard),
+                ..context.clone()
             };
             writer.body(body, &inside)
         })?;
         if calls {
-            let marked = self.marked_by(&place.handler);
+            let marked = self.marked_by(&context.handler);
             self.set(TRY_SETTING, &marked);
         }
         self.block(&format!("if {caught}.number is not null then"), "end if;", |writer| {
-            writer.body(&Body::of(guard.catch), &Place { caught: Some(number), ..place.clone() })
+            writer.body(&Body::of(guard.catch), &Context { caught: Some(number), ..context.clone() })
         })?;
         if let Some(line) = self.kept_rows("0") {
             self.add(line);

@@ -1,7 +1,7 @@
 //! Cursors of a procedure: they fetch row by row, also backwards if declared so.
 
+use super::context::Context;
 use super::declared::{missing, Cursor, FETCH_STATUS};
-use super::place::Place;
 use super::run::Run;
 use super::variable::ROW;
 use super::writer::{quoted, BodyWriter};
@@ -19,7 +19,7 @@ impl<'t> BodyWriter<'t> {
         &mut self,
         declare: &'t DeclareCursor,
         line: u32,
-        place: &Place<'t>,
+        context: &Context<'t>,
     ) -> Result<(), Error> {
         let name = cursor_name(&declare.name, line)?;
         let there = declared_name(&name);
@@ -29,7 +29,7 @@ impl<'t> BodyWriter<'t> {
         let own = literal(&self.name);
         let check =
             format!("if {there} then perform tsql.raise(16915, 16, 1, {text}, {line}, {own}); end if;");
-        self.run_told(place, line, Run::new(vec![check, format!("{there} := true;")]));
+        self.run_told(context, line, Run::new(vec![check, format!("{there} := true;")]));
         let variable = format!("@@cursor {}", self.number());
         self.declare(variable.clone(), "refcursor");
         for status in FETCH_STATUS {
@@ -71,7 +71,7 @@ impl<'t> BodyWriter<'t> {
         Ok(heard.1)
     }
 
-    pub(super) fn open(&mut self, name: &CursorName, line: u32, place: &Place<'t>) -> Result<(), Error> {
+    pub(super) fn open(&mut self, name: &CursorName, line: u32, context: &Context<'t>) -> Result<(), Error> {
         let name = cursor_name(name, line)?;
         let cursor = self.cursors.get_mut(&name).ok_or_else(|| missing(&name, line))?;
         let (variable, query) = (cursor.variable.clone(), cursor.query);
@@ -104,12 +104,12 @@ impl<'t> BodyWriter<'t> {
         if let Some(cursor) = self.cursors.get_mut(&name) {
             (cursor.columns, cursor.places) = (Some(columns), places);
         }
-        self.run_told(place, line, Run::new(lines));
+        self.run_told(context, line, Run::new(lines));
         Ok(())
     }
 
     /// A row's values go to the variables; after the last row they keep theirs.
-    pub(super) fn fetch(&mut self, fetch: &Fetch, line: u32, place: &Place<'t>) -> Result<(), Error> {
+    pub(super) fn fetch(&mut self, fetch: &Fetch, line: u32, context: &Context<'t>) -> Result<(), Error> {
         let name = cursor_name(&fetch.cursor, line)?;
         if fetch.into.is_empty() {
             let why = "read rows for the client with a select";
@@ -161,14 +161,14 @@ impl<'t> BodyWriter<'t> {
         lines.push(format!("  {sybase} := 2;"));
         lines.push(String::from("end if;"));
         let rows = format!("case {status} when 0 then 1 else 0 end");
-        self.run_told(place, line, Run::leaving(lines, rows));
+        self.run_told(context, line, Run::leaving(lines, rows));
         Ok(())
     }
 
-    pub(super) fn close(&mut self, name: &CursorName, line: u32, place: &Place<'t>) -> Result<(), Error> {
+    pub(super) fn close(&mut self, name: &CursorName, line: u32, context: &Context<'t>) -> Result<(), Error> {
         let variable = self.cursor_variable(name, line)?;
         self.run_told(
-            place,
+            context,
             line,
             Run::new(vec![format!("close {variable};"), format!("{variable} := null;")]),
         );
@@ -179,14 +179,14 @@ impl<'t> BodyWriter<'t> {
         &mut self,
         name: &CursorName,
         line: u32,
-        place: &Place<'t>,
+        context: &Context<'t>,
     ) -> Result<(), Error> {
         let variable = self.cursor_variable(name, line)?;
         let lines = vec![
             format!("if {variable} is not null then close {variable}; {variable} := null; end if;"),
             format!("{} := false;", quoted(&declared_name(&cursor_name(name, line)?))),
         ];
-        self.run_told(place, line, Run::new(lines));
+        self.run_told(context, line, Run::new(lines));
         Ok(())
     }
 

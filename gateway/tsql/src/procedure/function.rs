@@ -4,7 +4,7 @@
 //! Like a procedure, a function runs with the rights of its owner and a fixed search path. It changes nothing but its
 //! own table variables; without any, PostgreSQL may call it any number of times within a statement.
 
-use super::place::Place;
+use super::context::Context;
 use super::variable::STATUS;
 use super::writer::{quoted, Purpose};
 use super::{arguments, body, fitted, header, mark, read_names, Header};
@@ -113,7 +113,7 @@ fn table(
         writer.declare(name, "record");
     }
     let variable = TableVariable { variable: variable.clone(), elements: elements.to_vec() };
-    writer.declare_table(&variable, variable.variable.at.line, &Place::default())?;
+    writer.declare_table(&variable, variable.variable.at.line, &Context::default())?;
     writer.write(&create.body, &mentioned)?;
     let source = text.trim();
     let definition = format!(

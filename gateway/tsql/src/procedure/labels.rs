@@ -1,6 +1,6 @@
 //! GOTO to a label further down, of the outermost statements: it leaves the block that ends there.
 
-use super::place::{Body, Label, Place};
+use super::context::{Body, Context, Label};
 use super::variable::TRY_SETTING;
 use super::writer::{quoted, BodyWriter};
 use crate::error::Error;
@@ -8,7 +8,7 @@ use crate::tree::{Name, Statement, StatementKind as Tree};
 
 impl<'t> BodyWriter<'t> {
     /// The outermost statements, with a block for each label that begins with the first of them and ends at the label.
-    pub(super) fn labelled(&mut self, body: &'t [Statement], place: &Place<'t>) -> Result<(), Error> {
+    pub(super) fn labelled(&mut self, body: &'t [Statement], context: &Context<'t>) -> Result<(), Error> {
         let body = Body::flat(body);
         let mut ends = Vec::new();
         for (at, statement) in body.statements().iter().copied().enumerate() {
@@ -30,7 +30,7 @@ impl<'t> BodyWriter<'t> {
         let mut from = 0;
         for (end, _) in ends {
             let before = self.lines.len();
-            self.body(&body.after(from).until(end - from), place)?;
+            self.body(&body.after(from).until(end - from), context)?;
             if self.lines.len() == before {
                 self.add("null;");
             }
@@ -39,10 +39,10 @@ impl<'t> BodyWriter<'t> {
             self.labels.pop();
             from = end + 1;
         }
-        self.body(&body.after(from), place)
+        self.body(&body.after(from), context)
     }
 
-    pub(super) fn goto(&mut self, name: &Name, place: &Place<'t>) -> Result<(), Error> {
+    pub(super) fn goto(&mut self, name: &Name, context: &Context<'t>) -> Result<(), Error> {
         let own = name.text.to_lowercase();
         let Some(label) = self.labels.iter().find(|label| label.name == own) else {
             return Err(Error::refused(
@@ -51,12 +51,12 @@ impl<'t> BodyWriter<'t> {
                 name.at,
             ));
         };
-        if let Some(region) = &place.region {
+        if let Some(region) = &context.region {
             let why = format!("it would leave the transaction begun in line {} open", region.line);
             return Err(Error::refused("goto", &why, name.at));
         }
         let leave = format!("exit {};", quoted(&label.block));
-        let mut handler = place.handler.clone();
+        let mut handler = context.handler.clone();
         while let Some(block) = handler.as_try().cloned() {
             if block.calls {
                 let marked = self.marked_by(&block.outer);

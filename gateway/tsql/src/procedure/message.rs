@@ -1,6 +1,6 @@
 //! PRINT, RAISERROR and THROW in a procedure.
 
-use super::place::Place;
+use super::context::Context;
 use super::run::Run;
 use super::variable::{caught_name, DOOMED, MESSAGE};
 use super::writer::{quoted, BodyWriter, Purpose};
@@ -15,15 +15,15 @@ impl<'t> BodyWriter<'t> {
         text: &Expression,
         arguments: &[Expression],
         line: u32,
-        place: &Place<'t>,
+        context: &Context<'t>,
     ) -> Result<(), Error> {
         let (scope, mut named) = self.named();
         let text = message::printed(text, arguments, scope, &mut named)?;
-        self.run_told(place, line, Run::new(vec![format!("raise notice using message = {text};")]));
+        self.run_told(context, line, Run::new(vec![format!("raise notice using message = {text};")]));
         Ok(())
     }
 
-    pub(super) fn raise(&mut self, raise: &Raise, line: u32, place: &Place<'t>) -> Result<(), Error> {
+    pub(super) fn raise(&mut self, raise: &Raise, line: u32, context: &Context<'t>) -> Result<(), Error> {
         self.declare(MESSAGE, "tsql.error");
         let message = quoted(MESSAGE);
         let name = literal(&self.name);
@@ -33,7 +33,7 @@ impl<'t> BodyWriter<'t> {
         let (scope, mut named) = self.named();
         let error = message::raised(raise, line, scope, &mut named)?;
         let mut lines = vec![format!("{message} := row({error}, {line}, {name})::tsql.error;")];
-        let handler = place.handler.only_try();
+        let handler = context.handler.only_try();
         if !handler.is_none() {
             lines.push(format!("if {message}.severity > 10 then perform tsql.raise({said}); end if;"));
         }
@@ -41,7 +41,7 @@ impl<'t> BodyWriter<'t> {
         let failed = format!("case when {message}.severity > 10 then 'failed' else '' end");
         lines.extend(self.told_end(&failed));
         let run = Run { raises: true, ..Run::new(lines) };
-        self.run(&Place { handler, ..place.clone() }, line, run);
+        self.run(&Context { handler, ..context.clone() }, line, run);
         self.lower_status();
         if self.tracks_errors {
             let sets = match raise {
@@ -63,19 +63,24 @@ impl<'t> BodyWriter<'t> {
         &mut self,
         raise: &Raise,
         line: u32,
-        place: &Place<'t>,
+        context: &Context<'t>,
     ) -> Result<(), Error> {
         let (scope, mut named) = self.named();
         let error = message::raised(raise, line, scope, &mut named)?;
         let raise = format!("perform tsql.raise({error}, {line}, {});", literal(&self.name));
-        let place = Place { handler: place.handler.only_try(), ..place.clone() };
-        self.run(&place, line, Run { raises: true, ..Run::keeping(vec![raise]) });
+        let context = Context { handler: context.handler.only_try(), ..context.clone() };
+        self.run(&context, line, Run { raises: true, ..Run::keeping(vec![raise]) });
         Ok(())
     }
 
-    pub(super) fn throw(&mut self, throw: Option<&Throw>, line: u32, place: &Place<'t>) -> Result<(), Error> {
+    pub(super) fn throw(
+        &mut self,
+        throw: Option<&Throw>,
+        line: u32,
+        context: &Context<'t>,
+    ) -> Result<(), Error> {
         let name = literal(&self.name);
-        let raise = match (throw, place.caught) {
+        let raise = match (throw, context.caught) {
             (None, None) => return Err(message::no_rethrow(line).with_severity(16)),
             (None, Some(number)) => {
                 let caught = quoted(&caught_name(number));
@@ -95,7 +100,7 @@ impl<'t> BodyWriter<'t> {
         if self.dooms {
             self.add(format!("{} := true;", quoted(DOOMED)));
         }
-        self.run(place, line, Run { raises: true, ends: true, ..Run::keeping(vec![raise]) });
+        self.run(context, line, Run { raises: true, ends: true, ..Run::keeping(vec![raise]) });
         Ok(())
     }
 }

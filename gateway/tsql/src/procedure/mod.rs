@@ -10,6 +10,7 @@
 //! return_status. The T-SQL is kept as the comment.
 
 mod call;
+mod context;
 mod control;
 mod current;
 mod cursor;
@@ -21,7 +22,6 @@ mod labels;
 mod message;
 mod names;
 mod option;
-mod place;
 mod query;
 mod region;
 mod run;
@@ -43,7 +43,8 @@ use crate::resolve::names::{folded, literal, quoted, schema_of};
 use crate::resolve::Scope;
 use crate::translate::{self, NoVariables};
 use crate::tree::{
-    CreateProcedure, DropObjects, Expression, Literal, LiteralValue, ObjectKind, ObjectName, Parameter, Place,
+    CreateProcedure, DropObjects, Expression, Literal, LiteralValue, ObjectKind, ObjectName, Parameter,
+    TokenNumber,
 };
 use crate::Dialect;
 use names::TEMPORARY;
@@ -375,7 +376,7 @@ fn default_value(
     let word = match default {
         Expression::Column(column) if column.table.is_none() => {
             let value = LiteralValue::Text { text: column.column.clone(), national: false };
-            Some(Expression::Literal(Literal { value, place: Place::default(), at: column.at }))
+            Some(Expression::Literal(Literal { value, number: TokenNumber::default(), at: column.at }))
         }
         _ => None,
     };

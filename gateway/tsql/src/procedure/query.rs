@@ -1,6 +1,6 @@
 //! Queries of a procedure: their rows go to its caller, by a cursor that a notice announces.
 
-use super::place::Place;
+use super::context::Context;
 use super::run::Run;
 use super::variable::{BEGAN, CURSOR, MADE, N, ROW, SCOPE_IDENTITY, SILENT, TRY_SETTING};
 use super::writer::{quoted, BodyWriter, Purpose, Rows, COUNTED, SENT};
@@ -21,12 +21,12 @@ fn kind_of(change: Verb) -> &'static str {
 }
 
 impl<'t> BodyWriter<'t> {
-    pub(super) fn query(&mut self, statement: &Tree, line: u32, place: &Place<'t>) -> Result<(), Error> {
+    pub(super) fn query(&mut self, statement: &Tree, line: u32, context: &Context<'t>) -> Result<(), Error> {
         let (scope, mut named) = self.named();
         named.has_time = true;
         let translated = translate::statement(statement, scope, &mut named)?;
         let (uses_time, keeps) = (named.uses_time, named.facts.keeps());
-        let Some(query) = translated else { return self.define(statement, line, place) };
+        let Some(query) = translated else { return self.define(statement, line, context) };
         if uses_time {
             // one for all of its functions
             self.declare(BEGAN, "timestamptz");
@@ -46,9 +46,9 @@ impl<'t> BodyWriter<'t> {
                 return Err(Error::refused("update … set @variable", "not inside a procedure", line));
             }
             let run = self.select_into(&query);
-            self.run(place, line, run);
+            self.run(context, line, run);
         } else if query.kind == Verb::Select {
-            return self.rows(&query, keeps, line, place);
+            return self.rows(&query, keeps, line, context);
         } else if gives_rows(statement) {
             return Err(Error::refused("output", "not inside a procedure", line));
         } else {
@@ -69,7 +69,7 @@ impl<'t> BodyWriter<'t> {
             };
             // SQL Server's "(0 row(s) affected)"
             let caught = self.sends_counts.then(|| self.count_of("0", kind));
-            self.run(place, line, Run { caught, ..Run::leaving(lines, rows) });
+            self.run(context, line, Run { caught, ..Run::leaving(lines, rows) });
         }
         Ok(())
     }
@@ -135,14 +135,20 @@ impl<'t> BodyWriter<'t> {
     }
 
     /// A result set: a cursor, from which the caller fetches. `keeps`: see `Facts`.
-    fn rows(&mut self, query: &Translated, keeps: bool, line: u32, place: &Place<'t>) -> Result<(), Error> {
+    fn rows(
+        &mut self,
+        query: &Translated,
+        keeps: bool,
+        line: u32,
+        context: &Context<'t>,
+    ) -> Result<(), Error> {
         if self.purpose != Purpose::Procedure {
             let text =
                 "Select statements included within a function or trigger cannot return data to a client.";
             return Err(Error::new(444, text, line));
         }
         self.own_connection = true;
-        if let Some(region) = &place.region {
+        if let Some(region) = &context.region {
             if region.results.get().is_none() {
                 region.results.set(Some(line));
             }
@@ -150,7 +156,7 @@ impl<'t> BodyWriter<'t> {
         let cursor = quoted(CURSOR);
         self.declare(CURSOR, "refcursor");
         // its errors and number of rows are known only when it has run, and so are values of the clock
-        let runs = !place.handler.is_none() || self.rows == Rows::Asked || !keeps;
+        let runs = !context.handler.is_none() || self.rows == Rows::Asked || !keeps;
         self.declare(N, "bigint");
         let mut lines = vec![format!("{cursor} := null;")];
         let run = [
@@ -182,7 +188,7 @@ impl<'t> BodyWriter<'t> {
         }
         lines.push(format!("{notice};"));
         let rows = if self.rows == Rows::Asked { quoted(N) } else { String::from(SENT) };
-        self.run(place, line, Run::leaving(lines, rows));
+        self.run(context, line, Run::leaving(lines, rows));
         self.has_sent = true;
         Ok(())
     }
@@ -196,7 +202,7 @@ impl<'t> BodyWriter<'t> {
         }
     }
 
-    pub(super) fn define(&mut self, statement: &Tree, line: u32, place: &Place<'t>) -> Result<(), Error> {
+    pub(super) fn define(&mut self, statement: &Tree, line: u32, context: &Context<'t>) -> Result<(), Error> {
         self.own_connection = true;
         if let Tree::CreateTable(create) = statement {
             if create.table.is_temporary() {
@@ -210,7 +216,7 @@ impl<'t> BodyWriter<'t> {
                 let names = objects.names.iter().map(|table| literal(&table.name.to_lowercase()));
                 let names = array(names, "text");
                 let drop = format!("perform tsql.drop_temporary({names}, {});", objects.if_exists);
-                self.run_told(place, line, Run::new(vec![drop]));
+                self.run_told(context, line, Run::new(vec![drop]));
                 return Ok(());
             }
             if self.has_sent {
@@ -219,7 +225,7 @@ impl<'t> BodyWriter<'t> {
             }
         }
         let sql = translate::defined(statement, &self.scope)?;
-        self.run_told(place, line, Run::new(vec![format!("{sql};")]));
+        self.run_told(context, line, Run::new(vec![format!("{sql};")]));
         Ok(())
     }
 
@@ -228,10 +234,10 @@ impl<'t> BodyWriter<'t> {
         &mut self,
         declared: &TableVariable,
         line: u32,
-        place: &Place<'t>,
+        context: &Context<'t>,
     ) -> Result<(), Error> {
         let name = table_variable(&declared.variable, &self.scope.table_owner);
-        if place.region.as_ref().is_some_and(|region| region.rolls_back.get()) {
+        if context.region.as_ref().is_some_and(|region| region.rolls_back.get()) {
             let why = "a rollback would remove its rows";
             return Err(Error::refused(&format!("declare {} table", declared.variable.name), why, line));
         }
@@ -255,7 +261,7 @@ impl<'t> BodyWriter<'t> {
             format!("  {made} := true;"),
             String::from("end if;"),
         ];
-        self.run(place, line, Run::keeping(lines));
+        self.run(context, line, Run::keeping(lines));
         Ok(())
     }
 }

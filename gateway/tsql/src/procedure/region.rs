@@ -1,6 +1,6 @@
 //! Transactions of a procedure as blocks of PL/pgSQL.
 
-use super::place::{Body, Handler, Place, Region, Rest, Site, Try};
+use super::context::{Body, Context, Handler, Region, Rest, Site, Try};
 use super::run::Run;
 use super::transaction;
 use super::variable::{caught_name, TRY_SETTING};
@@ -16,7 +16,7 @@ impl<'t> BodyWriter<'t> {
         &mut self,
         begin: &Statement,
         statements: &Body<'t>,
-        place: &Place<'t>,
+        context: &Context<'t>,
     ) -> Result<(), Error> {
         let line = begin.at.line;
         let number = self.number();
@@ -27,7 +27,7 @@ impl<'t> BodyWriter<'t> {
                 Tree::BeginTransaction(name) => name.clone(),
                 _ => None,
             },
-            loops: place.loops,
+            loops: context.loops,
             sites: RefCell::default(),
             results: Cell::default(),
             rolls_back: Cell::default(),
@@ -38,14 +38,14 @@ impl<'t> BodyWriter<'t> {
         self.indent += 1;
         self.add("perform tsql.begin_transaction();");
         self.none(Some("0"));
-        let inside = Place {
+        let inside = Context {
             region: Some(region.clone()),
             rest: Rest::default(),
             guard: None,
             leaves: None,
-            ..place.clone()
+            ..context.clone()
         };
-        match &place.handler {
+        match &context.handler {
             Handler::Try(block) => {
                 if block.outer.as_try().is_some() {
                     return Err(Error::refused("begin transaction", "inside two TRY blocks", line));
@@ -60,7 +60,7 @@ impl<'t> BodyWriter<'t> {
                     loops: block.loops,
                     calls: block.calls,
                 };
-                let inner = Place { handler: Handler::Try(Rc::new(label)), ..inside.clone() };
+                let inner = Context { handler: Handler::Try(Rc::new(label)), ..inside.clone() };
                 self.block("begin", "end;", |writer| writer.body(statements, &inner))?;
                 // an error comes here: the CATCH block begins inside the transaction
                 if block.calls {
@@ -68,7 +68,7 @@ impl<'t> BodyWriter<'t> {
                     self.set(TRY_SETTING, &marked);
                 }
                 check_catch(block.catch, line)?;
-                let catch = Place {
+                let catch = Context {
                     handler: block.outer.clone(),
                     caught: Some(block.number),
                     leaves: Some(block.clone()),
@@ -85,11 +85,11 @@ impl<'t> BodyWriter<'t> {
             let why = format!("its rows would be lost with the transaction begun in line {line}");
             return Err(Error::refused("select", &why, results));
         }
-        self.after_region(&region, place)
+        self.after_region(&region, context)
     }
 
     /// What follows each COMMIT and ROLLBACK, now that the transaction has ended.
-    fn after_region(&mut self, region: &Region<'t>, place: &Place<'t>) -> Result<(), Error> {
+    fn after_region(&mut self, region: &Region<'t>, context: &Context<'t>) -> Result<(), Error> {
         let mut word = "if";
         let sites = region.sites.take();
         for (number, site) in (1..).zip(&sites) {
@@ -101,9 +101,9 @@ impl<'t> BodyWriter<'t> {
             self.indent += 1;
             let before = self.lines.len();
             let handler =
-                site.leaves.as_ref().map_or_else(|| place.handler.clone(), |left| left.outer.clone());
+                site.leaves.as_ref().map_or_else(|| context.handler.clone(), |left| left.outer.clone());
             for segment in segments {
-                let outside = Place { caught: segment.caught, handler: handler.clone(), ..place.clone() };
+                let outside = Context { caught: segment.caught, handler: handler.clone(), ..context.clone() };
                 match segment.guard {
                     Some(guard) => self.try_catch(&segment.body, guard, &outside)?,
                     None => self.body(&segment.body, &outside)?,
@@ -126,27 +126,27 @@ impl<'t> BodyWriter<'t> {
     }
 
     /// What marks that the transaction has ended here.
-    fn site(&self, region: &Region<'t>, place: &Place<'t>) -> String {
+    fn site(&self, region: &Region<'t>, context: &Context<'t>) -> String {
         let mut sites = region.sites.borrow_mut();
-        sites.push(Site { rest: place.rest.clone(), leaves: place.leaves.clone() });
+        sites.push(Site { rest: context.rest.clone(), leaves: context.leaves.clone() });
         format!("{} := {};", quoted(&ended_name(region.number)), sites.len())
     }
 
-    pub(super) fn commit(&mut self, line: u32, place: &Place<'t>) -> Result<(), Error> {
-        let Some(region) = &place.region else {
+    pub(super) fn commit(&mut self, line: u32, context: &Context<'t>) -> Result<(), Error> {
+        let Some(region) = &context.region else {
             let lines = vec![format!("perform tsql.commit_outside({line}, {});", literal(&self.name))];
-            self.run(place, line, Run::new(lines));
+            self.run(context, line, Run::new(lines));
             return Ok(());
         };
         self.add("perform tsql.commit_transaction();");
         self.none(Some("0"));
-        if let Some(block) = place.handler.as_try() {
+        if let Some(block) = context.handler.as_try() {
             if block.calls && block.number > region.number {
                 let marked = self.marked_by(&block.outer);
                 self.set(TRY_SETTING, &marked);
             }
         }
-        let site = self.site(region, place);
+        let site = self.site(region, context);
         self.add(site);
         self.add(format!("exit {};", quoted(&region_name(region.number))));
         Ok(())
@@ -156,9 +156,9 @@ impl<'t> BodyWriter<'t> {
         &mut self,
         name: Option<&TransactionName>,
         line: u32,
-        place: &Place<'t>,
+        context: &Context<'t>,
     ) -> Result<(), Error> {
-        let Some(region) = &place.region else {
+        let Some(region) = &context.region else {
             let name = literal(&self.name);
             let lines = vec![match self.purpose {
                 Purpose::Trigger { .. } => {
@@ -167,7 +167,7 @@ impl<'t> BodyWriter<'t> {
                 }
                 _ => format!("perform tsql.rollback_outside({line}, {name});"),
             }];
-            self.run(place, line, Run::new(lines));
+            self.run(context, line, Run::new(lines));
             return Ok(());
         };
         let is_it = |name: &TransactionName| region.name.as_ref().is_some_and(|own| own.is(name));
@@ -181,7 +181,7 @@ impl<'t> BodyWriter<'t> {
         region.rolls_back.set(true);
         self.add(format!("perform tsql.roll_back({line}, {});", literal(&self.name)));
         self.none(Some("0"));
-        let site = self.site(region, place);
+        let site = self.site(region, context);
         self.add(site);
         self.add("raise exception using errcode = 'TS002', message = 'rollback transaction';");
         Ok(())

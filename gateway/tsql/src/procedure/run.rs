@@ -1,6 +1,6 @@
 //! Lines of PL/pgSQL that can fail, and the handling of their errors.
 
-use super::place::{Place, Try};
+use super::context::{Context, Try};
 use super::variable::{
     caught_name, BODY, CONTEXT, DETAIL, DOOMED, INDEX, MESSAGE, SCHEMA, STATUS, TABLE, TEXT,
 };
@@ -57,9 +57,9 @@ impl<'t> BodyWriter<'t> {
     /// (microsoft/go-mssqldb, TestSprocWithCursorNoResult). Those of PRINT, RAISERROR, cursors and tables are sent, which
     /// clients read as results (FreeTDS, src/odbc/unittests/raiserror.c); of assignments and conditions a loop would only
     /// send as many as it has turns.
-    pub(super) fn run_told(&mut self, place: &Place<'t>, line: u32, mut run: Run) {
+    pub(super) fn run_told(&mut self, context: &Context<'t>, line: u32, mut run: Run) {
         run.lines.extend(self.told_end("''"));
-        self.run(place, line, run);
+        self.run(context, line, run);
     }
 
     /// The notice of the end of a statement. `detail`: of the notice, an expression.
@@ -71,7 +71,7 @@ impl<'t> BodyWriter<'t> {
     }
 
     /// Writes a statement and the handling of its error.
-    pub(super) fn run(&mut self, place: &Place<'t>, line: u32, run: Run) {
+    pub(super) fn run(&mut self, context: &Context<'t>, line: u32, run: Run) {
         self.line = line;
         let mut lines = run.lines;
         lines.extend(run.rows.as_deref().and_then(|rows| self.kept_rows(rows)));
@@ -79,8 +79,9 @@ impl<'t> BodyWriter<'t> {
         if self.tracks_errors && !run.calls {
             lines.push(String::from("\"@@error\" := 0;"));
         }
-        let hands_over = self.hands_over(place) && (self.has_sent || run.raises || !place.handler.is_none());
-        if place.handler.is_none() && !hands_over {
+        let hands_over =
+            self.hands_over(context) && (self.has_sent || run.raises || !context.handler.is_none());
+        if context.handler.is_none() && !hands_over {
             for text in lines {
                 self.add(text);
             }
@@ -89,7 +90,7 @@ impl<'t> BodyWriter<'t> {
         for (part, _) in DIAGNOSTICS {
             self.declare(part, "text");
         }
-        let [text, detail, schema, table, index, context] = DIAGNOSTICS.map(|(part, _)| quoted(part));
+        let [text, detail, schema, table, index, stack] = DIAGNOSTICS.map(|(part, _)| quoted(part));
         self.add("begin");
         self.indent += 1;
         for text in lines {
@@ -101,7 +102,7 @@ impl<'t> BodyWriter<'t> {
         let diagnostics = DIAGNOSTICS.map(|(part, item)| format!("{} = {item}", quoted(part)));
         self.add(format!("get stacked diagnostics {};", diagnostics.join(", ")));
         let error = format!(
-            "tsql.caught(sqlstate, {text}, {detail}, {schema}, {table}, {index}, {context}, {}, {line}, {})",
+            "tsql.caught(sqlstate, {text}, {detail}, {schema}, {table}, {index}, {stack}, {}, {line}, {})",
             self.scope.dialect.is_ase,
             literal(&self.name)
         );
@@ -114,14 +115,15 @@ impl<'t> BodyWriter<'t> {
             self.add(format!("  exit {};", quoted(BODY)));
             self.add("end if;");
         }
-        let keeps = place.handler.as_try().is_none() && !place.handler.is_none() && self.hands_over(place);
-        if place.handler.is_none() || run.ends && place.handler.as_try().is_none() {
+        let keeps =
+            context.handler.as_try().is_none() && !context.handler.is_none() && self.hands_over(context);
+        if context.handler.is_none() || run.ends && context.handler.as_try().is_none() {
             self.raise_again(keeps, &error);
             self.indent -= 1;
             self.add("end;");
             return;
         }
-        match (place.handler.as_try(), run.calls) {
+        match (context.handler.as_try(), run.calls) {
             (None, _) => {
                 let arithmetic = match self.scope.dialect.goes_on_after_arithmetic {
                     true => format!(" or tsql.is_arithmetic(sqlstate, {text}, {table}, {index})"),
@@ -136,9 +138,9 @@ impl<'t> BodyWriter<'t> {
             (Some(_), true) => self.add("if sqlstate in ('40001', '40P01') then raise; end if;"),
             (Some(_), false) => self.add("if tsql.ends_its_batch(sqlstate) then raise; end if;"),
         }
-        match place.handler.as_try() {
+        match context.handler.as_try() {
             Some(block) => {
-                for text in self.to_catch(block, &error, run.caught, place) {
+                for text in self.to_catch(block, &error, run.caught, context) {
                     self.add(text);
                 }
             }
@@ -180,8 +182,8 @@ impl<'t> BodyWriter<'t> {
 
     /// Whether an error may go to a TRY block around the call by way of a return, which undoes nothing: neither the rows that
     /// have been selected nor changes. Not out of a transaction, which the block would find open.
-    pub(super) fn hands_over(&self, place: &Place<'t>) -> bool {
-        self.purpose == Purpose::Procedure && place.region.is_none() && place.handler.as_try().is_none()
+    pub(super) fn hands_over(&self, context: &Context<'t>) -> bool {
+        self.purpose == Purpose::Procedure && context.region.is_none() && context.handler.as_try().is_none()
     }
 
     /// The lines by which an error goes to the CATCH of a TRY block. `last`: what its statement does in the end.
@@ -190,12 +192,12 @@ impl<'t> BodyWriter<'t> {
         block: &Try<'t>,
         error: &str,
         last: Option<String>,
-        place: &Place<'t>,
+        context: &Context<'t>,
     ) -> Vec<String> {
         let caught = quoted(&caught_name(block.number));
         let mut lines = vec![
             format!("{caught} := {error};"),
-            format!("perform tsql.doom({caught}.\"number\", {});", place.region.is_some()),
+            format!("perform tsql.doom({caught}.\"number\", {});", context.region.is_some()),
         ];
         if self.dooms {
             // RAISERROR does not honor SET XACT_ABORT, and has no number of SQL Server's own

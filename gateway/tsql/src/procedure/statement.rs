@@ -1,6 +1,6 @@
 //! The statements of a body.
 
-use super::place::{Body, Guard, Place, Segment};
+use super::context::{Body, Context, Guard, Segment};
 use super::run::Run;
 use super::transaction;
 use super::writer::{quoted, BodyWriter};
@@ -17,23 +17,23 @@ const LONGEST: usize = 4 << 20;
 pub const OWNERS_RIGHTS: &str = "its text would have the rights of the procedure's owner";
 
 impl<'t> BodyWriter<'t> {
-    pub(super) fn body(&mut self, body: &Body<'t>, place: &Place<'t>) -> Result<(), Error> {
+    pub(super) fn body(&mut self, body: &Body<'t>, context: &Context<'t>) -> Result<(), Error> {
         let statements = body.statements();
         let mut at = 0;
         while let Some(statement) = statements.get(at) {
-            if matches!(statement.kind, Tree::BeginTransaction(_)) && place.region.is_none() {
+            if matches!(statement.kind, Tree::BeginTransaction(_)) && context.region.is_none() {
                 let following = body.after(at + 1);
                 let following_statements = following.statements().iter().copied();
                 let end = transaction::end_of_region(following_statements, statement.at.line)?;
-                self.region(statement, &following.until(end + 1), place)?;
+                self.region(statement, &following.until(end + 1), context)?;
                 at += end + 2;
                 continue;
             }
             self.rows_follow = statements.get(at + 1).is_some_and(|next| leaves_rows(&next.kind));
-            if place.region.is_some() {
+            if context.region.is_some() {
                 let following =
-                    Segment { body: body.after(at + 1), caught: place.caught, guard: place.guard };
-                let inside = Place { rest: place.rest.before(following), ..place.clone() };
+                    Segment { body: body.after(at + 1), caught: context.caught, guard: context.guard };
+                let inside = Context { rest: context.rest.before(following), ..context.clone() };
                 self.statement(statement, &inside)?;
                 let ends = matches!(
                     statement.kind,
@@ -43,85 +43,89 @@ impl<'t> BodyWriter<'t> {
                     return Ok(());
                 }
             } else {
-                self.statement(statement, place)?;
+                self.statement(statement, context)?;
             }
             at += 1;
         }
         Ok(())
     }
 
-    pub(super) fn statement(&mut self, statement: &'t Statement, place: &Place<'t>) -> Result<(), Error> {
+    pub(super) fn statement(&mut self, statement: &'t Statement, context: &Context<'t>) -> Result<(), Error> {
         if self.written > LONGEST {
             return Err(Error::nested_too_deeply(statement.at));
         }
         let line = statement.at.line;
         self.line = line;
-        self.caught = place.caught;
+        self.caught = context.caught;
         match &statement.kind {
-            Tree::Declare(variables) => self.declare_variables(variables, place),
-            Tree::DeclareTable(table) => self.declare_table(table, line, place),
+            Tree::Declare(variables) => self.declare_variables(variables, context),
+            Tree::DeclareTable(table) => self.declare_table(table, line, context),
             Tree::Assign(assign) => {
                 let compound = assign.value_assigned();
                 let value = compound.as_ref().unwrap_or(&assign.value);
-                self.assign(&assign.variable, value, line, place)
+                self.assign(&assign.variable, value, line, context)
             }
             Tree::If { condition, then, otherwise } => {
                 let otherwise = otherwise.as_deref().map_or(&[][..], Statement::body);
-                self.if_(condition, then.body(), otherwise, place)
+                self.if_(condition, then.body(), otherwise, context)
             }
-            Tree::Goto(name) => self.goto(name, place),
-            Tree::While { condition, body } => self.while_(condition, body.body(), place),
-            Tree::Break => self.leave_loop("exit", line, place),
-            Tree::Continue => self.leave_loop("continue", line, place),
-            Tree::Block(body) => self.body(&Body::of(body), place),
-            Tree::Return(value) => self.return_(value.as_ref(), line, place),
+            Tree::Goto(name) => self.goto(name, context),
+            Tree::While { condition, body } => self.while_(condition, body.body(), context),
+            Tree::Break => self.leave_loop("exit", line, context),
+            Tree::Continue => self.leave_loop("continue", line, context),
+            Tree::Block(body) => self.body(&Body::of(body), context),
+            Tree::Return(value) => self.return_(value.as_ref(), line, context),
             Tree::Select(_) | Tree::Update(_) | Tree::Delete(_) | Tree::Merge(_) => {
-                self.query(&statement.kind, line, place)
+                self.query(&statement.kind, line, context)
             }
             Tree::Insert(insert) => match &insert.source {
                 tree::InsertSource::Execute(_) | tree::InsertSource::ExecuteText(_) => {
                     Err(Error::refused("insert … execute", "PostgreSQL has no rows of a call", line))
                 }
-                _ => self.query(&statement.kind, line, place),
+                _ => self.query(&statement.kind, line, context),
             },
-            Tree::Execute(execute) => self.execute(execute, line, place),
-            Tree::Print { text, arguments } => self.print(text, arguments, line, place),
-            Tree::Raise(raise) => self.raise(raise, line, place),
-            Tree::Throw(throw) => self.throw(throw.as_deref(), line, place),
+            Tree::Execute(execute) => self.execute(execute, line, context),
+            Tree::Print { text, arguments } => self.print(text, arguments, line, context),
+            Tree::Raise(raise) => self.raise(raise, line, context),
+            Tree::Throw(throw) => self.throw(throw.as_deref(), line, context),
             Tree::WaitforDelay(delay) => {
                 self.own_connection = true;
                 let (scope, mut named) = self.named();
                 let delay = translate::value(delay, scope, &mut named, None)?.sql;
-                self.run(place, line, Run::new(vec![format!("perform pg_sleep(tsql.delay({delay}));")]));
+                self.run(context, line, Run::new(vec![format!("perform pg_sleep(tsql.delay({delay}));")]));
                 Ok(())
             }
             Tree::WaitforTime(_) => Err(Error::refused("waitfor time", "use waitfor delay", line)),
             Tree::TryCatch { body, catch } => {
                 let guard = Guard { catch, line };
-                self.try_catch(&Body::of(body), guard, place)
+                self.try_catch(&Body::of(body), guard, context)
             }
-            Tree::Commit(_) => self.commit(line, place),
-            Tree::Rollback(name) => self.rollback(name.as_ref(), line, place),
+            Tree::Commit(_) => self.commit(line, context),
+            Tree::Rollback(name) => self.rollback(name.as_ref(), line, context),
             Tree::RollbackTrigger(Some(raise)) if self.undoes_its_statement() => {
-                self.rollback_trigger(raise, line, place)
+                self.rollback_trigger(raise, line, context)
             }
             Tree::Set(words) => self.option(words, line),
-            Tree::DeclareCursor(cursor) => self.declare_cursor(cursor, line, place),
-            Tree::OpenCursor(name) => self.open(name, line, place),
-            Tree::Fetch(fetch) => self.fetch(fetch, line, place),
-            Tree::CloseCursor(name) => self.close(name, line, place),
-            Tree::DeallocateCursor(name) => self.deallocate(name, line, place),
+            Tree::DeclareCursor(cursor) => self.declare_cursor(cursor, line, context),
+            Tree::OpenCursor(name) => self.open(name, line, context),
+            Tree::Fetch(fetch) => self.fetch(fetch, line, context),
+            Tree::CloseCursor(name) => self.close(name, line, context),
+            Tree::DeallocateCursor(name) => self.deallocate(name, line, context),
             Tree::CreateTable(_) | Tree::CreateIndex(_) | Tree::DropIndexes(_) | Tree::Truncate(_) => {
-                self.define(&statement.kind, line, place)
+                self.define(&statement.kind, line, context)
             }
             Tree::Drop(objects) if objects.kind == tree::ObjectKind::Table => {
-                self.define(&statement.kind, line, place)
+                self.define(&statement.kind, line, context)
             }
             other => Err(refused(other, line)),
         }
     }
 
-    fn declare_variables(&mut self, variables: &'t [tree::Declared], place: &Place<'t>) -> Result<(), Error> {
+    fn declare_variables(
+        &mut self,
+        variables: &'t [tree::Declared],
+        context: &Context<'t>,
+    ) -> Result<(), Error> {
         for declared in variables {
             let name = &declared.variable.name;
             let line = declared.variable.at.line;
@@ -136,7 +140,7 @@ impl<'t> BodyWriter<'t> {
             self.declare(name.clone(), of.sql());
             self.scope.variables.insert(name.clone(), Some(of));
             if let Some(value) = &declared.value {
-                self.assign(&declared.variable, value, line, place)?;
+                self.assign(&declared.variable, value, line, context)?;
             }
         }
         Ok(())
@@ -147,12 +151,12 @@ impl<'t> BodyWriter<'t> {
         variable: &tree::Variable,
         value: &tree::Expression,
         line: u32,
-        place: &Place<'t>,
+        context: &Context<'t>,
     ) -> Result<(), Error> {
         let of = self.type_of(&variable.name, line)?;
         let text = self.value(value, of)?;
         let run = Run::leaving(vec![format!("{} := {text};", quoted(&variable.name))], "1");
-        self.run(place, line, run);
+        self.run(context, line, run);
         Ok(())
     }
 }

@@ -8,9 +8,9 @@
 //! SET XACT_ABORT ON, and in functions, an error ends the whole. In a TRY block each statement has a block too, so that
 //! changes made before the error remain. A transaction is a block that ends where every path has ended it (`transaction`).
 
+use super::context::{Context, Handler, Label};
 use super::declared::{changed_cursors, Cursor, FETCH_STATUS};
 use super::digest;
-use super::place::{Handler, Label, Place};
 use super::variable::{
     Named, ABORTS, ABORTS_SETTING, BODY, DOOMED, FIRED, LEFT, NOCOUNT_SETTING, ROWCOUNT, SCOPE_IDENTITY,
     SILENT, STATUS, TRY, TRY_SETTING,
@@ -227,7 +227,9 @@ impl<'t> BodyWriter<'t> {
         }
         self.add(format!("<<{}>>", quoted(BODY)));
         let handler = if goes_on { Handler::GoOn } else { Handler::None };
-        self.block("begin", "end;", |writer| writer.labelled(body, &Place { handler, ..Place::default() }))?;
+        self.block("begin", "end;", |writer| {
+            writer.labelled(body, &Context { handler, ..Context::default() })
+        })?;
         if self.marks_try {
             self.declare_as_set(TRY, TRY_SETTING);
             self.set(TRY_SETTING, &quoted(TRY));

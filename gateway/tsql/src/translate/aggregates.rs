@@ -1,7 +1,7 @@
 //! Aggregates and window functions.
 
 use super::calls::CallTranslation;
-use super::digits::apart;
+use super::digits::standalone;
 use super::precision::Digits;
 use super::translation::Translation;
 use super::value::{converted, Value};
@@ -133,7 +133,8 @@ impl CallTranslation<'_, '_, '_> {
         };
         let sql = format!("tsql.{}({over})", self.name);
         let verb = if self.name == "avg" { "average" } else { "sum" };
-        let digits = apart(&value).map(|digits| Digits::declared(format!("tsql.{verb}_digits({digits})")));
+        let digits =
+            standalone(&value).map(|digits| Digits::declared(format!("tsql.{verb}_digits({digits})")));
         Ok(self.aggregate(&sql, &cast, of).with_decimal(digits))
     }
 
@@ -156,7 +157,7 @@ impl CallTranslation<'_, '_, '_> {
         let schema = if value.of.is_none_or(is_own) { "tsql." } else { "" };
         let over = format!("{schema}{}({}{})", self.name, self.distinct(), value.sql);
         let Some(of) = value.of else {
-            let digits = apart(&value).map(Digits::declared);
+            let digits = standalone(&value).map(Digits::declared);
             return Ok(self
                 .aggregate(&over, "", None)
                 .with_digits(value.declared_digits)

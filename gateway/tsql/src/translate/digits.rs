@@ -43,10 +43,10 @@ pub fn made_decimal(value: &Value, function: &'static str) -> Option<Digits> {
 }
 
 /// The digits of a value for who does not see its columns, as SQL.
-pub fn apart(value: &Value) -> Option<String> {
+pub fn standalone(value: &Value) -> Option<String> {
     match value.of {
         Some(of) => of.digits().map(|(precision, scale)| packed(precision, scale)),
-        None => value.digits.as_ref().and_then(Digits::apart),
+        None => value.digits.as_ref().and_then(Digits::standalone),
     }
 }
 

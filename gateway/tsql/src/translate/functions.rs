@@ -57,8 +57,8 @@ impl Translation<'_> {
         };
         let Some(rule) = rule else {
             let is_own = !call.name.is_bare() && self.dialect().refuses_unknown_functions;
-            let apart = if is_own { OWNED } else { "" };
-            return self.passed_on(&call.name, arguments, apart);
+            let mark = if is_own { OWNED } else { "" };
+            return self.passed_on(&call.name, arguments, mark);
         };
         self.note(|facts| facts.varies |= rule.varies());
         let call = CallTranslation { translation: self, name: &name, of: call, arguments, over, line };
@@ -73,16 +73,16 @@ impl Translation<'_> {
     }
 
     /// A function of the site's own, or of PostgreSQL. The arguments of one with a schema become of the types of its
-    /// parameters as values of columns do; those of any other go as they are, texts without a type. `apart`: what stands
+    /// parameters as values of columns do; those of any other go as they are, texts without a type. `mark`: what stands
     /// before the arguments.
     pub fn passed_on(
         &mut self,
         name: &ObjectName,
         arguments: &[Expression],
-        apart: &str,
+        mark: &str,
     ) -> Result<Value, Error> {
         let (function, given, _) = self.passed_on_of(name, arguments, false)?;
-        let sql = format!("{function}{apart}({given})");
+        let sql = format!("{function}{mark}({given})");
         let is_own = !name.owner.is_empty() && name.owner != SYSTEM && self.dialect().shows_declared_digits;
         let digits = is_own.then(|| format!("tsql.digits_returned({})", literal(&function)));
         // once for a query; a default of a column is no place for a select

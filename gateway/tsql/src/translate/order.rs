@@ -27,7 +27,7 @@ enum KeyColumn {
     /// The item of the list.
     Item(usize),
     /// The one of this number, which is behind a star.
-    Place(i64),
+    Number(i64),
 }
 
 impl Translation<'_> {
@@ -37,7 +37,7 @@ impl Translation<'_> {
         let keys = self.keys(order_by, items, false)?;
         for (ordering, key) in order_by.iter().zip(keys) {
             let sql = match key.column {
-                KeyColumn::Place(_) => return Ok(None),
+                KeyColumn::Number(_) => return Ok(None),
                 KeyColumn::Item(place) if key.kind != Kind::Other => {
                     let item = &items[place];
                     if item.has_new_id {
@@ -74,13 +74,13 @@ impl Translation<'_> {
         }
         // an expression over a column is no column of the result: the result is a query inside
         let most = keys.iter().filter_map(|key| match key.column {
-            KeyColumn::Place(number) => Some(number),
+            KeyColumn::Number(number) => Some(number),
             _ => None,
         });
         let most = most.max();
         let written = |(key, ordering): (&Key, &Ordering)| -> Result<String, Error> {
             let column = match key.column {
-                KeyColumn::Place(number) => format!("\"keys\".\"c{number}\""),
+                KeyColumn::Number(number) => format!("\"keys\".\"c{number}\""),
                 KeyColumn::Item(place) if !has_star => format!("\"c{}\"", place + 1),
                 _ => format!("\"rows\".{}", unqualified(&ordering.value, &key.sql)?),
             };
@@ -141,7 +141,7 @@ impl Translation<'_> {
             return Ok(match place {
                 Some(place) if place < before => of_item(place, sql),
                 Some(place) if before < items.len() && place < MOST_COLUMNS => {
-                    Key { column: KeyColumn::Place(number), sql, kind: Kind::Unknown, descending }
+                    Key { column: KeyColumn::Number(number), sql, kind: Kind::Unknown, descending }
                 }
                 // PostgreSQL says that there is none
                 _ => Key { column: KeyColumn::Unlisted, sql, kind: Kind::Other, descending },

@@ -20,7 +20,7 @@ const WRITE: &str = "WriteText";
 const UPDATE: &str = "UpdateText";
 
 /// A column of the row that a pointer names.
-struct Place {
+struct TextColumn {
     table: String,
     column: String,
     pointer: String,
@@ -60,7 +60,7 @@ pub fn check_of_text(
             converted(value, VARBINARY, line, scope.dialect)?.sql
         }
     };
-    let Place { found, pointer, .. } = place;
+    let TextColumn { found, pointer, .. } = place;
     Ok(format!("select {found}::text, tsql.check_text_timestamp({pointer}, {timestamp})"))
 }
 
@@ -83,7 +83,7 @@ impl Translation<'_> {
         let place = self.place(&read.column, &read.pointer, READ)?;
         let (offset, size) = (self.number(&read.offset)?, self.number(&read.size)?);
         let counts_bytes = self.dialect().readtext_counts_bytes && !read.by_characters;
-        let Place { table, column, is_row, .. } = place;
+        let TextColumn { table, column, is_row, .. } = place;
         let is_ase = self.dialect().is_ase;
         Ok(format!(
             "select tsql.text_part({column}, {offset}, {size}, {is_ase}, {counts_bytes}) as {column} \
@@ -117,7 +117,7 @@ impl Translation<'_> {
                 }
             }
             TextSource::Column { column, pointer } => {
-                let Place { table, column, is_row, .. } = self.place(column, pointer, UPDATE)?;
+                let TextColumn { table, column, is_row, .. } = self.place(column, pointer, UPDATE)?;
                 format!(", (select {column} from {table} where {is_row})")
             }
         };
@@ -125,7 +125,12 @@ impl Translation<'_> {
         Ok(place.changed(&value))
     }
 
-    fn place(&mut self, column: &ColumnName, pointer: &Expression, statement: &str) -> Result<Place, Error> {
+    fn place(
+        &mut self,
+        column: &ColumnName,
+        pointer: &Expression,
+        statement: &str,
+    ) -> Result<TextColumn, Error> {
         let line = column.at.line;
         let of = column.table.as_deref().ok_or_else(|| Error::syntax(&column.column, line))?;
         let table = self.table(of)?;
@@ -135,7 +140,7 @@ impl Translation<'_> {
         let table_name = literal(&table);
         let found = format!("tsql.text_place({table_name}, {}, {pointer}, '{statement}')", literal(&own));
         let is_row = format!("ctid = {found} and xmin = tsql.text_writer({pointer})");
-        Ok(Place { table, column: quoted(&own), pointer, found, is_row })
+        Ok(TextColumn { table, column: quoted(&own), pointer, found, is_row })
     }
 
     fn number(&mut self, value: &Expression) -> Result<String, Error> {
@@ -168,10 +173,10 @@ impl Translation<'_> {
     }
 }
 
-impl Place {
+impl TextColumn {
     /// The statement that gives the column a value, and notes the row's new version.
     fn changed(&self, value: &str) -> String {
-        let Place { table, column, pointer, is_row, .. } = self;
+        let TextColumn { table, column, pointer, is_row, .. } = self;
         format!(
             "with written as (update {table} set {column} = {value} where {is_row} \
              returning tidsend(ctid) || xidsend(xmin) as version) \

@@ -59,12 +59,12 @@ impl Side {
         format!("tsql.digits_in({}, {otherwise})", self.probe)
     }
 
-    /// As `Digits::apart`.
-    fn apart(&self) -> Option<String> {
+    /// As `Digits::standalone`.
+    fn standalone(&self) -> Option<String> {
         match &self.of {
             Operand::Known(precision, scale) => Some(packed(*precision, *scale)),
             Operand::Unknown => None,
-            Operand::Of(digits) => digits.apart(),
+            Operand::Of(digits) => digits.standalone(),
         }
     }
 }
@@ -127,17 +127,17 @@ impl Digits {
 
     /// As an expression where the columns of the value are not seen; None where that cannot be said. Negative where it is
     /// right of decimals only.
-    pub fn apart(&self) -> Option<String> {
+    pub fn standalone(&self) -> Option<String> {
         Some(match &*self.0 {
             Of::Operation { operator, sides: [left, right], subtracts, .. } => {
-                format!("-{}", result(operator, *subtracts, &left.apart()?, &right.apart()?))
+                format!("-{}", result(operator, *subtracts, &left.standalone()?, &right.standalone()?))
             }
             Of::Declared(asked) => asked.clone(),
             Of::Widest(sides) => {
-                let sides: Option<Vec<_>> = sides.iter().map(Side::apart).collect();
+                let sides: Option<Vec<_>> = sides.iter().map(Side::standalone).collect();
                 widest(sides?.into_iter())
             }
-            Of::Made { function, of } => format!("tsql.{function}({})", of.apart()?),
+            Of::Made { function, of } => format!("tsql.{function}({})", of.standalone()?),
         })
     }
 }

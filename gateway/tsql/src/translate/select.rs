@@ -1,7 +1,7 @@
 //! Selects: the list and the clauses.
 
 use super::arithmetic::{arithmetic, sign};
-use super::digits::apart;
+use super::digits::standalone;
 use super::item::{named_twice, titles, Item, Stands, Written, NAMELESS};
 use super::kind::Kind;
 use super::named::Width;
@@ -287,7 +287,7 @@ impl Translation<'_> {
                     Some(of) => format!("({sql})::{}", column_type(of, select.at.line)?),
                     None => sql,
                 };
-                let decimal = if stands == Stands::Inside { apart(&written) } else { None };
+                let decimal = if stands == Stands::Inside { standalone(&written) } else { None };
                 let fine = known.filter(|of| matches!(of.name, "datetime2" | "time"));
                 let digits = match fine.filter(|_| self.dialect().shows_declared_digits) {
                     Some(of) => Some(of.fraction.unwrap_or(MOST_FRACTION).to_string()),

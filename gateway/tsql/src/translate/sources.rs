@@ -126,9 +126,9 @@ impl Translation<'_> {
         }
         let is_series =
             call.name.is_bare() && name == "generate_series" && self.dialect().has_generate_series;
-        let apart = if self.dialect().refuses_unknown_functions { OF_ROWS } else { "" };
+        let mark = if self.dialect().refuses_unknown_functions { OF_ROWS } else { "" };
         let (function, given, types) = self.passed_on_of(&call.name, arguments, true)?;
-        let rows = format!("{function}{apart}({given})");
+        let rows = format!("{function}{mark}({given})");
         // PostgreSQL has more of them: those of times
         let are_numbers = types.iter().flatten().all(Type::is_exact);
         Ok(if is_series && are_numbers { format!("tsql.{rows}") } else { rows })

@@ -1,6 +1,6 @@
 //! Expressions: values and conditions.
 
-use super::{Name, ObjectName, Ordering, Place, Position, Query, TypeName, Variable};
+use super::{Name, ObjectName, Ordering, Position, Query, TokenNumber, TypeName, Variable};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
@@ -153,7 +153,7 @@ impl Expression {
 pub struct Literal {
     pub value: LiteralValue,
     /// Which literal of the text it is, from 0: programs are kept by texts whose literals may change.
-    pub place: Place,
+    pub number: TokenNumber,
     pub at: Position,
 }
 

@@ -39,12 +39,12 @@ impl From<Position> for u32 {
 
 /// The number of a token of its kind in the text, from 0. All are equal, as positions are.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place(pub u32);
+pub struct TokenNumber(pub u32);
 
-impl PartialEq for Place {
-    fn eq(&self, _: &Place) -> bool {
+impl PartialEq for TokenNumber {
+    fn eq(&self, _: &TokenNumber) -> bool {
         true
     }
 }
 
-impl Eq for Place {}
+impl Eq for TokenNumber {}

@@ -175,7 +175,7 @@ pub struct Region<'t> {
 }
 
 #[derive(Clone, Default)]
-pub struct Place<'t> {
+pub struct Context<'t> {
     pub handler: Handler<'t>,
     pub caught: Option<u32>,
     pub region: Option<Rc<Region<'t>>>,
