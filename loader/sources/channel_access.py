@@ -7,7 +7,7 @@ import ctypes
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,11 +25,8 @@ _TIME = 14
 # Seconds from 1970 to 1990, from which EPICS counts.
 _EPOCH = 631_152_000
 _HEAD = struct.Struct("=hhII")
-# Form and place of a value, by field type: text, short, float, enumeration, character, long, double.
-_VALUES = [
-    (struct.Struct(form), place)
-    for form, place in (("40s", 12), ("h", 14), ("f", 12), ("H", 14), ("B", 15), ("i", 12), ("d", 16))
-]
+# The place of a value in DBR_TIME_STRING, where it has 40 bytes, and in DBR_TIME_CHAR.
+_TEXT_AT, _TEXT_END, _CHARACTERS_AT = 12, 52, 15
 _MOST_CHARACTERS = 16_384
 # DBR_GR_ENUM: number of names, and 16 of them. DBR_GR_DOUBLE, as which the server gives all numbers: digits,
 # unit, and the limits of displays, alarms and warnings, NaN where a record has none.
@@ -90,7 +87,7 @@ class ChannelAccess:
         self._on_field = _OnConnection(self._field_connection)
         self._on_text = _OnEvent(self._field)
         self._on_graphic = _OnEvent(self._graphic)
-        self._on_event = _OnEvent(self._monitored())
+        self._on_text_event = _OnEvent(self._text_event)
         self._events = _core.Monitors(_ARRAY)
         self._on_number = ctypes.cast(_core.Monitors.callback(), _OnEvent)
         self._ca = _functions(get_lib("ca"))
@@ -162,7 +159,7 @@ class ChannelAccess:
             asked_count,
             arguments.channel,
             mask | _ALARM,
-            self._on_number if is_number else self._on_event,
+            self._on_number if is_number else self._on_text_event,
             self._events.subscriber(number) if is_number else number,
             ctypes.byref(monitor),
         )
@@ -219,34 +216,19 @@ class ChannelAccess:
             self._unread.append((arguments.user, _UNIT))
         self._tell(arguments.user, told)
 
-    def _monitored(self) -> Callable[[_Monitor], None]:
-        """The callback of texts, which Python reads."""
-        hear, at, head, values, is_text = self._hear, ctypes.string_at, _HEAD, _VALUES, self._is_text
-        # bytes of a text or of a number, with the fields before it
-        sizes = [52, 16, 16, 16, 16, 16, 24]
-
-        def event(arguments: _Monitor) -> None:
-            self._hear_numbers()
-            number, content = arguments.user, arguments.value
-            if arguments.status != _NORMAL or not content:
-                hear(Event(number, None))
-                return
-            field, count = arguments.kind - _TIME, arguments.count
-            if is_text and field == _CHARACTERS:
-                content = at(content, 15 + count)
-                value: Any = _text(content[15:])
-            else:
-                content = at(content, sizes[field])
-                form, place = values[field]
-                (value,) = form.unpack_from(content, place)
-                if field == _TEXT:
-                    value = _text(value)
-                if count > 1:
-                    value = _ARRAY
-            status, severity, seconds, nanoseconds = head.unpack_from(content)
-            hear(Event(number, (seconds + _EPOCH) * 1_000_000_000 + nanoseconds, value, severity, status))
-
-        return event
+    def _text_event(self, arguments: _Monitor) -> None:
+        self._hear_numbers()
+        if arguments.status != _NORMAL or not arguments.value:
+            self._hear(Event(arguments.user, None))
+            return
+        count = arguments.count
+        is_long = arguments.kind == _TIME + _CHARACTERS
+        begin, end = (_CHARACTERS_AT, _CHARACTERS_AT + count) if is_long else (_TEXT_AT, _TEXT_END)
+        content = ctypes.string_at(arguments.value, end)
+        status, severity, seconds, nanoseconds = _HEAD.unpack_from(content)
+        value = _text(content[begin:]) if is_long or count == 1 else _ARRAY
+        moment = (seconds + _EPOCH) * 1_000_000_000 + nanoseconds
+        self._hear(Event(arguments.user, moment, value, severity, status))
 
 
 def _text(content: bytes) -> str:
