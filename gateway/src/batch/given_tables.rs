@@ -91,7 +91,7 @@ fn target(given: &GivenTable, columns: &[SentColumn]) -> Result<Filled, ServerMe
     if let Some(column) = given.computed.iter().find(|place| is_sent(place)).and_then(|place| all.get(*place))
     {
         let text = format!(
-            "The column {column} cannot be modified because it is either a computed column or is the result of a \
+            "The column \"{column}\" cannot be modified because it is either a computed column or is the result of a \
              UNION operator."
         );
         return Err(ServerMessage::error(271, 16, text));

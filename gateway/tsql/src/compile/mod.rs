@@ -600,6 +600,7 @@ fn filled(table: &TableVariable, type_name: &str, scope: &Scope) -> Result<State
         tree::TableElement::Column(column) => Some(column),
         tree::TableElement::Constraint(_) => None,
     });
+    let folded = |name: &tree::Name| names::folded(&name.text, name.at.line);
     let is_computed = |column: &&tree::ColumnDefinition| !matches!(column.kind, tree::ColumnKind::Typed(_));
     let places = columns.clone().enumerate();
     let given = GivenTable {
@@ -609,7 +610,7 @@ fn filled(table: &TableVariable, type_name: &str, scope: &Scope) -> Result<State
         computed: places.filter(|(_, column)| is_computed(column)).map(|(place, _)| place).collect(),
         target: Filled {
             table: target,
-            columns: Some(columns.map(|column| names::name(&column.name)).collect::<Result<_, _>>()?),
+            columns: Some(columns.map(|column| folded(&column.name)).collect::<Result<_, _>>()?),
             with_identity: false,
         },
         copy,
