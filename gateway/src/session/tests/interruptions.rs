@@ -47,7 +47,12 @@ async fn a_cancel_in_a_transaction_undoes_the_statement_alone() {
     talk.sent();
     talk.cancelled("insert hanging (n) values (2)", "hanging").await;
     let undo = "rollback to savepoint ringlog_statement; release savepoint ringlog_statement";
-    assert_eq!(talk.sent(), format!("savepoint ringlog_statement, hanging 2, hanging cancelled, {undo}"));
+    // before it the table's columns were asked for
+    let sent = talk.sent();
+    assert!(
+        sent.ends_with(&format!(", savepoint ringlog_statement, hanging 2, hanging cancelled, {undo}")),
+        "{sent}"
+    );
     assert_eq!(talk.depth().await, "1");
     talk.batch("commit").await;
     assert_eq!(talk.sent(), "commit");
