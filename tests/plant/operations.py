@@ -198,11 +198,11 @@ class Operations(Site):
             self._install()
 
     def rename_column(self, draw: random.Random) -> None:
-        """A column of a table without archived weeks."""
+        """A column of a table without archived weeks, whose files have its name, recalled ones too."""
         table = self._table(draw)
         old = draw.choice([*table.columns])
         self._settle()
-        if self._archived(table):
+        if self._weeks(table.name, recalled=True):
             return
         self._names += 1
         new = f"renamed_{self._names}"

@@ -117,13 +117,13 @@ class Site:
     def _archived(self, table: Table) -> list[tuple[datetime, datetime, str]]:
         return self._weeks(table.name)
 
-    def _weeks(self, table: str) -> list[tuple[datetime, datetime, str]]:
-        """The weeks of a table whose rows are in the archive: begin, end and file."""
+    def _weeks(self, table: str, *, recalled: bool = False) -> list[tuple[datetime, datetime, str]]:
+        """The weeks of a table whose rows are in the archive: begin, end and file. `recalled`: those too."""
         with psycopg.connect(self.server.dsn) as connection:
             return connection.execute(
                 "select begins, ends, file from ringlog.cold_week where table_name = %s and rows > 0"
-                " and recalled_until is null order by begins",
-                [table],
+                " and (recalled_until is null or %s) order by begins",
+                [table, recalled],
             ).fetchall()
 
     def _is_there(self) -> bool:
