@@ -78,10 +78,11 @@ class _Signal:
         self.lost = latest
         """time of the latest sample before this connection"""
         self.told: dict[str, Any] = {}
-        """what its source has told of it, as columns of ringlog.signal, and when (microseconds since 1970)"""
+        """properties that its source has sent, as columns of ringlog.signal"""
         self.told_at = 0
+        """when it sent them, in microseconds since 1970"""
         self.reported: dict[str, Any] = {}
-        """what the server knows of that"""
+        """properties that were reported to the server"""
 
     @property
     def period(self) -> float | None:
@@ -111,7 +112,7 @@ class Taker:
         self._waiting: set[int] = set()
 
     def tell(self, number: int, properties: dict[str, Any]) -> None:
-        """Takes what the source knows of a signal, in any thread."""
+        """Takes properties of a signal from its source, in any thread."""
         self._properties.append((number, properties))
 
     def change(self, wanted: Sequence[Wanted]) -> tuple[list[Wanted], list[int]]:
@@ -186,18 +187,18 @@ class Taker:
             state = (signal.connected, signal.trouble, policy)
             if self._told.get(number) != state or signal.dropped or signal.told != signal.reported:
                 self._told[number] = state
-                since = moment_of(signal.since).isoformat()
-                told: dict[str, Any] = {
+                report: dict[str, Any] = {
                     "number": number,
                     "connected": signal.connected,
-                    "since": since,
+                    "since": moment_of(signal.since).isoformat(),
+                    "trouble": signal.trouble,
+                    "dropped": signal.dropped,
                     "policy": policy,
                 }
-                told |= {"trouble": signal.trouble, "dropped": signal.dropped}
                 if signal.told != signal.reported:
-                    told |= {"told": signal.told, "told_at": moment_of(signal.told_at).isoformat()}
+                    report |= {"told": signal.told, "told_at": moment_of(signal.told_at).isoformat()}
                     signal.reported = signal.told
-                found.append(told)
+                found.append(report)
                 signal.dropped = 0
         return found
 
@@ -208,7 +209,7 @@ class Taker:
             signal.reported = {}
 
     def _learn(self, signal: _Signal, properties: dict[str, Any]) -> None:
-        """Takes what the source knows of a signal, as far as it is of the table's type."""
+        """Keeps those properties of a signal that samples of the table's type can have."""
         signal.record_type = properties.pop("record_type", signal.record_type)
         self._decide(signal)
         kind = self._table.type

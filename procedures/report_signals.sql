@@ -50,7 +50,7 @@ begin
   )
   order by known.number
   for update;
-  -- what a source tells for the first time was so before, and what it tells anew is so from then on
+  -- a property that a source tells for the first time holds for earlier times too, another value from told_at on
   select array_agg(known.number), array_agg(other.changes), array_agg(case when other.changes is not null then
     least(state.told_at, clock_timestamp()) end)
   into changed, changes, begins
