@@ -176,23 +176,12 @@ impl Interpreter {
         for _ in 0..MOST_ROUNDS {
             let schema = Asking::new(snapshot);
             let compiled = programs.compile(text, settings, lifts, &schema).await;
-            snapshot = match compiled {
-                _ if schema.lacks() => {
-                    let backend = &mut self.procedures.backend;
-                    match backend.know(&schema.lacked()).await {
-                        Ok(snapshot) => snapshot,
-                        Err(error) => return Err(backend.message_of(&error, client)),
-                    }
-                }
-                Ok(Some(compiled)) => return Ok(compiled),
-                // others may have changed a table
-                Err(_) if schema.is_used() && !is_new => {
-                    is_new = true;
-                    self.procedures.backend.forget_tables();
-                    Arc::default()
-                }
-                Err(message) => return Err(message),
-                Ok(None) => Arc::default(),
+            snapshot = match self.renewed(client, &schema, compiled.is_err(), &mut is_new).await? {
+                Some(renewed) => renewed,
+                None => match compiled? {
+                    Some(compiled) => return Ok(compiled),
+                    None => Arc::default(),
+                },
             };
         }
         Err(too_many_names())
@@ -209,22 +198,35 @@ impl Interpreter {
         let mut is_new = false;
         for _ in 0..MOST_ROUNDS {
             let schema = Asking::new(snapshot);
-            let backend = &mut self.procedures.backend;
-            snapshot = match tsql::declarations(text, dialect, &*schema) {
-                _ if schema.lacks() => match backend.know(&schema.lacked()).await {
-                    Ok(snapshot) => snapshot,
-                    Err(error) => return Err(backend.message_of(&error, client)),
-                },
-                // a type may have been made since
-                Err(_) if schema.is_used() && !is_new => {
-                    is_new = true;
-                    backend.forget_tables();
-                    Arc::default()
-                }
-                declarations => return declarations.map_err(|error| refusal(&error)),
+            let read = tsql::declarations(text, dialect, &*schema);
+            snapshot = match self.renewed(client, &schema, read.is_err(), &mut is_new).await? {
+                Some(renewed) => renewed,
+                None => return read.map_err(|error| refusal(&error)),
             };
         }
         Err(too_many_names())
+    }
+
+    /// The schema under which a text is to be read again: with the names that were lacking, or, once after a failure, with
+    /// nothing that was known before, since others may have changed it. None: it was read.
+    async fn renewed(
+        &mut self,
+        client: &mut Client,
+        schema: &Asking,
+        failed: bool,
+        is_new: &mut bool,
+    ) -> Result<Option<Arc<Snapshot>>, ServerMessage> {
+        let backend = &mut self.procedures.backend;
+        if schema.lacks() {
+            let known = backend.know(&schema.lacked()).await;
+            return known.map(Some).map_err(|error| backend.message_of(&error, client));
+        }
+        if failed && schema.is_used() && !*is_new {
+            *is_new = true;
+            backend.forget_tables();
+            return Ok(Some(Arc::default()));
+        }
+        Ok(None)
     }
 
     /// The columns of a table that take values, where it has others too or sql_variants; and those that are these.
