@@ -58,7 +58,7 @@ pub async fn run(
     stopping: CancellationToken,
 ) {
     let room = Arc::new(Semaphore::new(tap::OF_ALL));
-    let serve = |client, peer: SocketAddr| {
+    let serve = |mut client: TcpStream, peer: SocketAddr| {
         let (servers, record, room) = (servers.clone(), record.clone(), room.clone());
         let (answering, shadows, stopping) = (answering.clone(), shadows.clone(), stopping.clone());
         let session = async move {
@@ -69,7 +69,12 @@ pub async fn run(
                     if now.new { (servers.new, servers.old) } else { (servers.old, servers.new) };
                 let server = match timeout(CONNECTING, TcpStream::connect(&main)).await {
                     Ok(Ok(server)) => server,
-                    _ => return warn!("{main} cannot be reached"),
+                    _ => {
+                        warn!("{main} cannot be reached");
+                        // unread bytes at a close are answered by a reset, which some clients report as no error of theirs
+                        let _ = timeout(CONNECTING, client.read(&mut [0; BUFFER])).await;
+                        return;
+                    }
                 };
                 let (tap, pieces) = tap::tap(&room);
                 let shadow = Shadow::new(pieces, record.clone(), peer.to_string(), now.new);
