@@ -32,7 +32,8 @@ def copied(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
     """The result of a query whose first column is a time and whose others are numbers of these types.
 
-    Yields the times in microseconds since 1970, the values, (rows, columns), and a mask of the nulls.
+    Returns the times in microseconds since 1970, the values, (rows, columns), and a mask of the nulls. Raises
+    ValueError for a column of another length.
     """
     content = _content(connection, sql.SQL("copy ({}) to stdout (format binary)").format(query))
     formats = [np.dtype(_TIME), *(np.dtype(_format(kind)) for kind in types)]
@@ -129,6 +130,8 @@ def _of_any_length(
     for number, kind in enumerate(formats):
         sizes = lengths[position].copy().view(">i4").reshape(-1)
         there = sizes >= 0
+        if (sizes[there] != kind.itemsize).any():
+            raise ValueError(f"column {number} of a COPY is not of type {kind}")
         wide = np.lib.stride_tricks.sliding_window_view(octets, kind.itemsize)
         found = wide[position[there] + 4].copy().view(kind).reshape(-1)
         if number:

@@ -317,7 +317,7 @@ def _summarise_cold(
                     f" returning {_NUMBER}, column_name",
                     [table.name, begins, min(ends, end), level],
                 ).fetchall()
-                for part, marked, is_new in table.with_signals(connection).parts(taken):
+                for part, marked, is_new in table.as_it_is(connection).parts(taken):
                     runs = [*runs_of(marked)]
                     if table.until is None and is_new:
                         runs = [(number_at(begins, level), number_at(ends, level))]
@@ -405,7 +405,7 @@ def _make(
     closed.reopen(connection, table.name, late)
     first, last = number_at(begin, level), number_at(end, level)
     rows = 0
-    for part, marked, is_new in table.with_signals(connection).parts(taken):
+    for part, marked, is_new in table.as_it_is(connection).parts(taken):
         marked = marked[(marked < first) & (marked >= number_at(EARLIEST, level))]
         rows += make_part(connection, part, marked, first, last if is_new else first, earlier, end)
     for week in table.damaged:

@@ -4,6 +4,7 @@ import math
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -18,6 +19,7 @@ from ringlog.history.verification import problems_of
 from ringlog.schema import locks
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
+from ringlog.schema.obstacles import InstallRefused
 from ringlog.schema.partitions import maintain
 from waiting import wait_until
 
@@ -33,12 +35,13 @@ COLUMNS = (
     Column("state", "magnet/state", "varchar(8)"),
 )
 
+TABLE = Table("magnets", 10, 1.0, COLUMNS, summaries=tuple(SCHEMAS))
+
 
 @pytest.fixture
 def magnets(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]:
     """Rows every 13 s for two days, with nulls, NaN and hours without any."""
-    table = Table("magnets", 10, 1.0, COLUMNS, summaries=tuple(SCHEMAS))
-    install(engine, Facility("test", "UTC", (table,)))
+    install(engine, Facility("test", "UTC", (TABLE,)))
     with psycopg.connect(conninfo, autocommit=True) as connection:
         fill(connection, BEGIN, 13_000)
         yield connection
@@ -220,6 +223,26 @@ def test_a_row_that_is_not_committed_yet_is_waited_for(
         thread.join()
     agree(magnets, (86_400,))
     assert max(row[3] for row in summaries_of(magnets, 86_400, "current")) == 1e6  # type: ignore[type-var]
+
+
+def test_a_column_becomes_wider_while_a_round_waits(
+    magnets: psycopg.Connection, engine: sa.Engine, conninfo: str
+) -> None:
+    """The first four bytes of a double precision are a real of another value."""
+    wider = (replace(COLUMNS[0], type="double"), *COLUMNS[1:])
+    with pytest.raises(InstallRefused) as refused:
+        install(engine, Facility("test", "UTC", (replace(TABLE, columns=wider),)))
+    waits = "select count(*) from pg_locks where relation = 'ringlog.one_change'::regclass and not granted"
+    awaited = threading.Thread(target=summarise, args=(conninfo, NOW))
+    with psycopg.connect(conninfo) as other:
+        other.execute(locks.statement(locks.CHANGES))
+        awaited.start()
+        wait_until(lambda: magnets.execute(waits).fetchone() == (1,))
+        for obstacle in refused.value.obstacles:
+            other.execute(obstacle.sql.encode())
+        other.commit()
+    awaited.join()
+    agree(magnets, (86_400,))
 
 
 def test_another_process_at_work_is_waited_for(magnets: psycopg.Connection, conninfo: str) -> None:

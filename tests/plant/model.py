@@ -49,6 +49,8 @@ class Table:
     """the column of each signal"""
     retired: set[str] = field(default_factory=set)
     """columns that can no longer be read by their signals"""
+    ends: dict[str, list[datetime]] = field(default_factory=dict)
+    """when each signal ended as its column retired, and began again, and so on"""
     kept_from: datetime | None = None
     """rows before it are past retention: any of them may be gone"""
     ring: dict[int, tuple[datetime, Values]] = field(default_factory=dict)
@@ -150,9 +152,19 @@ class Table:
             key=lambda row: row[0],
         )
 
-    def figures(self, column: str, begin: datetime, end: datetime) -> Bin | None:
-        """Of a column's values in a span; None: there is no row."""
-        return figures_of([row[column] for _, row in self.logged(begin, end)])
+    def readings(self, signal: str, begin: datetime, end: datetime) -> list[tuple[datetime, Any]]:
+        """A signal's values in a span; those of a time in which its column was retired are not its own."""
+        column = self.signals[signal]
+        ends = self.ends.get(signal, [])
+        return [
+            (at, row[column])
+            for (at, _), row in self.logged(begin, end)
+            if sum(moment <= at for moment in ends) % 2 == 0
+        ]
+
+    def figures(self, signal: str, begin: datetime, end: datetime) -> Bin | None:
+        """Of a signal's values in a span; None: there is no row."""
+        return figures_of([value for _, value in self.readings(signal, begin, end)])
 
 
 def figures_of(readings: Sequence[float | None]) -> Bin | None:

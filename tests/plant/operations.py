@@ -218,6 +218,13 @@ class Operations(Site):
         table.retired ^= {column}
         if len(table.retired) < len(table.columns) - 2:
             self._install()
+            (signal,) = (signal for signal, of in table.signals.items() if of == column)
+            with psycopg.connect(self.server.dsn) as connection:
+                (moment,) = connection.execute(
+                    "select max(greatest(valid_from, valid_to)) from ringlog.signal where signal = %s",
+                    [signal],
+                ).fetchone() or (None,)
+            table.ends.setdefault(signal, []).append(moment)
         else:
             table.retired ^= {column}
 

@@ -156,7 +156,7 @@ class Reads(Site):
 
     def _trend(self, draw: random.Random, table: Table) -> None:
         """Bins of an hour."""
-        signal, column = self._signal(draw, table, numeric=True)
+        signal, _ = self._signal(draw, table, numeric=True)
         begin, _ = self._span(draw, table)
         begin = begin.replace(minute=0, second=0, microsecond=0)
         hours = draw.choice([1, 24, 300])
@@ -172,7 +172,7 @@ class Reads(Site):
             f"get_trend {signal}, {hours} h from {begin}",
             {at.astimezone(UTC): figures for at, *figures in found},
             {
-                hour: table.figures(column, hour, hour + timedelta(hours=1))
+                hour: table.figures(signal, hour, hour + timedelta(hours=1))
                 for hour in (begin + timedelta(hours=number) for number in range(hours))
             },
             coming,
@@ -214,9 +214,9 @@ class Reads(Site):
 
         found = [(*at, packed(value)) for *at, value in found]
         wanted = [
-            (int(at.timestamp()), at.microsecond * 1000, packed(row[column]))
+            (int(at.timestamp()), at.microsecond * 1000, packed(value))
             # the appliance's span includes its end
-            for (at, _), row in table.logged(begin, end + timedelta(microseconds=1))
+            for at, value in table.readings(signal, begin, end + timedelta(microseconds=1))
         ]
         self._wanted(f"getData of {signal} from {begin} to {end}", found, wanted)
 
@@ -248,7 +248,7 @@ class Reads(Site):
         return draw.choice(choices)
 
     def _statistics(self, draw: random.Random, table: Table) -> None:
-        signal, column = self._signal(draw, table, numeric=True)
+        signal, _ = self._signal(draw, table, numeric=True)
         begin, end = self._span(draw, table)
         if self._is_coming(table.name, begin, end):
             return
@@ -263,13 +263,13 @@ class Reads(Site):
                 if error.sqlstate == "RL003" and begin < datetime.now(UTC) - timedelta(weeks=2):
                     return
                 raise
-        wanted = table.figures(column, begin, end)
+        wanted = table.figures(signal, begin, end)
         if len(found) > 1 or not agree(found[0] if found else None, wanted):
             raise Different(f"get_statistics {signal} from {begin} to {end}: {found}, expected {wanted}")
 
     def _samples(self, draw: random.Random, table: Table) -> None:
         """Raw samples over HTTP, from PostgreSQL and the archive alike."""
-        signal, column = self._signal(draw, table)
+        signal, _ = self._signal(draw, table)
         begin, end = self._span(draw, table)
         span = {"from": begin.isoformat(), "to": end.isoformat()}
         got = self._get("/api/v1/data", signal=signal, format="arrow", **span)
@@ -281,12 +281,12 @@ class Reads(Site):
                 strict=True,
             )
         ]
-        wanted = [(at, row[column]) for (at, _), row in table.logged(begin, end)]
+        wanted = table.readings(signal, begin, end)
         self._wanted(f"/api/v1/data of {signal} from {begin} to {end}", found, wanted)
 
     def _hours(self, draw: random.Random, table: Table) -> None:
         """The Archiver Appliance's count and mean of whole hours: of those that have values."""
-        signal, column = self._signal(draw, table, numeric=True)
+        signal, _ = self._signal(draw, table, numeric=True)
         begin, end = (at.replace(minute=0, second=0, microsecond=0) for at in self._span(draw, table))
         end = min(max(end, begin + timedelta(hours=1)), datetime.now(UTC))
         if end <= begin:
@@ -296,9 +296,9 @@ class Reads(Site):
             got = self._get("/retrieval/data/getData.json", pv=f"{operator}_3600({signal})", **span)
             found = {event["secs"] // 3600: event["val"] for event in got.json()[0]["data"]}
             hours: dict[int, list[float]] = {}
-            for (at, _), row in table.logged(begin, end):
-                if row[column] is not None:
-                    hours.setdefault(int(at.timestamp()) // 3600, []).append(float(row[column]))
+            for at, value in table.readings(signal, begin, end):
+                if value is not None:
+                    hours.setdefault(int(at.timestamp()) // 3600, []).append(float(value))
             for hour, values in hours.items():
                 wanted = float(len(values)) if operator == "count" else sum(values) / len(values)
                 if not same(found.get(hour), wanted):
