@@ -52,6 +52,7 @@ class SampleWriter(Writer):
         # the columns of a row of the spool
         arrays = {"signals": Kind.INT, "times": Kind.BIGINT, "samples": table.type.kind}
         arrays |= {"severities": Kind.SMALLINT, "statuses": Kind.SMALLINT}
+        arrays |= {"lengths": Kind.INT} if table.type.is_array else {}
         columns = tuple(Column(name, name, ColumnType(kind, is_array=True)) for name, kind in arrays.items())
         super().__init__(
             Table(table.name, 1, 1.0, columns, collect=table.collect),
@@ -70,7 +71,8 @@ class SampleWriter(Writer):
         if len(taken):
             assert isinstance(self._sender, SampleSender)
             self._sender.taken += len(taken)
-            self.take(time.time_ns() // 1000, taken.stored(self.kind))
+            for part in taken.parts(_BYTES):
+                self.take(time.time_ns() // 1000, part.stored(self.kind))
 
     def waiting_times(self) -> dict[int, int]:
         """The latest time of each signal in the spool, by their numbers, in nanoseconds since 1970."""
@@ -132,7 +134,11 @@ class SampleSender(Sender):
             self._interrupted(why)
             return False
         self._figures.answered(time.perf_counter() - begun, len(sent) - len(refused))
-        self._figures.bytes += len(sent) * (self.kind.width or 0)
+        self._figures.bytes += (
+            sum(len(value or b"") for value in sent.values)
+            if self.kind.is_array
+            else len(sent) * (self.kind.width or 0)
+        )
         for moment, message in refused:
             self._figures.refused += 1
             self._figures.message = f"a sample is refused: {message}"
@@ -152,7 +158,9 @@ class SampleSender(Sender):
             if len(sent) == 1:
                 moment = sent.times[0] // 1000
                 when = datetime.fromtimestamp(moment // 1_000_000, UTC).isoformat()
-                message = f"signal {sent.signals[0]} at {when}, {sent.values[0]!r}: {error}"
+                (value,) = sent.values
+                shown = f"{len(value)} bytes" if isinstance(value, bytes) else repr(value)
+                message = f"signal {sent.signals[0]} at {when}, {shown}: {error}"
                 refused.append((moment, message[:1000]))
                 return
             half = len(sent) // 2

@@ -3,7 +3,7 @@
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -14,12 +14,14 @@ from ringlog.clients.spool import Shares
 from ringlog.schema.column_type import ColumnType
 
 _HOUR = HOUR * 1000  # in nanoseconds
+_NO_READING = -1
+"""length of a waveform that is no reading, in a spool"""
 
 
 @dataclass
 class Samples:
-    """Columns with an element for each sample: number of its signal, time in nanoseconds since 1970, value,
-    severity and status."""
+    """Columns with an element for each sample: number of its signal, time in nanoseconds since 1970, value (a
+    packed waveform is bytes), severity and status."""
 
     signals: "array[int]" = field(default_factory=lambda: array("i"))
     times: "array[int]" = field(default_factory=lambda: array("q"))
@@ -37,6 +39,17 @@ class Samples:
         self.severities.append(severity)
         self.statuses.append(status)
 
+    def parts(self, size: int) -> Iterator["Samples"]:
+        """Parts whose waveforms have at most so many bytes, or of a single one."""
+        begin = bytes_of = 0
+        for place, value in enumerate(self.values):
+            length = len(value) if isinstance(value, bytes) else 0
+            if place > begin and bytes_of + length > size:
+                yield self.part(slice(begin, place))
+                begin, bytes_of = place, 0
+            bytes_of += length
+        yield self.part(slice(begin, None))
+
     def part(self, of: slice) -> "Samples":
         """Some of them."""
         return Samples(
@@ -44,24 +57,37 @@ class Samples:
         )
 
     def stored(self, kind: ColumnType) -> tuple[Reading, ...]:
-        """The readings of a spool's row; values are packed if all are numbers of the type."""
-        packs = kind.is_fixed and None not in self.values
-        values = array(kind.array, self.values).tobytes() if packs else json.dumps(self.values)
+        """The readings of a spool's row; values are packed if all are numbers of the type. Of waveforms their
+        lengths follow."""
+        values: Reading
+        if kind.is_array:
+            values = b"".join(each for each in self.values if each is not None)
+        elif kind.is_fixed and None not in self.values:
+            values = array(kind.array, self.values).tobytes()
+        else:
+            values = json.dumps(self.values)
         others = (self.signals, self.times, self.severities, self.statuses)
         signals, times, severities, statuses = (each.tobytes() for each in others)
-        return signals, times, values, severities, statuses
+        found = signals, times, values, severities, statuses
+        if not kind.is_array:
+            return found
+        lengths = [_NO_READING if each is None else len(each) for each in self.values]
+        return *found, array("i", lengths).tobytes()
 
     @classmethod
     def joined(cls, rows: Iterable[Sequence[Reading]], kind: ColumnType) -> Self:
         """The samples of rows of a spool."""
         found = cls()
         for row in rows:
-            signals, times, values, severities, statuses = row
+            signals, times, values, severities, statuses, *lengths = row
             found.signals.frombytes(_packed(signals))
             found.times.frombytes(_packed(times))
-            found.values += (
-                array(kind.array, values) if isinstance(values, bytes) else json.loads(str(values))
-            )
+            if lengths:
+                found.values += _cut(_packed(values), lengths[0])
+            elif isinstance(values, bytes):
+                found.values += array(kind.array, values)
+            else:
+                found.values += json.loads(str(values))
             found.severities.frombytes(_packed(severities))
             found.statuses.frombytes(_packed(statuses))
         return found
@@ -71,7 +97,7 @@ class Samples:
         is not this machine's."""
         nulls = array("i", [place for place, value in enumerate(self.values, 1) if value is None])
         values = self.values
-        if nulls:
+        if nulls and not kind.is_array:
             values = [("" if kind.is_text else 0) if value is None else value for value in values]
         arrays = {"signals": self.signals, "times": self.times} | ({"nulls": nulls} if nulls else {})
         for name, alarms in (("severities", self.severities), ("statuses", self.statuses)):
@@ -79,12 +105,16 @@ class Samples:
                 arrays[name] = alarms
         if kind.is_fixed:
             arrays["samples"] = array(kind.array, values)
+        elif kind.is_array:
+            arrays["samples"] = points = array(kind.array)
+            points.frombytes(b"".join(each for each in values if each is not None))
+            arrays["lengths"] = array("i", [len(each or b"") // points.itemsize for each in values])
         if swaps:
             arrays = {name: array(each.typecode, each) for name, each in arrays.items()}
             for each in arrays.values():
                 each.byteswap()
         sent: dict[str, Argument] = {name: each.tobytes() for name, each in arrays.items()}
-        return sent if kind.is_fixed else sent | {"samples": "{" + ",".join(map(_quoted, values)) + "}"}
+        return sent if "samples" in sent else sent | {"samples": "{" + ",".join(map(_quoted, values)) + "}"}
 
 
 def shares(time: int, readings: Sequence[Reading]) -> Shares:
@@ -95,6 +125,14 @@ def shares(time: int, readings: Sequence[Reading]) -> Shares:
     if first == last:
         return [(first * HOUR, len(times))]
     return [(hour * HOUR, number) for hour, number in Counter(each // _HOUR for each in times).items()]
+
+
+def _cut(points: bytes, lengths: Reading) -> Iterator[bytes | None]:
+    """The waveforms of a row of a spool."""
+    begin = 0
+    for length in array("i", _packed(lengths)):
+        yield None if length == _NO_READING else points[begin : begin + length]
+        begin += max(0, length)
 
 
 def _packed(reading: Reading) -> bytes:

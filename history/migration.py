@@ -606,16 +606,15 @@ class _Newest:
         times = rows["time"].cast(pa.int64()).to_numpy() * 1000 + rows["nanoseconds"].to_numpy()
         query = sql.SQL(
             'insert into ringlog.last_archived as known (number, table_name, "time", value, severity, status)'
-            ' select number, {table}, "time", value::text, severity, status'
-            " from unnest(%s::integer[], %s::bigint[], %s::{kind}[], %s::smallint[], %s::smallint[])"
-            ' as came (number, "time", value, severity, status)'
+            " values (%s, {table}, %s, (%s::{kind})::text, %s, %s)"
             ' on conflict (number) do update set "time" = excluded."time", value = excluded.value,'
             " severity = excluded.severity, status = excluded.status"
             ' where excluded."time" > known."time"'
         ).format(table=sql.Literal(self._table), kind=sql.SQL(self._kind.sql))
         alarms = [rows[name].to_pylist() for name in ("severity", "status")]
         values = [rows["number"].to_pylist(), times.tolist(), rows["value"].to_pylist(), *alarms]
-        connection.execute(query, values)
+        with connection.cursor() as cursor:
+            cursor.executemany(query, [*zip(*values, strict=True)])
         connection.execute(
             'insert into ringlog.summary_mark (table_name, "time") select table_name, moment'
             " from ringlog.summarised, generate_series(%s::timestamptz,"

@@ -14,7 +14,7 @@ from ringlog.history import files, late
 from ringlog.history.books import enter_twice
 from ringlog.history.connection import Connection, connect, rows
 from ringlog.history.folder import Damaged, Folder
-from ringlog.history.late_samples import PACK, take_late_samples
+from ringlog.history.late_samples import packing, take_late_samples
 from ringlog.history.manifest import ColdWeek, default_partition, is_of_samples, manifest, settings, verify
 from ringlog.schema.catalogue import columns
 from ringlog.schema.change import change, run
@@ -133,10 +133,11 @@ def _pack(connection: sa.Connection, table: str, name: str) -> None:
     """Makes blocks of a week's samples."""
     become_owner(connection)
     samples = sql.Identifier("log", _SAMPLES.format(name))
-    blocks = sql.SQL(PACK).format(
+    blocks = packing(connection, table).format(
         partition=sql.Identifier("log", name),
         samples=sql.SQL(
-            'select number, ringlog.nanoseconds("time") + nanoseconds as ns, value, severity, status from {}'
+            'select number, ringlog.nanoseconds("time") + nanoseconds as "time", value, severity, status'
+            " from {}"
         ).format(samples),
     )
     run(connection, blocks)

@@ -5,10 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from psycopg import sql
-
-BLOCK = sql.SQL('signal, "time", times, samples, severities, statuses')
-"""the columns of a block that its samples are made of"""
 
 _HOUR = 3_600_000_000  # microseconds
 
@@ -19,10 +15,11 @@ def samples_of(blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     held: pa.RecordBatch | None = None
     for batch in blocks:
         together = batch if held is None else pa.concat_batches([held, batch])
-        # blocks of one signal and hour may overlap
+        # blocks of one signal and hour may overlap, waveforms only in nanoseconds
+        step = 1 if "points" in together.schema.names else _HOUR
         groups = [
             together["signal"].to_numpy(),
-            together["time"].cast(pa.int64()).to_numpy() // _HOUR,
+            together["time"].cast(pa.int64()).to_numpy() // step,
         ]
         n = together.num_rows
         changes = np.flatnonzero(np.logical_or.reduce([group[1:] != group[:-1] for group in groups])) + 1
@@ -43,7 +40,7 @@ def _samples(blocks: pa.RecordBatch) -> pa.RecordBatch:
         pa.array(number, pa.int32()),
         pa.array(time // 1000).cast(pa.timestamp("us", "UTC")),
         pa.array((time % 1000).astype(np.int16)),
-        pc.list_flatten(blocks["samples"]),
+        blocks["points"] if "points" in blocks.schema.names else pc.list_flatten(blocks["samples"]),
         *map(pa.array, alarms),
     ]
     names = ["number", "time", "nanoseconds", "value", "severity", "status"]

@@ -20,7 +20,7 @@ from ringlog.history.blocks import EPOCH
 from ringlog.history.connection import Connection, records, rows, transaction
 from ringlog.history.late import merged
 from ringlog.history.reading import WeekFile, count_cold, held
-from ringlog.history.sample_blocks import BLOCK, samples_of
+from ringlog.history.sample_blocks import samples_of
 from ringlog.history.signals import Place
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.layout import LOG_TABLES
@@ -87,7 +87,7 @@ order by asked.place
 """
 
 _BLOCKS_OF = """
-select {block} from {log}
+select * from {log}
 where signal = any({numbers}) and "time" >= {start} and "time" < {end} + interval '1 hour' and begins < {end}
 order by signal, "time"
 """
@@ -193,7 +193,6 @@ def _unnested(
     """The samples in PostgreSQL as the archive has them; at least one batch. Reading them checks the reader's
     right."""
     query = sql.SQL(_BLOCKS_OF).format(
-        block=BLOCK,
         log=sql.Identifier(LOG_TABLES, table),
         numbers=sql.Literal([*numbers]),
         start=_moment(start),

@@ -9,9 +9,10 @@ from psycopg import sql
 from ringlog.history import fields
 from ringlog.history.connection import Connection, rows
 from ringlog.history.manifest import ColdWeek, is_of_samples
-from ringlog.history.sample_blocks import BLOCK, samples_of
+from ringlog.history.sample_blocks import samples_of
 from ringlog.schema.change import run
 from ringlog.schema.partitions import Week
+from ringlog.schema.sample_tables import blocks_of
 
 
 class Rows:
@@ -19,13 +20,11 @@ class Rows:
 
     key = "seq_no"
     """The column that with the time tells late rows apart."""
-    _columns: sql.Composable = sql.SQL("*")
     _order = '"time", seq_no'
 
     def read(self, source: Connection, relation: sql.Identifier, week: Week) -> Iterator[pa.RecordBatch]:
         """The rows or samples of a week in a relation. Raises ReadError, BeyondArrow."""
-        query = sql.SQL('select {} from {} where "time" >= {} and "time" < {} order by {}').format(
-            self._columns,
+        query = sql.SQL('select * from {} where "time" >= {} and "time" < {} order by {}').format(
             relation,
             sql.Literal(week.start),
             sql.Literal(week.end),
@@ -54,7 +53,6 @@ class Samples(Rows):
     """The log of a table of samples."""
 
     key = "signal"
-    _columns = BLOCK
     _order = 'signal, "time"'
 
     def filed(self, stored: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -66,6 +64,7 @@ class Samples(Rows):
             connection,
             sql.SQL(_NEWEST).format(
                 relation=relation,
+                samples_of_block=sql.SQL(blocks_of(connection, week.table).samples),
                 table=sql.Literal(week.table),
                 start=sql.Literal(week.begins),
                 end=sql.Literal(week.ends),
@@ -86,8 +85,7 @@ select block.signal, {table}, newest.* from (
 ) as block
 cross join lateral (
   select each."time", each.value::text, coalesce(each.severity, 0), coalesce(each.status, 0)
-  from unnest(block.times, block.samples, block.severities, block.statuses)
-    as each ("time", value, severity, status)
+  from {samples_of_block} as each ("time", value, severity, status)
   order by each."time" desc
   limit 1
 ) as newest

@@ -98,7 +98,7 @@ class Taker:
     ) -> None:
         self._table = table
         self._policies = policies
-        self._column = Column(table.name, table.name, table.type)
+        self._column = Column(table.name, table.name, table.type, points=table.points)
         self._drift = round(table.clock_drift.total_seconds() * 10**9)
         self._statistics = statistics
         self._note = note
@@ -258,7 +258,7 @@ class Taker:
         if holds_again:
             # older than its loss, which has a sample: it holds again from now on
             moment = time.time_ns()
-        elif event == before:
+        elif _same(event, before):
             return
         try:
             value = fit(event.value, self._column)
@@ -273,7 +273,7 @@ class Taker:
             self._store(signal, event, moment, value, found)
         else:
             self._wait(signal, round(signal.period * 10**9), event, moment, value, found)
-        if holds_again and event.time is not None and before is not None and event != before:
+        if holds_again and event.time is not None and before is not None and not _same(event, before):
             # it came while the loss was not noticed
             found.add(event.number, event.time, value, event.severity, event.status)
 
@@ -356,6 +356,14 @@ class Taker:
             self._note(kind, signal.since, signal.wanted.address, None, None)
 
 
+def _same(one: Event, other: Event | None) -> bool:
+    """Whether two events are the same; waveforms are compared as bytes."""
+    if other is None or not (hasattr(one.value, "tobytes") and hasattr(other.value, "tobytes")):
+        return one == other
+    is_same = one.value.tobytes() == other.value.tobytes()
+    return is_same and one._replace(value=None) == other._replace(value=None)
+
+
 @dataclass(frozen=True)
 class SampleProcess:
     """The parameters of the writer process of a table of samples, as of WriterProcess."""
@@ -387,7 +395,7 @@ class SampleProcess:
         registry = Registry(self.table.name, self.address, self.password, self.spool)
         taker = Taker(self.table, statistics, writer.note, self.policies)
         try:
-            source = self.source.subscriptions(self.table.type, self.table.deadband, taker.hear, taker.tell)
+            source = self.source.subscriptions(self.table, taker.hear, taker.tell)
             try:
                 registry.answered.wait(_PATIENCE)
                 taker.latest = registry.latest

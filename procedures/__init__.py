@@ -283,9 +283,26 @@ def _until(table: str) -> sql.Composable:
     )
 
 
-def sample_procedures(table: str, kind: str, clock_drift: timedelta) -> Iterator[Procedure]:
-    """The procedures of a table of samples whose values are of this SQL type."""
-    of_the_table = _of_samples(table, kind, clock_drift=clock_drift)
+def sample_procedures(
+    table: str, kind: str, clock_drift: timedelta, points: int | None = None
+) -> Iterator[Procedure]:
+    """The procedures of a table of samples whose values are of this SQL type, or waveforms of at most so many
+    `points`."""
+    of_the_table = _of_samples(table, kind, clock_drift=clock_drift, points=points)
+    is_waveform = points is not None
+    of_the_table |= {
+        "of_each": "lengths" if is_waveform else "samples",
+        "sent": _read("samples/put_batch_sent")
+        if is_waveform
+        else "unnest(signals, times, samples, severities, statuses)",
+        "lengths": ",\n  lengths integer[] default null" if is_waveform else "",
+        "lengths_type": ", integer[]" if is_waveform else "",
+        "one_value": "coalesce(value, '{}')" if is_waveform else "array[value]",
+        "one_length": ", null, array[cardinality(value)]" if is_waveform else "",
+        "of_waveforms": " Samples has the\npoints of all waveforms, and lengths the number of each one's."
+        if is_waveform
+        else "",
+    }
     for file, pattern in OF_A_SAMPLE_TABLE.items():
         name = pattern.format(table)
         written = of_the_table | {
@@ -293,17 +310,61 @@ def sample_procedures(table: str, kind: str, clock_drift: timedelta) -> Iterator
             "this": _quoted(name),
             "name": sql.Literal(name).as_string(),
         }
+        check = {"points": str(points), "name": written["name"]}
+        written["check"] = _filled("samples/put_batch_points", check) if is_waveform else ""
         yield Procedure(name, _filled(f"samples/{file}", written))
 
 
-def sample_views(table: str, ring: int) -> str:
+def sample_views(table: str, ring: int, points: int | None = None) -> str:
     """The SQL of `online.<table>` of a table of samples."""
-    return _filled("samples/views", _of_samples(table, "", ring=ring))
+    return _filled("samples/views", _of_samples(table, "", ring=ring, points=points))
+
+
+@dataclass(frozen=True)
+class SampleBlocks:
+    """How SQL makes blocks and reads them: a block has arrays of samples, or one waveform."""
+
+    column: str
+    """of the values"""
+    samples: str
+    """the samples of `block`: time, value, severity, status"""
+    hour: str
+    """expression by which samples of a signal become a block, and its value of them"""
+    value: str
+
+
+VALUES = SampleBlocks(
+    "samples",
+    "unnest(block.times, block.samples, block.severities, block.statuses)",
+    'sent."time" / 3600000000000',
+    'array_agg(sent.value order by sent."time")',
+)
+WAVEFORMS = SampleBlocks(
+    "points",
+    "(values (block.times[1], block.points, block.severities[1], block.statuses[1]))",
+    'sent."time"',
+    # of the only one: array_agg would make a matrix of it
+    "min(sent.value)",
+)
+
+
+_WITH_SHARED = ("add_signal", "change_signal", "view_samples")
+_SHARED = {
+    "deadband": sql.Literal(DEADBAND).as_string(),
+    "samples_of_values": sql.Literal(VALUES.samples).as_string(),
+    "samples_of_waveforms": sql.Literal(WAVEFORMS.samples).as_string(),
+}
 
 
 def _of_samples(
-    table: str, kind: str, *, ring: int = 0, clock_drift: timedelta | None = None
+    table: str,
+    kind: str,
+    *,
+    ring: int = 0,
+    clock_drift: timedelta | None = None,
+    points: int | None = None,
 ) -> dict[str, str]:
+    blocks = VALUES if points is None else WAVEFORMS
     names = {
         "log": ("weeks", table),
         "every_sample": ("log", table),
@@ -315,6 +376,11 @@ def _of_samples(
         "summarised": _until(table).as_string(),
         "table": sql.Literal(table).as_string(),
         "type": kind,
+        "values": kind if points is not None else f"{kind}[]",
+        "of_block": blocks.column,
+        "samples_of_block": blocks.samples,
+        "block_of_sample": blocks.hour,
+        "value_of_block": blocks.value,
         "ring": str(ring),
         "drift": sql.Literal(clock_drift).as_string(),
     }
@@ -414,12 +480,7 @@ def online_view(table: str, columns: Sequence[str], waveforms: Collection[str], 
 def shared_procedures() -> Iterator[Procedure]:
     """The procedures over all tables."""
     for name in OVER_ALL_TABLES:
-        takes_deadband = name in ("add_signal", "change_signal")
-        yield Procedure(name, _with_deadband(name) if takes_deadband else _read(name))
-
-
-def _with_deadband(file: str) -> str:
-    return _filled(file, {"deadband": sql.Literal(DEADBAND).as_string()})
+        yield Procedure(name, _filled(name, _SHARED) if name in _WITH_SHARED else _read(name))
 
 
 def superusers_procedure() -> Procedure:

@@ -32,8 +32,10 @@ begin
       return null;
     end if;
   end if;
-  -- the archive knows blocks by their signal and time
+  -- a waveform is a block of its own; the archive knows blocks by their signal and time
   if exists (
+    select from ringlog.sample_table as known where known.table_name = table_name and known.type like '%[]'
+  ) or exists (
     select from ringlog.cold_week as cold
     where cold.table_name = table_name and cold.recalled_until is null and cold.begins <= start and cold.ends > start
   ) or exists (

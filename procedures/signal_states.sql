@@ -22,6 +22,7 @@ begin
   for sampled in
     select
       known.table_name,
+      known.type like '%[]' as is_waveform,
       case
         when writer.table_name is null then 'no writer of ringlog has claimed the table'
         when writer.released is not null then format('its writer has ended at %s', date_trunc('second', writer.released))
@@ -56,7 +57,7 @@ begin
           from (
             (
               select
-                ringlog.moment(block.times[block.n]) as "time", block.samples[block.n]::text as value,
+                ringlog.moment(block.times[block.n]) as "time", %2$s as value,
                 coalesce(block.severities[block.n], 0::smallint) as severity
               from weeks.%1$I as block
               where block.signal = known.number
@@ -64,7 +65,7 @@ begin
               limit 1
             )
             union all
-            select ringlog.moment(archived."time"), archived.value, archived.severity
+            select ringlog.moment(archived."time"), %3$s, archived.severity
             from ringlog.last_archived as archived
             where archived.number = known.number
           ) as one
@@ -73,7 +74,9 @@ begin
         ) as latest on true
         where known.table_name = %1$L and known.signal like $2
       $query$,
-      sampled.table_name
+      sampled.table_name,
+      case when sampled.is_waveform then 'cardinality(block.points) || '' points''' else 'block.samples[block.n]::text' end,
+      case when sampled.is_waveform then 'cardinality(archived.value::text[]) || '' points''' else 'archived.value' end
     ) using sampled.unwritten, signal_states.pattern;
   end loop;
 end
@@ -81,7 +84,7 @@ $$;
 
 comment on function ringlog.signal_states(text, text) is
 $$What each signal of tables of samples, or of one, does, whose name is like the pattern: whether its writer is connected
-to it; time, value as text and severity of its newest sample; samples a second in the last minute; samples that its
+to it; time, value as text (of a waveform the number of its points) and severity of its newest sample; samples a second in the last minute; samples that its
 writer has dropped; and, where it is silent for another reason than that it does not change, this reason.$$;
 
 revoke all on function ringlog.signal_states(text, text) from public;

@@ -4,12 +4,15 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  kind constant text := (
-    select format_type(typelem, null)
-    from pg_attribute join pg_type on pg_type.oid = atttypid
-    where attrelid = format('weeks.%I', table_name)::regclass and attname = 'samples'
-  );
+  kind text;
+  samples_of_block text;
 begin
+  select
+    format_type(case attname when 'points' then atttypid else typelem end, null),
+    case attname when 'points' then {samples_of_waveforms} else {samples_of_values} end
+  into kind, samples_of_block
+  from pg_attribute join pg_type on pg_type.oid = atttypid
+  where attrelid = format('weeks.%I', table_name)::regclass and attname in ('samples', 'points');
   execute format(
     'create or replace view log.%I as '
     'select known.signal, ringlog.moment(each."time") as "time", each.value, '
@@ -18,9 +21,8 @@ begin
     '  block."time" as block_ends '
     'from weeks.%1$I as block '
     'join ringlog.sample_signal as known on known.number = block.signal '
-    'cross join lateral unnest(block.times, block.samples, block.severities, block.statuses) '
-    '  as each ("time", value, severity, status)',
-    table_name
+    'cross join lateral %s as each ("time", value, severity, status)',
+    table_name, samples_of_block
   ) || case when archived is null then '' else format(
     ' union all '
     'select known.signal, each."time", each.value::%s, each.severity::smallint, each.status::smallint, '

@@ -4,8 +4,9 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select signal.column_name, signal.type
+  select distinct case when known.is_of_samples then 'value' else signal.column_name end, signal.type
   from ringlog.signal
+  join ringlog.every_table as known on known.table_name = signal.table_name
   where signal.valid_to is null
     and signal.type like '%[]'
     and signal.type not like 'varchar%'

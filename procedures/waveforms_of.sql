@@ -16,6 +16,7 @@ declare
   place record;
   query text;
   points text;
+  log text;
   since timestamptz;
   lower timestamptz;
   upper timestamptz;
@@ -28,7 +29,7 @@ begin
       using errcode = 'undefined_object', hint = 'find_signals lists them.';
   end if;
   for place in
-    select signal.table_name, signal.column_name, signal.type, signal.valid_from, signal.valid_to,
+    select signal.table_name, signal.column_name, signal.type, signal.valid_from, signal.valid_to, known.is_of_samples,
       -- a column's first signal also has earlier rows, such as imported ones
       not exists (
         select from ringlog.signal as earlier
@@ -37,6 +38,7 @@ begin
           and earlier.valid_from < signal.valid_from
       ) as is_first
     from ringlog.signal
+    join ringlog.every_table as known on known.table_name = signal.table_name
     where signal.signal = name
     order by
       case when newest_first then signal.valid_from end desc,
@@ -53,9 +55,40 @@ begin
     -- PostgreSQL computes with a boolean only as an integer
     points := format(
       '%I::%s',
-      place.column_name,
+      case when place.is_of_samples then 'value' else place.column_name end,
       case place.type when 'bit[]' then 'integer[]::double precision[]' else 'double precision[]' end
     );
+    lower := greatest(begins, case when not place.is_first then place.valid_from end);
+    upper := least(ends, place.valid_to);
+    if newest_first and place.is_of_samples then
+      -- usually the newest sample is a reading
+      foreach since in array array[ends, case when isfinite(ends) then ends else now() end - interval '14 days', begins]
+      loop
+        execute format(
+          case
+            when since = ends then 'select got."time", got.%1$s from ringlog.%2$I($1, $3) as got where got."time" >= $2'
+            else
+              'select got."time", got.%1$s from ringlog.%3$I(null, $2, $1 + interval ''1 microsecond'', null, $3) as got'
+              ' where got.value is not null order by got."time" desc, got.nanoseconds desc limit 1'
+          end,
+          points, 'get_' || place.table_name || '_at', 'get_' || place.table_name
+        )
+        into "time", value using upper, greatest(case when since < ends then since end, lower), place.column_name::integer;
+        exit when value is not null or "time" is null and since = ends;
+      end loop;
+      if value is not null then
+        return next;
+        exit;
+      end if;
+      continue;
+    end if;
+    log := case
+      when place.is_of_samples then format(
+        '(select got."time", got.nanoseconds as seq_no, got.value from ringlog.%I(null, $1, $2, null, %s) as got)',
+        'get_' || place.table_name, place.column_name
+      )
+      else format('log.%I', place.table_name)
+    end;
     query := case
       when newest_first then
         'select taken."time", taken.value from ('
@@ -71,20 +104,20 @@ begin
         'select numbered."time", numbered.value from ('
         '  select logged."time", logged.seq_no, logged.%1$s as value,'
         '    row_number() over (order by logged."time", logged.seq_no) as place'
-        '  from log.%2$I as logged'
-        '  where logged."time" >= $1 and logged."time" < $2 and logged.%3$I is not null'
+        '  from %5$s as logged'
+        '  where logged."time" >= $1 and logged."time" < $2 and logged.%6$I is not null'
         ') as numbered where (numbered.place - 1) %% $3 = 0'
         ' order by numbered."time", numbered.seq_no limit $4'
       else
-        'select logged."time", logged.%1$s from log.%2$I as logged'
-        ' where logged."time" >= $1 and logged."time" < $2 and logged.%3$I is not null'
+        'select logged."time", logged.%1$s from %5$s as logged'
+        ' where logged."time" >= $1 and logged."time" < $2 and logged.%6$I is not null'
         ' order by logged."time", logged.seq_no limit $4'
     end;
-    lower := greatest(begins, case when not place.is_first then place.valid_from end);
-    upper := least(ends, place.valid_to);
     if not newest_first then
       perform ringlog.reads_archive(place.table_name, lower, upper);
-      return query execute format(query, points, place.table_name, place.column_name)
+      return query execute format(
+        query, points, null, null, null, log, case when place.is_of_samples then 'value' else place.column_name end
+      )
         using lower, upper, every_nth, rows_left;
       get diagnostics rows_got = row_count;
       rows_left := rows_left - rows_got;

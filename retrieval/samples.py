@@ -373,7 +373,7 @@ def _columns_of(connection: Connection, signal: str) -> list[_Beside]:
     """
     known, scalar = _places(connection, signal)
     if any(place.is_of_samples for place in known):
-        of_samples = (sampled.NANOSECONDS, sampled.SEVERITY, sampled.STATUS, None)
+        of_samples = (sampled.NANOSECONDS, sampled.SEVERITY, sampled.STATUS, scalar)
         return [(place, *(of_samples if place.is_of_samples else (None,) * 4)) for place in _joined(known)]
     stored = known[0].signal if known else signal
     fields = [f"{stored}.SEVR", f"{stored}.STAT"]

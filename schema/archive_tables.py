@@ -107,7 +107,7 @@ def create_missing(
 
 def sample_columns(columns: dict[str, str]) -> dict[str, str]:
     """The columns of archived samples, with their types; `columns` are those of the table of their blocks."""
-    return SAMPLE_COLUMNS | {"value": columns["samples"].removesuffix("[]")}
+    return SAMPLE_COLUMNS | {"value": columns.get("points") or columns["samples"].removesuffix("[]")}
 
 
 _THERE = """

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.entries import (
@@ -33,7 +34,7 @@ def columns_of(entry: Entry, table: str, byte_order: str) -> Iterator[Column]:
     count = 1 if number is None else count_of(entry, "count", number)
     signal = entry.text("signal", f"{table}/{pattern}")
     kind = column_type(entry)
-    points, compress = _waveform(entry, kind)
+    points, compress = points_of(entry, kind), _compress(entry, kind)
     unit = entry.text("unit")
     description = entry.text("description")
     limits, alarm_limits = limits_of(entry, kind), limits_of(entry, kind, "alarm_limits")
@@ -93,20 +94,33 @@ def columns_of(entry: Entry, table: str, byte_order: str) -> Iterator[Column]:
         )
 
 
-def _waveform(entry: Entry, kind: ColumnType | None) -> tuple[int | None, bool]:
-    """The most points of a waveform, and whether it is compressed."""
-    points, compress = entry.take("points"), entry.take("compress")
+def points_of(entry: Entry, kind: ColumnType | None) -> int | None:
+    """The most points of a waveform."""
+    points = _of_waveform(entry, kind, "points")
     if kind is None or not kind.is_array:
-        for key, value in (("points", points), ("compress", compress)):
-            if value is not None and kind is not None:
-                entry.refuse(f"{key} is for waveforms, and this column is {kind}")
-        return None, False
+        return None
     if not isinstance(points, int) or isinstance(points, bool) or not 1 <= points <= MOST_POINTS:
         entry.refuse(f"a waveform needs points, the most it may have, from 1 to {MOST_POINTS}")
-        points = 1
+        return 1
+    return points
+
+
+def _compress(entry: Entry, kind: ColumnType | None) -> bool:
+    """Whether a waveform is compressed."""
+    compress = _of_waveform(entry, kind, "compress")
+    if kind is None or not kind.is_array:
+        return False
     if compress not in (None, True, False):
         entry.refuse("compress must be true or false")
-    return points, bool(compress)
+    return bool(compress)
+
+
+def _of_waveform(entry: Entry, kind: ColumnType | None, key: str) -> Any:
+    """The value of a key that only waveforms have."""
+    value = entry.take(key)
+    if value is not None and kind is not None and not kind.is_array:
+        entry.refuse(f"{key} is for waveforms, and this is {kind}")
+    return value
 
 
 def states_of(entry: Entry, kind: ColumnType | None) -> tuple[tuple[int, str], ...]:

@@ -254,10 +254,13 @@ class SampleTable:
     collect: float = 1.0
     """Seconds of samples that a writer sends in one call."""
     summaries: tuple[int, ...] = SAMPLE_LEVELS
-    """Spans of summaries in seconds, of SAMPLE_LEVELS, shortest first; none: no summaries, as of text."""
+    """Spans of summaries in seconds, of SAMPLE_LEVELS, shortest first; none: no summaries, as of texts and
+    waveforms."""
+    points: int | None = None
+    """The most points of a waveform; None for single values."""
 
     def __post_init__(self) -> None:
-        if self.type.is_text:
+        if not self.type.is_fixed:
             object.__setattr__(self, "summaries", ())
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from ringlog.procedures import DEADBAND
-from ringlog.schema.column_entries import states_of
+from ringlog.schema.column_entries import points_of, states_of
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.entries import Entry, column_type, count_of, is_number, limits_of, repeated
 from ringlog.schema.facility import SAMPLE_LEVELS, SamplePolicy, SampleSignal, SampleTable
@@ -35,9 +35,11 @@ def sample_table_of(entry: Entry, name: str) -> SampleTable:
             entry.refuse(f"{key} is for tables of rows, and this one has samples (kind)")
     description = entry.text("description")
     kind = column_type(entry)
-    if kind is not None and (kind.is_array or kind.kind not in _KINDS):
-        entry.refuse(f"type '{kind}': samples are {', '.join(_KINDS[:-1])} or text")
+    if kind is not None and (kind.kind not in _KINDS or (kind.is_array and not kind.is_packed)):
+        known = ", ".join(_KINDS[:-1])
+        entry.refuse(f"type '{kind}': samples are {known}, text, or waveforms of numbers, as double[]")
         kind = None
+    points = points_of(entry, kind)
     ring = count_of(entry, "ring", 1000 if (given := entry.take("ring")) is None else given)
     if entry.take("log") not in (None, "every"):
         entry.refuse('log must be "every": a table of samples keeps all of them')
@@ -46,9 +48,9 @@ def sample_table_of(entry: Entry, name: str) -> SampleTable:
     seconds = None if drift is None else seconds_of(entry, "clock_drift", drift)
     collect = seconds_of(entry, "collect", entry.take("collect"))
     deadband = _deadband(entry, kind)
-    is_text = kind is not None and kind.is_text
-    summaries = spans_of(entry, () if is_text else SAMPLE_LEVELS, SAMPLE_LEVELS)
-    if is_text and summaries:
+    has_none = kind is not None and not kind.is_fixed
+    summaries = spans_of(entry, () if has_none else SAMPLE_LEVELS, SAMPLE_LEVELS)
+    if has_none and summaries:
         entry.refuse(f"summaries are of numbers, and this table has {kind}")
     signals: list[SampleSignal] = []
     for signal in entry.entries("signal", "table", needed=False):
@@ -68,6 +70,7 @@ def sample_table_of(entry: Entry, name: str) -> SampleTable:
         deadband,
         collect,
         summaries,
+        points,
     )
 
 
@@ -155,7 +158,7 @@ def _deadband(entry: Entry, kind: ColumnType | None) -> str:
     value = entry.take("deadband")
     if value in (None, "ADEL", "MDEL"):
         return value or ""
-    if kind is not None and (kind.is_text or kind.kind is Kind.BIT):
+    if kind is not None and (not kind.is_fixed or kind.kind is Kind.BIT):
         entry.refuse(f"a deadband is for numbers, and this table has {kind}")
     elif (is_number(value) or str(value).endswith("%")) and _DEADBAND.fullmatch(str(value)):
         return str(value)

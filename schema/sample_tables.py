@@ -1,7 +1,8 @@
 """Tables of samples: their registry, and their objects in the database.
 
 `weeks.<table>` has a row, a block, for some samples of one signal within one hour: arrays in the order of
-time. A call stores a block for each signal; housekeeping merges those of hours that are over. Signals are
+time. A call stores a block for each signal; housekeeping merges those of hours that are over. A waveform is a
+block of its own, whose column `points` has it in place of `samples`. Signals are
 known by a number, which stays when they are renamed, and which is their `column_name` in ringlog.signal.
 """
 
@@ -14,7 +15,15 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
-from ringlog.procedures import OF_A_SAMPLE_TABLE, Procedure, sample_procedures, sample_views
+from ringlog.procedures import (
+    OF_A_SAMPLE_TABLE,
+    VALUES,
+    WAVEFORMS,
+    Procedure,
+    SampleBlocks,
+    sample_procedures,
+    sample_views,
+)
 from ringlog.schema import summaries
 from ringlog.schema.change import run
 from ringlog.schema.facility import Facility, SampleSignal, SampleTable
@@ -152,7 +161,9 @@ def log(table: SampleTable) -> sa.Table:
             "begins", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="time of the first sample"
         ),
         sa.Column("times", postgresql.ARRAY(sa.BIGINT), nullable=False, comment="nanoseconds since 1970 UTC"),
-        sa.Column("samples", postgresql.ARRAY(table.type.sqlalchemy), nullable=False, comment="values"),
+        sa.Column("points", table.type.sqlalchemy, comment="the waveform; null: no reading")
+        if table.type.is_array
+        else sa.Column("samples", postgresql.ARRAY(table.type.sqlalchemy), nullable=False, comment="values"),
         sa.Column("severities", postgresql.ARRAY(sa.SMALLINT), comment="null: all are 0"),
         sa.Column("statuses", postgresql.ARRAY(sa.SMALLINT), comment="null: all are 0"),
         sa.Index(f"{table.name}_signal", "signal", "time"),
@@ -166,6 +177,12 @@ def known_tables(connection: sa.Connection) -> dict[str, Mapping[str, Any]]:
     """The installed tables of samples by name."""
     found = connection.execute(sa.select(sample_table)).mappings()
     return {row["table_name"]: {**row} for row in found}
+
+
+def blocks_of(connection: sa.Connection, table: str) -> SampleBlocks:
+    """The form of the blocks of a table of samples."""
+    query = sa.select(sample_table.c.type).where(sample_table.c.table_name == table)
+    return WAVEFORMS if connection.scalars(query).one().endswith("[]") else VALUES
 
 
 def obstacles(
@@ -269,7 +286,7 @@ def install(connection: sa.Connection, facility: Facility) -> tuple[list[str], l
                 texts = [{name: str(value) for name, value in each.items()} for each in (before, row)]
                 changed.append(f"table {table.name}: {differences(*texts)}")
             if before["ring"] != row["ring"]:
-                run(connection, sample_views(table.name, table.ring))
+                run(connection, sample_views(table.name, table.ring, table.points))
         changed += _record_signals(connection, table)
     changed += summaries.create_missing(connection, facility.sample_tables)
     return created, changed
@@ -278,19 +295,19 @@ def install(connection: sa.Connection, facility: Facility) -> tuple[list[str], l
 def procedures(tables: Sequence[SampleTable]) -> Iterator[Procedure]:
     """The procedures of these tables."""
     for table in tables:
-        yield from sample_procedures(table.name, table.type.sql, table.clock_drift)
+        yield from sample_procedures(table.name, table.type.sql, table.clock_drift, table.points)
 
 
 def _create(connection: sa.Connection, table: SampleTable) -> None:
     log(table).create(connection)
     name = sql.Identifier(LOG_TABLES, table.name)
-    if table.type.is_fixed:
+    if not table.type.is_text:
         # arrays of readings hardly become smaller
-        for column in ("times", "samples"):
+        for column in ("times", "points" if table.type.is_array else "samples"):
             run(connection, sql.SQL(f"alter table {{}} alter {column} set storage external").format(name))
     make_first_partitions(connection, table.name)
     connection.execute(sa.select(sa.func.ringlog.view_samples(table.name)))
-    run(connection, sample_views(table.name, table.ring))
+    run(connection, sample_views(table.name, table.ring, table.points))
     views = [sql.Identifier(schema, table.name) for schema in (LOG, "online")]
     readers = sql.Identifier(READER)
     run(connection, sql.SQL("grant select on {}, {}, {} to {}").format(name, *views, readers))

@@ -398,7 +398,7 @@ _EXACT = {
 
 def fits(header: PbFile, kind: ColumnType) -> bool:
     """Whether a table of samples of this type can have every value of a file."""
-    return not header.is_waveform and header.format in _EXACT.get(kind.kind, "")
+    return header.is_waveform is kind.is_array and header.format in _EXACT.get(kind.kind, "")
 
 
 def _time_of(part: str) -> tuple[datetime, datetime]:

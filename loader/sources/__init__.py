@@ -6,8 +6,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from ringlog.clients.readings import Reading as Reading
 from ringlog.loader.statistics import Statistics
-from ringlog.schema.column_type import ColumnType
-from ringlog.schema.facility import Table
+from ringlog.schema.facility import SampleTable, Table
 
 Wait: TypeAlias = Callable[[float], None]
 """Sleeps for so many seconds; raises if the process must end, and Changed."""
@@ -103,7 +102,7 @@ class Subscriptions(Protocol):
 class SampleSource(Protocol):
     """A source of events."""
 
-    def subscriptions(self, kind: ColumnType, deadband: str, hear: Hear, tell: Tell) -> Subscriptions:
-        """For signals whose values are of this type, with the table's deadband; `hear` and, when a signal is
-        connected, `tell` are called in any thread. Raises SourceError."""
+    def subscriptions(self, table: SampleTable, hear: Hear, tell: Tell) -> Subscriptions:
+        """For signals of this table; `hear` and, when a signal is connected, `tell` are called in any thread.
+        A waveform is a numpy array. Raises SourceError."""
         ...

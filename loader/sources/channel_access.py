@@ -28,6 +28,8 @@ _HEAD = struct.Struct("=hhII")
 # The place of a value in DBR_TIME_STRING, where it has 40 bytes, and in DBR_TIME_CHAR.
 _TEXT_AT, _TEXT_END, _CHARACTERS_AT = 12, 52, 15
 _MOST_CHARACTERS = 16_384
+# The place of the first point in each DBR_TIME_…, and numpy's type of it.
+_POINTS = {1: (14, "i2"), 2: (12, "f4"), 3: (14, "u2"), 4: (15, "u1"), 5: (12, "i4"), 6: (16, "f8")}
 # DBR_GR_ENUM: number of names, and 16 of them. DBR_GR_DOUBLE, as which the server gives all numbers: digits,
 # unit, and the limits of displays, alarms and warnings, NaN where a record has none.
 _GR_ENUM, _GR_DOUBLE, _ENUM = 24, 27, 3
@@ -71,7 +73,7 @@ class ChannelAccess:
         # its library starts threads: only a writer's own process may load it
         from epicscorelibs.path import get_lib
 
-        self._is_text = kind.is_text
+        self._is_text, self._is_array = kind.is_text, kind.is_array
         self._deadband = deadband
         self._hear = hear
         self._tell = tell
@@ -87,7 +89,7 @@ class ChannelAccess:
         self._on_field = _OnConnection(self._field_connection)
         self._on_text = _OnEvent(self._field)
         self._on_graphic = _OnEvent(self._graphic)
-        self._on_text_event = _OnEvent(self._text_event)
+        self._on_text_event = _OnEvent(self._array_event if kind.is_array else self._text_event)
         self._events = _core.Monitors(_ARRAY)
         self._on_number = ctypes.cast(_core.Monitors.callback(), _OnEvent)
         self._ca = _functions(get_lib("ca"))
@@ -153,7 +155,10 @@ class ChannelAccess:
         mask = _LOG if (wanted.deadband or self._deadband) == "ADEL" else _VALUE
         monitor = ctypes.c_void_p()
         asked_count = min(count, _MOST_CHARACTERS) if is_long else min(count, 2)
-        is_number = not self._is_text and asked != _TEXT
+        if self._is_array:
+            # as many points as there are in each event
+            asked_count = 0
+        is_number = not self._is_text and not self._is_array and asked != _TEXT
         self._ca.ca_create_subscription(
             _TIME + asked,
             asked_count,
@@ -229,6 +234,23 @@ class ChannelAccess:
         value = _text(content[begin:]) if is_long or count == 1 else _ARRAY
         moment = (seconds + _EPOCH) * 1_000_000_000 + nanoseconds
         self._hear(Event(arguments.user, moment, value, severity, status))
+
+    def _array_event(self, arguments: _Monitor) -> None:
+        if arguments.status != _NORMAL or not arguments.value:
+            self._hear(Event(arguments.user, None))
+            return
+        # writers of single values do without it
+        import numpy as np
+
+        place, element = _POINTS.get(arguments.kind - _TIME, (_TEXT_AT, "S40"))
+        points = np.dtype(element)
+        content = ctypes.string_at(arguments.value, place + arguments.count * points.itemsize)
+        status, severity, seconds, nanoseconds = _HEAD.unpack_from(content)
+        value = np.frombuffer(content, points, offset=place)
+        # texts are no points
+        sent: Any = value.tolist() if points.kind == "S" else value
+        moment = (seconds + _EPOCH) * 1_000_000_000 + nanoseconds
+        self._hear(Event(arguments.user, moment, sent, severity, status))
 
 
 def _text(content: bytes) -> str:

@@ -42,7 +42,7 @@ from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.alarms import PVA_NUMBERS, PVA_STATUSES, SEVERITIES, STATUSES
 from ringlog.schema.column_type import ColumnType
-from ringlog.schema.facility import Column, Table
+from ringlog.schema.facility import Column, SampleTable, Table
 
 _FIELDS = (".SEVR", ".STAT", ".TIME", ".DIM1", ".DIM2")
 # Seconds without an answer after which a PV counts as disconnected.
@@ -221,10 +221,10 @@ class Epics:
         yield from cells.rows(wait)
         del subscriptions
 
-    def subscriptions(self, kind: ColumnType, deadband: str, hear: Hear, tell: Tell) -> Subscriptions:
+    def subscriptions(self, table: SampleTable, hear: Hear, tell: Tell) -> Subscriptions:
         """The monitors of a table of samples."""
         made = ChannelAccess if self.protocol == "ca" else _PvAccess
-        return made(kind, deadband, hear, tell)
+        return made(table.type, table.deadband, hear, tell)
 
 
 def _size(value: Any, sizes: Sequence[int] | None, dimension: int) -> int | None:
@@ -370,12 +370,19 @@ class _Sampled:
     """A signal of a table of samples, which hears of PV Access."""
 
     wanted: Wanted
-    is_text: bool
+    kind: ColumnType
     hear: Hear
     connect: Callable[[Wanted], None]
     """called at each connection"""
     is_connected: bool = False
-    has_array: ClassVar[bool] = False
+
+    @property
+    def is_text(self) -> bool:
+        return self.kind.is_text
+
+    @property
+    def has_array(self) -> bool:
+        return self.kind.is_array
 
     def read(
         self, value: Any, severity: int, status: int, _: str, seconds: int, nanoseconds: int, _sizes: object
@@ -395,7 +402,7 @@ class _PvAccess:
     """Monitors of PV Access for a table of samples."""
 
     def __init__(self, kind: ColumnType, _deadband: str, hear: Hear, tell: Tell) -> None:
-        self._is_text, self._hear, self._tell = kind.is_text, hear, tell
+        self._kind, self._hear, self._tell = kind, hear, tell
         self._context = _pva_context()
         self._monitors: dict[int, Any] = {}
         # signals whose properties are to be read
@@ -404,7 +411,7 @@ class _PvAccess:
 
     def add(self, wanted: Sequence[Wanted]) -> None:
         for each in wanted:
-            sampled = _Sampled(each, self._is_text, self._hear, self._unread.put)
+            sampled = _Sampled(each, self._kind, self._hear, self._unread.put)
             self._monitors[each.number] = _monitor_pva(self._context, each.address, sampled)
 
     def remove(self, number: int) -> None:

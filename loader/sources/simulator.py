@@ -12,8 +12,7 @@ from ringlog.loader.schedule import SECOND, Schedule, now
 from ringlog.loader.sources import Changed, Event, Hear, Note, Row, Subscriptions, Tell, Wait, Wanted
 from ringlog.loader.sources.signals import Signal, signal
 from ringlog.loader.statistics import Statistics
-from ringlog.schema.column_type import ColumnType
-from ringlog.schema.facility import Column, Table
+from ringlog.schema.facility import Column, SampleTable, Table
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,9 @@ class Simulator:
         for due in schedule.instants(wait, statistics):
             yield self.row(table, signals, due)
 
-    def subscriptions(self, kind: ColumnType, deadband: str, hear: Hear, tell: Tell) -> Subscriptions:
+    def subscriptions(self, table: SampleTable, hear: Hear, tell: Tell) -> Subscriptions:
         """A sample of each signal a second, or `speed` of them; it tells nothing of them."""
-        return _Samples(self, kind, hear)
+        return _Samples(self, table, hear)
 
     def signals(self, table: Table) -> Sequence[Signal]:
         """The signals of the table's columns."""
@@ -73,9 +72,9 @@ class Simulator:
 class _Samples:
     """Simulated signals of a table of samples."""
 
-    def __init__(self, simulator: Simulator, kind: ColumnType, hear: Hear) -> None:
+    def __init__(self, simulator: Simulator, table: SampleTable, hear: Hear) -> None:
         self._simulator = simulator
-        self._kind = kind
+        self._table = table
         self._hear = hear
         self._signals: dict[int, Signal] = {}
         self._schedule = Schedule.of("samples", 1.0 / simulator.speed)
@@ -83,7 +82,7 @@ class _Samples:
 
     def add(self, wanted: Sequence[Wanted]) -> None:
         for each in wanted:
-            column = Column("value", each.address, self._kind)
+            column = Column("value", each.address, self._table.type, points=self._table.points)
             self._signals[each.number] = signal(self._simulator.seed, column)
 
     def remove(self, number: int) -> None:

@@ -16,7 +16,7 @@ as $$
       select each.*
       from (
         (
-          select block.times, block.samples, block.severities, block.statuses
+          select block.times, block.{of_block}, block.severities, block.statuses
           from {log} as block
           where block.signal = known.number and block."time" < {this}.at
           order by block."time" desc
@@ -24,14 +24,13 @@ as $$
         )
         union all
         (
-          select block.times, block.samples, block.severities, block.statuses
+          select block.times, block.{of_block}, block.severities, block.statuses
           from {log} as block
           where block.signal = known.number and block."time" >= {this}.at
             and block."time" < {this}.at + interval '1 hour' and block.begins <= {this}.at
         )
       ) as block
-      cross join lateral unnest(block.times, block.samples, block.severities, block.statuses)
-        as each ("time", value, severity, status)
+      cross join lateral {samples_of_block} as each ("time", value, severity, status)
       where ringlog.moment(each."time") <= {this}.at
       union all
       select archived."time", archived.value::{type}, archived.severity, archived.status

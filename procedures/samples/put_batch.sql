@@ -1,11 +1,11 @@
 create or replace function {procedure}(
   signals integer[],
   times bigint[],
-  samples {type}[],
+  samples {values},
   severities smallint[] default null,
   statuses smallint[] default null,
   _epoch bigint default null,
-  nulls integer[] default null
+  nulls integer[] default null{lengths}
 )
 returns integer
 language plpgsql
@@ -28,7 +28,7 @@ declare
   place integer;
   other record;
 begin
-  if n is null or n <> cardinality(times) or n <> cardinality(samples) or n <> coalesce(cardinality(severities), n)
+  if n is null or n <> cardinality(times) or n <> cardinality({of_each}) or n <> coalesce(cardinality(severities), n)
     or n <> coalesce(cardinality(statuses), n)
   then
     raise exception '%: the arrays must have an element for each sample', {name} using errcode = 'array_subscript_error';
@@ -37,9 +37,9 @@ begin
     if (place between 1 and n) is not true then
       raise exception '%: nulls has places of samples, not %', {name}, place using errcode = 'array_subscript_error';
     end if;
-    samples[place] := null;
+    {of_each}[place] := null;
   end loop;
-  if array_position(signals, null) is not null or array_position(times, null) is not null then
+{check}  if array_position(signals, null) is not null or array_position(times, null) is not null then
     raise exception '%: signal and time must not be null', {name} using errcode = 'not_null_violation';
   end if;
   if _epoch is not null then
@@ -110,15 +110,11 @@ begin
     end if;
   end loop;
   if doubtful > 0 then
-    select
-      array_agg(sent.signal), array_agg(sent."time"), array_agg(sent.value), array_agg(sent.severity),
-      array_agg(sent.status)
-    into signals, times, samples, severities, statuses
-    from unnest(signals, times, samples, severities, statuses) as sent (signal, "time", value, severity, status)
-    where sent."time" <= latest and exists (
-      select from ringlog.sample_signal as known where known.number = sent.signal and known.state = 'active'
-    );
-    if signals is null then
+    select array_agg(case when sent."time" <= latest and known.state = 'active' then sent.signal end order by sent.place)
+    into signals
+    from unnest(signals, times) with ordinality as sent (signal, "time", place)
+    join ringlog.sample_signal as known on known.number = sent.signal;
+    if array_remove(signals, null) = '{{}}' then
       return 0;
     end if;
   end if;
@@ -131,14 +127,15 @@ begin
       ringlog.moment(min(sent."time")) as begins,
       ringlog.moment(max(sent."time")) as ends,
       array_agg(sent."time" order by sent."time") as times,
-      array_agg(sent.value order by sent."time") as samples,
+      {value_of_block} as {of_block},
       case when bool_or(sent.severity <> 0) then array_agg(coalesce(sent.severity, 0::smallint) order by sent."time") end
         as severities,
       case when bool_or(sent.status <> 0) then array_agg(coalesce(sent.status, 0::smallint) order by sent."time") end
         as statuses
-    from unnest(signals, times, samples, severities, statuses) as sent (signal, "time", value, severity, status)
+    from {sent} as sent (signal, "time", value, severity, status)
+    where sent.signal is not null
     -- no block is of two hours
-    group by sent.signal, sent."time" / 3600000000000
+    group by sent.signal, {block_of_sample}
   ), judged as materialized (
     select came.*, came.n <> came.times_in_all or exists (
       select from {log} as there
@@ -147,8 +144,8 @@ begin
     ) as overlaps
     from came
   ), stored as (
-    insert into {log} (signal, n, "time", begins, times, samples, severities, statuses)
-    select judged.signal, judged.n, judged.ends, judged.begins, judged.times, judged.samples, judged.severities,
+    insert into {log} (signal, n, "time", begins, times, {of_block}, severities, statuses)
+    select judged.signal, judged.n, judged.ends, judged.begins, judged.times, judged.{of_block}, judged.severities,
       judged.statuses
     from judged
     where not judged.overlaps
@@ -162,21 +159,20 @@ begin
       select sent.signal, ringlog.moment(sent."time") as "time"
       from (
         select distinct each.signal, each."time", row (each.value, coalesce(each.severity, 0), coalesce(each.status, 0))::text
-        from unnest(signals, times, samples, severities, statuses) as each (signal, "time", value, severity, status)
+        from {sent} as each (signal, "time", value, severity, status)
         where each.signal = any(overlapping)
         union
         select each.signal, stored."time", row (stored.value, coalesce(stored.severity, 0), coalesce(stored.status, 0))::text
         from unnest(signals, times) as each (signal, "time")
         cross join lateral (
-          select block.times, block.samples, block.severities, block.statuses
+          select block.times, block.{of_block}, block.severities, block.statuses
           from {log} as block
           where each.signal = any(overlapping) and block.signal = each.signal
             and block."time" >= ringlog.moment(each."time")
             and block."time" < ringlog.moment(each."time") + interval '1 hour'
             and block.begins <= ringlog.moment(each."time")
         ) as block
-        cross join lateral unnest(block.times, block.samples, block.severities, block.statuses)
-          as stored ("time", value, severity, status)
+        cross join lateral {samples_of_block} as stored ("time", value, severity, status)
         where stored."time" = each."time"
       ) as sent
       group by sent.signal, sent."time"
@@ -187,15 +183,15 @@ begin
         {name}, ringlog.signal_of_number(other.signal), other."time"
         using errcode = 'unique_violation';
     end loop;
-    insert into {log} (signal, n, "time", begins, times, samples, severities, statuses)
+    insert into {log} (signal, n, "time", begins, times, {of_block}, severities, statuses)
     select
       sent.signal, count(*), ringlog.moment(max(sent."time")), ringlog.moment(min(sent."time")),
-      array_agg(sent."time" order by sent."time"), array_agg(sent.value order by sent."time"),
+      array_agg(sent."time" order by sent."time"), {value_of_block},
       array_agg(coalesce(sent.severity, 0::smallint) order by sent."time"),
       array_agg(coalesce(sent.status, 0::smallint) order by sent."time")
     from (
       select distinct on (each.signal, each."time") each.*
-      from unnest(signals, times, samples, severities, statuses) as each (signal, "time", value, severity, status)
+      from {sent} as each (signal, "time", value, severity, status)
       where each.signal = any(overlapping)
       order by each.signal, each."time"
     ) as sent
@@ -205,7 +201,7 @@ begin
         and block."time" < ringlog.moment(sent."time") + interval '1 hour'
         and block.begins <= ringlog.moment(sent."time") and sent."time" = any(block.times)
     )
-    group by sent.signal, sent."time" / 3600000000000;
+    group by sent.signal, {block_of_sample};
   end if;
 
   select known.merged_until into merged from ringlog.sample_table as known where known.table_name = {table};
@@ -222,21 +218,21 @@ begin
     select distinct {table}, date_trunc('hour', ringlog.moment(sent."time"), 'UTC'),
       case when (select count(distinct number) from unnest(signals) as number) <= 100 then sent.signal::text end
     from unnest(signals, times) as sent (signal, "time")
-    where sent."time" < summarised;
+    where sent."time" < summarised and sent.signal is not null;
   end if;
   return 0;
 end
 $$;
 
-comment on function {procedure}(integer[], bigint[], {type}[], smallint[], smallint[], bigint, integer[]) is
+comment on function {procedure}(integer[], bigint[], {values}, smallint[], smallint[], bigint, integer[]{lengths_type}) is
 $$Stores many samples, all of them or none: arrays with an element for each sample: the number of its signal
 (list_signals), its time in nanoseconds since 1970-01-01 UTC, value (null: no reading), and EPICS's alarm severity and
 status, 0 where they are left out. A sample that is stored already is stored once. Samples further ahead of the server's
 clock than the table's clock_drift, and those of paused signals, with _epoch also of retired ones, are dropped; a message and ringlog.event tell of them.
 nulls has the places, from 1, of samples without a reading, which packed
-arrays cannot show. With _epoch it is for the writer that has the table's claim: see claim_writer. Errors, which write nothing: arrays of
+arrays cannot show.{of_waveforms} With _epoch it is for the writer that has the table's claim: see claim_writer. Errors, which write nothing: arrays of
 different lengths (2202E), a null signal or time (23502), no such signal in this table (42704), another sample of this
 signal and time (23505), another writer has taken the table over (RL001).$$;
 
-revoke all on function {procedure}(integer[], bigint[], {type}[], smallint[], smallint[], bigint, integer[]) from public;
-grant execute on function {procedure}(integer[], bigint[], {type}[], smallint[], smallint[], bigint, integer[]) to daq_writer;
+revoke all on function {procedure}(integer[], bigint[], {values}, smallint[], smallint[], bigint, integer[]{lengths_type}) from public;
+grant execute on function {procedure}(integer[], bigint[], {values}, smallint[], smallint[], bigint, integer[]{lengths_type}) to daq_writer;

@@ -36,8 +36,8 @@ begin
     );
   end if;
   return {batch}(
-    array[number], array[ringlog.nanoseconds("time") + coalesce(nanoseconds, 0)], array[value], array[severity],
-    array[status], _epoch
+    array[number], array[ringlog.nanoseconds("time") + coalesce(nanoseconds, 0)], {one_value}, array[severity],
+    array[status], _epoch{one_length}
   );
 end
 $$;

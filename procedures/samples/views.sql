@@ -8,14 +8,13 @@ from ringlog.sample_signal as known
 cross join lateral (
   select newest.*
   from (
-    select block.*, sum(block.n) over (order by block."time" desc rows unbounded preceding) - block.n as later
+    select latest.*, sum(latest.n) over (order by latest."time" desc rows unbounded preceding) - latest.n as later
     from (
       select * from {log} as each where each.signal = known.number order by each."time" desc limit {ring}
-    ) as block
-  ) as latest
-  cross join lateral unnest(latest.times, latest.samples, latest.severities, latest.statuses)
-    as newest ("time", value, severity, status)
-  where latest.later < {ring}
+    ) as latest
+  ) as block
+  cross join lateral {samples_of_block} as newest ("time", value, severity, status)
+  where block.later < {ring}
   order by newest."time" desc
   limit {ring}
 ) as each

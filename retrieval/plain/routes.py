@@ -254,8 +254,8 @@ async def get_latest(request: Request) -> Response:
                 samples = newest_of(servers.of(of_table[0].node), table, columns)
                 for signal, sample in zip(of_table, samples, strict=True):
                     if sample is not None:
-                        time, value = (sample.column(place)[0].as_py() for place in (0, 1))
-                        found[signal.name] = {"time": time, "value": value}
+                        value = reduced(sample.column(1), signal.scalar)
+                        found[signal.name] = {"time": sample.column(0)[0].as_py(), "value": value[0].as_py()}
                 continue
             columns = [signal.column for signal in of_table]
             row = latest(servers.of(of_table[0].node), table, columns) if of_table else None

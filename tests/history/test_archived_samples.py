@@ -46,7 +46,7 @@ Samples = list[tuple[Any, ...]]
 
 
 class Plant:
-    """A database with a table of numbers, `vac`, and one of texts, `words`."""
+    """A database with a table of numbers, `vac`, one of texts, `words`, and one of waveforms, `traces`."""
 
     def __init__(self, url: sa.URL, engine: sa.Engine, folder: Path) -> None:
         self.url, self.engine, self.folder = url, engine, folder
@@ -57,6 +57,7 @@ class Plant:
         tables = (
             SampleTable("vac", ColumnType.of("double"), signals=signals),
             SampleTable("words", ColumnType.of("text"), signals=(SampleSignal("state"),)),
+            SampleTable("traces", ColumnType.of("double[]"), signals=(SampleSignal("trace"),), points=9),
         )
         history = History(Retention(2, "week"), str(folder))
         install(engine, Facility("test", "UTC", (), sample_tables=tables, history=history))
@@ -88,6 +89,16 @@ class Plant:
             "select ringlog.put_words_batch(array_agg(%s::integer), array_agg(%s + n * %s),"
             " array_agg('weiß ' || n)) from generate_series(0, 41) as n",
             *(self.number["state"], NS, 24 * HOUR),
+        )
+        waves = [None if day % 10 == 7 else [day / 7] * (day % 4) for day in range(41)]
+        self.rows(
+            "select ringlog.put_traces_batch(%s::integer[], %s, %s, lengths => %s::integer[],"
+            " statuses => %s::smallint[])",
+            [self.number["trace"]] * 41,
+            [NS + day * 24 * HOUR + 5 for day in range(41)],
+            [point for wave in waves for point in wave or ()],
+            [None if wave is None else len(wave) for wave in waves],
+            [day % 3 for day in range(41)],
         )
         maintain(self.engine, NOW)
         # as if housekeeping had merged the blocks
@@ -124,7 +135,7 @@ class Plant:
             return [] if found is None else found.to_pylist()
 
     def all(self) -> dict[str, Samples]:
-        return {signal: self.read(signal) for signal in (*SIGNALS, "state")}
+        return {signal: self.read(signal) for signal in (*SIGNALS, "state", "trace")}
 
     def in_sql(self) -> list[Samples]:
         """The answers of procedures and views. Numbers are texts: NaN is not equal to itself."""
@@ -152,6 +163,13 @@ class Plant:
                 self.number["gauge:2"],
             ),
             self.rows(trend, BEGIN, NOW),
+            self.rows("select got::text from ringlog.get_traces('trace') as got"),
+            *(self.rows("select got::text from ringlog.get_traces_at(%s) as got", at) for at in instants),
+            *(
+                self.rows("select got::text from ringlog.get_waveform('trace', %s) as got", at)
+                for at in instants
+            ),
+            self.rows("select got::text from ringlog.get_waveforms('trace', %s, %s) as got", *part),
         ]
         assert all(answers[number] for number in (0, 1, 2, 6, 7, 8, 9, 10, 11, 12))
         return answers
@@ -175,7 +193,7 @@ def test_every_reading_has_both_tiers(plant: Plant) -> None:
 
     lines = plant.archive()
     assert [line.split(":")[0] for line in lines] == [
-        f"archived log.{table}_{week}" for table in ("vac", "words") for week in WEEKS
+        f"archived log.{table}_{week}" for table in ("traces", "vac", "words") for week in WEEKS
     ]
     assert plant.rows("select min(time) from weeks.vac")[0][0] >= datetime(2026, 5, 25, tzinfo=UTC)
     assert plant.all() == before
@@ -200,6 +218,7 @@ def test_every_reading_has_both_tiers(plant: Plant) -> None:
 def test_iceberg_tables_have_the_archived_samples(plant: Plant) -> None:
     plant.archive()
     assert [*publish(plant.engine, plant.conninfo)] == [
+        "published log.traces: 4 weeks more, 0 fewer; 4 with 28 rows",
         "published log.vac: 4 weeks more, 0 fewer; 4 with 756 rows",
         "published log.words: 4 weeks more, 0 fewer; 4 with 28 rows",
     ]
@@ -209,7 +228,7 @@ def test_iceberg_tables_have_the_archived_samples(plant: Plant) -> None:
     tables = catalog(plant.conninfo, str(plant.folder))
     names = {number: name for name, number in plant.number.items()}
     found: dict[str, Samples] = {name: [] for name in plant.number}
-    for table in ("vac", "words"):
+    for table in ("traces", "vac", "words"):
         rows = tables.load_table((NAMESPACE, table)).scan().to_arrow()
         assert rows.schema.names == ["number", "time", "nanoseconds", "value", "severity", "status"]
         for row in rows.sort_by([("time", "ascending"), ("nanoseconds", "ascending")]).to_pylist():
@@ -287,7 +306,7 @@ def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> 
                 with pytest.raises(KeyboardInterrupt):
                     plant.archive()
             assert plant.all() == before
-    assert len(plant.archive()) == 8
+    assert len(plant.archive()) == 12
     assert plant.all() == before
     plant.put("gauge:1", 3 * HOUR, 1.0)
     plant.put("gauge:1", before["gauge:1"][0][0], -1.0)
@@ -314,7 +333,7 @@ def test_weeks_past_retention_leave_the_archive(plant: Plant) -> None:
     plant.archive()
     plant.rows("update ringlog.sample_table set retention = '3 weeks' returning 1")
     lines = plant.archive()
-    assert sum(line.startswith("set aside") for line in lines) == 6
+    assert sum(line.startswith("set aside") for line in lines) == 9
     kept = 21 * 24 * HOUR
     assert plant.all() == {
         signal: [sample for sample in samples if sample[0] >= kept] for signal, samples in before.items()
@@ -331,14 +350,22 @@ def test_a_week_is_recalled(plant: Plant) -> None:
     plant.put("gauge:2", first[0], -7.0)
     plant.put("gauge:2", *before["gauge:2"][1])
     plant.put("gauge:2", HOUR // 2 + 1, 1.5)
+    # a late waveform, and repeated ones: the file's and another
+    late = [NS + 7, NS + 24 * HOUR + 5, NS + 2 * 24 * HOUR + 5]
+    put = "select ringlog.put_traces_batch(%s::integer[], %s, %s, lengths => array[2, 1, 0])"
+    plant.rows(put, [plant.number["trace"]] * 3, late, [0.5, 1.5, 1 / 7])
     now = plant.all()
+    assert (7, [0.5, 1.5], 0) in now["trace"]
+    assert len(now["trace"]) == len(before["trace"]) + 1
     week = BEGIN, BEGIN + timedelta(weeks=1)
-    for table in ("vac", "words"):
+    for table in ("traces", "vac", "words"):
         (line,) = recall(plant.engine, plant.conninfo, table, *week, timedelta(days=3650))
         assert line.startswith(f"recalled {table}/2026w18.parquet")
     assert plant.all() == now
     assert plant.rows("select count(*) from weeks.vac where time < %s and n > 1", week[1])[0][0] == 0
-    assert "-7" in plant.rows("select message from ringlog.event")[0][0]
+    messages = " ".join(message for (message,) in plant.rows("select message from ringlog.event"))
+    assert "-7" in messages
+    assert "{0.14285714285714285} 0 1" in messages
 
 
 def test_a_week_that_was_set_aside_is_restored(plant: Plant) -> None:

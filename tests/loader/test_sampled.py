@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ringlog.clients import samples
@@ -102,6 +103,22 @@ def test_a_value_that_does_not_fit_is_named_once() -> None:
     own = Taking("smallint")
     assert own.take((1, 1), (2, 70_000), (3, 70_001), (4, 2)) == [(1, 1), (4, 2)]
     assert own.notes == [("unfit", "PV: 70000 is out of the range of smallint")]
+
+
+def test_a_waveform_is_a_sample() -> None:
+    own = Taking("int[]", points=3)
+    events = [
+        (second, np.array(points)) for second, points in enumerate(([1, 2], [1, 2], [], [1.5], [0] * 4))
+    ]
+    repeated = [(0, np.array([1, 2]))]
+    assert own.take(*events[:1], *repeated, *events[1:], (9, 7.0)) == [
+        (0, b"\1\0\0\0\2\0\0\0"),
+        (1, b"\1\0\0\0\2\0\0\0"),
+        (2, b""),
+    ]
+    # the first of those that do not fit is named
+    assert own.notes == [("unfit", "PV: point 0 is 1.5, which is not of type int")]
+    assert own.statistics.dropped == 3
 
 
 def test_a_lost_signal_has_no_value_until_it_is_there_again() -> None:
@@ -290,6 +307,7 @@ def test_signals_that_change_are_subscribed_anew_and_others_are_not() -> None:
         ("bit", [1, 0, None]),
         ("bigint", [2**62, -1, 0]),
         ("text", ['a "b" \\ ä', "", None]),
+        ("int[]", [b"\1\0\0\0\2\0\0\0", b"", None]),
     ],
 )
 def test_samples_survive_the_spool(kind: str, values: list[Any], tmp_path: Path) -> None:
@@ -297,7 +315,8 @@ def test_samples_survive_the_spool(kind: str, values: list[Any], tmp_path: Path)
     for place, value in enumerate(values):
         own.add(place, 3_600 * SECOND * place, value, place, 0)
     of = ColumnType.of(kind)
-    spool = Spool(tmp_path / "pvs.spool", "pvs", NAMES, 1, shares=samples.shares)
+    names = [*NAMES, "lengths"] if of.is_array else NAMES
+    spool = Spool(tmp_path / "pvs.spool", "pvs", names, 1, shares=samples.shares)
     spool.put(5, own.stored(of))
     (row,) = spool.batch(0, spool.newest, 9, 10**6)
     assert Samples.joined([row.readings], of) == own
@@ -320,6 +339,14 @@ def test_packed_arrays_are_sent_with_the_places_of_nulls() -> None:
         "samples": b"\0\1\0\0\0\3",
         "nulls": b"\0\0\0\2",
     }
+    waves = Samples()
+    for wave in (b"\1\0\2\0", None, b"", b"\3\0"):
+        waves.add(1, 2, wave, 0, 0)
+    sent = waves.sent(ColumnType.of("smallint[]"), swaps=True)
+    assert (sent["samples"], sent["nulls"]) == (b"\0\1\0\2\0\3", b"\0\0\0\2")
+    assert sent["lengths"] == b"\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\1"
+    assert [len(part) for part in waves.parts(4)] == [3, 1]
+    assert [part.values for part in waves.parts(1)] == [[b"\1\0\2\0"], [None, b""], [b"\3\0"]]
     text = Samples()
     text.add(1, 2, 'a "b" \\', 0, 3)
     assert text.sent(ColumnType.of("text"), swaps=False)["samples"] == '{"a \\"b\\" \\\\"}'

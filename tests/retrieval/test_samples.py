@@ -49,6 +49,15 @@ type = "text"
 name = "gauge:state"
 
 [[table]]
+name = "scope"
+kind = "samples"
+type = "real[]"
+points = 100
+[[table.signal]]
+name = "gauge:trace"
+unit = "V"
+
+[[table]]
 name = "mag"
 rows = 5
 cycle = 1.0
@@ -156,6 +165,7 @@ def test_tables_and_disk_have_tables_of_samples(client: httpx.Client) -> None:
     tables = {each["table_name"]: each for each in client.get("/api/v1/tables").json()["tables"]}
     assert [(name, each["cycle"]) for name, each in tables.items()] == [
         ("mag", 1.0),
+        ("scope", None),
         ("vac", None),
         ("words", None),
     ]
@@ -237,6 +247,56 @@ def test_many_samples_travel_packed_over_tds(own: Web, client: httpx.Client) -> 
         year = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) * 10**9
         found = [year + event.secondsintoyear * 10**9 + event.nano for event in events]
         assert found == [time for time in wanted if time >= max(t for t in wanted if t <= NS + 1000 * 10**9)]
+
+
+def test_waveforms_travel_packed_and_are_read_by_every_client(own: Web, client: httpx.Client) -> None:
+    """One is put alone, the others in one call; the third sample is no reading."""
+    waves = [[1.5, 2.5, -3.0], [], None, [7.0]]
+    with closing(connection(own)) as writer:
+        first = np.array(waves[0], "<f4").tobytes()
+        call(writer, "put_scope", signal="gauge:trace", time=BEGIN, value=first, severity=1, status=4)
+        with writer.cursor() as cursor:
+            cursor.execute("select number from ringlog..last_scope()")
+            ((number,),) = cursor.fetchall()
+        arrays = {
+            "signals": np.full(3, number, "<i4").tobytes(),
+            "times": (NS + np.arange(1, 4, dtype="<i8") * 10**9).tobytes(),
+            "samples": np.array(waves[3], "<f4").tobytes(),
+            "lengths": np.array([0, 0, 1], "<i4").tobytes(),
+            "nulls": np.array([2], "<i4").tobytes(),
+        }
+        for _ in range(2):
+            call(writer, "put_scope_batch", **arrays)
+    with closing(
+        connect(
+            f"tds://{own.server.reader.user}@{own.server.host}:{own.server.port}", own.server.reader.password
+        )
+    ) as reader:
+        rows = call(reader, "get_scope", signal="gauge:trace").rows
+        assert [None if row[2] is None else row[2].tolist() for row in rows] == waves
+        assert [row[3] for row in rows] == [1, 0, 0, 0]
+        (newest,) = call(reader, "get_waveform", name="gauge:trace").rows
+        assert newest[1].tolist() == waves[3]
+    name = {"signal": "gauge:trace"}
+    (signal,) = client.get("/api/v1/data", params=SPAN | name).json()["signals"]
+    assert [value for _, value in signal["samples"]] == waves
+    (scalar,) = client.get("/api/v1/data", params=SPAN | {"signal": "gauge:trace.max"}).json()["signals"]
+    assert [value for _, value in scalar["samples"]] == [2.5, None, None, 7.0]
+    names = [("signal", "gauge:trace"), ("signal", "gauge:trace.length"), ("signal", "gauge:trace.min")]
+    newest_values = client.get("/api/v1/latest", params=names).json()
+    assert [each["value"] for each in newest_values] == [[7.0], 1.0, 7.0]
+    at = client.get("/api/v1/at", params=name | {"time": (BEGIN + timedelta(seconds=0.5)).isoformat()}).json()
+    assert [value for _, value in at["signals"][0]["samples"]] == [waves[0]]
+    (trend,) = client.get("/api/v1/trend", params=SPAN | {"signal": "gauge:trace.max", "points": "1"}).json()[
+        "signals"
+    ]
+    assert (trend["n"], trend["min"], trend["max"]) == ([2], [2.5], [7.0])
+    raw = client.get("/retrieval/data/getData.raw", params=SPAN | {"pv": "gauge:trace"}).content
+    ((head, lines),) = chunks(raw)
+    assert head.type == PayloadType.WAVEFORM_FLOAT
+    events = [message(MESSAGE_OF[PayloadType.WAVEFORM_FLOAT]).FromString(line) for line in lines]
+    assert [(event.severity, event.status) for event in events] == [(1, 4), (0, 0), (3, 17), (0, 0)]
+    assert [[*events[place].val] for place in (0, 3)] == [waves[0], waves[3]]
 
 
 def test_tsql_reads_the_view_and_the_procedures(own: Web) -> None:

@@ -39,6 +39,8 @@ SIGNALS = (SampleSignal("gauge:1", "mbar", "first gauge", (0.0, 1.0)), SampleSig
 
 
 def vacuum(kind: str = "double", signals: tuple[SampleSignal, ...] = SIGNALS, **table: Any) -> Facility:
+    if ColumnType.of(kind).is_array:
+        table.setdefault("points", 4)
     tables = (SampleTable("vac", ColumnType.of(kind), signals=signals, **table),)
     return Facility("test", "UTC", (), sample_tables=tables)
 
@@ -154,7 +156,13 @@ def test_a_facility_file_has_tables_of_samples(tmp_path: Path) -> None:
         (TABLE + "rings = 1\n", "'rings' is no key of a table of samples: did you mean 'ring'"),
         (TABLE + "log = { nth = 2 }\n", 'log must be "every": a table of samples keeps all'),
         (TABLE + "ring = 0\n", "ring must be a whole number from 1"),
-        (TABLE.replace("double", "double[]"), "samples are double, real, int, smallint, bigint, bit or text"),
+        (TABLE.replace("double", "varchar(9)[]"), "bigint, bit, text, or waveforms of numbers, as double[]"),
+        (TABLE.replace("double", "double[]"), "a waveform needs points, the most it may have"),
+        (TABLE + "points = 3\n", "points is for waveforms, and this is double"),
+        (
+            TABLE.replace("double", "int[]") + 'points = 3\nsummaries = ["1 day"]\n',
+            "summaries are of numbers, and this table has int[]",
+        ),
         (TABLE.replace('"samples"', '"events"'), "kind 'events' is neither rows nor samples"),
         (TABLE + '[[table.signal]]\nname = "a{n}"\n', "name has {n} where a count is given, and only there"),
         (TABLE + '[[table.signal]]\nname = "a"\n[[table.signal]]\nname = "a"\n', "two signals are named a"),
@@ -219,6 +227,10 @@ def test_a_sample_is_read_back(vac: Vacuum) -> None:
         ("bigint", 2**62),
         ("bit", True),
         ("text", "weiß, 'x'"),
+        ("double[]", [0.5, float("nan"), -1.0]),
+        ("real[]", []),
+        ("int[]", None),
+        ("bit[]", [True, False]),
     ],
 )
 def test_values_of_each_type(engine: sa.Engine, connect: Connect, kind: str, value: object) -> None:
@@ -830,3 +842,117 @@ def test_a_login_with_rights_to_this_table_alone(vac: Vacuum, connect: Connect) 
     finally:
         rights.forget(connection, "alone_with_vac")
         connection.execute("drop role alone_with_vac")
+
+
+class Traces(Vacuum):
+    """A database with a table of samples that are waveforms of at most four points."""
+
+    def install(self, facility: Facility | None = None) -> None:
+        install(self.engine, facility or vacuum("double[]", ring=2))
+
+    def waves(
+        self,
+        signals: list[int],
+        times: list[int],
+        waves: list[list[float] | None],
+        severities: list[int] | None = None,
+    ) -> None:
+        points = [point for wave in waves for point in wave or ()]
+        lengths = [None if wave is None else len(wave) for wave in waves]
+        self.rows(
+            "select ringlog.put_vac_batch(%s::integer[], %s::bigint[], %s::double precision[],"
+            " %s::smallint[], lengths => %s::integer[])",
+            *(signals, times, points, severities, lengths),
+        )
+
+
+@pytest.fixture
+def traces(engine: sa.Engine, connect: Connect) -> Traces:
+    return Traces(engine, connect)
+
+
+def test_waveforms_are_samples(traces: Traces) -> None:
+    one, two = traces.number("gauge:1"), traces.number("gauge:2")
+    call: list[Any] = [[one, two, one, one], [NS0 + 7, NS0 + 1, NS0 + 2, NS0 + 3_000_000_000]]
+    call += [[[1.0, 2.0], [3.0], [], None], [2, 0, 0, 0]]
+    for _ in range(2):
+        traces.waves(*call)
+    assert traces.put("gauge:2", at("2026-03-02 12:00:02"), [4.0, 5.0, 6.0, 7.0], 1, 4) == 0
+    assert traces.samples() == [(2, []), (7, [1.0, 2.0]), (3_000_000_000, None)]
+    assert traces.samples("gauge:2") == [(1, [3.0]), (2_000_000_000, [4.0, 5.0, 6.0, 7.0])]
+    # the ring has two of each signal
+    assert traces.rows("select signal, value, severity from online.vac order by signal, time") == [
+        ("gauge:1", [1.0, 2.0], 2),
+        ("gauge:1", None, 0),
+        ("gauge:2", [3.0], 0),
+        ("gauge:2", [4.0, 5.0, 6.0, 7.0], 1),
+    ]
+    assert traces.rows("select value, severity from ringlog.get_vac_at(%s)", at("2026-03-02 12:00:01")) == [
+        ([1.0, 2.0], 2),
+        ([3.0], 0),
+    ]
+    assert [row[4] for row in traces.rows("select * from ringlog.signal_states()")] == [None, "4 points"]
+    # each is a block, and housekeeping leaves it so
+    assert set(traces.merge()) == {0}
+    assert traces.samples() == [(2, []), (7, [1.0, 2.0]), (3_000_000_000, None)]
+
+
+def test_waveforms_of_samples_are_read_as_those_of_rows(traces: Traces) -> None:
+    one = traces.number("gauge:1")
+    times = [NS0 + second * 10**9 for second in range(5)]
+    traces.waves([one] * 5, times, [[1.0, 3.0], [2.0], [5.0], None, None])
+    assert traces.rows("select * from ringlog.get_waveform('gauge:1')") == [
+        (at("2026-03-02 12:00:02"), [5.0])
+    ]
+    assert traces.rows("select value from ringlog.get_waveform('gauge:1', %s)", T0) == [([1.0, 3.0],)]
+    assert traces.rows("select * from ringlog.get_waveform('gauge:1', %s)", at("2026-03-01 12:00:00")) == []
+    assert traces.rows("select value from ringlog.get_waveforms('gauge:1', every_nth => 2)") == [
+        ([1.0, 3.0],),
+        ([5.0],),
+    ]
+    assert traces.rows("select * from ringlog.get_waveform_points('gauge:1', %s)", T0) == [(0, 1.0), (1, 3.0)]
+    trend = "select n, min, max, mean from ringlog.get_trend('gauge:1.max', %s, %s, 1)"
+    assert traces.rows(trend, T0, at("2026-03-02 12:00:05")) == [(3, 2.0, 5.0, pytest.approx(10 / 3))]
+    trend = "select n, shortest, longest, nulls from ringlog.get_waveform_trend('gauge:1', %s, %s, 1)"
+    assert traces.rows(trend, T0, at("2026-03-02 12:00:05")) == [(3, 1, 2, 2)]
+    with pytest.raises(errors.DatatypeMismatch, match="is a waveform"):
+        traces.rows("select * from ringlog.get_signal('gauge:1')")
+    with pytest.raises(errors.DatatypeMismatch, match="is a waveform"):
+        traces.rows("select * from ringlog.get_latest('gauge:1')")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "problem"),
+    [
+        ("array[1.0, 2.0], lengths => array[3]", errors.ArraySubscriptError, "not those of all points"),
+        ("array[1.0, 2.0], lengths => array[2, 0]", errors.ArraySubscriptError, "an element for each sample"),
+        ("array[1.0, 2.0]", errors.ArraySubscriptError, "not those of all points"),
+        ("array[1.0, null], lengths => array[2]", errors.ArraySubscriptError, "without a NULL among"),
+        ("array[[1.0], [2.0]], lengths => array[2]", errors.ArraySubscriptError, "of one dimension"),
+        (
+            "array[1.0, 2.0, 3.0, 4.0, 5.0], lengths => array[5]",
+            errors.StringDataRightTruncation,
+            "has 5 points, and the facility file says at most 4",
+        ),
+    ],
+)
+def test_wrong_waveforms_are_errors(
+    traces: Traces, arguments: str, error: type[Exception], problem: str
+) -> None:
+    with pytest.raises(error, match=problem):
+        traces.rows(f"select ringlog.put_vac_batch(array[1], array[{NS0}], {arguments})")
+    assert traces.value("select count(*) from log.vac") == 0
+
+
+def test_another_waveform_of_the_same_time_is_refused(traces: Traces) -> None:
+    one, two = traces.number("gauge:1"), traces.number("gauge:2")
+    traces.waves([one], [NS0], [[1.0, 2.0]])
+    for waves in ([[3.0], [1.0]], [[3.0], None]):
+        with pytest.raises(errors.UniqueViolation, match="another sample of signal 'gauge:1'"):
+            traces.waves([two, one], [NS0, NS0], waves)
+    assert traces.samples("gauge:2") == []
+    # of a paused signal they are dropped, and the others are stored
+    traces.rows("select ringlog.pause_signal('gauge:1')")
+    traces.waves([one, two, one, two], [NS0 + 1, NS0 + 1, NS0 + 2, NS0 + 2], [[9.0], [3.0], None, [4.0, 5.0]])
+    assert traces.samples("gauge:2") == [(1, [3.0]), (2, [4.0, 5.0])]
+    assert traces.samples() == [(0, [1.0, 2.0])]

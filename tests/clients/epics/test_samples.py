@@ -43,6 +43,12 @@ name = "modes"
 kind = "samples"
 type = "int"
 
+[[table]]
+name = "traces"
+kind = "samples"
+type = "double[]"
+points = 8
+
 [[policy]]
 name = "slow"
 record_type = "calc"
@@ -86,6 +92,9 @@ def ioc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ioc]:
         + 'record(mbbi, "S:MODE") { field(ZRST, "OFF") field(ONST, "ON") field(VAL, "1")'
         + ' field(PINI, "YES") }\n'
         + 'record(ao, "S:HELD") { field(VAL, "3") field(PINI, "YES") field(ADEL, "10") }\n'
+        + 'record(waveform, "S:WAVE") { field(FTVL, "LONG") field(NELM, "8") field(EGU, "V") }\n'
+        + 'record(waveform, "S:LONG") { field(FTVL, "DOUBLE") field(NELM, "99") }\n'
+        + 'record(waveform, "S:TEXTS") { field(FTVL, "STRING") field(NELM, "2") }\n'
         + 'record(ai, "S:TOLD") { field(VAL, "4") field(PINI, "YES") field(EGU, "mbar/minute")'
         + ' field(DESC, "a gauge") field(PREC, "2") field(HIGH, "7") field(HSV, "MINOR")'
         + ' field(LOLO, "-9") field(LLSV, "MAJOR") field(HIHI, "9") field(HHSV, "MAJOR") }\n'
@@ -347,6 +356,41 @@ def test_what_the_ioc_tells_of_its_records(
     assert ("source", "writer") in changes.fetchall()
 
 
+@pytest.mark.parametrize("source", ["ca", "pva"])
+def test_waveforms(
+    source: str, ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
+) -> None:
+    """Waveforms of each length as they come; one that is too long, or of texts, is named."""
+    put(programs, "S:WAVE=[0]", f"S:LONG={[0.5] * 9}", "S:TEXTS=['a', 'b']")
+    addresses = {f"{source}:{name}": f"S:{name}" for name in ("WAVE", "LONG", "TEXTS", "HELD")}
+    for name, address in addresses.items():
+        admin.execute("select ringlog.add_signal('traces', %s, address => %s)", [name, address])
+    loader = programs.load(own, source, "traces")
+    wave = f"{source}:WAVE"
+
+    def stored() -> list[tuple[Any, ...]]:
+        assert loader.poll() is None, programs.said()
+        query = "select value, severity from log.traces where signal = %s order by time, nanoseconds"
+        return admin.execute(query, [wave]).fetchall()
+
+    wait_until(lambda: stored() == [([0.0], 0)], programs.said)
+    sent = [[1, 2, 3], [5] * 8, [7]]
+    for number, points in enumerate(sent, 2):
+        put(programs, f"S:WAVE={points}")
+        wait_until(lambda number=number: len(stored()) == number, programs.said)
+    assert [value for value, _ in stored()] == [[0.0], *([float(each) for each in points] for points in sent)]
+    problems = {"LONG": "9 points are more than the 8 of the facility file", "TEXTS": "must be real number"}
+    # Channel Access does not tell a number from an array of one
+    problems |= {"HELD": "is not a waveform"} if source == "pva" else {}
+    for name, problem in problems.items():
+        wait_until(
+            lambda name=name, problem=problem: problem in (state(admin, f"{source}:{name}")["silent"] or "")
+        )
+    unit = "select unit from ringlog.describe_signal(%s)"
+    wait_until(lambda: admin.execute(unit, [wave]).fetchone() == ("V",), programs.said)
+    assert admin.execute("select value from ringlog.get_waveform(%s)", [wave]).fetchone() == ([7.0],)
+
+
 @contextmanager
 def other_database(ioc: Ioc, before: str, after: str) -> Iterator[None]:
     """The IOC is started again with another text in its database, and at the end with the former one."""
@@ -370,10 +414,16 @@ import aioca
 
 async def main():
     for name, value in (each.split("=") for each in sys.argv[1:]):
-        await aioca.caput(name, int(value), wait=True)
+        await aioca.caput(name, eval(value), wait=True)
 
 asyncio.run(main())
 """
+
+
+def put(programs: Programs, *values: str) -> None:
+    """Puts values to PVs by Channel Access."""
+    environment = os.environ | programs.environment
+    subprocess.run([sys.executable, "-c", PUTTING, *values], env=environment, check=True)
 
 
 @pytest.mark.long
@@ -408,16 +458,13 @@ def test_bad_manners(
     come("S:NEVER", connected="True", silent="it was never processed")
     come("S:NOTHING", connected="False", silent="not found since")
     come("mode", connected="True", value="ON")
-    put = ("S:MODE=0", "S:HELD=4", "S:HELD=20", "S:MODE=1")
-    environment = os.environ | ioc.environment
-    subprocess.run([sys.executable, "-c", PUTTING, *put], env=environment, check=True)
+    put(programs, "S:MODE=0", "S:HELD=4", "S:HELD=20", "S:MODE=1")
     come("S:HELD", value="20")
     wait_until(
         lambda: (admin.execute("select count(*) from log.words").fetchone() or (0,))[0] >= before + 2,
         programs.said,
     )
-    put = ("S:HELD=3",)
-    subprocess.run([sys.executable, "-c", PUTTING, *put], env=environment, check=True)
+    put(programs, "S:HELD=3")
     come("S:HELD", value="3")
     programs.stop()
     assert admin.execute(

@@ -1,0 +1,13 @@
+(
+    -- of a stored tuple each part is copied alone
+    with given as materialized (select samples as points)
+    select
+      one.signal, one."time", case when one.n is not null then given.points[one.ends - one.n + 1:one.ends] end,
+      one.severity, one.status
+    from (
+      select each.*, (sum(coalesce(each.n, 0)) over (order by each.place))::integer as ends
+      from unnest(signals, times, lengths, severities, statuses)
+        with ordinality as each (signal, "time", n, severity, status, place)
+    ) as one
+    cross join given
+  )
