@@ -18,7 +18,7 @@ from ringlog.schema.column_type import ColumnType
 
 _NORMAL = 1
 _UP = 6
-_VALUE, _LOG, _ALARM = 1, 2, 4
+_VALUE, _LOG, _ALARM, _PROPERTY = 1, 2, 4, 8
 _TEXT, _CHARACTERS = 0, 4
 # The first of the types DBR_TIME_…, which follow the order of the field types.
 _TIME = 14
@@ -79,8 +79,8 @@ class ChannelAccess:
         self._tell = tell
         self._wanted: dict[int, Wanted] = {}
         self._channels: dict[int, ctypes.c_void_p] = {}
-        # field type and id of the subscriptions
-        self._monitors: dict[int, tuple[int, ctypes.c_void_p]] = {}
+        # field type and ids of the subscriptions
+        self._monitors: dict[int, tuple[int, list[ctypes.c_void_p]]] = {}
         # signals and their fields that are to be read, and channels of those that are read, with their ends
         self._unread: deque[tuple[int, int]] = deque()
         self._fields: dict[int, tuple[ctypes.c_void_p, float]] = {}
@@ -140,9 +140,6 @@ class ChannelAccess:
             return
         self._unread += ((number, _RECORD_TYPE), (number, _DESCRIPTION))
         field = self._ca.ca_field_type(arguments.channel)
-        if not self._is_text and field != _TEXT:
-            graphic = _GR_ENUM if field == _ENUM else _GR_DOUBLE
-            self._ca.ca_array_get_callback(graphic, 1, arguments.channel, self._on_graphic, number)
         is_long = self._is_text and field == _CHARACTERS
         asked = field if is_long or not self._is_text else _TEXT
         count = self._ca.ca_element_count(arguments.channel)
@@ -151,24 +148,29 @@ class ChannelAccess:
             if known[0] == asked:
                 # the library renews it
                 return
-            self._ca.ca_clear_subscription(known[1])
+            for subscription in known[1]:
+                self._ca.ca_clear_subscription(subscription)
         mask = _LOG if (wanted.deadband or self._deadband) == "ADEL" else _VALUE
-        monitor = ctypes.c_void_p()
         asked_count = min(count, _MOST_CHARACTERS) if is_long else min(count, 2)
         if self._is_array:
             # as many points as there are in each event
             asked_count = 0
         is_number = not self._is_text and not self._is_array and asked != _TEXT
-        self._ca.ca_create_subscription(
-            _TIME + asked,
-            asked_count,
-            arguments.channel,
-            mask | _ALARM,
-            self._on_number if is_number else self._on_text_event,
-            self._events.subscriber(number) if is_number else number,
-            ctypes.byref(monitor),
+        heard = (
+            (self._on_number, self._events.subscriber(number)) if is_number else (self._on_text_event, number)
         )
-        self._monitors[number] = asked, monitor
+        wanted_events = [(_TIME + asked, asked_count, mask | _ALARM, *heard)]
+        if not self._is_text and field != _TEXT:
+            # one comes at each connection
+            graphic = _GR_ENUM if field == _ENUM else _GR_DOUBLE
+            wanted_events.append((graphic, 1, _PROPERTY, self._on_graphic, number))
+        subscriptions = []
+        for kind, points, events, on_event, user in wanted_events:
+            subscriptions.append(subscription := ctypes.c_void_p())
+            self._ca.ca_create_subscription(
+                kind, points, arguments.channel, events, on_event, user, ctypes.byref(subscription)
+            )
+        self._monitors[number] = asked, subscriptions
         self._ca.ca_flush_io()
 
     def _read_fields(self) -> None:

@@ -335,10 +335,17 @@ def test_what_the_ioc_tells_of_its_records(
         return admin.execute(query.encode(), [*wanted[:1]]).fetchall() == [wanted[1:]]
 
     # the archivist's description stays
+    states = "select states from ringlog.describe_signal(%s)"
     described = f"select {properties} from ringlog.describe_signal(%s)"
     wanted = ("mbar/minute", "ours", None, 7.0, -9.0, 9.0, 2)
     wait_until(lambda: has(described, told, *wanted), programs.said)
-    states = "select states from ringlog.describe_signal(%s)"
+    if source == "ca":
+        # a change is told while it is connected
+        put(programs, "S:TOLD.EGU='Pa'", "S:TOLD.HIGH=6", "S:MODE.ZRST='STOP'")
+        wait_until(lambda: has(described, told, "Pa", "ours", None, 6.0, *wanted[4:]), programs.said)
+        wait_until(lambda: has(states, mode, '{"0": "STOP", "1": "ON"}'), programs.said)
+        put(programs, "S:TOLD.EGU='mbar/minute'", "S:TOLD.HIGH=7", "S:MODE.ZRST='OFF'")
+        wait_until(lambda: has(described, told, *wanted), programs.said)
     wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "ON"}'), programs.said)
     with other_database(ioc, '"ON"', '"BEAM"'):
         wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "BEAM"}'), programs.said)
