@@ -117,18 +117,36 @@ join sys.every_description as descriptions on descriptions.relation = relations.
 comment on view sys.extended_properties is
 'SQL Server: Catalog Views, sys.extended_properties: what sp_addextendedproperty, the facility file or COMMENT ON says';
 
-create function sys.fn_listextendedproperty(
-  name text default null, level0type text default null, level0name text default null, level1type text default null,
-  level1name text default null, level2type text default null, level2name text default null
-)
-returns table (objtype sys.sysname, objname sys.sysname, name sys.sysname, value text)
+create function sys.enter_schema(name text)
+returns text
 language sql
+as $$
+  select case
+    when name is null or lower(name) in ('dbo', lower(current_schema()), lower(current_user)) then sys.enter(null)
+    when exists (select from sys.every_database as databases where databases.name = lower(enter_schema.name))
+      then sys.enter(lower(name))
+  end
+$$;
+
+comment on function sys.enter_schema(text) is
+'As sys.enter, for the name of a schema, which may be that of the current database''s dbo or user. Null: there is none.';
+
+create function sys.list_properties(text, text, text, text, text, text, text)
+returns table (objtype sys.sysname, objname sys.sysname, name sys.sysname, value text)
+language plpgsql
 stable
 as $$
+declare
+  before constant text := sys.enter_schema($3);
+begin
+  if before is null then
+    return;
+  end if;
+  return query
   select
     coalesce(owners.kind2, owners.kind1)::sys.sysname,
     coalesce(owners.name2, owners.name1)::sys.sysname,
-    listed.name,
+    listed.name::sys.sysname,
     listed.value
   from sys.every_property_owner as owners
   join sys.extended_properties as listed
@@ -141,8 +159,19 @@ as $$
         and sys.is_same_name(owners.name1, coalesce($5, owners.name1))
       else owners.kind2 = upper($6) and owners.kind1 = upper($4) and sys.is_same_name(owners.name1, $5)
         and sys.is_same_name(owners.name2, coalesce($7, owners.name2))
-    end
+    end;
+  perform sys.leave(before);
+end
 $$;
+
+create function sys.fn_listextendedproperty(
+  name text default null, level0type text default null, level0name text default null, level1type text default null,
+  level1name text default null, level2type text default null, level2name text default null
+)
+returns table (objtype sys.sysname, objname sys.sysname, name sys.sysname, value text)
+language sql
+stable
+as $$ select * from sys.list_properties($1, $2, $3, $4, $5, $6, $7) $$;
 
 comment on function sys.fn_listextendedproperty(text, text, text, text, text, text, text) is
 'SQL Server: sys.fn_listextendedproperty';
@@ -156,6 +185,7 @@ language plpgsql
 as $$
 declare
   shown constant text := coalesce(concat_ws('.', level0name, level1name, level2name), 'object specified');
+  before constant text := sys.enter_schema(case when upper(level0type) in ('SCHEMA', 'USER') then level0name end);
   owner record;
   is_there boolean;
 begin
@@ -171,7 +201,7 @@ begin
   select * into owner
   from sys.every_property_owner as owners
   where level0type is null and owners.class = 0
-    or upper(level0type) in ('SCHEMA', 'USER') and lower(level0name) in ('dbo', lower(current_schema()), lower(current_user))
+    or upper(level0type) in ('SCHEMA', 'USER') and before is not null
       and (owners.kind1, coalesce(owners.kind2, '')) = (upper(level1type), coalesce(upper(level2type), ''))
       and sys.is_same_name(owners.name1, level1name)
       and (level2name is null or sys.is_same_name(owners.name2, level2name));
@@ -193,6 +223,7 @@ begin
     perform tsql.raise(15135, 16, 8, format('Object is invalid. Extended properties are not permitted on ''%s'', or the object '
       'does not exist.', shown));
   end;
+  perform sys.leave(before);
   return 0;
 end
 $$;

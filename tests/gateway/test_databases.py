@@ -87,6 +87,25 @@ def test_a_database_that_is_named_is_reached(there: pymssql.Cursor) -> None:
     there.execute("create view v as select a from t")
 
 
+def test_properties_of_another_schema(there: pymssql.Cursor) -> None:
+    """SQL Server, sp_addextendedproperty: level 0 names the schema, whichever is the current one."""
+    listed = "select objname, value from fn_listextendedproperty('p', 'schema', %s, 'table', 't', {}, null)"
+    there.execute("sp_addextendedproperty 'p', 'of t', 'schema', 'far', 'table', 't'")
+    there.execute("sp_addextendedproperty 'p', 'of a', 'schema', 'Far', 'table', 't', 'column', 'a'")
+    there.execute(listed.format("null"), ("far",))
+    assert there.fetchall() == [("t", "of t")]
+    there.execute(listed.format("'column'"), ("far",))
+    assert there.fetchall() == [("a", "of a")]
+    for schema in ("dbo", "near", "nowhere"):
+        there.execute(listed.format("null"), (schema,))
+        assert there.fetchall() == []
+    with pytest.raises(pymssql.Error) as refused:
+        there.execute("sp_addextendedproperty 'p', '1', 'schema', 'near', 'table', 't'")
+    assert errors_of(refused.value).number == 15135
+    there.execute("select db_name()")
+    assert there.fetchone() == ("near",)
+
+
 def test_the_system_s_and_ringlog_s_own_are_everywhere(there: pymssql.Cursor) -> None:
     there.execute("exec sp_databases")
     assert there.fetchall()
