@@ -3,6 +3,46 @@
 -- dropping removes; the type is omitted if PostgreSQL's determines it; `as "tid"` behind it names a user type. The names of
 -- tables and constraints are in their comments too.
 
+create or replace function tsql.stored_name(name text)
+returns text
+language sql
+immutable
+strict
+parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when octet_length(lower(name)) <= 63 then lower(name) else (
+    select left(lower(name), n) from generate_series(46, 1, -1) as n where octet_length(left(lower(name), n)) <= 46 limit 1
+  ) || '~' || left(md5(lower(name)), 16) end
+$$;
+comment on function tsql.stored_name(text) is
+'The name by which PostgreSQL has an object of T-SQL: in small letters, and one of more than 63 bytes with a digest at its end.';
+
+create or replace function tsql.long_names(message text)
+returns text
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  one record;
+begin
+  if message !~ '~[0-9a-f]{16}' then
+    return message;
+  end if;
+  for one in
+    select distinct replace(said.shown, '""', '"') as shown
+    from pg_description
+    cross join lateral substring(description from '^T-SQL "((?:[^"]|"")+)"') as said (shown)
+    where description like 'T-SQL "%' and octet_length(said.shown) > 63
+  loop
+    message := replace(message, tsql.stored_name(one.shown), one.shown);
+  end loop;
+  return message;
+end
+$$;
+comment on function tsql.long_names(text) is 'A message with the long names of objects in place of those by which PostgreSQL has them.';
+
 create or replace function tsql.with_properties(comment text, before text)
 returns text
 language sql
@@ -146,13 +186,30 @@ as $$
 $$;
 comment on function tsql.has_column(regclass, text) is 'Whether a table has a column of this name.';
 
-create or replace procedure tsql.create_index(definition text, target text, index_ text, columns text[], missing integer)
+create or replace procedure tsql.name_index(index_ regclass, named text)
+language plpgsql
+as $$
+begin
+  if exists (select from pg_class where oid = index_ and relname ~ '~[0-9a-f]{16}$')
+    or obj_description(index_, 'pg_class') like 'T-SQL "%' then
+    execute format('comment on index %s is %L', index_,
+      tsql.with_properties(format('T-SQL "%s"', replace(named, '"', '""')), obj_description(index_, 'pg_class')));
+  end if;
+end
+$$;
+comment on procedure tsql.name_index(regclass, text) is
+'Keeps the name of an index in its comment, if PostgreSQL has it with a digest.';
+
+create or replace procedure tsql.create_index(
+  definition text, target text, index_ text, columns text[], missing integer, named text
+)
 language plpgsql
 as $$
 declare
   of constant regclass := tsql.demand_table(target, missing);
   own constant name := (select relname from pg_class where oid = of);
   name constant name := (parse_ident(index_, false))[1];
+  made regclass;
 begin
   if exists (
     select from pg_class where relname = name
@@ -160,7 +217,7 @@ begin
   ) then
     perform tsql.fail(1913, format(
       'The operation failed because an index or statistics with name ''%s'' already exists on table ''%s''.',
-      case when starts_with(name, own || '.') then substr(name, length(own) + 2) else name end, own));
+      named, own));
   end if;
   for place in 1 .. cardinality(columns) loop
     if not tsql.has_column(of, columns[place]) then
@@ -171,10 +228,15 @@ begin
     end if;
   end loop;
   execute definition;
+  made := (
+    select oid from pg_class
+    where relname = name and relnamespace = (select relnamespace from pg_class as tables where tables.oid = of)
+  );
+  call tsql.name_index(made, named);
 end
 $$;
-comment on procedure tsql.create_index(text, text, text, text[], integer) is
-$$Runs a CREATE INDEX. index_: its name in PostgreSQL; columns: the columns of its list. Errors: no such table (missing) or
+comment on procedure tsql.create_index(text, text, text, text[], integer, text) is
+$$Runs a CREATE INDEX. index_, named: its names in PostgreSQL and T-SQL; columns: the columns of its list. Errors: no such table (missing) or
 column (1911), a column twice (1909), the table has an index of this name (1913).$$;
 
 create or replace procedure tsql.truncate_table(target text, missing integer)

@@ -108,8 +108,11 @@ declare
     coalesce(substring(context from 'SQL statement "(.*?)"\nPL/pgSQL function'), nullif(statement, '')));
   database text := case when schema_ like 'pg\_temp%' then 'tempdb' else schema_ end;
   -- indexes made by T-SQL have the table's name first
-  name text := case when starts_with(constraint_, table_ || '.') then substr(constraint_, length(table_) + 2)
-    else constraint_ end;
+  name text := coalesce((
+      select replace(substring(obj_description(oid, 'pg_class') from '^T-SQL "((?:[^"]|"")+)"'), '""', '"') from pg_class
+      where relnamespace = to_regnamespace(quote_ident(schema_)) and relname = constraint_ and relkind in ('i', 'I')
+    ),
+    case when starts_with(constraint_, table_ || '.') then substr(constraint_, length(table_) + 2) else constraint_ end);
   -- a table variable is a temporary table; in a procedure its name has a suffix
   object text := regexp_replace(table_, '^#(@.*?)(\.[0-9a-f]{8})?$', '\1');
 begin
@@ -243,6 +246,7 @@ begin
     if error.number is not null then
       error.line := line;
       error.procedure := procedure;
+      error.message := tsql.long_names(error.message);
       return error;
     end if;
   end if;
@@ -251,6 +255,7 @@ begin
   if sybase then
     error.number := tsql.number_in_ase(error.number);
   end if;
+  error.message := tsql.long_names(error.message);
   return error;
 end
 $$;

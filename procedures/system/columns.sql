@@ -4,7 +4,7 @@ select
   columns.attrelid as relation,
   relations.name as table_name,
   relations.type as table_type,
-  coalesce(said.shown, columns.attname)::name as name,
+  coalesce(said.shown, columns.attname::text) collate "C" as name,
   columns.attnum as number,
   -- without gaps for dropped columns. Partitioned by the table's name too, so that a query for one name reads no other
   -- table's columns

@@ -4,7 +4,7 @@ select
   relations.oid as relation,
   relations.name as table_name,
   indexes.indexrelid as oid,
-  sys.shown_index(constraints.oid, constraints.conname, classes.relname, tables.relname)::name as name,
+  sys.shown_index(classes.oid, constraints.oid, constraints.conname, classes.relname, tables.relname) collate "C" as name,
   (1 + row_number() over (
     -- by the visible column, so that a query for one relation numbers only its indexes
     partition by relations.oid order by indexes.indisprimary desc, indexes.indexrelid
@@ -31,7 +31,7 @@ select
   indexes.number,
   places.place::integer as place,
   places.column,
-  sys.shown_column(indexes.relation, columns.attnum, columns.attname)::name as name,
+  sys.shown_column(indexes.relation, columns.attnum, columns.attname) collate "C" as name,
   places.place <= indexes.key_columns as is_key,
   indexes.options[places.place - 1] & 1 = 1 as is_descending
 from sys.every_index as indexes

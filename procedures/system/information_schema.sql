@@ -124,7 +124,7 @@ select
   constraints.name::sys.sysname as constraint_name,
   sys.db_name() as unique_constraint_catalog,
   'dbo'::sys.sysname as unique_constraint_schema,
-  sys.shown_index(keys.oid, keys.conname, indexes.relname, tables.relname)::sys.sysname as unique_constraint_name,
+  sys.shown_index(indexes.oid, keys.oid, keys.conname, indexes.relname, tables.relname)::sys.sysname as unique_constraint_name,
   'SIMPLE'::character varying(7) as match_option,
   replace(foreign_keys.update_referential_action_desc, '_', ' ')::character varying(11) as update_rule,
   replace(foreign_keys.delete_referential_action_desc, '_', ' ')::character varying(11) as delete_rule

@@ -80,7 +80,7 @@ as $$
 #variable_conflict use_variable
 declare
   object constant text := sys.parsename(name, 1);
-  spellings constant name[] := array[object, lower(object)];
+  spellings constant name[] := array[object, tsql.stored_name(object)];
   kind constant text := upper(type);
   schema constant oid := (
     select databases.oid from pg_catalog.pg_namespace as databases where databases.nspname = sys.database_of(name)
@@ -90,7 +90,7 @@ begin
   if object like '##%' and coalesce(kind, 'U') = 'U' then
     return (
       select relations.oid::integer from pg_catalog.pg_class as relations
-      where relations.relnamespace = 'tsql_global'::regnamespace and relations.relname = lower(object)
+      where relations.relnamespace = 'tsql_global'::regnamespace and relations.relname = tsql.stored_name(object)
         and sys.is_global(relations.oid)
     );
   end if;

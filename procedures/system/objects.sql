@@ -28,17 +28,19 @@ as $$
 $$;
 
 -- An index of a key has the constraint's name. One of `create index` has its table's name in front, because in PostgreSQL
--- indexes and tables share a namespace.
-create function sys.shown_index(constraint_id oid, constraint_name name, index_name name, table_name name)
+-- indexes and tables share a namespace; a long one is in its comment.
+create function sys.shown_index(index_id oid, constraint_id oid, constraint_name name, index_name name, table_name name)
 returns text
 language sql
 stable
 as $$
   select case
     when constraint_id is not null then sys.shown_name(constraint_id, 'pg_constraint', constraint_name)
-    when starts_with(index_name::text, table_name || '.') then substr(index_name::text, length(table_name) + 2)
-    else index_name::text
+    else coalesce(said.shown, case
+      when starts_with(index_name::text, table_name || '.') then substr(index_name::text, length(table_name) + 2)
+      else index_name::text end)
   end
+  from sys.declaration(pg_catalog.obj_description(index_id, 'pg_class')) as said
 $$;
 
 create function sys.is_global(relation oid)

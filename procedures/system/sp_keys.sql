@@ -89,7 +89,8 @@ begin
     (strpos('cand', replace(keys.update_action::text, 'r', 'a')) - 1)::smallint,
     (strpos('cand', replace(keys.delete_action::text, 'r', 'a')) - 1)::smallint,
     keys.name::sys.sysname,
-    sys.shown_index(referenced_keys.oid, referenced_keys.conname, target_indexes.relname, targets.relname)::sys.sysname,
+    sys.shown_index(target_indexes.oid, referenced_keys.oid, referenced_keys.conname, target_indexes.relname,
+      targets.relname)::sys.sysname,
     -- not deferrable
     7::smallint
   from sys.every_constraint as keys

@@ -13,7 +13,7 @@ declare
     else objname end;
   id constant oid := sys.object_id(whole)::oid;
   relation constant regclass := (select oid::regclass from pg_catalog.pg_class where oid = id);
-  renamed constant name := lower(newname);
+  renamed constant name := tsql.stored_name(newname);
   target constant text := case when (select relkind from pg_catalog.pg_class where oid = id) in ('v', 'm') then 'view' else 'table' end;
   listed record;
 begin
@@ -48,32 +48,37 @@ begin
         coalesce(substring(listed.comment from '^T-SQL "(?:[^"]|"")+"([^\n]*)'), ''))]);
     end if;
   elsif kind = 'index' then
-    select classes.relname as name, starts_with(classes.relname, tables.relname || '.') as is_qualified, tables.relname as parent
+    select classes.oid::regclass as index_, classes.relname = tsql.stored_name(tables.relname || '.' || said.name) as is_qualified,
+      tables.relname as parent
     into listed
     from pg_catalog.pg_index
     join pg_catalog.pg_class as classes on classes.oid = indexrelid
     join pg_catalog.pg_class as tables on tables.oid = indrelid
-    where indrelid = id and lower(own) in (lower(classes.relname), substr(lower(classes.relname), length(tables.relname) + 2))
+    cross join sys.shown_index(classes.oid, null, null, classes.relname, tables.relname) as said (name)
+    where indrelid = id and lower(own) in (lower(classes.relname), lower(said.name))
     limit 1;
     if listed is null then
       perform sys.none_to_rename(objname, kind);
     end if;
-    execute format('alter index %I.%I rename to %I',
-      (select nspname from pg_catalog.pg_class join pg_catalog.pg_namespace on pg_namespace.oid = relnamespace where pg_class.oid = id),
-      listed.name, case when listed.is_qualified then listed.parent || '.' || renamed else renamed end);
+    execute format('alter index %s rename to %I', listed.index_,
+      case when listed.is_qualified then tsql.stored_name(listed.parent || '.' || newname) else renamed end);
+    call tsql.name_index(listed.index_, newname);
   elsif sys.object_id(concat_ws('.', nullif(sys.parsename(objname, 3), ''), nullif(sys.parsename(objname, 2), ''), sys.quotename(newname)))
       not in (id::integer) then
     perform sys.taken_by_another(newname, kind);
   elsif relation is not null then
-    execute format('alter table %s rename to %I', relation, renamed);
     for listed in
-      select classes.oid::regclass as index_, substr(classes.relname, length(own) + 2) as name
+      select classes.oid::regclass as index_, said.name
       from pg_catalog.pg_index
       join pg_catalog.pg_class as classes on classes.oid = indexrelid
-      where indrelid = id and starts_with(classes.relname, lower(own) || '.')
+      join pg_catalog.pg_class as tables on tables.oid = indrelid
+      cross join sys.shown_index(classes.oid, null, null, classes.relname, tables.relname) as said (name)
+      where indrelid = id and classes.relname = tsql.stored_name(tables.relname || '.' || said.name)
     loop
-      execute format('alter index %s rename to %I', listed.index_, renamed || '.' || listed.name);
+      execute format('alter index %s rename to %I', listed.index_, tsql.stored_name(renamed || '.' || listed.name));
+      call tsql.name_index(listed.index_, listed.name);
     end loop;
+    execute format('alter table %s rename to %I', relation, renamed);
     call sys.rename_in_comment(id, 'pg_class', format('%s %s', target, id::regclass), newname);
   elsif exists (select from pg_catalog.pg_constraint where oid = id) then
     select conrelid::regclass as of, conname as name into listed from pg_catalog.pg_constraint where oid = id;
@@ -133,7 +138,7 @@ declare
 begin
   if before ~ '^T-SQL "(?:[^"]|"")+"' then
     execute format('comment on %s is %L', target, shown || substr(before, length(substring(before from '^T-SQL "(?:[^"]|"")+"')) + 1));
-  elsif newname <> lower(newname) then
+  elsif newname <> tsql.stored_name(newname) then
     execute format('comment on %s is %L', target, tsql.with_properties(shown, before));
   end if;
 end

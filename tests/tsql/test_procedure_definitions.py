@@ -27,7 +27,6 @@ BY_GATEWAY = [
     "select found\nfrom points",
     "select kept.n\nfrom points kept",
     "declare c cursor for select * from points\nopen c",
-    f"declare @a int,\n@{'a' * 70} int",
 ]
 
 

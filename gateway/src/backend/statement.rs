@@ -248,7 +248,7 @@ impl Backend {
 
     /// Sets the message from the catalogue's answer, or keeps PostgreSQL's if the query fails.
     async fn tell(&mut self, notice: &mut Notice, question: &str) {
-        let question = format!("select number, severity, message from {question}");
+        let question = format!("select number, severity, tsql.long_names(message) from {question}");
         let answer = self.ask(&question).await.unwrap_or_default();
         if let Some([Some(number), Some(severity), Some(text)]) = answer.first().map(Vec::as_slice) {
             notice.told = number.parse().ok().zip(severity.parse().ok()).map(|(n, s)| (n, s, text.clone()));

@@ -20,6 +20,7 @@ use crate::tds::tokens::message::ServerMessage;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use tsql::facts::errors::is_arithmetic;
+use tsql::long_names::LongNames;
 use tsql::quoting::literal;
 
 pub struct Interpreter {
@@ -33,6 +34,8 @@ pub struct Interpreter {
     pub(super) depth: u8,
     /// The procedure whose own statements run; None in a batch, and in a text inside a procedure.
     pub(super) running: Option<Running>,
+    /// Those of the text that runs.
+    pub(super) long_names: LongNames,
     /// The highest severity of the errors sent to the client since the procedure has begun; 0 for none.
     pub(super) worst: u8,
     /// The table variables of the texts that run.
@@ -66,6 +69,7 @@ impl Interpreter {
             prepared: PreparedStatements::default(),
             depth: 0,
             running: None,
+            long_names: LongNames::default(),
             worst: 0,
             tables: Vec::new(),
             tries: Tries::default(),

@@ -57,12 +57,14 @@ impl Interpreter {
         let outside = std::mem::replace(&mut self.tries.outside, self.tries.open);
         // what a text inside another, or inside a procedure, sets holds to its end
         let settings = is_inside.then(|| client.settings().clone());
+        let around = std::mem::replace(&mut self.long_names, program.long_names.clone());
         self.depth += 1;
         let ran = match self.look_first(client, program, variables).await {
             Ok(()) => self.run_block(client, &program.statements, variables).await,
             Err(interrupt) => Err(interrupt),
         };
         self.depth -= 1;
+        self.long_names = around;
         self.tables.truncate(tables);
         let ran = match (before, ran) {
             (None, ran) => ran,
@@ -344,6 +346,7 @@ impl Interpreter {
             return Err(failure.into());
         }
         let mut failure = failure;
+        failure.message.text = self.long_names.restored(failure.message.text);
         if failure.message.procedure.is_empty() {
             let line = if failure.message.line <= 1 { line } else { failure.message.line };
             failure.message = self.placed(failure.message, line);

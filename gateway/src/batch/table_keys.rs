@@ -5,6 +5,7 @@ use crate::client::Client;
 use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
 use std::collections::HashMap;
+use tsql::long_names::stored;
 use tsql::quoting::literal;
 
 /// A column of a key.
@@ -77,7 +78,7 @@ impl Interpreter {
 
 /// The name of a table's column as it was declared. `name`: as PostgreSQL has it.
 pub(super) fn own_name(column: &PgColumn, name: &str) -> String {
-    let shown = column.declared.shown.as_ref().filter(|shown| shown.to_lowercase() == name);
+    let shown = column.declared.shown.as_ref().filter(|shown| stored(shown) == name);
     shown.map_or_else(|| name.to_owned(), ToString::to_string)
 }
 

@@ -26,6 +26,7 @@ use crate::tds::dialect::Dialect;
 use schemas::{OF_SYBASE, SYSTEM};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use tsql::long_names::stored;
 use tsql::program::Partial;
 use versions::Versions;
 
@@ -118,7 +119,7 @@ impl Catalogue {
         dialect: &Dialect,
         fits: impl Fn(&Function) -> bool,
     ) -> Result<Arc<Function>, Unresolved> {
-        let all = self.functions.get(&name.to_lowercase()).map_or(&[][..], Vec::as_slice);
+        let all = self.functions.get(&stored(name)).map_or(&[][..], Vec::as_slice);
         let is_there = |function: &Function| match schema {
             Some(schema) => function.schema.eq_ignore_ascii_case(schema),
             None => function.schema == path.database,

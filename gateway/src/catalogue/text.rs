@@ -1,6 +1,7 @@
 //! The T-SQL text of a procedure: its parser options, and the procedures that it calls.
 
 use super::schemas::OWN;
+use tsql::long_names::stored;
 use tsql::{Dialect, ASE, SQL_SERVER};
 
 /// The options with which a procedure's text was parsed when it was created.
@@ -36,7 +37,7 @@ impl Text {
         let called = |[database, schema, name]: [String; 3]| Called {
             database,
             schema: schema.to_lowercase(),
-            name: name.to_lowercase(),
+            name: stored(&name),
         };
         Some(Text {
             dialect: if has(ASE.name) { &ASE } else { &SQL_SERVER },
@@ -60,7 +61,7 @@ impl Text {
                 "" => [called.database.as_str(), OWN, "public"].contains(&schema),
                 named => named == schema.to_lowercase(),
             };
-            is_there && called.name == name.to_lowercase()
+            is_there && called.name == stored(name)
         })
     }
 }

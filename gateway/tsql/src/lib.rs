@@ -3,12 +3,14 @@
 //! `lexer` splits a text, `parser` makes a `tree` of it, which prints itself as T-SQL.
 
 mod compile;
+mod digest;
 pub mod error;
 pub mod facts;
 pub mod fragments;
 mod keywords;
 pub mod lexer;
 mod lift;
+pub mod long_names;
 mod message;
 pub mod parser;
 pub mod print;

@@ -1,5 +1,7 @@
 //! Quotes texts and names for PostgreSQL's SQL. Neither may contain a NUL, which PostgreSQL refuses.
 
+use crate::long_names::{stored, LONGEST_STORED};
+
 /// A text as a literal, whatever standard_conforming_strings is.
 pub fn literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");
@@ -10,8 +12,17 @@ pub fn literal(text: &str) -> String {
     }
 }
 
-/// A name as it is written, in quotes.
+/// A name in SQL.
 pub fn quoted(name: &str) -> String {
+    if name.len() > LONGEST_STORED {
+        in_quotes(&stored(name))
+    } else {
+        in_quotes(name)
+    }
+}
+
+/// A name as it is written, of any length, in quotes.
+pub fn in_quotes(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

@@ -4,6 +4,7 @@ use crate::compile::{declaration, program};
 use crate::error::Error;
 use crate::lexer::{self, Token};
 use crate::lift;
+use crate::long_names::LongNames;
 use crate::parser;
 use crate::program::{Declaration, Lifted, Literal, Program, Settings};
 use crate::resolve::user_types;
@@ -79,6 +80,20 @@ impl<'t> Reading<'t> {
             let why = "tables of all sessions are SQL Server's";
             return Err(Error::refused(&token.value, why, token.at));
         }
+        let long_names = LongNames::of(&self.tokens)?;
+        let compiled = self.compile_tokens(settings, lifts, schema);
+        match compiled {
+            Ok(program) => Ok(Program { long_names, ..program }),
+            Err(error) => Err(Error { text: long_names.restored(error.text), ..error }),
+        }
+    }
+
+    fn compile_tokens(
+        &self,
+        settings: &Settings,
+        lifts: bool,
+        schema: &Arc<dyn Schema>,
+    ) -> Result<Program, Error> {
         let mut batch = parser::parse_tokens(&self.tokens, settings.syntax())?;
         let mut types = user_types::bind(&mut batch.statements, &**schema, settings.dialect)?;
         let lifted = if lifts && self.literals.len() <= MOST_LIFTED {

@@ -11,7 +11,8 @@ use bytes::BytesMut;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tsql::facts::types::Type;
-use tsql::quoting::{literal, quoted};
+use tsql::long_names::stored;
+use tsql::quoting::{in_quotes, literal};
 use tsql::resolve::names::Relation;
 
 /// Bytes of a text pointer that name the table and the column.
@@ -308,7 +309,7 @@ fn result_type(column: &PgColumn, title: Option<&Title>) -> Option<ResultType> {
 /// The name over a column.
 fn shown(column: &PgColumn, title: Option<&Title>) -> String {
     // a derived table's column has its own name, and the table behind it another
-    let shown = column.declared.shown.as_ref().filter(|shown| shown.to_lowercase() == column.name);
+    let shown = column.declared.shown.as_ref().filter(|shown| stored(shown) == column.name);
     match (title, shown) {
         (Some(title), None) => title.text.clone(),
         (Some(title), Some(_)) if !title.is_own => title.text.clone(),
@@ -333,7 +334,7 @@ pub fn declaring(
         let name = shown(column, title);
         let of = own_type(column, title, dialect).and_then(declared::written).unwrap_or_default();
         named.push(literal(&column.name));
-        said.push(literal(&format!("{} {of}", quoted(&name))));
+        said.push(literal(&format!("{} {of}", in_quotes(&name))));
     }
     let (table, named, said) = (literal(&made.sql), named.join(", "), said.join(", "));
     let share = if made.is_global() { format!("; call tsql.share_global({table})") } else { String::new() };

@@ -21,6 +21,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::collections::HashMap;
 use tsql::fragments;
+use tsql::long_names::stored;
 use tsql::quoting::quoted;
 
 /// Rows that one cursor inserts, and rows whose key it changes.
@@ -311,7 +312,7 @@ fn written<'v>(
                         parameter with the name of its column.";
             return Err(ServerMessage::error(16902, 16, text).into());
         }
-        let name = param.name(&dialect).to_lowercase();
+        let name = stored(&param.name(&dialect));
         if !keyset.columns.contains(&name) {
             return Err(ServerMessage::error(207, 16, format!("Invalid column name '{name}'.")).into());
         }

@@ -20,12 +20,14 @@ pub use undeclared::{undeclared, Undeclared};
 pub use value::bytes_of;
 pub(crate) use value::of_number;
 
+use crate::digest;
 use crate::error::Error;
 use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::fragments;
 use crate::lexer;
+use crate::long_names::LongNames;
 use crate::message;
-use crate::procedure::{digest, Created};
+use crate::procedure::Created;
 use crate::program::{
     demanded, Action, Condition, CursorAction, Declaration, Definition, Executed, Filled, GivenTable, Lifted,
     Program, Query, QueryKind, Settings, Sql, Statement, Tree as Bindable, Uses, LONGEST_TRANSACTION_NAME,
@@ -157,6 +159,7 @@ fn program_of(
         makes_temporary,
         demanded,
         redefined,
+        long_names: LongNames::default(),
         uses,
     })
 }

@@ -7,7 +7,7 @@ use super::variable::ROW;
 use super::writer::{quoted, BodyWriter};
 use crate::error::Error;
 use crate::facts::types::INT;
-use crate::resolve::names::literal;
+use crate::resolve::names::{literal, stored};
 use crate::resolve::Scope;
 use crate::translate::{self, Changes, Translated, Value, Variables, Verb};
 use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, Query, StatementKind as Tree};
@@ -225,7 +225,7 @@ fn declared_name(name: &str) -> String {
 
 fn cursor_name(name: &CursorName, line: u32) -> Result<String, Error> {
     match name {
-        CursorName::Name { name, .. } => Ok(name.text.to_lowercase()),
+        CursorName::Name { name, .. } => Ok(stored(&name.text)),
         CursorName::Variable(variable) => {
             Err(Error::refused(&variable.name, "a cursor is named without a variable", line))
         }

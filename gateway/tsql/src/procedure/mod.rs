@@ -15,7 +15,6 @@ mod control;
 mod current;
 mod cursor;
 mod declared;
-pub(crate) mod digest;
 mod function;
 mod interpreted;
 mod labels;
@@ -35,9 +34,11 @@ pub use function::create as create_function;
 pub use statement::refused as not_inside;
 pub use trigger::create as create_trigger;
 
+use crate::digest;
 use crate::error::Error;
 use crate::facts::types::{self, Type};
 use crate::lexer::{self, Syntax};
+use crate::long_names;
 use crate::program::{Define, Settings};
 use crate::resolve::names::{folded, literal, quoted, schema_of};
 use crate::resolve::Scope;
@@ -206,6 +207,7 @@ fn own_name(name: &ObjectName, kind: ObjectKind) -> Result<String, Error> {
         let why = "only tables and procedures are temporary: drop it when it is of no use";
         return Err(Error::refused(&name.name, why, name.at));
     }
+    long_names::demand_short(&name.name, "procedure, function or trigger", name.at)?;
     folded(&name.name, name.at.line)
 }
 
@@ -250,7 +252,7 @@ fn header_of<'t>(
     for parameter in all {
         let name = &parameter.variable.name;
         let at = parameter.variable.at.line;
-        folded(name, at)?;
+        long_names::demand_short(name, "procedure's parameter", at)?;
         if !seen.insert(name.as_str()) {
             return Err(Error::declared_twice(name, at));
         }

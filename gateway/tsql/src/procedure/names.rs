@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::lexer::{Token, TokenKind};
+use crate::resolve::names::stored;
 
 /// The schema of objects that end with their session.
 pub const TEMPORARY: &str = "pg_temp";
@@ -23,7 +24,7 @@ pub fn check(tokens: &[Token<'_>], procedure: &str) -> Result<(), Error> {
             return Err(Error::refused(&token.value, "write it with its table, as t.found", token.at));
         }
         if let Some(before) = before.filter(|_| token.is_symbol(".")) {
-            if before.is_name() && before.value.to_lowercase() == procedure {
+            if before.is_name() && stored(&before.value) == procedure {
                 let why = "name the table otherwise than the procedure, with an alias";
                 return Err(Error::refused(&format!("{}.", before.value), why, token.at));
             }

@@ -6,7 +6,7 @@ use super::variable::{BEGAN, CURSOR, MADE, N, ROW, SCOPE_IDENTITY, SILENT, TRY_S
 use super::writer::{quoted, BodyWriter, Purpose, Rows, COUNTED, SENT};
 use crate::error::Error;
 use crate::facts::notices::{RESULT_SET, ROW_COUNT};
-use crate::resolve::names::{array, literal, table, table_variable};
+use crate::resolve::names::{array, literal, stored, table, table_variable};
 use crate::translate::{self, ResultType, Title, Translated, Verb};
 use crate::tree::{self, QueryBody, Select, SelectItem, StatementKind as Tree, TableVariable};
 
@@ -213,7 +213,7 @@ impl<'t> BodyWriter<'t> {
         if let Tree::Drop(objects) = statement {
             if objects.names.iter().all(tree::ObjectName::is_temporary) {
                 // a result set may still have to be read from it
-                let names = objects.names.iter().map(|table| literal(&table.name.to_lowercase()));
+                let names = objects.names.iter().map(|table| literal(&stored(&table.name)));
                 let names = array(names, "text");
                 let drop = format!("perform tsql.drop_temporary({names}, {});", objects.if_exists);
                 self.run_told(context, line, Run::new(vec![drop]));

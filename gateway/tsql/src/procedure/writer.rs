@@ -10,16 +10,16 @@
 
 use super::context::{Context, Handler, Label};
 use super::declared::{changed_cursors, Cursor, FETCH_STATUS};
-use super::digest;
 use super::variable::{
     Named, ABORTS, ABORTS_SETTING, BODY, DOOMED, FIRED, LEFT, NOCOUNT_SETTING, ROWCOUNT, SCOPE_IDENTITY,
     SILENT, STATUS, TRY, TRY_SETTING,
 };
+use crate::digest;
 use crate::error::Error;
 use crate::facts::notices::LEFT_ROWS;
 use crate::facts::types::{Type, INT};
 use crate::fragments::Facts;
-use crate::resolve::names::{array, literal};
+use crate::resolve::names::{array, literal, stored};
 use crate::resolve::Scope;
 use crate::translate;
 use crate::tree::{self, Statement, StatementKind as Tree};
@@ -267,7 +267,7 @@ impl<'t> BodyWriter<'t> {
             self.add(format!("return query {rows};"));
         }
         if !self.temporary.is_empty() {
-            let names = array(self.temporary.iter().map(|name| literal(&name.to_lowercase())), "text");
+            let names = array(self.temporary.iter().map(|name| literal(&stored(name))), "text");
             self.add(format!("perform tsql.drop_temporary({names}, true);"));
         }
         Ok(())

@@ -16,6 +16,7 @@ pub use crate::facts::session::{CLOCKS, CURRENT, SENT_TEXT};
 use crate::facts::types::Type;
 pub use crate::fragments::RowSource;
 use crate::lexer::Syntax;
+use crate::long_names::LongNames;
 use crate::resolve::names::Relation;
 pub use crate::schema::Partial;
 pub use crate::translate::{Changes, Current, Filled, FilledBy, ListItem, ResultType, Title};
@@ -84,6 +85,7 @@ pub struct Program {
     pub demanded: Vec<Demanded>,
     /// The tables and views that it creates, changes or drops.
     pub redefined: Vec<Relation>,
+    pub long_names: LongNames,
     /// What of the schema it depends on.
     pub uses: Uses,
 }

@@ -2,22 +2,15 @@
 
 use crate::error::Error;
 use crate::facts::system;
-pub use crate::quoting::{array, literal, quoted};
+use crate::long_names;
+pub use crate::long_names::stored;
+pub use crate::quoting::{array, in_quotes, literal, quoted};
 use crate::tree::{Name, ObjectName, Variable};
-
-/// The longest name in PostgreSQL, in bytes.
-pub const LONGEST: usize = 63;
 
 /// The name as PostgreSQL stores it: T-SQL's names differ by more than their case.
 pub fn folded(name: &str, line: u32) -> Result<String, Error> {
-    let name = name.to_lowercase();
-    if name.len() > LONGEST {
-        let start: String = name.chars().take(40).collect();
-        let text =
-            format!("The identifier that starts with '{start}' is too long: {LONGEST} bytes are the most.");
-        return Err(Error::new(103, text, line));
-    }
-    Ok(name)
+    long_names::check(name, line)?;
+    Ok(stored(name))
 }
 
 /// A name in quotes.
@@ -56,7 +49,7 @@ pub fn shown(name: &ObjectName) -> String {
 
 /// The schema of a view of the system; None for a name of any other kind.
 pub fn of_system(name: &ObjectName) -> Result<Option<&'static str>, Error> {
-    let own = name.name.to_lowercase();
+    let own = stored(&name.name);
     let schema = if name.owner.eq_ignore_ascii_case("information_schema") {
         "tsql_information_schema"
     } else if name.owner.eq_ignore_ascii_case("sys") || (is_dbo(&name.owner) && system::is_view(&own)) {
@@ -72,7 +65,7 @@ fn is_dbo(owner: &str) -> bool {
 }
 
 fn is_elsewhere(name: &ObjectName) -> bool {
-    !name.database.is_empty() && !system::is_of_the_server(&name.name.to_lowercase())
+    !name.database.is_empty() && !system::is_of_the_server(&stored(&name.name))
 }
 
 /// A table, a view or a function of the catalogue that SQL names.
@@ -234,7 +227,7 @@ mod tests {
         assert_eq!(sql("", "", "##T"), "tsql_global.\"##t\"");
         assert_eq!(sql("", "sys", "tables"), "sys.\"tables\"");
         assert_eq!(sql("log", "", "sysobjects"), "sys.\"sysobjects\"('log')");
-        assert_eq!(sql("", "", &"x".repeat(64)), "103");
+        assert_eq!(sql("", "", &"x".repeat(129)), "103");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::facts::types::{self, Type, BINARY, CHAR, VARBINARY, VARCHAR};
-use crate::resolve::names::{self, folded, quoted};
+use crate::resolve::names::{self, folded, in_quotes};
 use crate::resolve::Scope;
 use crate::tree::{ColumnDefinition, ColumnKind, Name, TableElement, TypeName};
 
@@ -53,7 +53,7 @@ pub fn declared(of: &TypeName, nullable: Option<bool>, scope: &Scope) -> String 
     let varies = scope.dialect.nullable_columns_vary && nullable == Some(true) && of.name == BINARY.name;
     let declared = if varies { format!("var{declared}") } else { declared };
     match &of.alias {
-        Some(alias) => format!("{declared} as {}", quoted(alias)).trim_start().to_owned(),
+        Some(alias) => format!("{declared} as {}", in_quotes(alias)).trim_start().to_owned(),
         None => declared,
     }
 }

@@ -6,7 +6,7 @@ use super::translation::Translation;
 use super::variables::Variables;
 use crate::error::Error;
 use crate::facts::types::Type;
-use crate::resolve::names::{folded, table};
+use crate::resolve::names::{folded, stored, table};
 use crate::resolve::Scope;
 use crate::tree::ColumnName;
 
@@ -28,7 +28,7 @@ impl Translation<'_> {
         let own = folded(&column.column, column.at.line)?;
         let qualifier = column.table.as_deref();
         let whole = qualifier.map(table).transpose()?;
-        let name = qualifier.map(|of| of.name.to_lowercase());
+        let name = qualifier.map(|of| stored(&of.name));
         let is_output = self.output.is_some() && matches!(name.as_deref(), Some("inserted" | "deleted"));
         let is_meant = |one: &&Named| match (qualifier, &name) {
             (Some(of), Some(name)) if of.is_bare() => one.name == *name || is_output,
@@ -58,7 +58,7 @@ impl Translation<'_> {
     /// The name of the source of a column in the select that is being written; None where it is not known.
     pub fn source_of(&mut self, column: &ColumnName) -> Result<Option<String>, Error> {
         if let Some(of) = &column.table {
-            return Ok(Some(of.name.to_lowercase()));
+            return Ok(Some(stored(&of.name)));
         }
         let own = folded(&column.column, column.at.line)?;
         let mut only = None;

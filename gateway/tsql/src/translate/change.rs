@@ -8,7 +8,7 @@ use super::translation::{ChangedRows, Translation};
 use super::value::{assigned, carried_into, Value};
 use super::walk;
 use crate::error::Error;
-use crate::resolve::names::{self, folded, identifier, qualifier, shown, table};
+use crate::resolve::names::{self, folded, identifier, qualifier, shown, stored, table};
 use crate::tree::{
     ColumnName, CommonTable, Delete, Expression, JoinKind, ObjectName, SetItem, TableSource, Top, Update,
     Variable, Where,
@@ -153,7 +153,7 @@ impl Translation<'_> {
 
     /// The table that a change names, which FROM may call otherwise.
     fn changed_table(&self, target: &ObjectName) -> Result<String, Error> {
-        let (own, whole) = (target.name.to_lowercase(), table(target)?);
+        let (own, whole) = (stored(&target.name), table(target)?);
         let named = self.names.sources.last().into_iter().flatten();
         let is_meant = |one: &&Named| target.is_bare() && one.name == own;
         Ok(named.filter(is_meant).find_map(|one| one.tables.first().cloned()).unwrap_or(whole))
@@ -304,7 +304,7 @@ impl Translation<'_> {
         let mut named = self.named_sources(from)?;
         let groups: Vec<Group> = from.iter().map(Group::of).collect();
         if self.found(target, &groups)?.is_none() {
-            let (name, tables) = (target.name.to_lowercase(), vec![table(target)?]);
+            let (name, tables) = (stored(&target.name), vec![table(target)?]);
             named.push(Named { name, tables, ..Named::default() });
         }
         Ok(named)

@@ -7,7 +7,7 @@ use super::order::refuse_order;
 use super::translation::Translation;
 use super::walk;
 use crate::error::Error;
-use crate::resolve::names::{self, identifier, in_parentheses, quoted};
+use crate::resolve::names::{self, identifier, in_parentheses, quoted, stored};
 use crate::tree::{CommonTable, JoinKind, Name, ObjectName, QueryBody, Select, SetOperator, TableSource};
 
 /// The depth of the recursion: error 530 above 100, or above the n of `option (maxrecursion n)`.
@@ -20,7 +20,7 @@ impl Translation<'_> {
         }
         let is_recursive = |common: &CommonTable| walk::names_table(&common.query, &common.name.text);
         let mut parts = Vec::with_capacity(tables.len());
-        self.names.common.extend(tables.iter().map(|common| common.name.text.to_lowercase()));
+        self.names.common.extend(tables.iter().map(|common| stored(&common.name.text)));
         self.around.selects += 1;
         for common in tables {
             parts.push(if is_recursive(common) {
@@ -47,7 +47,7 @@ impl Translation<'_> {
     }
 
     fn know_common(&mut self, common: &CommonTable, items: &[Item]) {
-        let name = common.name.text.to_lowercase();
+        let name = stored(&common.name.text);
         self.names.written.insert(name.clone(), Named::of_query(name, items, &common.columns));
     }
 
@@ -72,7 +72,7 @@ impl Translation<'_> {
         let columns = column_names(common, &anchor.items)?;
         self.know_common(common, &anchor.items);
         let deep = format!("@{own}");
-        self.names.written.insert(deep.to_lowercase(), Named::unknown(deep.to_lowercase()));
+        self.names.written.insert(stored(&deep), Named::unknown(stored(&deep)));
         let (select, alias) = renamed(again, own, &deep).ok_or_else(|| {
             refusal("it must be used once in FROM, in no outer join, without distinct, group by and top")
         })?;
@@ -99,7 +99,7 @@ impl Translation<'_> {
             Some(0) => depth,
             Some(most) => format!("tsql.deeper({depth}, {most})"),
         };
-        let (deep, columns) = (quoted(&deep.to_lowercase()), columns.join(", "));
+        let (deep, columns) = (quoted(&stored(&deep)), columns.join(", "));
         Ok(format!(
             "{deep} ({columns}, {DEPTH}) as (select *, 0 from ({}) as \"first\" union all select {}, \
              {deeper} from {}{condition}), {} as (select {columns} from {deep})",
@@ -138,7 +138,7 @@ fn renamed(select: &Select, own: &str, other: &str) -> Option<(Select, String)> 
     }
     let [alias] = found.as_slice() else { return None };
     let elsewhere = QueryBody::Select(Box::new(select.clone()));
-    (!walk::body_names_table(&elsewhere, own)).then(|| (select, quoted(&alias.to_lowercase())))
+    (!walk::body_names_table(&elsewhere, own)).then(|| (select, quoted(&stored(alias))))
 }
 
 fn rename(source: &mut TableSource, own: &str, other: &str, found: &mut Vec<String>) -> Option<()> {

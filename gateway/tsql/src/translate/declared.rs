@@ -5,7 +5,7 @@
 use super::named::{source_name, Named, Origin};
 use super::translation::Translation;
 use crate::error::Error;
-use crate::resolve::names::{self, array, folded, literal, table, RelationKind};
+use crate::resolve::names::{self, array, folded, literal, stored, table, RelationKind};
 use crate::tree::{ColumnName, ObjectName, TableSource};
 
 /// The table of a trigger, whatever its name is when the trigger runs.
@@ -36,7 +36,7 @@ impl Translation<'_> {
 
     /// A table or view of PostgreSQL's catalogue, or a query of WITH.
     fn relation(&self, of: &ObjectName, name: String) -> Result<Named, Error> {
-        let own = of.name.to_lowercase();
+        let own = stored(&of.name);
         if of.is_bare() {
             if let Some(common) = self.names.written.get(&own) {
                 return Ok(Named { name, ..common.clone() });
@@ -69,12 +69,12 @@ impl Translation<'_> {
     /// What the columns of `*` and `t.*` are of.
     pub fn all_of(&self, qualifier: Option<&ObjectName>) -> Vec<Named> {
         let sources = self.names.sources.last().into_iter().flatten();
-        let is_meant = |one: &&Named| qualifier.is_none_or(|of| of.name.to_lowercase() == one.name);
+        let is_meant = |one: &&Named| qualifier.is_none_or(|of| stored(&of.name) == one.name);
         sources.filter(is_meant).cloned().collect()
     }
 
     pub fn origin(&self, column: &ColumnName) -> Result<Origin, Error> {
-        let own = column.column.to_lowercase();
+        let own = stored(&column.column);
         let mut tables = Vec::new();
         for named in self.names.sources.iter().rev() {
             match &column.table {
@@ -90,7 +90,7 @@ impl Translation<'_> {
                 }
                 Some(qualifier) => {
                     let whole = table(qualifier)?;
-                    let name = qualifier.name.to_lowercase();
+                    let name = stored(&qualifier.name);
                     let is_output = self.output.is_some() && matches!(name.as_str(), "inserted" | "deleted");
                     let is_meant = |one: &&Named| match qualifier.is_bare() {
                         true => one.name == name || is_output,
@@ -121,7 +121,7 @@ impl Translation<'_> {
 
     /// Precision and scale of a column that is an exact number, in SQL; None where its table is not known.
     pub fn declared_decimal(&self, column: &ColumnName) -> Result<Option<String>, Error> {
-        let qualifier = column.table.as_ref().map(|table| table.name.to_lowercase());
+        let qualifier = column.table.as_ref().map(|table| stored(&table.name));
         let is_meant = |one: &Named| qualifier.as_ref().is_none_or(|name| *name == one.name);
         if self.names.sources.iter().flatten().any(|one| one.is_combined && is_meant(one)) {
             return Ok(None);

@@ -4,7 +4,7 @@ use super::blanks::{declared, DEFAULT_LENGTH};
 use super::constraints::constraints;
 use crate::error::Error;
 use crate::facts::types::{self, Type};
-use crate::resolve::names::{self, folded};
+use crate::resolve::names::{self, folded, stored};
 use crate::resolve::Scope;
 use crate::tree::{ColumnDefinition, ColumnKind, ConstraintKind, Name, ObjectName, TableElement, TypeName};
 
@@ -15,8 +15,9 @@ pub struct Shown<'a> {
     pub constraints: Vec<&'a str>,
 }
 
-pub fn has_capitals(name: &str) -> bool {
-    name.to_lowercase() != name
+/// Whether PostgreSQL has the name otherwise than it is written.
+pub fn is_stored_otherwise(name: &str) -> bool {
+    stored(name) != name
 }
 
 /// The names of the constraints of a table's columns and of its own that PostgreSQL has in small letters; defaults are no
@@ -25,7 +26,7 @@ pub fn shown_constraints(elements: &[TableElement]) -> Vec<&str> {
     let kept =
         constraints(elements).filter(|constraint| !matches!(constraint.kind, ConstraintKind::Default { .. }));
     let names = kept.filter_map(|constraint| Some(constraint.name.as_ref()?.text.as_str()));
-    names.filter(|name| has_capitals(name)).collect()
+    names.filter(|name| is_stored_otherwise(name)).collect()
 }
 
 /// The part of a column's T-SQL declaration that PostgreSQL does not keep.
@@ -67,7 +68,7 @@ pub fn with_declarations(
     let mut arguments = vec![declaring(sql, table, declared)];
     if shown.table.is_some() || !shown.constraints.is_empty() {
         arguments.push(shown.table.map_or_else(|| String::from("null"), names::literal));
-        let both = shown.constraints.iter().flat_map(|name| [name.to_lowercase(), (*name).to_owned()]);
+        let both = shown.constraints.iter().flat_map(|name| [stored(name), (*name).to_owned()]);
         arguments.push(names::array(both.map(|name| names::literal(&name)), "text"));
     }
     arguments.extend(further);
@@ -82,7 +83,7 @@ fn declaring(sql: String, table: &str, declared: &[Declaration]) -> String {
     let columns = listed(&|one| one.column.clone());
     let types = listed(&|one| match one.shown.as_str() {
         "" => one.type_.clone(),
-        shown => format!("{} {}", names::quoted(shown), one.type_).trim_end().to_owned(),
+        shown => format!("{} {}", names::in_quotes(shown), one.type_).trim_end().to_owned(),
     });
     let (sql, table) = (names::literal(&sql), names::literal(table));
     format!("{sql}, {table}, {columns}, {types}")

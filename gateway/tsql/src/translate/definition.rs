@@ -10,6 +10,7 @@ use super::{alter, declaring, sequence, tables};
 use crate::error::Error;
 use crate::facts::types;
 use crate::lexer;
+use crate::long_names;
 use crate::resolve::names::{
     self, array, folded, identifier, in_parentheses, listed, literal, schema_of, table, temporary_schema,
 };
@@ -55,7 +56,7 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
         },
         StatementKind::Sequence(sequence) => sequence::defined(sequence, scope)?,
         StatementKind::CreateSchema { kind, name } => {
-            folded(&name.text, name.at.line)?;
+            long_names::demand_short(&name.text, &kind.to_string(), name.at)?;
             format!("call tsql.create_schema('{kind}', {})", literal(&name.text))
         }
         StatementKind::CreateType(create) => {
@@ -98,7 +99,7 @@ fn in_one(statements: &str) -> String {
 /// Schema and name as arguments, the name as it is written.
 fn named(name: &ObjectName) -> Result<String, Error> {
     let line = name.at.line;
-    folded(&name.name, line)?;
+    long_names::demand_short(&name.name, "type, rule, default or sequence", line)?;
     Ok(format!("{}, {}", literal(&folded(schema_of(name)?, line)?), literal(&name.name)))
 }
 
@@ -168,15 +169,13 @@ fn drop_relations(kind: &str, names: &[ObjectName], if_exists: bool) -> Result<S
     Ok(in_one(&drops.join(" ")))
 }
 
-/// Indexes of two tables may have one name in T-SQL; in PostgreSQL an index stands beside the tables. Where both names
-/// are too long for one, it has its own, as object-relational mappers make it (Django: table, columns and a hash).
-fn index_name(name: &Name, of: &ObjectName) -> Result<String, Error> {
-    let line = name.at.line;
-    identifier(&format!("{}.{}", of.name, name.text), line).or_else(|_| identifier(&name.text, line))
+/// Indexes of two tables may have one name in T-SQL; in PostgreSQL an index stands beside the tables.
+fn index_name(name: &Name, of: &ObjectName) -> String {
+    names::quoted(&names::stored(&format!("{}.{}", names::stored(&of.name), name.text)))
 }
 
 fn create_index(create: &CreateIndex, scope: &Scope) -> Result<String, Error> {
-    let index = index_name(&create.name, &create.table)?;
+    let index = index_name(&create.name, &create.table);
     let mut columns = Vec::with_capacity(create.columns.len());
     for (column, descending) in &create.columns {
         let order = if *descending { "desc nulls last" } else { "nulls first" };
@@ -203,19 +202,20 @@ fn create_index(create: &CreateIndex, scope: &Scope) -> Result<String, Error> {
     let named = create.columns.iter().map(|(column, _)| column).chain(&create.include);
     let named = named.map(|name| folded(&name.text, name.at.line)).collect::<Result<Vec<_>, _>>()?;
     Ok(format!(
-        "call tsql.create_index({}, {}, {}, {}, {})",
+        "call tsql.create_index({}, {}, {}, {}, {}, {})",
         literal(&sql),
         literal(&target),
         literal(&index),
         array(named.iter().map(|name| literal(name)), "text"),
-        scope.dialect.unknown_table.unwrap_or(1088)
+        scope.dialect.unknown_table.unwrap_or(1088),
+        literal(&create.name.text)
     ))
 }
 
 fn drop_indexes(indexes: &[DropIndex], scope: &Scope) -> Result<String, Error> {
     let mut names = Vec::with_capacity(indexes.len());
     for index in indexes {
-        let own = index_name(&index.name, &index.table)?;
+        let own = index_name(&index.name, &index.table);
         names.push(format!("{}{own}", beside(&in_database(&index.table, scope)?)?));
     }
     let may_miss = if indexes.iter().all(|index| index.if_exists) { "if exists " } else { "" };
@@ -241,6 +241,7 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
                     temporary tables.";
         return Err(Error::new(4508, text, at).with_severity(16));
     }
+    long_names::demand_short(&create.name.name, "view", create.name.at)?;
     let mut none = NoVariables("a view names no variables");
     let mut translation = Translation::new(scope, &mut none);
     refuse_order(&create.query, scope.dialect)?;

@@ -11,7 +11,7 @@ use crate::facts::collations::{self, Collation};
 use crate::facts::functions::{rule, Rule};
 use crate::facts::types::{nvarchar, unified, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
 use crate::lexer::ACTION;
-use crate::resolve::names::identifier;
+use crate::resolve::names::{identifier, stored};
 use crate::tree::{
     Arguments, BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, UnaryOperator,
     Variable,
@@ -93,7 +93,7 @@ impl Translation<'_> {
             }
         }
         let of = if column.table.is_none() && !self.column_types.is_empty() {
-            self.column_types.get(&column.column.to_lowercase()).copied()
+            self.column_types.get(&stored(&column.column)).copied()
         } else {
             self.type_of_column(column)?
         };

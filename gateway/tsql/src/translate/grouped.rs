@@ -6,7 +6,8 @@ use super::named::source_name;
 use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::functions::rule;
-use crate::resolve::names::{array, literal, quoted, shown, table, LONGEST};
+use crate::long_names::LONGEST_STORED;
+use crate::resolve::names::{array, literal, quoted, shown, stored, table};
 use crate::tree::{
     Arguments, ColumnName, Expression, Grouping, Name, ObjectName, Ordering, Select, SelectItem, TableSource,
 };
@@ -27,9 +28,7 @@ impl Translation<'_> {
         let Some((number, column)) = wrong(select, order_by, stands) else { return Ok(None) };
         let table = column.table.as_ref().map(|table| shown(table) + ".").unwrap_or_default();
         let mut name = format!("{number} {table}{}", column.column);
-        while name.len() > LONGEST {
-            name.pop();
-        }
+        name.truncate(name.floor_char_boundary(LONGEST_STORED));
         let value = self.value(&Expression::Column(column.clone()))?;
         Ok(Some(format!("tsql.{}({})", quoted(&name), value.sql)))
     }
@@ -58,12 +57,12 @@ impl Translation<'_> {
             let is_own = |named: Option<&ObjectName>| {
                 named.is_none_or(|named| named.name.eq_ignore_ascii_case(&called))
             };
-            let is_query = name.is_bare() && self.names.common.contains(&name.name.to_lowercase());
+            let is_query = name.is_bare() && self.names.common.contains(&stored(&name.name));
             if is_query || !stars().any(is_own) {
                 continue;
             }
             let own = keys.iter().filter(|key| is_own(key.table.as_deref()));
-            let own = own.map(|key| literal(&key.column.to_lowercase()));
+            let own = own.map(|key| literal(&stored(&key.column)));
             demands.push(format!("tsql.all_grouped({}, {})", literal(&table(name)?), array(own, "text")));
         }
         Ok(demands)
@@ -76,7 +75,7 @@ fn wrong<'a>(select: &'a Select, order_by: &'a [Ordering], stands: Stands) -> Op
     let sources: Vec<String> = select.from.iter().filter_map(source_name).collect();
     let is_own = |column: &ColumnName| match &column.table {
         None => stands != Stands::Inside,
-        Some(table) => sources.contains(&table.name.to_lowercase()),
+        Some(table) => sources.contains(&stored(&table.name)),
     };
     let is_wrong = |column: &&ColumnName| {
         is_own(column) && !keys.iter().any(|key| key.column.eq_ignore_ascii_case(&column.column))

@@ -6,7 +6,7 @@ use super::named::{Declared, Named, Width};
 use super::title::{ResultType, Title};
 use crate::error::Error;
 use crate::facts::types::Type;
-use crate::resolve::names::identifier;
+use crate::resolve::names::{identifier, stored};
 use crate::tree::{Name, Position};
 use crate::Dialect;
 use std::cmp::Ordering;
@@ -98,14 +98,14 @@ impl Named {
             for item in items {
                 match &item.name {
                     Some(name) => {
-                        named.columns.insert(name.to_lowercase(), Declared::of(item));
+                        named.columns.insert(stored(name), Declared::of(item));
                     }
                     None => item.all_of.iter().for_each(|one| named.add(one)),
                 }
             }
         } else if columns.len() == items.len() && items.iter().all(|item| item.name.is_some()) {
             let both = columns.iter().zip(items);
-            named.columns = both.map(|(name, item)| (name.text.to_lowercase(), Declared::of(item))).collect();
+            named.columns = both.map(|(name, item)| (stored(&name.text), Declared::of(item))).collect();
         } else {
             named.is_open = true;
         }

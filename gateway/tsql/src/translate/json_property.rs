@@ -7,7 +7,7 @@ use super::translation::Translation;
 use super::value::{styled_text, Value};
 use crate::error::Error;
 use crate::facts::types::{Family, Type, DATETIMEOFFSET};
-use crate::resolve::names::{self, folded, literal, table, table_variable};
+use crate::resolve::names::{self, folded, literal, stored, table, table_variable};
 use crate::tree::{
     ColumnName, Expression, FunctionCall, ObjectName, Query, QueryBody, Select, SelectItem, TableSource,
 };
@@ -147,7 +147,7 @@ impl Translation<'_> {
     ) -> Result<Option<usize>, Error> {
         let own = folded(&column.column, column.at.line)?;
         Ok(match &column.table {
-            Some(of) => sources.iter().position(|source| source.name == of.name.to_lowercase()),
+            Some(of) => sources.iter().position(|source| source.name == stored(&of.name)),
             None if sources.len() == 1 => Some(0),
             None => sources.iter().position(|source| self.has_column(&source.name, &own)),
         })
@@ -179,7 +179,7 @@ impl Translation<'_> {
                 continue;
             };
             let is_meant = |source: &&TableSource| match of {
-                Some(of) => source_name(source).is_some_and(|name| name == of.name.to_lowercase()),
+                Some(of) => source_name(source).is_some_and(|name| name == stored(&of.name)),
                 None => true,
             };
             for source in flat(&select.from).into_iter().filter(is_meant) {
@@ -212,7 +212,7 @@ impl Translation<'_> {
         }
         let whole = match source {
             TableSource::Table { name, .. }
-                if !(name.is_bare() && self.names.common.contains(&name.name.to_lowercase())) =>
+                if !(name.is_bare() && self.names.common.contains(&stored(&name.name))) =>
             {
                 table(name)?
             }

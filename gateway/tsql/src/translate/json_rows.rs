@@ -7,7 +7,7 @@ use super::translation::Translation;
 use super::value::{converted, Value};
 use crate::error::Error;
 use crate::facts::types::{self, nvarchar, Family, Type, INT};
-use crate::resolve::names::{self, literal};
+use crate::resolve::names::{self, literal, stored};
 use crate::tree::{Arguments, FunctionCall, JsonColumn, Name};
 
 /// The rows of an array or object.
@@ -42,7 +42,7 @@ impl Translation<'_> {
             None => format!(" as {}", names::quoted(ROWS)),
         };
         let mut known = Named {
-            name: alias.as_ref().map_or_else(String::new, |alias| alias.text.to_lowercase()),
+            name: alias.as_ref().map_or_else(String::new, |alias| stored(&alias.text)),
             ..Named::default()
         };
         if schema.is_empty() {
@@ -55,7 +55,7 @@ impl Translation<'_> {
         for column in schema {
             let of = types::of_variable(&column.type_, self.dialect())?;
             listed.push(format!("{} as {}", self.json_column(column, of)?, names::name(&column.name)?));
-            own.push((column.name.text.to_lowercase(), of));
+            own.push((stored(&column.name.text), of));
         }
         self.know_columns(&mut known, own, columns);
         self.know(known);
@@ -67,7 +67,7 @@ impl Translation<'_> {
 
     fn know_columns(&self, known: &mut Named, own: impl IntoIterator<Item = (String, Type)>, given: &[Name]) {
         for (place, (name, of)) in own.into_iter().enumerate() {
-            let name = given.get(place).map_or(name, |given| given.text.to_lowercase());
+            let name = given.get(place).map_or(name, |given| stored(&given.text));
             known.columns.insert(name, declared(of));
         }
     }

@@ -4,6 +4,7 @@ use super::translation::Translation;
 use super::walk;
 use crate::error::Error;
 use crate::resolve::names;
+use crate::resolve::names::stored;
 use crate::tree::{Expression, JoinKind, Locks, Name, ObjectName, Select, SelectItem, TableSource};
 
 impl Translation<'_> {
@@ -19,7 +20,7 @@ impl Translation<'_> {
             || select.items.iter().any(has_window);
         let mut clauses = String::new();
         for Locked { name, alias, locks, is_outer } in &locked {
-            if name.is_bare() && self.names.common.contains(&name.name.to_lowercase()) {
+            if name.is_bare() && self.names.common.contains(&stored(&name.name)) {
                 return Err(refusal("a query of the WITH is no table: lock inside of it"));
             }
             // PostgreSQL locks no rows that stand for several ones or may be missing, and none of a view with UNION
@@ -65,7 +66,7 @@ impl Translation<'_> {
             if !locks.table && is_target {
                 continue;
             }
-            if name.is_bare() && self.names.common.contains(&name.name.to_lowercase()) {
+            if name.is_bare() && self.names.common.contains(&stored(&name.name)) {
                 return Err(Error::refused(
                     "with (updlock)",
                     "lock inside of the query of the WITH",

@@ -6,7 +6,7 @@ use super::named::Named;
 use super::translation::{ChangedRows, Translation};
 use super::value::carried_into;
 use crate::error::Error;
-use crate::resolve::names::{self, folded, quoted, quoted_list, table};
+use crate::resolve::names::{self, folded, quoted, quoted_list, stored, table};
 use crate::tree::{
     Expression, Merge, MergeAction, MergeClause, MergeRows, Name, ObjectName, SetItem, TableSource,
 };
@@ -31,7 +31,7 @@ impl Translation<'_> {
             None => (String::new(), target.clone()),
         };
         let mut named = self.named_sources(std::slice::from_ref(&merge.source))?;
-        named.push(Named { name: own.name.to_lowercase(), tables: vec![into.clone()], ..Named::default() });
+        named.push(Named { name: stored(&own.name), tables: vec![into.clone()], ..Named::default() });
         self.names.sources.push(named);
         let source = match &merge.source {
             TableSource::Join { .. } => format!("({})", self.source(&merge.source)?),

@@ -1,6 +1,7 @@
 //! What the columns that a select can name are of.
 
 use crate::facts::types::Type;
+use crate::resolve::names::stored;
 use crate::tree::TableSource;
 use std::collections::HashMap;
 
@@ -96,8 +97,8 @@ pub fn source_name(source: &TableSource) -> Option<String> {
         TableSource::Table { alias: Some(alias), .. }
         | TableSource::Variable { alias: Some(alias), .. }
         | TableSource::Function { alias: Some(alias), .. }
-        | TableSource::Query { alias: Some(alias), .. } => Some(alias.text.to_lowercase()),
-        TableSource::Table { name, .. } => Some(name.name.to_lowercase()),
+        | TableSource::Query { alias: Some(alias), .. } => Some(stored(&alias.text)),
+        TableSource::Table { name, .. } => Some(stored(&name.name)),
         _ => None,
     }
 }

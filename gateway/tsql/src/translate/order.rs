@@ -6,7 +6,7 @@ use super::kind::Kind;
 use super::translation::Translation;
 use super::value::Constant;
 use crate::error::Error;
-use crate::resolve::names::{folded, identifier};
+use crate::resolve::names::{folded, identifier, stored};
 use crate::tree::{Expression, LiteralValue, Ordering, Query, QueryBody};
 use crate::Dialect;
 
@@ -149,10 +149,10 @@ impl Translation<'_> {
         }
         let by_value = || items.iter().position(|item| item.value == value.sql);
         let own = match &ordering.value {
-            Expression::Column(column) if in_list || column.table.is_none() => column.column.to_lowercase(),
+            Expression::Column(column) if in_list || column.table.is_none() => stored(&column.column),
             _ => String::new(),
         };
-        let is_named = |item: &Item| item.name.as_deref().is_some_and(|name| name.to_lowercase() == own);
+        let is_named = |item: &Item| item.name.as_deref().is_some_and(|name| stored(name) == own);
         let named = || items.iter().position(|item| !own.is_empty() && is_named(item));
         let is_bare = matches!(&ordering.value, Expression::Column(column) if column.table.is_none());
         // the columns of the list come before those of the tables
@@ -203,7 +203,7 @@ impl Translation<'_> {
         let own = folded(&column.column, column.at.line)?;
         let is_other = |item: &Item| {
             let name = item.name.as_deref().unwrap_or("");
-            !name.is_empty() && name.to_lowercase() == own && item.value != sql
+            !name.is_empty() && stored(name) == own && item.value != sql
         };
         Ok((!items.iter().any(is_other)).then_some(sql))
     }

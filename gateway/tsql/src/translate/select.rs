@@ -14,7 +14,7 @@ use super::{stars, walk};
 use crate::error::Error;
 use crate::facts::types::{unified, Type, GUID, INT, MOST_FRACTION};
 use crate::fragments::{LIST_END, QUERY};
-use crate::resolve::names::{self, RelationKind};
+use crate::resolve::names::{self, stored, RelationKind};
 use crate::tree::{
     Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
     QueryBody, Select, SelectItem, TableSource, Variable,
@@ -453,7 +453,7 @@ impl Titles {
     /// where there is no table.
     fn column(&self, expression: &Expression) -> Result<Option<Expression>, Error> {
         let Expression::Column(column) = expression else { return Ok(None) };
-        if column.table.is_some() || !self.names.contains(&column.column.to_lowercase()) {
+        if column.table.is_some() || !self.names.contains(&stored(&column.column)) {
             return Ok(None);
         }
         if self.has_none {

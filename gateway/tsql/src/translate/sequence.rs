@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::facts::types::{self, BIT};
+use crate::long_names::demand_short;
 use crate::resolve::names::table;
 use crate::resolve::Scope;
 use crate::tree::Sequence;
@@ -13,6 +14,7 @@ const WIDEST: (i64, i64) = (i64::MIN, i64::MAX);
 pub fn defined(sequence: &Sequence, scope: &Scope) -> Result<String, Error> {
     let name = table(&sequence.name)?;
     let shown = &sequence.name.name;
+    demand_short(shown, "sequence", sequence.name.at)?;
     let wrong = |number: i32, text: &str| {
         let text = text.replace('%', &format!("'{shown}'"));
         Err(Error::new(number, text, sequence.name.at).with_severity(16))

@@ -12,7 +12,7 @@ use crate::facts::errors::OF_ROWS;
 use crate::facts::functions::{rule, Rule};
 use crate::facts::types::Type;
 use crate::fragments::RowSource;
-use crate::resolve::names::{self, in_parentheses, table_variable, Relation};
+use crate::resolve::names::{self, in_parentheses, stored, table_variable, Relation};
 use crate::tree::{
     Arguments, Expression, FunctionCall, JoinKind, Name, ObjectName, Query, Select, TableSource, Variable,
 };
@@ -53,7 +53,7 @@ impl Translation<'_> {
                 let rows = self.empty(name).unwrap_or_default();
                 let named = match alias {
                     Some(_) => self.alias(alias, &[])?,
-                    None => format!(" as {}", names::quoted(&name.name.to_lowercase())),
+                    None => format!(" as {}", names::quoted(&stored(&name.name))),
                 };
                 Ok(format!("({rows}){named}"))
             }
@@ -87,7 +87,7 @@ impl Translation<'_> {
     }
 
     fn empty(&self, name: &ObjectName) -> Option<String> {
-        let own = name.name.to_lowercase();
+        let own = stored(&name.name);
         self.scope.empty.get(&own).filter(|_| name.is_bare()).cloned()
     }
 
@@ -172,7 +172,7 @@ impl Translation<'_> {
         let written = self.query(query, Stands::Inside)?;
         self.around.aggregates = aggregates;
         refuse_names(&written.items, columns, name, self.dialect())?;
-        self.know(Named::of_query(name.text.to_lowercase(), &written.items, columns));
+        self.know(Named::of_query(stored(&name.text), &written.items, columns));
         Ok(format!("({}){}", written.sql, self.alias(alias, columns)?))
     }
 
@@ -224,7 +224,7 @@ impl Translation<'_> {
             match source {
                 TableSource::Join { left, right, .. } => rest.extend([&**right, &**left]),
                 TableSource::Table { name, alias, .. } => {
-                    let own = name.name.to_lowercase();
+                    let own = stored(&name.name);
                     let is_query = name.is_bare() && self.names.common.contains(&own);
                     let relation = names::relation(name)?;
                     if is_query || self.empty(name).is_some() || relation.is_of_system() {

@@ -3,7 +3,7 @@
 use super::blanks::{stored, stripped, typed, DEFAULT_LENGTH};
 use super::constraints::{constant, constraint, foreign_key, named_default, nullable_key, ForeignColumns};
 use super::declaring::{
-    declaration, finest, has_capitals, shown_constraints, with_declarations, Declaration, Shown,
+    declaration, finest, is_stored_otherwise, shown_constraints, with_declarations, Declaration, Shown,
 };
 use super::translation::Translation;
 use super::variables::{NoVariables, NO_VARIABLES};
@@ -50,7 +50,7 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     }
     declared.retain(Declaration::says_more);
     let shown = Shown {
-        table: Some(name.name.as_str()).filter(|name| has_capitals(name)),
+        table: Some(name.name.as_str()).filter(|name| is_stored_otherwise(name)),
         constraints: shown_constraints(&create.elements),
     };
     if name.is_global() {
@@ -71,7 +71,7 @@ pub fn note_columns(scope: &mut Scope, table: String, create: &CreateTable) {
     let is_variant = |element: &TableElement| match element {
         TableElement::Column(column) => match &column.kind {
             ColumnKind::Typed(of) if of.name == types::SQL_VARIANT.name => {
-                Some(column.name.text.to_lowercase())
+                Some(names::stored(&column.name.text))
             }
             _ => None,
         },

@@ -7,7 +7,7 @@ use super::named::{source_name, Named};
 use super::translation::{ChangedRows, Translation};
 use super::walk;
 use crate::error::Error;
-use crate::resolve::names::{self, identifier, quoted, relation, shown, table};
+use crate::resolve::names::{self, identifier, quoted, relation, shown, stored, table};
 use crate::tree::{
     ColumnName, CommonTable, Delete, Expression, Locks, Name, ObjectName, QueryBody, Select, SelectItem,
     SetItem, TableSource, Target, Top, Update, Where,
@@ -149,7 +149,7 @@ impl Translation<'_> {
         if !target.is_bare() {
             return Ok(None);
         }
-        let own = target.name.to_lowercase();
+        let own = stored(&target.name);
         let (mut with, mut from) = (with.to_vec(), from.to_vec());
         let is_alone = from.is_empty();
         let found = from.iter_mut().find_map(|source| named_so(source, &own));

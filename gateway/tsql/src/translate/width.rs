@@ -6,6 +6,7 @@ use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule};
 use crate::facts::types::{self, Type};
+use crate::resolve::names::stored;
 use crate::tree::{
     Arguments, BinaryOperator, ColumnName, Expression, LiteralValue, Query, QueryBody, SelectItem,
 };
@@ -107,7 +108,7 @@ impl Translation<'_> {
     }
 
     fn of_column(&mut self, question: Question, column: &ColumnName) -> Result<Width, Error> {
-        if let Some(of) = self.column_types.get(&column.column.to_lowercase()) {
+        if let Some(of) = self.column_types.get(&stored(&column.column)) {
             return Ok(Width::of(question.of_type(*of)));
         }
         if let Some(of) = self.type_of_column(column)? {
