@@ -84,6 +84,9 @@ dialects! {
     /// A group has all its rows (Reference Manual: Commands, "Transact-SQL extensions to group by and having"): one, where the
     /// keys include the only table's primary key, and nothing else does PostgreSQL accept.
     groups_have_rows: bool = false, true;
+    /// Columns of ORDER BY and GROUP BY count in DISTINCT (Transact-SQL Users Guide, "order by and group by used with select
+    /// distinct").
+    distinct_counts_keys: bool = false, true;
     top_needs_parentheses: bool = true, false;
     /// `select @text = @text + column … order by`: every row adds to it.
     rows_add_to_variables: bool = true, false;

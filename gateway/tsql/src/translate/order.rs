@@ -100,6 +100,49 @@ impl Translation<'_> {
         Ok((format!("select \"rows\".* from ({sql}) as \"rows\"{numbered} order by {by}"), false))
     }
 
+    /// The columns that ORDER BY adds to the list of a SELECT DISTINCT.
+    pub fn keys_beside(&mut self, order_by: &[Ordering], items: &[Item]) -> Result<Vec<String>, Error> {
+        if items.iter().any(|item| item.name.is_none()) {
+            return Ok(Vec::new());
+        }
+        let keys = self.keys(order_by, items, true)?;
+        let unlisted = keys.iter().zip(order_by).filter(|(key, _)| key.column == KeyColumn::Unlisted);
+        let is_beside = |ordering: &Ordering| match &ordering.value {
+            Expression::Column(column) => {
+                let own = stored(&column.column);
+                !items.iter().any(|item| item.name.as_deref().is_some_and(|name| stored(name) == own))
+            }
+            _ => false,
+        };
+        // PostgreSQL says what is wrong with others
+        Ok(match unlisted.clone().all(|(_, ordering)| is_beside(ordering)) {
+            true => unlisted.map(|(key, _)| key.sql.clone()).collect(),
+            false => Vec::new(),
+        })
+    }
+
+    /// A SELECT DISTINCT with the columns of `keys_beside` behind its own, and its ORDER BY.
+    pub fn order_beside(
+        &mut self,
+        sql: &str,
+        order_by: &[Ordering],
+        items: &[Item],
+    ) -> Result<String, Error> {
+        let (shown, mut columns) = renamed(items)?;
+        let mut by = Vec::with_capacity(order_by.len());
+        for (place, key) in self.keys(order_by, items, true)?.into_iter().enumerate() {
+            let column = match key.column {
+                KeyColumn::Item(place) => format!("\"c{}\"", place + 1),
+                _ => {
+                    columns.push_str(&format!(", \"k{place}\""));
+                    format!("\"k{place}\"")
+                }
+            };
+            by.push(ordered(&key.kind.key(&column), key.descending));
+        }
+        Ok(format!("select {shown} from ({sql}) as \"rows\" ({columns}) order by {}", by.join(", ")))
+    }
+
     fn keys(&mut self, order_by: &[Ordering], items: &[Item], in_list: bool) -> Result<Vec<Key>, Error> {
         let mut keys: Vec<Key> = Vec::with_capacity(order_by.len());
         for (place, ordering) in order_by.iter().enumerate() {

@@ -199,9 +199,13 @@ impl Translation<'_> {
         if for_json {
             self.note_properties(select, &mut items)?;
         }
-        let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
-        let mut sql =
-            format!("select {}{}", if select.distinct { "distinct " } else { "" }, listed.join(", "));
+        // groups differ by their keys
+        let counts_keys = self.dialect().distinct_counts_keys;
+        let distinct = select.distinct && (select.group_by.is_empty() || !counts_keys);
+        let beside = if distinct && counts_keys { self.keys_beside(order_by, &items)? } else { Vec::new() };
+        let listed: Vec<&str> =
+            items.iter().map(|item| &item.sql).chain(&beside).map(String::as_str).collect();
+        let mut sql = format!("select {}{}", if distinct { "distinct " } else { "" }, listed.join(", "));
         let is_of_rows = stands == Stands::Outermost && is_of_rows(select) && self.around.aggregates == 0;
         let row_sources = if is_of_rows { self.row_sources(&select.from)? } else { Vec::new() };
         let list_end = sql.len();
@@ -226,9 +230,12 @@ impl Translation<'_> {
         // no other select stands around it
         let mut is_whole = true;
         if !order_by.is_empty() {
-            let clause = if select.distinct { None } else { self.order_by(order_by, &items)? };
+            let clause = if distinct { None } else { self.order_by(order_by, &items)? };
             match clause {
                 Some(clause) => sql.push_str(&clause),
+                None if !beside.is_empty() => {
+                    (sql, is_whole) = (self.order_beside(&sql, order_by, &items)?, false);
+                }
                 None => (sql, is_whole) = self.order_of_columns(&sql, order_by, &items)?,
             }
         }
