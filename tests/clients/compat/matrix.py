@@ -89,20 +89,22 @@ def _section(title: str, entries: list[Entry]) -> str:
 
 
 def _exceptions(client: str, protocols: list[str], entries: list[Entry]) -> str:
-    """Features that a client lacks or restricts, each reason once."""
+    """Features that a client restricts, with the reason; then those that it does not have."""
     found: dict[tuple[str, str, str], list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.place):
         if entry.client == client and (entry.why or entry.served != "yes"):
             kind = "but" if entry.served == "yes" else entry.served
-            found.setdefault((kind, entry.why, entry.received), []).append(entry)
-    texts = []
-    for (kind, why, received), alike in found.items():
-        about = ", ".join(dict.fromkeys(entry.feature for entry in alike))
+            found.setdefault((kind, "" if kind == "-" else entry.why, entry.feature), []).append(entry)
+    texts: dict[tuple[str, str, str, str], list[str]] = {}
+    for (kind, why, feature), alike in found.items():
         where = list(dict.fromkeys(entry.protocol for entry in alike))
         at = f" at {', '.join(where)}" if set(where) != set(protocols) else ""
-        said = f" (“{received}”)" if received else ""
-        texts.append(f"{about}{at} **{kind}**{': ' if why else ''}{why}{said}")
-    return "; ".join(texts)
+        texts.setdefault((kind, why, at, alike[0].received), []).append(feature)
+    lines = []
+    for (kind, why, at, received), features in sorted(texts.items(), key=lambda text: text[0][0] == "-"):
+        shown = f" (“{received}”)" if received else ""
+        lines.append(f"{', '.join(features)}{at} **{kind}**{': ' if why else ''}{why}{shown}")
+    return "; ".join(lines)
 
 
 def _row(*cells: str) -> str:
