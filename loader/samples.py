@@ -25,13 +25,14 @@ from ringlog.loader.sources import Event, Note, SampleSource, SourceError, Subsc
 from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
 from ringlog.loader.stop_signal import StopSignal
+from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, Deadband, SamplePolicy, SampleTable
 
 # Seconds between two looks at the registry, and two rows of the spool.
 _LOOK = 2.0
 _KEEP = 1.0
 # Seconds of one wait for events, and for the registry at the start.
-_WAIT = 0.1
+_WAIT = 0.25
 _PATIENCE = 5.0
 # Seconds without an answer after which a signal counts as not found.
 _SEARCH = 10.0
@@ -99,6 +100,8 @@ class Taker:
         self._table = table
         self._policies = policies
         self._column = Column(table.name, table.name, table.type, points=table.points)
+        # values that are stored as they are
+        self._plain = float if table.type == ColumnType(Kind.DOUBLE) else None
         self._drift = round(table.clock_drift.total_seconds() * 10**9)
         self._statistics = statistics
         self._note = note
@@ -261,7 +264,9 @@ class Taker:
         elif _same(event, before):
             return
         try:
-            value = fit(event.value, self._column)
+            value = event.value
+            if type(value) is not self._plain:
+                value = fit(value, self._column)
         except (TypeError, ValueError, OverflowError) as error:
             self._complain(signal, "unfit", moment, str(error))
             signal.dropped += 1
@@ -358,7 +363,9 @@ class Taker:
 
 def _same(one: Event, other: Event | None) -> bool:
     """Whether two events are the same; waveforms are compared as bytes."""
-    if other is None or not (hasattr(one.value, "tobytes") and hasattr(other.value, "tobytes")):
+    if other is None or one.time != other.time:
+        return False
+    if not (hasattr(one.value, "tobytes") and hasattr(other.value, "tobytes")):
         return one == other
     is_same = one.value.tobytes() == other.value.tobytes()
     return is_same and one._replace(value=None) == other._replace(value=None)

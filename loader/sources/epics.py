@@ -13,9 +13,7 @@ them.
 
 import asyncio
 import importlib.util
-import queue
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,24 +22,12 @@ from typing import Any, ClassVar
 from ringlog.gateway import _core
 from ringlog.loader.sampling import Cells, clock_message
 from ringlog.loader.schedule import SECOND, now
-from ringlog.loader.sources import (
-    Event,
-    Hear,
-    Note,
-    Reading,
-    Row,
-    SourceError,
-    Subscriptions,
-    Tell,
-    Wait,
-    Wanted,
-)
+from ringlog.loader.sources import Hear, Note, Reading, Row, SourceError, Subscriptions, Tell, Wait, pv_access
 from ringlog.loader.sources.channel_access import ChannelAccess
-from ringlog.loader.sources.told import decimals_told, limits_told, shown, states_text
+from ringlog.loader.sources.pv_access import PvAccess, text_of
 from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
-from ringlog.schema.alarms import PVA_NUMBERS, PVA_STATUSES, SEVERITIES, STATUSES
-from ringlog.schema.column_type import ColumnType
+from ringlog.schema.alarms import SEVERITIES, STATUSES
 from ringlog.schema.facility import Column, SampleTable, Table
 
 _FIELDS = (".SEVR", ".STAT", ".TIME", ".DIM1", ".DIM2")
@@ -50,16 +36,6 @@ _SEARCH = 10.0
 # Seconds of one wait for events of the native code.
 _PATIENCE = 10.0
 _PACKAGES = {"ca": "aioca", "pva": "p4p"}
-
-
-def status_of_pva(status: int, message: str) -> tuple[int, str]:
-    """Number and name of a PVA alarm status, with Channel Access's number if it has one."""
-    if message in STATUSES:
-        return STATUSES.index(message), message
-    if status == 0:
-        return 0, "NO_ALARM"
-    known = 0 < status < len(PVA_STATUSES)
-    return PVA_NUMBERS + status, PVA_STATUSES[status] if known else f"STATUS_{status}"
 
 
 class _Signal:
@@ -166,7 +142,7 @@ class _Signal:
         try:
             if isinstance(value, ValueError):
                 raise value
-            reading = fit(_text_of(value) if column.is_text else value, column)
+            reading = fit(text_of(value) if column.is_text else value, column)
         except (TypeError, ValueError, OverflowError) as error:
             if not self._unfit:
                 self._note("unfit", stamp, f"{self.name}: {error}", None, None)
@@ -209,9 +185,11 @@ class Epics:
             signal.columns.append((place, column, field))
         native = [signal for signal in signals.values() if self.protocol == "ca" and signal.is_native]
         others = [signal for signal in signals.values() if signal not in native]
-        subscribe = _subscribe_ca if self.protocol == "ca" else _subscribe_pva
         # kept while rows are taken
-        subscriptions = [subscribe(others)] if others else []
+        subscriptions: list[object] = []
+        if others:
+            subscribe = _subscribe_ca if self.protocol == "ca" else pv_access.subscribe
+            subscriptions.append(subscribe(others))
         missing: list[Callable[[], None]] = [signal.miss for signal in others]
         if native:
             missing.append(_subscribe_natively(native, cells).miss)
@@ -223,7 +201,7 @@ class Epics:
 
     def subscriptions(self, table: SampleTable, hear: Hear, tell: Tell) -> Subscriptions:
         """The monitors of a table of samples."""
-        made = ChannelAccess if self.protocol == "ca" else _PvAccess
+        made = ChannelAccess if self.protocol == "ca" else PvAccess
         return made(table.type, table.deadband, hear, tell)
 
 
@@ -233,13 +211,6 @@ def _size(value: Any, sizes: Sequence[int] | None, dimension: int) -> int | None
         return None
     known = sizes if sizes is not None else [len(value)] if hasattr(value, "__len__") else []
     return int(known[dimension]) if dimension < len(known) else 1
-
-
-def _text_of(value: Any) -> Any:
-    """The text of an array of characters, which ends at a NUL; any other value unchanged."""
-    if getattr(value, "ndim", 0) and value.dtype.itemsize == 1:
-        return value.tobytes().partition(b"\0")[0].decode(errors="replace")
-    return value
 
 
 def _severity_name(severity: int) -> str:
@@ -321,156 +292,3 @@ def _subscribe_ca(signals: Sequence[_Signal]) -> object:
     thread = threading.Thread(target=lambda: asyncio.run(listen()), name="channel access", daemon=True)
     thread.start()
     return thread
-
-
-def _pva_context() -> Any:
-    # its libraries start threads: only a writer's own process may load them
-    from p4p.client.thread import Context
-
-    # without conversion to numpy and the like, which costs more than all the rest
-    return Context("pva", nt=False)
-
-
-def _monitor_pva(context: Any, name: str, signal: "_Signal | _Sampled") -> Any:
-    alarm = (0, 0, "NO_ALARM")
-
-    def hear(update: Any) -> None:
-        nonlocal alarm
-        if isinstance(update, Exception):
-            signal.lose()
-            return
-        if update.changed("alarm"):
-            sent = update.alarm
-            alarm = (sent.severity, *status_of_pva(sent.status, sent.message))
-        stamp = update.timeStamp
-        value = update.value
-        sizes = None
-        if hasattr(value, "choices"):
-            value = value.choices[value.index] if signal.is_text else value.index
-        elif "dimension" in update:
-            value, sizes = _image(update)
-        signal.read(value, *alarm, stamp.secondsPastEpoch, stamp.nanoseconds, sizes)
-
-    # an array may be an NTNDArray, which has its sizes in additional fields
-    fields = "" if signal.has_array else "value,alarm,timeStamp"
-    request = f"record[queueSize=100]field({fields})"
-    subscription = context.monitor(name, hear, request=request, notify_disconnect=True)
-    # p4p loses the wake-up of an update that comes before monitor() has returned, and with it all others
-    subscription._Q.push(subscription._handle)
-    return subscription
-
-
-def _subscribe_pva(signals: Sequence[_Signal]) -> object:
-    context = _pva_context()
-    return context, [_monitor_pva(context, signal.name, signal) for signal in signals]
-
-
-@dataclass
-class _Sampled:
-    """A signal of a table of samples, which hears of PV Access."""
-
-    wanted: Wanted
-    kind: ColumnType
-    hear: Hear
-    connect: Callable[[Wanted], None]
-    """called at each connection"""
-    is_connected: bool = False
-
-    @property
-    def is_text(self) -> bool:
-        return self.kind.is_text
-
-    @property
-    def has_array(self) -> bool:
-        return self.kind.is_array
-
-    def read(
-        self, value: Any, severity: int, status: int, _: str, seconds: int, nanoseconds: int, _sizes: object
-    ) -> None:
-        if not self.is_connected:
-            self.is_connected = True
-            self.connect(self.wanted)
-        value = _text_of(value) if self.is_text else value
-        self.hear(Event(self.wanted.number, seconds * 10**9 + nanoseconds, value, severity, status))
-
-    def lose(self) -> None:
-        self.is_connected = False
-        self.hear(Event(self.wanted.number, None))
-
-
-class _PvAccess:
-    """Monitors of PV Access for a table of samples."""
-
-    def __init__(self, kind: ColumnType, _deadband: str, hear: Hear, tell: Tell) -> None:
-        self._kind, self._hear, self._tell = kind, hear, tell
-        self._context = _pva_context()
-        self._monitors: dict[int, Any] = {}
-        # signals whose properties are to be read
-        self._unread: queue.SimpleQueue[Wanted | None] = queue.SimpleQueue()
-        threading.Thread(target=self._read_properties, name="properties", daemon=True).start()
-
-    def add(self, wanted: Sequence[Wanted]) -> None:
-        for each in wanted:
-            sampled = _Sampled(each, self._kind, self._hear, self._unread.put)
-            self._monitors[each.number] = _monitor_pva(self._context, each.address, sampled)
-
-    def remove(self, number: int) -> None:
-        if (monitor := self._monitors.pop(number, None)) is not None:
-            monitor.close()
-
-    def wait(self, seconds: float) -> None:
-        time.sleep(seconds)
-
-    def close(self) -> None:
-        self._unread.put(None)
-        self._context.close()
-
-    def _read_properties(self) -> None:
-        """Reads them at each connection: updates that had them would cost a third more."""
-        while (first := self._unread.get()) is not None:
-            found = [first]
-            while not self._unread.empty() and (other := self._unread.get()) is not None:
-                found.append(other)
-            addresses = [each.address for each in found]
-            # servers that are no IOC have none
-            records = [f"{address.partition('.')[0]}.RTYP" for address in addresses]
-            fields = ["field(value)"] * len(records) + ["field(value,display,valueAlarm)"] * len(records)
-            read = self._context.get([*records, *addresses], fields, timeout=_SEARCH, throw=False)
-            for place, wanted in enumerate(found):
-                record_type, properties = read[place], read[len(found) + place]
-                told = {} if isinstance(record_type, Exception) else {"record_type": record_type.value}
-                told |= {} if isinstance(properties, Exception) else _properties(properties)
-                if told:
-                    self._tell(wanted.number, told)
-
-
-def _properties(read: Any) -> dict[str, Any]:
-    """The columns of ringlog.signal of EPICS's normative types."""
-    found: dict[str, Any] = {}
-    if "display" in read:
-        found["description"] = shown(read.display.description)
-        if "units" in read.display:
-            found["unit"] = shown(read.display.units)
-        if "precision" in read.display:
-            found["decimals"] = decimals_told(read.display.precision)
-    if "valueAlarm" in read:
-        alarm = read.valueAlarm
-        found |= limits_told(alarm.lowWarningLimit, alarm.highWarningLimit)
-        found |= limits_told(alarm.lowAlarmLimit, alarm.highAlarmLimit, "alarm")
-    if hasattr(getattr(read, "value", None), "choices"):
-        found["states"] = states_text(read.value.choices)
-    return found
-
-
-def _image(update: Any) -> tuple[Any, Sequence[int]]:
-    """Points and sizes of an NTNDArray (EPICS normative types), whose first dimension is the fastest. Points
-    that a waveform cannot hold are replaced by a ValueError."""
-    sizes = [dimension.size for dimension in update.dimension]
-    codec = update.codec.name if "codec" in update else ""
-    if codec:
-        return ValueError(
-            f"an array compressed by {codec}: configure its source to send it uncompressed"
-        ), sizes
-    if len(sizes) > 2:
-        return ValueError(f"an array of {len(sizes)} dimensions: a waveform has one or two"), sizes
-    return update.value, sizes

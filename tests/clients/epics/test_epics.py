@@ -17,7 +17,8 @@ from iocs import Ioc
 from psycopg import sql
 
 from ringlog.loader.sampling import Cells
-from ringlog.loader.sources.epics import STATUSES, _Signal, fit, status_of_pva
+from ringlog.loader.sources.epics import STATUSES, _Signal, fit
+from ringlog.loader.sources.pv_access import status_of_pva
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, Table
 from ringlog_lab.epics import own_ports

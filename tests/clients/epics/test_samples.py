@@ -279,6 +279,30 @@ def test_every_sample_is_there_once(
     assert in_log <= produced < in_log + 20
 
 
+@pytest.mark.long
+def test_queues_of_pv_access_lose_nothing(
+    own: RunningServer, admin: psycopg.Connection, programs: Programs
+) -> None:
+    """Records that count, whose updates are read some at a time."""
+    names = [f"counted:{number}" for number in FIRST]
+    admin.execute(
+        "select ringlog.add_signal('modes', each, address => replace(each, 'counted', 'S'))"
+        " from unnest(%s::text[]) as each",
+        [names],
+    )
+    loader = programs.load(own, "pva", "modes")
+
+    def stored() -> list[list[int]]:
+        assert loader.poll() is None, programs.said()
+        query = "select array_agg(value order by time, nanoseconds) from log.modes"
+        query += " where signal = any(%s) and value is not null group by signal"
+        return [values for (values,) in admin.execute(query.encode(), [names])]
+
+    wait_until(lambda: len(stored()) == len(names) and min(map(len, stored())) >= 10, programs.said)
+    for values in stored():
+        assert values == [*range(values[0], values[0] + len(values))]
+
+
 @pytest.mark.parametrize("source", ["ca", pytest.param("pva", marks=pytest.mark.long)])
 def test_policies_by_record_type(
     source: str, ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
