@@ -10,17 +10,15 @@ use std::sync::OnceLock;
 use libloading::Library;
 use parking_lot::Mutex;
 
-use crate::monitors::Subscriber;
-
 /// Callbacks come in threads of the library.
 const PREEMPTIVE_CALLBACK: c_int = 1;
-const NORMAL: c_int = 1;
+pub(crate) const NORMAL: c_int = 1;
 const CONNECTION_UP: c_long = 6;
 const VALUE_OR_ALARM: c_long = 1 | 4;
 /// The first of the types DBR_TIME_…, which follow the order of the field types.
-const DBR_TIME: c_long = 14;
+pub(crate) const DBR_TIME: c_long = 14;
 /// The time stamps of EPICS count from 1990.
-const EPOCH: i64 = 631_152_000;
+pub(crate) const EPOCH: i64 = 631_152_000;
 
 type Channel = *mut c_void;
 
@@ -32,12 +30,12 @@ struct ConnectionArguments {
 
 #[repr(C)]
 pub struct EventArguments {
-    user: *const c_void,
-    channel: Channel,
-    kind: c_long,
-    count: c_long,
-    value: *const c_void,
-    status: c_int,
+    pub user: *const c_void,
+    pub channel: Channel,
+    pub kind: c_long,
+    pub count: c_long,
+    pub value: *const c_void,
+    pub status: c_int,
 }
 
 /// The beginning of each structure dbr_time_….
@@ -259,52 +257,16 @@ extern "C" fn on_event(arguments: EventArguments) {
     }
 }
 
-/// An event of a subscription whose user argument is a Subscriber.
+/// An event of a subscription whose user argument is a Box<dyn Listener>.
 pub extern "C" fn on_queued(arguments: EventArguments) {
-    // SAFETY: a Subscriber lives as long as the process
-    let Some(subscriber) = (unsafe { arguments.user.cast::<Subscriber>().as_ref() }) else { return };
+    // SAFETY: such a box lives as long as the process
+    let Some(listener) = (unsafe { arguments.user.cast::<Box<dyn Listener>>().as_ref() }) else { return };
     if arguments.status != NORMAL || arguments.value.is_null() {
-        subscriber.hear(None);
+        listener.lost();
         return;
     }
     // SAFETY: the library passes a structure of the type that it names
     if let Some(update) = unsafe { read(arguments.kind, arguments.value, arguments.count > 1) } {
-        subscriber.hear(Some(update));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::monitors::Monitors;
-
-    #[test]
-    fn events_are_kept_in_their_order() {
-        let monitors = Monitors::default();
-        let event = |number, kind, count, value: Option<&[u8]>, status| {
-            let user = ptr::with_exposed_provenance(monitors.subscriber(number));
-            let value = value.map_or(ptr::null(), |value| value.as_ptr().cast());
-            on_queued(EventArguments { user, channel: ptr::null_mut(), kind, count, value, status });
-        };
-        // dbr_time_double: status, severity, seconds, nanoseconds, RISC_pad, value
-        let mut double = Vec::new();
-        for part in [3_i16, 2] {
-            double.extend(part.to_ne_bytes());
-        }
-        for part in [10_u32, 20, 0] {
-            double.extend(part.to_ne_bytes());
-        }
-        double.extend(1.5_f64.to_ne_bytes());
-        event(7, DBR_TIME + 6, 1, Some(&double), NORMAL);
-        event(8, DBR_TIME + 6, 2, Some(&double), NORMAL);
-        event(7, DBR_TIME + 6, 1, None, NORMAL);
-        event(8, DBR_TIME + 6, 1, Some(&double), 192);
-        let taken = monitors.take();
-        let values = taken.iter().map(|(number, update)| (*number, update.map(|update| update.value)));
-        let expected = [(7, Some(Value::Float(1.5))), (8, Some(Value::Array)), (7, None), (8, None)];
-        assert_eq!(values.collect::<Vec<_>>(), expected);
-        let first = taken[0].1.unwrap();
-        assert_eq!((first.status, first.severity, first.seconds, first.nanoseconds), (3, 2, EPOCH + 10, 20));
-        assert!(monitors.take().is_empty());
+        listener.update(update);
     }
 }

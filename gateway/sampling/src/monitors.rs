@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::libca::{on_queued, Update};
+use crate::libca::{on_queued, Listener, Update};
 
 /// An event of a signal, by its number; None when it is lost.
 pub type Heard = (u32, Option<Update>);
@@ -15,8 +15,7 @@ pub type Heard = (u32, Option<Update>);
 #[derive(Clone, Default)]
 pub struct Monitors(Arc<Mutex<Vec<Heard>>>);
 
-/// The user argument of a subscription.
-pub struct Subscriber {
+struct Subscriber {
     monitors: Monitors,
     number: u32,
 }
@@ -30,7 +29,7 @@ impl Monitors {
     /// The user argument of a subscription for a signal; it lasts as long as the process, because libca may use it
     /// until the subscription has ended.
     pub fn subscriber(&self, number: u32) -> usize {
-        let subscriber = Subscriber { monitors: self.clone(), number };
+        let subscriber: Box<dyn Listener> = Box::new(Subscriber { monitors: self.clone(), number });
         ptr::from_ref(Box::leak(Box::new(subscriber))).expose_provenance()
     }
 
@@ -41,7 +40,53 @@ impl Monitors {
 }
 
 impl Subscriber {
-    pub fn hear(&self, update: Option<Update>) {
+    fn hear(&self, update: Option<Update>) {
         self.monitors.0.lock().push((self.number, update));
+    }
+}
+
+impl Listener for Subscriber {
+    fn update(&self, update: Update) {
+        self.hear(Some(update));
+    }
+
+    fn lost(&self) {
+        self.hear(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::libca::{EventArguments, Value, DBR_TIME, EPOCH, NORMAL};
+
+    #[test]
+    fn events_are_kept_in_their_order() {
+        let monitors = Monitors::default();
+        let event = |number, kind, count, value: Option<&[u8]>, status| {
+            let user = ptr::with_exposed_provenance(monitors.subscriber(number));
+            let value = value.map_or(ptr::null(), |value| value.as_ptr().cast());
+            on_queued(EventArguments { user, channel: ptr::null_mut(), kind, count, value, status });
+        };
+        // dbr_time_double: status, severity, seconds, nanoseconds, RISC_pad, value
+        let mut double = Vec::new();
+        for part in [3_i16, 2] {
+            double.extend(part.to_ne_bytes());
+        }
+        for part in [10_u32, 20, 0] {
+            double.extend(part.to_ne_bytes());
+        }
+        double.extend(1.5_f64.to_ne_bytes());
+        event(7, DBR_TIME + 6, 1, Some(&double), NORMAL);
+        event(8, DBR_TIME + 6, 2, Some(&double), NORMAL);
+        event(7, DBR_TIME + 6, 1, None, NORMAL);
+        event(8, DBR_TIME + 6, 1, Some(&double), 192);
+        let taken = monitors.take();
+        let values = taken.iter().map(|(number, update)| (*number, update.map(|update| update.value)));
+        let expected = [(7, Some(Value::Float(1.5))), (8, Some(Value::Array)), (7, None), (8, None)];
+        assert_eq!(values.collect::<Vec<_>>(), expected);
+        let first = taken[0].1.unwrap();
+        assert_eq!((first.status, first.severity, first.seconds, first.nanoseconds), (3, 2, EPOCH + 10, 20));
+        assert!(monitors.take().is_empty());
     }
 }

@@ -2,8 +2,8 @@
 
 use super::interpreter::Interpreter;
 use super::messages::printed;
-use super::procedure::no_table;
 use super::system_procedures::SystemProcedure;
+use super::variables::no_table;
 use super::variables::{Variable, Variables};
 use crate::calls::{end_failed, split_name, Form, Returned};
 use crate::catalogue::texts_taken;

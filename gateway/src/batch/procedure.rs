@@ -6,19 +6,18 @@
 use super::fitted::fitted;
 use super::interpreter::Interpreter;
 use super::running::{deepest, too_deep, Running};
-use super::variables::{parameter_value, Variables};
+use super::variables::{check_table, parameter_value, Variables};
 use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
 use crate::catalogue::{assign, Because, Function, Text, TEMPORARY};
 use crate::client::Client;
 use crate::convert::{cast, PgType};
 use crate::interrupt::{Failure, Interrupt, Stage};
 use crate::postgres::PgError;
-use crate::program::{sql_type, Declaration, Program, Settings};
+use crate::program::{sql_type, Program, Settings};
 use crate::tds::call::Param;
 use crate::tds::tokens::message::ServerMessage;
 use std::sync::Arc;
 use std::time::Instant;
-use tsql::facts::types::TABLE;
 use tsql::Dialect;
 
 /// What PostgreSQL has of a procedure: its text; and of the session before it: its temporary tables, an array of oids.
@@ -254,22 +253,6 @@ impl Interpreter {
             None => message,
         }
     }
-}
-
-/// 206 where a table is given to a parameter that takes none, or the other way round.
-pub(super) fn check_table(param: &Param<'_>, declaration: &Declaration) -> Result<(), ServerMessage> {
-    let is_table = param.type_of() == Some(TABLE);
-    match param.default || is_table == (declaration.of == TABLE) {
-        true => Ok(()),
-        false => Err(no_table(&declaration.shown)),
-    }
-}
-
-pub(super) fn no_table(parameter: &str) -> ServerMessage {
-    let text = format!(
-        "Operand type clash: table is incompatible with parameter '{parameter}', or the parameter with it."
-    );
-    ServerMessage { state: 2, ..ServerMessage::error(206, 16, text) }
 }
 
 /// 266: a procedure has left more or fewer transactions open than there were.

@@ -1,7 +1,6 @@
 //! The variables of a batch: declared in it, or sent with it by the client.
 
 use super::fitted::fitted;
-use super::procedure::check_table;
 use crate::calls::OutputValue;
 use crate::client::Arithabort;
 use crate::convert::{cast, ConvertError, PgType, SqlType, Value, Zone};
@@ -358,6 +357,22 @@ pub fn parameter_value<'a>(
 
 fn refused(name: &str, error: &ConvertError) -> ServerMessage {
     ServerMessage::error(error.number(), 16, format!("Parameter '{name}': {error}"))
+}
+
+/// 206 where a table is given to a parameter that takes none, or the other way round.
+pub(super) fn check_table(param: &Param<'_>, declaration: &Declaration) -> Result<(), ServerMessage> {
+    let is_table = param.type_of() == Some(TABLE);
+    match param.default || is_table == (declaration.of == TABLE) {
+        true => Ok(()),
+        false => Err(no_table(&declaration.shown)),
+    }
+}
+
+pub(super) fn no_table(parameter: &str) -> ServerMessage {
+    let text = format!(
+        "Operand type clash: table is incompatible with parameter '{parameter}', or the parameter with it."
+    );
+    ServerMessage { state: 2, ..ServerMessage::error(206, 16, text) }
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 //! (`docs/reference/sql-variant.md`). ASE: Transact-SQL Users Guide, "Explicit, implicit, and unsupported datatype
 //! conversions". Conversions between texts, bits and numbers for which ASE requires convert() are done without it.
 
-use super::dialect::{self, Dialect};
 use super::types::{self, Family, Type};
 
 /// Types that convert alike.
@@ -123,13 +122,13 @@ pub fn class(of: Type) -> Class {
     }
 }
 
-fn cell(source: Class, target: Class, dialect: &Dialect) -> u8 {
-    dialect.chart[source as usize].as_bytes()[target as usize]
+fn cell(source: Class, target: Class, chart: &Chart) -> u8 {
+    chart[source as usize].as_bytes()[target as usize]
 }
 
 /// The error of an assignment; None where the value converts by itself.
-pub fn assignment_error(source: Class, target: Class, dialect: &Dialect) -> Option<i32> {
-    match cell(source, target, dialect) {
+pub fn assignment_error(source: Class, target: Class, chart: &Chart) -> Option<i32> {
+    match cell(source, target, chart) {
         b'i' => None,
         b'e' | b'v' => Some(NOT_BY_ITSELF),
         _ => Some(CLASH),
@@ -137,8 +136,8 @@ pub fn assignment_error(source: Class, target: Class, dialect: &Dialect) -> Opti
 }
 
 /// Whether CAST and CONVERT take the pair.
-pub fn casts(source: Class, target: Class, dialect: &Dialect) -> bool {
-    matches!(cell(source, target, dialect), b'i' | b'e')
+pub fn casts(source: Class, target: Class, chart: &Chart) -> bool {
+    matches!(cell(source, target, chart), b'i' | b'e')
 }
 
 /// What an error of `assignment_error` says.
@@ -311,16 +310,15 @@ fn refused_operators() -> String {
 /// The function of schema tsql that says the same where only PostgreSQL knows a type.
 pub fn sql() -> String {
     let mut branches = String::new();
-    for dialect in [&dialect::SQL_SERVER, &dialect::ASE] {
+    for (dialect, chart) in [("not sybase", &SQL_SERVER), ("sybase", &ASE)] {
         for (source, name) in CLASSES {
             for number in [CLASH, NOT_BY_ITSELF] {
                 let targets: Vec<String> = CLASSES
                     .iter()
-                    .filter(|(target, _)| assignment_error(source, *target, dialect) == Some(number))
+                    .filter(|(target, _)| assignment_error(source, *target, chart) == Some(number))
                     .map(|(_, target)| format!("'{target}'"))
                     .collect();
                 if !targets.is_empty() {
-                    let dialect = if dialect.is_ase { "sybase" } else { "not sybase" };
                     let targets = targets.join(", ");
                     branches.push_str(&format!(
                         "    when {dialect} and source = '{name}' and target in ({targets})\n      then {number}\n"

@@ -1,6 +1,5 @@
 //! The items of a select list, and their names.
 
-use super::json_property::Property;
 use super::kind::Kind;
 use super::named::{Declared, Named, Width};
 use super::title::{ResultType, Title};
@@ -14,6 +13,19 @@ use std::collections::HashSet;
 
 /// What PostgreSQL calls a column without a name.
 pub const NAMELESS: &str = "\"?column?\"";
+
+/// How FOR JSON writes an item.
+#[derive(Clone, Debug, Default)]
+pub struct Property {
+    /// SQL of its name and a colon, where a table declares it.
+    pub name: Option<String>,
+    /// The source that it is a column of, by its place.
+    pub source: Option<usize>,
+    /// It is a column of a source that is not known.
+    pub is_strange: bool,
+    /// Its text is JSON.
+    pub is_json: bool,
+}
 
 /// An item of a select list.
 #[derive(Clone, Debug)]

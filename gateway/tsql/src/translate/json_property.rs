@@ -15,18 +15,6 @@ use crate::tree::{
 /// ISO 8601, in which JSON has times.
 const ISO: i64 = 126;
 
-#[derive(Clone, Debug, Default)]
-pub struct Property {
-    /// SQL of its name and a colon, where a table declares it.
-    pub name: Option<String>,
-    /// The source that it is a column of, by its place.
-    pub source: Option<usize>,
-    /// It is a column of a source that is not known.
-    pub is_strange: bool,
-    /// Its text is JSON.
-    pub is_json: bool,
-}
-
 /// Whether FOR JSON takes the text of an expression as it is ("Solve common issues with JSON").
 pub fn is_json(expression: &Expression) -> bool {
     match expression {

@@ -232,7 +232,7 @@ fn conversion(verb: &str, value: Value, target: Type, line: u32, dialect: &Diale
     if value.is_null() {
         return Ok(Value::cast("null", target));
     }
-    if let Some(of) = value.of.filter(|of| !conversions::casts(class(*of), class(target), dialect)) {
+    if let Some(of) = value.of.filter(|of| !conversions::casts(class(*of), class(target), dialect.chart)) {
         let text =
             format!("Explicit conversion from data type {} to {} is not allowed.", of.name, target.name);
         return Err(Error::new(529, text, line).with_severity(16));
@@ -495,7 +495,7 @@ fn by_itself(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result
         return Ok(value.with_sql(sql));
     };
     let is_long = matches!(of.family, Family::Text | Family::Binary) && of.length.is_none();
-    let error = match conversions::assignment_error(class(of), class(target), dialect) {
+    let error = match conversions::assignment_error(class(of), class(target), dialect.chart) {
         None if target == SQL_VARIANT && is_long => Some(conversions::CLASH),
         error => error,
     };
