@@ -129,7 +129,7 @@ def test_empty_text(
     client: Client, writer: Conversation, admin: Admin, remark: Callable[[str], None]
 ) -> None:
     if client.empty != "":
-        remark(f"it sends {'NULL' if client.empty is None else 'a blank'} for an empty text")
+        remark(f"it sends {'NULL' if client.empty is None else 'a blank'}")
     values = (*VALUES[:-1], "")
     writer.call("put_every_type", *unnamed(row(5, values=values))).good()
     assert stored(admin) == [(5, AT, *VALUES[:-1], client.empty)]
