@@ -6,8 +6,8 @@ without an offset they are of the facility's time zone. A table with nanoseconds
 """
 
 import csv
-import math
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +20,7 @@ from ringlog.loader.sources.values import LARGEST_REAL, decimal, within
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Column, Table
 
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BITS = {"0": False, "1": True, "false": False, "true": True}
 
 
@@ -84,7 +85,7 @@ def cell_reader(column: Column, zone: ZoneInfo) -> Callable[[str], Reading]:
         return lambda text: decimal(text, column)
     if column.type.kind is Kind.DATETIME:
         return lambda text: moment_from(text, zone).isoformat()
-    return lambda text: _number(text, column)
+    return _number_reader(column)
 
 
 def _integer(text: str, column: Column) -> Reading:
@@ -93,13 +94,20 @@ def _integer(text: str, column: Column) -> Reading:
     return within(int(text), column)
 
 
-def _number(text: str, column: Column) -> Reading:
-    if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
-        raise ValueError(f"'{text}' is not a number (no reading is an empty cell)")
-    value = float(text)
-    if math.isinf(value) or (column.type.kind is Kind.REAL and abs(value) > LARGEST_REAL):
-        raise ValueError(f"{text} is out of range")
-    return value
+def _number_reader(column: Column) -> Callable[[str], Reading]:
+    """Reads most cells of most files: what is the same for each is outside."""
+    largest = LARGEST_REAL if column.type.kind is Kind.REAL else sys.float_info.max
+    is_number = _NUMBER.fullmatch
+
+    def read(text: str) -> Reading:
+        if not is_number(text):
+            raise ValueError(f"'{text}' is not a number (no reading is an empty cell)")
+        value = float(text)
+        if not -largest <= value <= largest:
+            raise ValueError(f"{text} is out of range")
+        return value
+
+    return read
 
 
 def _bit(text: str) -> bool:
