@@ -387,9 +387,12 @@ def test_the_commands_of_a_whole_store(temporary_directory: Path, tmp_path: Path
     """PVs become signals, then their samples come; rows come by the description of a column."""
     samples = samples_of("SR:I1")
     write(tmp_path / "pb", "SR:I1", samples, "%Y", 6)
+    waves = [(moment, [number / 2] * (number % 3), 0, 0) for number, (moment, *_) in enumerate(samples[:50])]
+    write(tmp_path / "pb", "SR:Wave", waves, "%Y", 13)
     facility = tmp_path / "facility.toml"
     facility.write_text(
         'name = "store"\ntimezone = "UTC"\n[[table]]\nname = "pvs"\nkind = "samples"\ntype = "double"\n'
+        '[[table]]\nname = "waves"\nkind = "samples"\ntype = "double[]"\npoints = 2\n'
         '[[table]]\nname = "ring"\nrows = 10\ncycle = 1\n'
         '[[table.column]]\nname = "current"\nsignal = "SR:I1:ROW"\ntype = "double"\n'
         f'[history]\nonline = "8 weeks"\narchive = "{temporary_directory}/pb_archive"\n'
@@ -399,11 +402,12 @@ def test_the_commands_of_a_whole_store(temporary_directory: Path, tmp_path: Path
     data = temporary_directory / "pb_store"
     words = ("--from", f"pb:{tmp_path / 'pb'}", "--data", data)
     with serving(data, facility=facility) as here:
-        listed = ringlog("migrate", "pvs", tmp_path / "pb").stdout
-        added = ringlog("signal", "import", "pvs", "-", "--data", data, stdin=listed)
-        assert added.stdout.startswith("1 signal added to pvs"), added.stderr
-        moved = ringlog("migrate", "history", "pvs", *words)
-        assert moved.returncode == 0, moved.stderr
+        for table, kind in (("pvs", "double"), ("waves", "double[]")):
+            listed = ringlog("migrate", "pvs", tmp_path / "pb", "--type", kind).stdout
+            added = ringlog("signal", "import", table, "-", "--data", data, stdin=listed)
+            assert added.stdout.startswith(f"1 signal added to {table}"), added.stderr
+            moved = ringlog("migrate", "history", table, *words)
+            assert moved.returncode == 0, moved.stderr
         assert f"{COUNT} rows" in ringlog("migrate", "status", "--data", data).stdout
         rows = ringlog("migrate", "history", "ring", *words, "--columns", columns)
         assert rows.returncode == 0, rows.stderr
@@ -413,5 +417,9 @@ def test_the_commands_of_a_whole_store(temporary_directory: Path, tmp_path: Path
                 connection.execute(query.format(*names).encode()).fetchone()
                 for names in (("value", "pvs"), ("current", "ring"))
             ]
+            kept_waves = connection.execute(
+                "select value from log.waves order by time, nanoseconds"
+            ).fetchall()
     kept = [value for _, value, *_ in samples if abs(value) < 1e300]
     assert found == [(COUNT, pytest.approx(sum(kept)))] * 2
+    assert kept_waves == [(points,) for _, points, *_ in waves]
