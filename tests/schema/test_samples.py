@@ -951,8 +951,11 @@ def test_another_waveform_of_the_same_time_is_refused(traces: Traces) -> None:
         with pytest.raises(errors.UniqueViolation, match="another sample of signal 'gauge:1'"):
             traces.waves([two, one], [NS0, NS0], waves)
     assert traces.samples("gauge:2") == []
+    # one that is stored, and another twice in a call
+    traces.waves([two, one, two], [NS0 + 9, NS0, NS0 + 9], [[8.0, 9.0], [1.0, 2.0], [8.0, 9.0]])
+    assert traces.samples("gauge:2") == [(9, [8.0, 9.0])]
     # of a paused signal they are dropped, and the others are stored
     traces.rows("select ringlog.pause_signal('gauge:1')")
     traces.waves([one, two, one, two], [NS0 + 1, NS0 + 1, NS0 + 2, NS0 + 2], [[9.0], [3.0], None, [4.0, 5.0]])
-    assert traces.samples("gauge:2") == [(1, [3.0]), (2, [4.0, 5.0])]
+    assert traces.samples("gauge:2") == [(1, [3.0]), (2, [4.0, 5.0]), (9, [8.0, 9.0])]
     assert traces.samples() == [(0, [1.0, 2.0])]
