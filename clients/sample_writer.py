@@ -71,7 +71,7 @@ class SampleWriter(Writer):
         if len(taken):
             assert isinstance(self._sender, SampleSender)
             self._sender.taken += len(taken)
-            for part in taken.parts(_BYTES):
+            for part in taken.parts(_BYTES) if self.kind.is_array else [taken]:
                 self.take(time.time_ns() // 1000, part.stored(self.kind))
 
     def waiting_times(self) -> dict[int, int]:
