@@ -63,6 +63,8 @@ class _Signal:
         self.connected: bool | None = None
         self.since = time.time_ns() // 1000
         self.trouble: str | None = None
+        """why its samples are not stored"""
+        self.noted_kind = ""
         self.dropped = 0
         self.noted = 0.0
         self.policy: SamplePolicy | None = None
@@ -345,9 +347,10 @@ class Taker:
         self._complain(signal, "clock", time.time_ns(), f"{message}: its samples are not stored")
 
     def _complain(self, signal: _Signal, kind: str, moment: int, message: str) -> None:
-        """Remembers why samples are not stored; an event tells of it when it begins, and every hour."""
-        if signal.trouble is None or time.monotonic() >= signal.noted + _AGAIN:
-            signal.noted = time.monotonic()
+        """Remembers why samples are not stored; an event tells of each kind when it begins, and every hour."""
+        is_new = signal.trouble is None or signal.noted_kind != kind
+        if is_new or time.monotonic() >= signal.noted + _AGAIN:
+            signal.noted, signal.noted_kind = time.monotonic(), kind
             signal.trouble = message
             self._note(kind, moment // 1000, f"{signal.wanted.address}: {message}", None, None)
 

@@ -105,6 +105,15 @@ def test_a_value_that_does_not_fit_is_named_once() -> None:
     assert own.notes == [("unfit", "PV: 70000 is out of the range of smallint")]
 
 
+def test_a_record_that_was_never_processed_and_then_does_not_fit() -> None:
+    own = Taking("smallint")
+    never = 631_152_000 * SECOND - NOW
+    assert own.take((never, 1), (1, 70_000), (2, 70_001)) == []
+    assert [kind for kind, _ in own.notes] == ["clock", "unfit"]
+    (state,) = own.taker.states()
+    assert state["trouble"] == "70000 is out of the range of smallint"
+
+
 def test_a_waveform_is_a_sample() -> None:
     own = Taking("int[]", points=3)
     events = [
