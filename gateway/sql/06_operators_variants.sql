@@ -36,6 +36,7 @@ begin
   for side in
     select format_type(proargtypes[0], null) as type from pg_proc
     where pronamespace = 'tsql'::regnamespace and proname = 'to_sql_variant' and proargtypes[0] <> 'tsql.sql_variant'::regtype
+      and format_type(proargtypes[0], null) not like 'tsql.ci\_%'
   loop
     foreach function_ in array array['isnull', 'either'] loop
       execute format('create or replace function tsql.%I(l tsql.sql_variant, r %s) returns tsql.sql_variant'

@@ -25,6 +25,8 @@ begin
         when 'integer'::regtype then 'int' end as whole
     from pg_proc
     where pronamespace = 'tsql'::regnamespace and proname = 'to_varchar' and pronargs = 2
+      -- 30_collations.sql has those
+      and format_type(proargtypes[0], null) not like 'tsql.ci\_%'
   loop
     if source.whole is null and source.type <> 'bytea' then
       execute format(
@@ -53,6 +55,7 @@ begin
         order by place) as takes
     from pg_proc
     where pronamespace = 'tsql'::regnamespace and (proname like 'to\_%' or proname like 'read\_datetime%')
+      and format_type(proargtypes[0], null) not like 'tsql.ci\_%'
   loop
     execute format(
       'create or replace function tsql.%I(%s) returns %s language plpgsql stable as %L',

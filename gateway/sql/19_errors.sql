@@ -89,6 +89,7 @@ as $$
     when sqlstate = '42704' and starts_with(message, 'index "') and strpos(substr(message, 8), '" does not exist') > 0 then 'S3701'
     when sqlstate = '42704' and starts_with(message, 'constraint "') and strpos(substr(message, 13), '" of relation "') > 0 then 'S3728'
     when sqlstate = '42704' and starts_with(message, 'constraint "') then 'S3728'
+    when sqlstate = '42704' and starts_with(message, 'type "tsql.ci_') and strpos(substr(message, 15), '" does not exist') > 0 then 'S0102'
     when sqlstate = '42712' and starts_with(message, 'table name "') and strpos(substr(message, 13), '"') > 0 then 'S1011'
     when sqlstate = '42712' and starts_with(message, 'WITH query name "') and strpos(substr(message, 18), '" specified more than once') > 0 then 'S0239'
     when sqlstate = '42725' and starts_with(message, 'operator is not unique') then 'S8117'
@@ -262,6 +263,8 @@ as $$
       then replace('Cannot drop the index ''%'', because it does not exist or you do not have permission.', '%', split_part(substr(message, 8), '" does not exist', 1))
     when sqlstate in ('42704', own) and starts_with(message, 'constraint "') and strpos(substr(message, 13), '" of relation "') > 0
       then replace('''%'' is not a constraint.', '%', split_part(substr(message, 13), '" of relation "', 1))
+    when sqlstate in ('42704', own) and starts_with(message, 'type "tsql.ci_') and strpos(substr(message, 15), '" does not exist') > 0
+      then replace('A collation without case is not supported here: it needs PostgreSQL 18, and a superuser as the installer.', '%', split_part(substr(message, 15), '" does not exist', 1))
     when sqlstate in ('42712', own) and starts_with(message, 'table name "') and strpos(substr(message, 13), '"') > 0
       then replace('The correlation name ''%'' is specified multiple times in a FROM clause.', '%', split_part(substr(message, 13), '"', 1))
     when sqlstate in ('42712', own) and starts_with(message, 'WITH query name "') and strpos(substr(message, 18), '" specified more than once') > 0

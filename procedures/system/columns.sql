@@ -52,7 +52,7 @@ select
   types.bytes::smallint as max_length,
   types.digits::smallint as precision,
   types.scale::smallint as scale,
-  sys.collation_of(types.system_type_id) as collation_name,
+  sys.collation_of(types.system_type_id, columns.type) as collation_name,
   columns.is_nullable,
   -- of texts, bytes and sql_variants
   types.system_type_id in (98, 165, 167, 173, 175, 231, 239) as is_ansi_padded,

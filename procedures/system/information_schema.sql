@@ -38,11 +38,11 @@ select
   case when types.sub is not null then types.scale end::smallint as datetime_precision,
   null::sys.sysname as character_set_catalog,
   null::sys.sysname as character_set_schema,
-  case when sys.collation_of(types.system_type_id) is not null then 'UNICODE' end::sys.sysname
+  case when sys.collation_of(types.system_type_id, columns.type) is not null then 'UNICODE' end::sys.sysname
     as character_set_name,
   null::sys.sysname as collation_catalog,
   null::sys.sysname as collation_schema,
-  sys.collation_of(types.system_type_id) as collation_name,
+  sys.collation_of(types.system_type_id, columns.type) as collation_name,
   case when columns.user_type is not null then sys.db_name() end as domain_catalog,
   case when columns.user_type is not null then 'dbo' end::sys.sysname as domain_schema,
   columns.user_type::sys.sysname as domain_name

@@ -286,7 +286,12 @@ as $$
   ) as behind on true
   cross join lateral (
     select
-      coalesce(behind.type, declared.oid) as type,
+      case
+        -- a collation without case is a type of its own
+        when declared.typnamespace = 'tsql'::regnamespace and declared.typname = 'ci_varchar' then 'pg_catalog.varchar'::regtype
+        when declared.typnamespace = 'tsql'::regnamespace and declared.typname = 'ci_char' then 'pg_catalog.bpchar'::regtype
+        else coalesce(behind.type, declared.oid)
+      end as type,
       coalesce(behind.typmod, described_type.typmod) as typmod
   ) as base
   join sys.every_announced_type as announced
@@ -351,12 +356,16 @@ comment on function sys.described_type(oid, integer, text) is
 $$The T-SQL type of a PostgreSQL type with its modifier, or the declared one, as the gateway announces it to clients of 7.3
 and later (name to ss_nullable) and to those of TDS 5.0 (ase_…).$$;
 -- Of text, ntext, varchar, char, nvarchar and nchar; null of other types.
-create function sys.collation_of(system_type_id integer)
+create function sys.collation_of(system_type_id integer, type oid)
 returns sys.sysname
 language sql
-immutable
+stable
 as $$
-  select case when system_type_id in (35, 99, 167, 175, 231, 239) then 'Latin1_General_100_BIN2_UTF8' end::sys.sysname
+  select case
+    when system_type_id not in (35, 99, 167, 175, 231, 239) then null
+    when type in (to_regtype('tsql.ci_varchar'), to_regtype('tsql.ci_char')) then 'Latin1_General_CI_AS'
+    else 'Latin1_General_100_BIN2_UTF8'
+  end::sys.sysname
 $$;
 
 
@@ -415,7 +424,7 @@ select
   bytes::smallint as max_length,
   precision::smallint as precision,
   scale::smallint as scale,
-  sys.collation_of(system_type_id) as collation_name,
+  sys.collation_of(system_type_id, null) as collation_name,
   name not in ('timestamp', 'sysname') as is_nullable,
   false as is_user_defined,
   false as is_assembly_type,
@@ -426,7 +435,7 @@ from sys.every_system_type
 union all
 select
   users.name, types.system_type_id::smallint, users.oid::integer, 1, null, types.bytes::smallint, coalesce(types.digits, 0)::smallint,
-  coalesce(types.scale, 0)::smallint, sys.collation_of(types.system_type_id), users.is_nullable, true, false, 0, 0, false
+  coalesce(types.scale, 0)::smallint, sys.collation_of(types.system_type_id, users.oid), users.is_nullable, true, false, 0, 0, false
 from sys.every_user_type as users
 cross join lateral sys.described_type('pg_catalog.text'::regtype, -1, users.declared) as types
 union all

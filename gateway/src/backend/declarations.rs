@@ -57,11 +57,9 @@ impl Declarations {
             let [Some(table), Some(number), shown, of, traits @ ..] = row.as_slice() else { continue };
             let [not_null, identity, computed] = traits else { continue };
             if number == TYPE {
-                let known = match shown.as_deref() {
-                    Some("datetimeoffset") => SqlType::DATETIMEOFFSET,
-                    _ => SqlType::SQL_VARIANT,
-                };
-                self.types.extend(table.parse::<u32>().ok().map(|number| (number, known.oid)));
+                let known = shown.as_deref().and_then(SqlType::of_own);
+                self.types
+                    .extend(table.parse::<u32>().ok().zip(known).map(|(number, known)| (number, known.oid)));
                 continue;
             }
             let is = |flag: &Option<String>| flag.as_deref() == Some("t");

@@ -13,4 +13,4 @@ select a.attrelid, a.attnum, pg_catalog.replace(said.found[1], '""', '"'), coale
    and (said.found is not null or t.oid is not null or a.attnotnull or a.attidentity <> '' or a.attgenerated <> '')
 union all
 select coalesce(pg_catalog.to_regtype('tsql.' || name)::oid, 0), 0::smallint, name, null, false, false, false
-  from (values ('datetimeoffset'), ('sql_variant')) as types (name)
+  from (values ('datetimeoffset'), ('sql_variant'), ('ci_varchar'), ('ci_char')) as types (name)

@@ -121,12 +121,9 @@ impl Open {
 
 /// The T-SQL type of a column; None for what T-SQL does not declare. `own`: a type of schema tsql.
 fn type_of(declared: Option<Type>, own: Option<&str>, oid: u32, typmod: i32) -> Option<Type> {
-    let oid = match own {
-        Some("datetimeoffset") => SqlType::DATETIMEOFFSET.oid,
-        Some("sql_variant") => SqlType::SQL_VARIANT.oid,
-        _ => oid,
-    };
-    match declared {
+    let folds = matches!(own, Some("ci_varchar" | "ci_char"));
+    let oid = own.and_then(SqlType::of_own).map_or(oid, |of| of.oid);
+    let found = match declared {
         // of a char that may be null, in a table of ASE's
         Some(of) if of.name == types::CHAR.name && oid == types::VARCHAR.oid => {
             Some(types::varchar(of.length))
@@ -135,5 +132,6 @@ fn type_of(declared: Option<Type>, own: Option<&str>, oid: u32, typmod: i32) -> 
         // the digits of a time are not known, unless PostgreSQL keeps them
         None => types::of_oid(oid, typmod)
             .filter(|of| ![types::MOMENT, types::INSTANT, types::XML, types::TIME].contains(of)),
-    }
+    };
+    found.map(|of| of.folded_as(folds))
 }

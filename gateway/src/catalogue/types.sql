@@ -5,10 +5,12 @@ select t.oid, case t.typtype when 'd' then t.typbasetype else 'text'::regtype::o
  where t.typtype in ('d', 'e')
 union all
 -- as the gateway knows them (gateway/tsql/src/facts/types.rs, DATETIMEOFFSET_OID and SQL_VARIANT_OID)
-select t.oid, case t.typname when 'datetimeoffset' then 4294967295 else 4294967294 end, '', 0, -1, 0, 0::oid
+select t.oid, known.oid, '', 0, -1, 0, 0::oid
   from pg_catalog.pg_type t
   join pg_catalog.pg_namespace n on n.oid = t.typnamespace
- where n.nspname = 'tsql' and t.typname in ('datetimeoffset', 'sql_variant')
+  join (values ('datetimeoffset', 4294967295), ('sql_variant', 4294967294), ('ci_varchar', 1043), ('ci_char', 1042))
+    as known (name, oid) on known.name = t.typname
+ where n.nspname = 'tsql'
 union all
 select t.oid, 0, a.attname, a.atttypid, a.atttypmod, a.attnum,
        case when demand.oid is null then 0 else t.typrelid end

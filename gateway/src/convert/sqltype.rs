@@ -50,6 +50,18 @@ impl SqlType {
         }
     }
 
+    /// As the gateway knows a type of schema tsql that is no domain.
+    pub fn of_own(name: &str) -> Option<SqlType> {
+        Some(match name {
+            "datetimeoffset" => SqlType::DATETIMEOFFSET,
+            "sql_variant" => SqlType::SQL_VARIANT,
+            // a collation is nothing that a value carries
+            "ci_varchar" => SqlType::varchar(None),
+            "ci_char" => SqlType::char(None),
+            _ => return None,
+        })
+    }
+
     pub const fn of(oid: u32) -> SqlType {
         SqlType { oid, typmod: -1 }
     }

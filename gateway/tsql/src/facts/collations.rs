@@ -1,4 +1,5 @@
-//! Collations: how texts are compared. The database compares by code points.
+//! Collations: how texts are compared. The database compares by code points, or without regard to case by those that
+//! Unicode's simple case folding gives.
 
 /// What a collation's name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,15 @@ pub fn named(name: &str) -> Option<Collation> {
     } else {
         None
     }
+}
+
+/// Whether the order of a collation without case follows a language: that of Latin1_General does so only for letters with
+/// accents and for punctuation.
+pub fn needs_language(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    named(&name) == Some(Collation::Insensitive)
+        && !name.starts_with("latin1_general_")
+        && !name.starts_with("sql_latin1_general_")
 }
 
 #[cfg(test)]

@@ -306,6 +306,8 @@ const FORMS: &[MessageForm] = &[
         Some("Cannot drop the index '%', because it does not exist or you do not have permission.")),
     form("42704", ["constraint \"", "\" of relation \""], Some(3728), Some("'%' is not a constraint.")),
     form("42704", ["constraint \"", ""], Some(3728), None),
+    form("42704", ["type \"tsql.ci_", "\" does not exist"], Some(102),
+        Some("A collation without case is not supported here: it needs PostgreSQL 18, and a superuser as the installer.")),
     form("42712", ["table name \"", "\""], Some(1011),
         Some("The correlation name '%' is specified multiple times in a FROM clause.")),
     form("42712", ["WITH query name \"", "\" specified more than once"], Some(239),

@@ -40,6 +40,8 @@ pub struct Type {
     /// The other of two names of one type of PostgreSQL's: nchar, nvarchar and ntext beside char, varchar and text,
     /// numeric beside decimal, timestamp beside binary(8).
     pub twin: bool,
+    /// A text that is compared without regard to case: its type in PostgreSQL is tsql.ci_varchar or tsql.ci_char.
+    pub folds: bool,
 }
 
 /// Digits of the longest decimal.
@@ -64,6 +66,7 @@ const fn plain(name: &'static str, family: Family, oid: u32) -> Type {
         fraction: None,
         unsigned: false,
         twin: false,
+        folds: false,
     }
 }
 
@@ -478,6 +481,11 @@ impl Type {
         Type { twin: true, ..self }
     }
 
+    /// The type with the collation of values that it is made of: one without case precedes the default.
+    pub fn folded_as(self, folds: bool) -> Type {
+        Type { folds: self.is_text() && (self.folds || folds), ..self }
+    }
+
     /// PostgreSQL's type modifier, as in RowDescription; -1 for none.
     pub fn typmod(&self) -> i32 {
         match (self.oid, self.precision, self.length) {
@@ -509,6 +517,8 @@ impl Type {
 
     fn pg_name(&self) -> &'static str {
         match self.oid {
+            BPCHAR if self.folds => "tsql.ci_char",
+            VARCHAR_OID | TEXT_OID if self.folds => "tsql.ci_varchar",
             16 => "boolean",
             BYTEA => "bytea",
             20 => "bigint",
@@ -593,7 +603,8 @@ pub fn unified(types: impl IntoIterator<Item = Option<Type>>) -> Option<Type> {
         let twin = known.iter().any(Type::is_national);
         let length = longest.and_then(|lengths| lengths.into_iter().max());
         let is_padded = length.is_some() && known.iter().all(|of| of.name == CHAR.name);
-        return Some(Type { twin, length, ..if is_padded { CHAR } else { VARCHAR } });
+        let folds = known.iter().any(|of| of.folds);
+        return Some(Type { twin, length, folds, ..if is_padded { CHAR } else { VARCHAR } });
     }
     if known.iter().all(Type::is_exact) && known.iter().any(|of| of.family == Family::Decimal) {
         let digits = || known.iter().map(|of| of.digits().unwrap_or((MOST_DIGITS, 0)));

@@ -152,7 +152,11 @@ impl CallTranslation<'_, '_, '_> {
         let value = self.aggregated()?;
         // PostgreSQL has none for these, or orders them otherwise
         let is_own = |of: Type| {
-            matches!(of.name, "datetimeoffset" | "sql_variant" | "uniqueidentifier" | "money" | "smallmoney")
+            of.folds
+                || matches!(
+                    of.name,
+                    "datetimeoffset" | "sql_variant" | "uniqueidentifier" | "money" | "smallmoney"
+                )
         };
         let schema = if value.of.is_none_or(is_own) { "tsql." } else { "" };
         let over = format!("{schema}{}({}{})", self.name, self.distinct(), value.sql);
@@ -165,8 +169,11 @@ impl CallTranslation<'_, '_, '_> {
         };
         self.refuse_operand(of, false)?;
         if of.is_text() {
-            let of =
-                if of.name == CHAR.name { of } else { Type { twin: of.is_national(), ..varchar(of.length) } };
+            let of = if of.name == CHAR.name {
+                of
+            } else {
+                Type { twin: of.is_national(), folds: of.folds, ..varchar(of.length) }
+            };
             return Ok(self.aggregate(&over, &format!("::{}", of.sql()), Some(of)));
         }
         Ok(self.aggregate(&over, "", Some(of)))
@@ -208,8 +215,11 @@ impl CallTranslation<'_, '_, '_> {
         } else {
             format!(" order by {}", self.translation.ordered_by(&self.of.within_group)?)
         };
-        let sql = format!("string_agg({text}, {separator}{order})");
-        Ok(self.aggregate(&sql, "", Some(Type { twin: value.is_national(), ..varchar(None) })))
+        let of = Type { twin: value.is_national(), folds: value.folds(), ..varchar(None) };
+        let (plain, cast) =
+            if of.folds { ("::text", format!("::{}", of.sql())) } else { ("", String::new()) };
+        let sql = format!("string_agg({text}{plain}, {separator}{order})");
+        Ok(self.aggregate(&sql, &cast, Some(of)))
     }
 
     /// row_number, rank, dense_rank

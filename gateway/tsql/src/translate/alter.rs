@@ -3,7 +3,7 @@
 use super::blanks::{declared as declared_type, stored, stripped, typed, DEFAULT_LENGTH};
 use super::constraints::{carried_constant, named_default, ForeignColumns};
 use super::declaring::{declaration, finest, shown_constraints, with_declarations, Declaration, Shown};
-use super::tables::{column_type, elements, is_the_databases};
+use super::tables::{collated, column_type, elements};
 use super::value::implicit;
 use crate::error::Error;
 use crate::facts::types::{self, Type};
@@ -22,11 +22,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
             dropped.iter().map(|one| self::dropped(one, scope)).collect::<Result<_, _>>()?
         }
         AlterTable::AlterColumn { column, type_, collation, nullable } => {
-            if let Some(collation) = collation.as_ref().filter(|name| !is_the_databases(name)) {
-                let why = "texts are compared as the database has it";
-                return Err(Error::refused("collate", why, collation.at));
-            }
-            let of = types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?;
+            let of = collated(types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?, collation.as_ref())?;
             if of.is_row_version() {
                 let text = format!("Cannot alter column '{}' to be data type timestamp.", column.text);
                 return Err(Error::new(4927, text, column.at).with_severity(16));
@@ -101,13 +97,14 @@ fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<
         Ok(names::array(folded.iter().map(|name| names::literal(name)), "text"))
     };
     match action {
-        AlterTable::AlterColumn { column, type_, nullable, .. } => {
+        AlterTable::AlterColumn { column, type_, nullable, collation } => {
             put("altered", names::literal(&folded(&column.text, column.at.line)?));
             if scope.dialect.alter_resets_nulls {
                 if nullable.is_none() {
                     put("takes_nulls", String::from("true"));
                 }
                 let of = types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?;
+                let of = collated(of, collation.as_ref())?;
                 let kept = column_type(stored(of, *nullable, scope), column.at.line)?;
                 put("altered_type", names::literal(&kept));
                 put("altered_nullable", nullable.unwrap_or(true).to_string());

@@ -1,14 +1,14 @@
 //! Conditions, as PostgreSQL's booleans in parentheses where needed.
 
 use super::arithmetic::refuse;
-use super::expressions::{as_text, refuse_collation};
+use super::expressions::{as_collated, as_text, refuse_collation};
 use super::named::Width;
 use super::nulls::Nulls;
 use super::translation::Translation;
 use super::value::Value;
 use super::walk::{any, has_query};
 use crate::error::Error;
-use crate::facts::collations::{self, Collation};
+use crate::facts::collations;
 use crate::facts::functions::{date_part, rule, Rule};
 use crate::facts::types::Family;
 use crate::facts::variants;
@@ -161,46 +161,33 @@ impl Translation<'_> {
         Ok(format!("({} operator(tsql.{sign}) {})", left.sql, right.sql))
     }
 
-    /// Two sides of a comparison, as the collation that one of them names compares them.
+    /// Two sides of a comparison, under the collations that they name; 468 for two of them.
     fn collated(&mut self, sign: &str, sides: [&Expression; 2]) -> Result<[Value; 2], Error> {
-        let mut is_insensitive = false;
-        let mut bare = sides;
-        for side in &mut bare {
-            let Expression::Collate { operand, collation } = side else { continue };
-            match collations::named(&collation.text) {
-                Some(Collation::Sensitive | Collation::Insensitive)
-                    if !matches!(sign, "=" | "<>" | "like") =>
-                {
-                    // value refuses it
+        if let [Expression::Collate { collation: left, .. }, Expression::Collate { collation: right, .. }] =
+            sides
+        {
+            if !left.text.eq_ignore_ascii_case(&right.text) {
+                return Err(conflict(&left.text, &right.text, sign, left.at.line));
+            }
+        }
+        Ok([self.side(sign, sides[0])?, self.side(sign, sides[1])?])
+    }
+
+    fn side(&mut self, sign: &str, side: &Expression) -> Result<Value, Error> {
+        match side {
+            Expression::Collate { operand, collation } if matches!(sign, "=" | "<>" | "like") => {
+                let value = self.value(operand)?;
+                refuse_collation(&value, operand)?;
+                match collations::named(&collation.text) {
+                    Some(found) => Ok(as_collated(value, found, self.dialect())),
+                    // it is refused
+                    None => self.value(side),
                 }
-                Some(found) => {
-                    is_insensitive |= found == Collation::Insensitive;
-                    *side = operand;
-                }
-                None => {}
             }
+            // the type of a column decides how it is searched in
+            _ if sign == "like" => self.value(side),
+            _ => self.plain(side),
         }
-        // the type of a column decides how it is searched in, and in what case
-        let values = match sign == "like" || is_insensitive {
-            true => [self.value(bare[0])?, self.value(bare[1])?],
-            false => [self.plain(bare[0])?, self.plain(bare[1])?],
-        };
-        for (side, value) in bare.into_iter().zip(&values) {
-            if !sides.iter().any(|written| std::ptr::eq(*written, side)) {
-                refuse_collation(value, side)?;
-            }
-        }
-        if !is_insensitive {
-            return Ok(values);
-        }
-        let dialect = self.dialect();
-        Ok(values.map(|value| {
-            if value.is_null() {
-                return value;
-            }
-            let text = as_text(value, dialect);
-            Value::of(format!("tsql.lower({})", text.sql), text.of)
-        }))
     }
 
     /// `update (column)` of a trigger: whether its statement names the column ("UPDATE (Transact-SQL)").
@@ -223,6 +210,23 @@ impl Translation<'_> {
     fn outer_join_misplaced(&self, line: u32) -> Error {
         Error::refused("*= and =*", "they must be connected by AND, in a query of two tables", line)
     }
+}
+
+/// Two explicit collations.
+fn conflict(left: &str, right: &str, sign: &str, line: u32) -> Error {
+    let operation = match sign {
+        "=" => "equal to",
+        "<>" => "not equal to",
+        "<" => "less than",
+        "<=" => "less than or equal to",
+        ">" => "greater than",
+        ">=" => "greater than or equal to",
+        other => other,
+    };
+    let text = format!(
+        "Cannot resolve the collation conflict between \"{left}\" and \"{right}\" in the {operation} operation."
+    );
+    Error::new(468, text, line).with_severity(16)
 }
 
 fn is_clock(expression: &Expression) -> bool {

@@ -42,12 +42,12 @@ impl Translation<'_> {
             Expression::Collate { operand, collation } => {
                 let value = self.value(operand)?;
                 refuse_collation(&value, operand)?;
-                if collations::named(&collation.text) == Some(Collation::Binary) {
-                    // which it has in any case
-                    return Ok(value);
-                }
-                let why = "the database compares by code points; another collation is for =, <>, in and like";
-                Err(Error::refused(&format!("collate {}", collation.text), why, collation.at))
+                let found = collations::named(&collation.text).filter(|found| *found != Collation::Sensitive);
+                let Some(found) = found.filter(|_| !collations::needs_language(&collation.text)) else {
+                    let why = "its order is that of a language; it is for =, <>, in and like";
+                    return Err(Error::refused(&format!("collate {}", collation.text), why, collation.at));
+                };
+                Ok(as_collated(value, found, self.dialect()))
             }
             Expression::AtTimeZone { operand, zone } => self.at_time_zone(operand, zone),
             _ => Err(Error::new(102, "Incorrect syntax: a condition where a value is expected.", line)),
@@ -334,6 +334,38 @@ pub fn refuse_collation(value: &Value, written: &Expression) -> Result<(), Error
         }
         _ => Ok(()),
     }
+}
+
+/// A text under another collation.
+pub fn as_collated(value: Value, collation: Collation, dialect: &Dialect) -> Value {
+    let folds = collation == Collation::Insensitive;
+    match value.of {
+        _ if value.is_null() => value,
+        Some(of) if of.is_text() && of.folds == folds => value,
+        Some(of) if of.is_text() => {
+            let of = Type { folds, ..of };
+            Value::new(format!("({})::{}", value.sql, of.sql()), of)
+        }
+        // only PostgreSQL knows its type
+        _ if folds => {
+            let text = as_text(value, dialect);
+            let of = Type { folds, ..text.of.unwrap_or(varchar(None)) };
+            Value::new(format!("{}::{}", text.sql, of.sql()), of)
+        }
+        _ => {
+            let sql = format!("tsql.with_case({})", value.sql);
+            value.with_sql(sql)
+        }
+    }
+}
+
+/// A value of unknown type whose collation its place loses: a text without case is refused there.
+pub fn of_any_collation(value: Value) -> Value {
+    if value.of.is_some() || value.is_null() {
+        return value;
+    }
+    let sql = format!("tsql.of_any_collation({})", value.sql);
+    value.with_sql(sql)
 }
 
 /// As `||` takes it.

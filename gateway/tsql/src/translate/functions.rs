@@ -65,7 +65,11 @@ impl Translation<'_> {
         let value = call.written(rule)?;
         Ok(match self.dialect().empty_result_is_null && MAY_BE_EMPTY.contains(&&*name) {
             true => {
-                let sql = format!("nullif({}, '')", value.sql);
+                let sql = match value.of.filter(|of| of.folds) {
+                    // PostgreSQL looks for an operator of its own
+                    Some(of) => format!("nullif(({})::text, '')::{}", value.sql, of.sql()),
+                    None => format!("nullif({}, '')", value.sql),
+                };
                 value.with_sql(sql)
             }
             false => value,
@@ -229,6 +233,7 @@ impl CallTranslation<'_, '_, '_> {
                 't' => {
                     let value = self.value(place)?;
                     gives.twin |= gives.is_text() && value.is_national();
+                    gives = gives.folded_as(value.folds());
                     self.as_text(&value)?
                 }
                 'i' if function == "stuff" => self.whole(place)?,

@@ -140,7 +140,8 @@ pub fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Ve
         let (name, line) = (&column.name.text, column.name.at.line);
         let folded = folded(name, line)?;
         if let ColumnKind::Typed(type_) = &column.kind {
-            types.insert(folded.clone(), types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?);
+            let of = types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?;
+            types.insert(folded.clone(), collated(of, column.collation.as_ref())?);
         }
         if !seen.insert(folded) {
             let text = format!(
@@ -170,12 +171,11 @@ fn column(
 ) -> Result<String, Error> {
     let line = column.name.at.line;
     let name = names::name(&column.name)?;
-    if let Some(collation) = column.collation.as_ref().filter(|name| !is_the_databases(name)) {
-        return Err(Error::refused("collate", "texts are compared as the database has it", collation.at));
-    }
     let mut parts = vec![name];
     let of = match &column.kind {
-        ColumnKind::Typed(type_) => types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?,
+        ColumnKind::Typed(type_) => {
+            collated(types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?, column.collation.as_ref())?
+        }
         ColumnKind::Computed { value, .. } => {
             parts.push(computed(&column.name.text, value, types, scope)?);
             for one in &column.constraints {
@@ -219,9 +219,23 @@ fn column(
     Ok(parts.join(" "))
 }
 
-/// Whether the collation is the database's own: comparison by code points.
-pub fn is_the_databases(collation: &Name) -> bool {
-    collations::named(&collation.text) == Some(Collation::Binary)
+/// The type of a column under the collation that it names. Errors 447 for a column of no texts, 448 for no collation.
+pub fn collated(of: Type, collation: Option<&Name>) -> Result<Type, Error> {
+    let Some(collation) = collation else { return Ok(of) };
+    if !of.is_text() {
+        let text = format!("Expression type {} is invalid for COLLATE clause.", of.display_name());
+        return Err(Error::new(447, text, collation.at).with_severity(16));
+    }
+    match collations::named(&collation.text) {
+        Some(Collation::Binary) => Ok(of),
+        Some(Collation::Insensitive) if !collations::needs_language(&collation.text) => {
+            Ok(of.folded_as(true))
+        }
+        _ => {
+            let why = "its order is that of a language: take one of Latin1_General_CI_AS, or a binary one";
+            Err(Error::refused(&format!("collate {}", collation.text), why, collation.at))
+        }
+    }
 }
 
 /// The PostgreSQL type of a column of this T-SQL type: domains distinguish types that PostgreSQL has as one.

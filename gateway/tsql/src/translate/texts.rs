@@ -2,6 +2,7 @@
 
 use super::calls::CallTranslation;
 use super::conversions::wide_bytes;
+use super::expressions::of_any_collation;
 use super::named::Width;
 use super::value::Value;
 use crate::error::Error;
@@ -14,11 +15,12 @@ use crate::tree::Expression;
 
 /// A text made of `from`, with its characters.
 fn text_result(sql: String, length: Option<u32>, from: &[Value]) -> Value {
+    let twin = from.iter().any(Value::is_national);
     let of =
-        Type { twin: from.iter().any(Value::is_national), ..varchar(length.map(|length| length.max(1))) };
+        Type { twin, folds: from.iter().any(Value::folds), ..varchar(length.map(|length| length.max(1))) };
     match of.length {
-        None => Value::new(sql, of),
-        Some(length) => Value::new(format!("{sql}::varchar({length})"), of),
+        None if !of.folds => Value::new(sql, of),
+        _ => Value::new(format!("{sql}::{}", of.sql()), of),
     }
 }
 
@@ -95,7 +97,7 @@ impl CallTranslation<'_, '_, '_> {
         let values = self.values()?;
         let mut parts = Vec::with_capacity(values.len());
         for value in &values {
-            parts.push(format!("coalesce({}, '')", self.as_text(value)?));
+            parts.push(format!("coalesce({}, '')", self.as_text(&of_any_collation(value.clone()))?));
         }
         Ok(text_result(format!("concat({})", parts.join(", ")), None, &values))
     }
@@ -109,7 +111,7 @@ impl CallTranslation<'_, '_, '_> {
         let values = self.values()?;
         let mut parts = Vec::with_capacity(values.len());
         for value in &values {
-            parts.push(self.as_text(value)?);
+            parts.push(self.as_text(&of_any_collation(value.clone()))?);
         }
         let separator = parts.remove(0);
         let sql = format!("concat_ws(coalesce({separator}, ''), {})", parts.join(", "));

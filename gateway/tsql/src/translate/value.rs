@@ -129,6 +129,11 @@ impl Value {
         !self.is_null() && self.of.is_none_or(|of| of.is_national())
     }
 
+    /// A text without case.
+    pub fn folds(&self) -> bool {
+        self.of.is_some_and(|of| of.folds)
+    }
+
     /// Characters of a text at most.
     pub fn length(&self) -> Option<u32> {
         self.of.filter(Type::is_text).and_then(|of| of.length)
