@@ -13,7 +13,7 @@ as $$
     ) as place
     from pg_proc p
     join pg_namespace n on n.oid = p.pronamespace
-    where lower(p.proname) = lower(procedure)
+    where lower(p.proname) = tsql.stored_name(procedure)
       and p.prokind in ('f', 'p')
       and p.provariadic = 0
       and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)

@@ -125,12 +125,12 @@ begin
   if id is null and coalesce(kind, 'P') in ('P', 'FN', 'IF', 'TF', 'PC', 'X') then
     select procedures.oid into id
     from sys.every_procedure as procedures
-    where procedures.name = any (spellings)
+    where procedures.stored = any (spellings)
       and procedures.type = coalesce(kind, procedures.type)
       -- ringlog's procedures are in every database, other schemas' are not
       and schema is not null
       and procedures.schema in (sys.database_of(name), 'ringlog')
-    order by procedures.schema = 'ringlog', procedures.name <> object, procedures.oid
+    order by procedures.schema = 'ringlog', procedures.stored <> object, procedures.oid
     limit 1;
   end if;
   if id is null and coalesce(kind, 'TR') = 'TR' then

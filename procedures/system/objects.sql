@@ -18,6 +18,29 @@ as $$
   select coalesce(said.shown, name::text) from sys.declaration(pg_catalog.obj_description(id, catalogue)) as said
 $$;
 
+-- The name that the T-SQL of a view, procedure or function gives it. PostgreSQL's name of it has a digest at its end.
+create function sys.named_by_text(stored name, source text)
+returns text
+language plpgsql
+immutable
+as $$
+declare
+  blank constant text := '(?:\s|--[^\n]*\n|/\*(?:[^*]|\*+[^*/])*\*+/)';
+  said text := (regexp_match(
+    source,
+    concat('^(?:T-SQL view of PostgreSQL [^\n]*\n)?', blank, '*(?:create', blank, '+(?:or\s+(?:alter|replace)\s+)?|alter', blank, '+)(?:proc|procedure|function|view)', blank,
+      '+(?:(?:\[[^\]]*\]|"[^"]*"|[^\s."(\[]*)\.)*(\[(?:[^\]]|\]\])+\]|"(?:[^"]|"")+"|[^\s."(\[]+)'),
+    'i'))[1];
+begin
+  said := case left(said, 1)
+    when '[' then replace(btrim(said, '[]'), ']]', ']')
+    when '"' then replace(btrim(said, '"'), '""', '"')
+    else said
+  end;
+  return case when tsql.stored_name(said) = stored::text then said else stored::text end;
+end
+$$;
+
 create function sys.shown_column(relation oid, number integer, name name)
 returns text
 language sql
@@ -86,7 +109,11 @@ select
     case when relpersistence = 't' then
       pg_catalog.rpad(coalesce(said.shown, relname::text), 116, '_')
         || pg_catalog.lpad(upper(pg_catalog.to_hex(oid::bigint)), 12, '0')
-    else coalesce(said.shown, relname::text) end
+    else coalesce(
+      said.shown,
+      case when relname ~ '~[0-9a-f]{16}$' then sys.named_by_text(relname, pg_description.description) end,
+      relname::text)
+    end
   ) collate "C" as name,
   case when relkind in ('v', 'm') and sys.stored_in(oid) = oid then 'V' else 'U' end as type,
   case when relkind = 'v' and sys.stored_in(oid) <> oid then 'p' else relkind end as kind,
@@ -175,7 +202,11 @@ where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace, 'w
 create view sys.every_numbered_procedure as
 select
   procedures.oid,
-  pg_catalog.regexp_replace(procedures.proname, ';\d+$', '')::name as name,
+  case when procedures.proname ~ '~[0-9a-f]{16}$'
+    then sys.named_by_text(procedures.proname, pg_catalog.obj_description(procedures.oid, 'pg_proc'))
+    else pg_catalog.regexp_replace(procedures.proname, ';\d+$', '')
+  end collate "C" as name,
+  pg_catalog.regexp_replace(procedures.proname, ';\d+$', '')::name as stored,
   -- in its group
   coalesce(substring(procedures.proname from ';(\d+)$')::smallint, 1::smallint) as number,
   schemas.nspname as schema,

@@ -19,6 +19,10 @@ declare
 begin
   if kind not in ('object', 'column', 'index') then
     perform tsql.raise(102, 15, 1, format('sp_rename of a %s is not supported: drop it and create it.', kind));
+  elsif length(newname) > 128 then
+    perform tsql.raise(103, 15, 4, format('The identifier that starts with ''%s'' is too long. Maximum length is 128.', left(newname, 128)));
+  elsif kind = 'object' and octet_length(newname) > 63 and (target = 'view' or exists (select from pg_catalog.pg_proc where oid = id)) then
+    perform tsql.raise(102, 15, 1, format('''%s'' is not supported: the name of a view or procedure has at most 63 bytes.', newname));
   elsif nullif(btrim(newname), '') is null or id is null then
     perform sys.none_to_rename(objname, kind);
   end if;

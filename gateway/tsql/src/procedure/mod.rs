@@ -207,7 +207,9 @@ fn own_name(name: &ObjectName, kind: ObjectKind) -> Result<String, Error> {
         let why = "only tables and procedures are temporary: drop it when it is of no use";
         return Err(Error::refused(&name.name, why, name.at));
     }
-    long_names::demand_short(&name.name, "procedure, function or trigger", name.at)?;
+    if name.name.contains(';') {
+        long_names::demand_short(&name.name, "numbered procedure", name.at)?;
+    }
     folded(&name.name, name.at.line)
 }
 

@@ -6,7 +6,9 @@
 use super::writer::{quoted, Purpose};
 use super::{body, header, read_names, Created};
 use crate::error::Error;
+use crate::long_names::demand_short;
 use crate::program::Define;
+use crate::quoting::in_quotes;
 use crate::resolve::names::{array, literal, schema_of, table};
 use crate::resolve::{Fired, Scope};
 use crate::tree::{CreateTrigger, TriggerEvent, TriggerTime};
@@ -19,6 +21,7 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
     if create.table.is_temporary() {
         return Err(Error::refused(&create.table.name, "a temporary table has no triggers", create.table.at));
     }
+    demand_short(&create.name.name, "trigger", create.name.at)?;
     // a trigger stands where its table does
     let mut name = create.name.clone();
     if schema_of(&name)?.is_empty() {
@@ -63,7 +66,8 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
         definitions.push(format!(
             "create function {}.{} () returns trigger language plpgsql security definer set search_path = {} as {}",
             quoted(&header.schema),
-            quoted(&function),
+            // PostgreSQL cuts it, as it does in tsql.create_trigger
+            in_quotes(&function),
             header.path(),
             literal(&body(&[], &writer, source, "return null;"))
         ));

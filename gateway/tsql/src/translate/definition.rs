@@ -241,7 +241,6 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
                     temporary tables.";
         return Err(Error::new(4508, text, at).with_severity(16));
     }
-    long_names::demand_short(&create.name.name, "view", create.name.at)?;
     let mut none = NoVariables("a view names no variables");
     let mut translation = Translation::new(scope, &mut none);
     refuse_order(&create.query, scope.dialect)?;
