@@ -6,7 +6,7 @@
 use super::fitted::fitted;
 use super::interpreter::Interpreter;
 use super::running::{deepest, too_deep, Running};
-use super::variables::{check_table, parameter_value, Variables};
+use super::variables::{bare, check_table, parameter_value, Variables};
 use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
 use crate::catalogue::{assign, Because, Function, Text, TEMPORARY};
 use crate::client::Client;
@@ -155,7 +155,7 @@ impl Interpreter {
             let variable = variables.get(&declaration.name)?;
             Some(OutputValue {
                 index: *index,
-                name: declaration.name.trim_start_matches('@').to_owned(),
+                name: bare(&declaration.name).to_owned(),
                 value: variable.value.clone().into_owned(),
                 pg_type: PgType::from_oid(variable.sql_type.oid),
             })

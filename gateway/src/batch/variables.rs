@@ -12,6 +12,7 @@ use crate::tds::table_value::TableValue;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::as_variant;
 use std::borrow::Cow;
+use tsql::facts::session;
 use tsql::facts::types::{of_oid, Type, SQL_VARIANT, TABLE};
 use tsql::lexer::{self, TokenKind};
 use tsql::Syntax;
@@ -249,7 +250,7 @@ impl<'a> Variables<'a> {
         let returned = |variable: &Variable<'_>| {
             Some(OutputValue {
                 index: variable.output?,
-                name: variable.name.trim_start_matches('@').to_owned(),
+                name: bare(&variable.name).to_owned(),
                 value: variable.value.clone().into_owned(),
                 pg_type: PgType::from_oid(variable.sql_type.oid),
             })
@@ -313,6 +314,11 @@ pub fn texts_taken(
     texts
 }
 
+/// A variable's name as clients have it, without @.
+pub fn bare(name: &str) -> &str {
+    name.strip_prefix('@').unwrap_or(name)
+}
+
 /// The variables that a text names, each once, in lower case; none where it may declare variables or name arguments.
 fn free_variables(text: &str) -> Vec<String> {
     let tokens = lexer::tokens(text, Syntax::default()).unwrap_or_default();
@@ -320,11 +326,9 @@ fn free_variables(text: &str) -> Vec<String> {
         return Vec::new();
     }
     let mut names: Vec<String> = Vec::new();
-    for token in
-        tokens.iter().filter(|token| token.kind == TokenKind::Variable && !token.value.starts_with("@@"))
-    {
+    for token in tokens.iter().filter(|token| token.kind == TokenKind::Variable) {
         let name = token.value.to_lowercase();
-        if !names.contains(&name) {
+        if !session::is_global(&name) && !names.contains(&name) {
             names.push(name);
         }
     }

@@ -80,6 +80,10 @@ impl<'t> Reading<'t> {
             let why = "tables of all sessions are SQL Server's";
             return Err(Error::refused(&token.value, why, token.at));
         }
+        let is_ase = settings.dialect.is_ase;
+        if let Some(token) = self.tokens.iter().find(|token| is_ase && token.is("syb_identity")) {
+            return Err(Error::refused(&token.value, "name the identity column", token.at));
+        }
         let long_names = LongNames::of(&self.tokens)?;
         let compiled = self.compile_tokens(settings, lifts, schema);
         match compiled {

@@ -39,7 +39,8 @@ impl Compiler<'_> {
     }
 
     fn argument(&mut self, argument: &tree::Argument) -> Result<Argument, Error> {
-        let name = argument.name.as_deref().unwrap_or("").trim_start_matches('@').to_owned();
+        let name = argument.name.as_deref().unwrap_or("");
+        let name = name.strip_prefix('@').unwrap_or(name).to_owned();
         Ok(match &argument.value {
             ArgumentValue::Default => Argument { name, value: None, output: false, taken: None, of: None },
             ArgumentValue::Value(tree::Expression::Variable(variable))

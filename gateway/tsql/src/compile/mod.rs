@@ -298,6 +298,9 @@ impl Compiler<'_> {
                 // the next statements are of that database; `master` and the like are the session's to know
                 self.scope.database.clear();
                 self.scope.schema = None;
+                if name.is("tempdb") {
+                    return Err(Error::refused("use tempdb", "every database makes #t and ##t there", line));
+                }
                 Action::Use(name.text.clone())
             }
             Tree::Set(words) => Action::Set(self.option(words, line)?),

@@ -2,6 +2,7 @@
 //! "sp_describe_undeclared_parameters", "Parameter selection algorithm").
 
 use crate::error::Error;
+use crate::facts::session;
 use crate::lexer::{self, Syntax, TokenKind};
 use crate::parser;
 use crate::translate::{any, mismatch};
@@ -29,8 +30,10 @@ pub struct Undeclared {
 /// Those of a select, insert, update or delete, in the order of the text. `declared`: names in lower case.
 pub fn undeclared(text: &str, syntax: Syntax, declared: &HashSet<String>) -> Result<Vec<Undeclared>, Error> {
     let tokens = lexer::tokens(text, syntax)?;
-    let is_open = |name: &str| !name.starts_with("@@") && !declared.contains(&name.to_lowercase());
-    let open = tokens.iter().filter(|token| token.kind == TokenKind::Variable && is_open(&token.value));
+    let is_open = |name: &str| !session::is_global(name) && !declared.contains(name);
+    let open = tokens
+        .iter()
+        .filter(|token| token.kind == TokenKind::Variable && is_open(&token.value.to_lowercase()));
     let mut parameters: Vec<(String, Position)> = Vec::new();
     for token in open {
         let name = token.value.to_lowercase();
@@ -292,7 +295,7 @@ impl Finder<'_> {
     fn parameter(&self, value: &Expression) -> Option<String> {
         match value {
             Expression::Variable(Variable { name, .. })
-                if !name.starts_with("@@") && !self.declared.contains(name) =>
+                if !session::is_global(name) && !self.declared.contains(name) =>
             {
                 Some(name.clone())
             }

@@ -446,9 +446,9 @@ pub fn is_style(style: i64) -> bool {
     matches!(style, 0..=14 | 20..=23 | 25 | 100..=114 | 120 | 121 | 126 | 127)
 }
 
-/// Styles that mean one thing in SQL Server and another in ASE.
+/// Styles that mean one thing in SQL Server and another in ASE, and those that ASE alone has.
 pub fn is_disputed_style(style: i64) -> bool {
-    matches!(style, 13 | 14 | 20..=23 | 25 | 113 | 114 | 120 | 121 | 126 | 127)
+    matches!(style, 13..=23 | 25 | 36..=40 | 113..=118 | 120 | 121 | 126 | 127 | 136..=140)
 }
 
 pub const HASH_RESULT: Type = VARBINARY;

@@ -43,6 +43,50 @@ pub const VARIABLES: &[(&str, Type)] = &[
     ("@@version_number", INT),
 ];
 
+/// Further names that no text can declare: variables of compiled procedures, and T-SQL's that ringlog does not have.
+const OTHERS: &[&str] = &[
+    "@@aborts",
+    "@@began",
+    "@@body",
+    "@@call",
+    "@@condition",
+    "@@connections",
+    "@@context",
+    "@@cpu_busy",
+    "@@cursor",
+    "@@detail",
+    "@@doomed",
+    "@@fired",
+    "@@idle",
+    "@@index",
+    "@@io_busy",
+    "@@json",
+    "@@left",
+    "@@made",
+    "@@message",
+    "@@n",
+    "@@pack_received",
+    "@@pack_sent",
+    "@@packet_errors",
+    "@@part",
+    "@@r",
+    "@@remserver",
+    "@@row",
+    "@@schema",
+    "@@silent",
+    "@@status",
+    "@@table",
+    "@@text",
+    "@@timeticks",
+    "@@total_errors",
+    "@@total_read",
+    "@@total_write",
+    "@@try",
+    "@@value",
+    "@@whole",
+    "@@xml",
+];
+
 /// What the session fills with the number of `set rowcount`; no text can name it.
 pub const ROW_LIMIT: &str = "@@row limit";
 
@@ -139,6 +183,12 @@ pub fn variable(name: &str) -> Option<Type> {
         Ok(place) => Some(VARIABLES[place].1),
         Err(_) => FUNCTIONS.iter().find(|(_, variable, _)| *variable == name).map(|(.., of)| *of),
     }
+}
+
+/// Whether a name is of the session, or of what a procedure is compiled to. Older scripts declare others with @@ as they do
+/// those with @.
+pub fn is_global(name: &str) -> bool {
+    name.starts_with("@@") && (name.contains(' ') || variable(name).is_some() || OTHERS.contains(&name))
 }
 
 /// The function that a word without parentheses means.

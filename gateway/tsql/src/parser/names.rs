@@ -2,6 +2,7 @@
 
 use super::Parser;
 use crate::error::Error;
+use crate::facts::session;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
 use crate::tree::{Name, ObjectName, TypeArgument, TypeName, Variable};
@@ -49,9 +50,12 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A variable that can be declared and set: no `@@name` and no placeholder.
+    /// A variable that can be declared and set: none of the session's and no placeholder.
     pub(super) fn own_variable(&mut self) -> Result<Variable, Error> {
         let variable = self.variable()?;
+        if variable.is_global() && session::variable(&variable.name).is_none() {
+            return Err(Error::refused(&variable.name, "ringlog has a variable of this name", variable.at));
+        }
         if variable.is_global() || variable.is_placeholder() {
             return Err(self.wrong_before());
         }

@@ -6,6 +6,7 @@ use super::run::Run;
 use super::variable::ROW;
 use super::writer::{quoted, BodyWriter};
 use crate::error::Error;
+use crate::facts::session;
 use crate::facts::types::INT;
 use crate::resolve::names::{literal, stored};
 use crate::resolve::Scope;
@@ -59,7 +60,7 @@ impl<'t> BodyWriter<'t> {
         struct Heard<'w>(super::variable::Named<'w>, Vec<String>);
         impl Variables for Heard<'_> {
             fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
-                if !name.starts_with("@@") && !self.1.iter().any(|known| known == name) {
+                if !session::is_global(name) && !self.1.iter().any(|known| known == name) {
                     self.1.push(name.to_owned());
                 }
                 self.0.write(name, line)

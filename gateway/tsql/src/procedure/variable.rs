@@ -109,7 +109,7 @@ impl Variables for Named<'_> {
     }
 
     fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
-        if !name.starts_with("@@") {
+        if !session::is_global(name) {
             return Ok(quoted(self.copies.get(name).map_or(name, String::as_str)));
         }
         if let Some(part) = name.strip_prefix("@@error_") {
@@ -148,4 +148,42 @@ impl Variables for Named<'_> {
 /// The variable of what a TRY block caught.
 pub(super) fn caught_name(number: u32) -> String {
     format!("@@caught {number}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_declares_what_the_compiler_declares() {
+        for name in [
+            ABORTS,
+            BEGAN,
+            BODY,
+            CALL,
+            CONDITION,
+            CONTEXT,
+            CURSOR,
+            DETAIL,
+            DOOMED,
+            FIRED,
+            INDEX,
+            LEFT,
+            MADE,
+            MESSAGE,
+            N,
+            ROW,
+            ROWCOUNT,
+            SCHEMA,
+            SCOPE_IDENTITY,
+            SILENT,
+            STATUS,
+            TABLE,
+            TEXT,
+            TRY,
+        ] {
+            assert!(session::is_global(name), "{name}");
+        }
+        assert!(!session::is_global("@@own"));
+    }
 }

@@ -17,6 +17,7 @@ use super::variable::{
 use crate::digest;
 use crate::error::Error;
 use crate::facts::notices::LEFT_ROWS;
+use crate::facts::session;
 use crate::facts::types::{Type, INT};
 use crate::fragments::Facts;
 use crate::resolve::names::{array, literal, stored};
@@ -358,7 +359,7 @@ impl<'t> BodyWriter<'t> {
     /// The type of a variable that takes a value.
     pub(super) fn type_of(&self, name: &str, line: u32) -> Result<Type, Error> {
         let of = self.scope.variables.get(name).copied().flatten();
-        of.filter(|_| !name.starts_with("@@")).ok_or_else(|| Error::undeclared(name, line))
+        of.filter(|_| !session::is_global(name)).ok_or_else(|| Error::undeclared(name, line))
     }
 
     pub(super) fn value(&mut self, value: &tree::Expression, target: Type) -> Result<String, Error> {

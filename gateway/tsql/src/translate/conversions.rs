@@ -87,7 +87,7 @@ impl Translation<'_> {
         let of = value.of;
         let is_time = of.is_none_or(|of| of.is_time()) || target.is_time();
         if dialect.refuses_disputed_styles && is_disputed_style(style) && is_time {
-            let why = "it is another one in ASE than in SQL Server";
+            let why = "ASE formats it otherwise than SQL Server";
             return Err(Error::refused(&format!("style {style}"), why, line));
         }
         if of == Some(SQL_VARIANT) && !target.is_text() && target != SQL_VARIANT {

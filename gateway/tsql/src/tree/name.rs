@@ -1,6 +1,7 @@
 //! Names, as they are written.
 
 use super::Position;
+use crate::facts::session;
 
 /// One identifier without its brackets or quotes, in the case it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub struct Variable {
 impl Variable {
     /// `@@name`: the session's.
     pub fn is_global(&self) -> bool {
-        self.name.starts_with("@@")
+        session::is_global(&self.name)
     }
 
     /// It stands for a literal of the text.
