@@ -347,7 +347,7 @@ class Taker:
         self._complain(signal, "clock", time.time_ns(), f"{message}: its samples are not stored")
 
     def _complain(self, signal: _Signal, kind: str, moment: int, message: str) -> None:
-        """Remembers why samples are not stored; an event tells of each kind when it begins, and every hour."""
+        """Remembers why samples are not stored; events tell of each kind: at its begin, and every hour."""
         is_new = signal.trouble is None or signal.noted_kind != kind
         if is_new or time.monotonic() >= signal.noted + _AGAIN:
             signal.noted, signal.noted_kind = time.monotonic(), kind
