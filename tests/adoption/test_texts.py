@@ -138,8 +138,8 @@ def test_refused_parts_of_a_table_are_left_out_and_reported() -> None:
         (column("a", "int"),),
         (),
         0,
-        (Check(70 * "c", "a > 0"),),
-        (Reference(70 * "f", ("a",), "w", ("a",)),),
+        (Check(130 * "c", "a > 0"),),
+        (Reference(130 * "f", ("a",), "w", ("a",)),),
     )
     (whole,) = table_scripts([named], False)
     assert whole.text.endswith("    check (a > 0)\n)")

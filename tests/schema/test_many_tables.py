@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.monitoring.watching import growth, table_states
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
@@ -67,7 +68,7 @@ def table(name: str) -> Table:
 )
 def test_one_table_among_many(about: str, engine: sa.Engine, connect: Connect) -> None:
     few = (table("one"), *(table(f"few_{n}") for n in range(2)))
-    install(engine, Facility("test", "UTC", few))
+    install(engine, Facility("test", "UTC", few), [install_tsql])
     connection = connect()
     connection.execute("set search_path = online, log, ringlog, public")
     connection.execute("analyze")
