@@ -8,7 +8,7 @@ use super::translation::Translation;
 use super::value::Value;
 use super::walk::{any, has_query};
 use crate::error::Error;
-use crate::facts::collations;
+use crate::facts::collations::{self, Collation};
 use crate::facts::functions::{date_part, rule, Rule};
 use crate::facts::types::Family;
 use crate::facts::variants;
@@ -161,7 +161,8 @@ impl Translation<'_> {
         Ok(format!("({} operator(tsql.{sign}) {})", left.sql, right.sql))
     }
 
-    /// Two sides of a comparison, under the collations that they name; 468 for two of them.
+    /// Two sides of a comparison, under the collation that one of them names, which precedes that of a column; 468 for two
+    /// named ones ("Collation Precedence").
     fn collated(&mut self, sign: &str, sides: [&Expression; 2]) -> Result<[Value; 2], Error> {
         if let [Expression::Collate { collation: left, .. }, Expression::Collate { collation: right, .. }] =
             sides
@@ -170,7 +171,20 @@ impl Translation<'_> {
                 return Err(conflict(&left.text, &right.text, sign, left.at.line));
             }
         }
-        Ok([self.side(sign, sides[0])?, self.side(sign, sides[1])?])
+        let values = [self.side(sign, sides[0])?, self.side(sign, sides[1])?];
+        let named = sides.iter().find_map(|side| match side {
+            Expression::Collate { collation, .. } => collations::named(&collation.text),
+            _ => None,
+        });
+        if let Some(found) = named {
+            let dialect = self.dialect();
+            return Ok(values.map(|value| match value.of {
+                Some(of) if of.is_text() => as_collated(value, found, dialect),
+                None if found != Collation::Insensitive => as_collated(value, found, dialect),
+                _ => value,
+            }));
+        }
+        Ok(values)
     }
 
     fn side(&mut self, sign: &str, side: &Expression) -> Result<Value, Error> {
