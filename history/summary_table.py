@@ -83,9 +83,7 @@ class SummaryTable:
     def as_it_is(self, connection: psycopg.Connection) -> "SummaryTable":
         """The same with the columns, or signals, that it has in this transaction: a change of the table may
         have been waited for since the last one."""
-        if self.signals is not None:
-            return replace(self, signals=_signals(connection, self.name))
-        return replace(self, **_columns(connection, self.name))
+        return replace(self, **_columns(connection, self.name, self.signals is not None))
 
     def parts(
         self, marks: Iterable[tuple[int, str | None]]
@@ -147,30 +145,28 @@ def summary_table(connection: psycopg.Connection, name: str) -> SummaryTable | N
 def summary_tables(connection: psycopg.Connection, due: Iterable[tuple[Any, ...]]) -> Iterator[SummaryTable]:
     """These tables with their columns, which are looked up one table at a time."""
     for name, levels, until, period, kept_from, dropped_until in due:
-        columns = _columns(connection, name, period is None)
-        signals = _signals(connection, name) if period is None else None
         table = SummaryTable(
             name,
             tuple(levels),
             until,
             period or levels[0],
-            **columns,
+            **_columns(connection, name, period is None),
             kept_from=kept_from,
             dropped_until=dropped_until,
-            signals=signals,
         )
         if table.columns:
             yield table
 
 
-def _columns(connection: psycopg.Connection, table: str, of_samples: bool = False) -> dict[str, Any]:
-    """The attributes of a SummaryTable that say what its columns are."""
-    columns = {} if of_samples else summarised_columns(connection, table)
+def _columns(connection: psycopg.Connection, table: str, is_of_samples: bool) -> dict[str, Any]:
+    """The attributes of a SummaryTable that say what its columns or signals are."""
+    columns = {} if is_of_samples else summarised_columns(connection, table)
     arrays = catalogue.columns(connection, sql.Identifier("summary", table))
     return {
         "numbers": {column: kind for column, kind in columns.items() if kind.is_fixed},
         "waveforms": {column: kind for column, kind in columns.items() if kind.is_packed},
         "single": arrays["min"] == "real[]",
+        "signals": _signals(connection, table) if is_of_samples else None,
     }
 
 

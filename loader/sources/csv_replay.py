@@ -95,7 +95,7 @@ def _integer(text: str, column: Column) -> Reading:
 
 
 def _number_reader(column: Column) -> Callable[[str], Reading]:
-    """Reads most cells of most files: what is the same for each is outside."""
+    """Reads most cells of most files, so it computes nothing that all cells of a column share."""
     largest = LARGEST_REAL if column.type.kind is Kind.REAL else sys.float_info.max
     is_number = _NUMBER.fullmatch
 

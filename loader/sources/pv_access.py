@@ -222,7 +222,7 @@ class PvAccess:
     def wait(self, seconds: float) -> None:
         time.sleep(min(seconds, self._pause))
         most = self._monitors.read()
-        # no queue becomes full while the rates stay what they are
+        # no queue becomes full while the rates do not change
         self._pause = self._pause / 2 if most > _QUEUE // 4 else min(2 * self._pause, _LONGEST)
 
     def close(self) -> None:

@@ -364,7 +364,7 @@ def test_what_the_ioc_tells_of_its_records(
     wanted = ("mbar/minute", "ours", None, 7.0, -9.0, 9.0, 2)
     wait_until(lambda: has(described, told, *wanted), programs.said)
     if source == "ca":
-        # a change is told while it is connected
+        # the source reports a change while it is connected
         put(programs, "S:TOLD.EGU='Pa'", "S:TOLD.HIGH=6", "S:MODE.ZRST='STOP'")
         wait_until(lambda: has(described, told, "Pa", "ours", None, 6.0, *wanted[4:]), programs.said)
         wait_until(lambda: has(states, mode, '{"0": "STOP", "1": "ON"}'), programs.said)

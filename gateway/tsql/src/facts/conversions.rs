@@ -153,7 +153,7 @@ pub fn message(number: i32, source: &str, target: &str) -> String {
 }
 
 /// What the errors call an operator.
-fn verb(operator: &str) -> &str {
+pub fn verb(operator: &str) -> &str {
     match operator {
         "=" => "equal to",
         "<>" => "not equal to",

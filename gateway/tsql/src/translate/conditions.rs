@@ -9,6 +9,7 @@ use super::value::Value;
 use super::walk::{any, has_query};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
+use crate::facts::conversions::verb;
 use crate::facts::functions::{date_part, rule, Rule};
 use crate::facts::types::Family;
 use crate::facts::variants;
@@ -228,17 +229,9 @@ impl Translation<'_> {
 
 /// Two explicit collations.
 fn conflict(left: &str, right: &str, sign: &str, line: u32) -> Error {
-    let operation = match sign {
-        "=" => "equal to",
-        "<>" => "not equal to",
-        "<" => "less than",
-        "<=" => "less than or equal to",
-        ">" => "greater than",
-        ">=" => "greater than or equal to",
-        other => other,
-    };
     let text = format!(
-        "Cannot resolve the collation conflict between \"{left}\" and \"{right}\" in the {operation} operation."
+        "Cannot resolve the collation conflict between \"{left}\" and \"{right}\" in the {} operation.",
+        verb(sign)
     );
     Error::new(468, text, line).with_severity(16)
 }

@@ -114,7 +114,7 @@ impl Translation<'_> {
             }
             _ => false,
         };
-        // PostgreSQL says what is wrong with others
+        // PostgreSQL reports errors of others
         Ok(match unlisted.clone().all(|(_, ordering)| is_beside(ordering)) {
             true => unlisted.map(|(key, _)| key.sql.clone()).collect(),
             false => Vec::new(),
