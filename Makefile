@@ -151,7 +151,7 @@ wheel: | $(VENV)/bin/python $(CHARTS)
 	$(OBJCOPY) --only-keep-debug $$library $$debug; \
 	$(OBJCOPY) --strip-debug --add-gnu-debuglink=$$debug $$library; \
 	rm $(WHEEL)/*.whl; $(BIN)/python -m wheel pack --dest-dir $(WHEEL) $(WHEEL)/unpacked/*; \
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --plat manylinux_2_28_$(MACHINE) --wheel-dir dist $(WHEEL)/*.whl
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --plat auto --only-plat --wheel-dir dist $(WHEEL)/*.whl
 
 # Everything that is published, of what is committed: wheels, sources, bills of materials, and the checksums of all.
 release: | $(VENV)/bin/python
@@ -192,6 +192,7 @@ lab: | $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable './lab[peers]'
 
 figures: $(VENV)/.installed
+	$(call install,release,test,--editable ./lab)
 	$(BIN)/python -m ringlog_lab.published
 
 # What is installed counts as new then: `make lint` and `make check` use this build.

@@ -30,6 +30,16 @@ def test_the_source_distribution_has_every_crate() -> None:
     assert {"src" if member == "." else member for member in members} == grafted
 
 
+def test_all_parts_have_the_version_that_the_changelog_begins_with() -> None:
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    version = parser["metadata"]["version"]
+    gateway = tomllib.loads((ROOT / "gateway/Cargo.toml").read_text())["workspace"]["package"]["version"]
+    lab = tomllib.loads((ROOT / "lab/pyproject.toml").read_text())["project"]["version"]
+    (newest, *_) = re.findall(r"(?m)^## (\S+)", (ROOT / "CHANGELOG.md").read_text())
+    assert [gateway, lab, newest] == [version] * 3
+
+
 BLOCKED = """
 import sys
 
