@@ -28,7 +28,7 @@ begin
     when key in ('limits', 'alarm_limits') then
       jsonb_typeof(value) = 'array' and jsonb_array_length(value) = 2
       and jsonb_typeof(value -> 0) = 'number' and jsonb_typeof(value -> 1) = 'number'
-    when key = 'states' then ringlog.names_numbers(value)
+    when key = 'states' then ringlog.names_numbers(value::text)
     else false
   end
   limit 1;

@@ -7,6 +7,9 @@ set lock_timeout = '10s'
 as $$
 #variable_conflict use_column
 declare
+  numbers integer[];
+  properties jsonb[];
+  moments timestamptz[];
   wrong text;
   changed integer[];
   changes jsonb[];
@@ -14,57 +17,79 @@ declare
   settled integer[];
 begin
   perform ringlog.demand_writer(report_signals.table_name);
-  insert into ringlog.signal_state as kept (number, connected, since, trouble, dropped, policy)
-  select state.number, state.connected, state.since, state.trouble, state.dropped, state.policy
-  from json_to_recordset(report_signals.states::json) as state(
-    number integer, connected boolean, since timestamptz, trouble text, dropped bigint, policy text
+  with state as materialized (
+    select given.*, known.signal
+    from json_to_recordset(report_signals.states::json) as given(
+      number integer, connected boolean, since timestamptz, trouble text, dropped bigint, policy text, told jsonb,
+      told_at timestamptz
+    )
+    join ringlog.sample_signal as known using (number)
+    where known.table_name = report_signals.table_name
+  ), stored as (
+    insert into ringlog.signal_state as kept (number, connected, since, trouble, dropped, policy)
+    select state.number, state.connected, state.since, state.trouble, state.dropped, state.policy
+    from state
+    on conflict on constraint signal_state_pkey do update
+    set connected = excluded.connected, since = excluded.since, trouble = excluded.trouble,
+      dropped = kept.dropped + excluded.dropped, policy = excluded.policy
+  ), judged as (
+    select
+      state.number, state.told_at,
+      jsonb_object_agg(told.key, told.value) filter (where told.fits) as properties,
+      string_agg(format('%s: %s (%s)', state.signal, told.key, told.value), ', ') filter (where not told.fits) as wrong
+    from state
+    cross join lateral (
+      select each.key, each.value, case
+        when each.key in ('unit', 'description') then jsonb_typeof(each.value) = 'string'
+        when each.key in ('limit_low', 'limit_high', 'alarm_low', 'alarm_high', 'decimals') then
+          jsonb_typeof(each.value) in ('number', 'null')
+        when each.key = 'states' then each.value = 'null' or ringlog.names_numbers(each.value #>> '{}')
+        else false
+      end as fits
+      from jsonb_each(case jsonb_typeof(state.told) when 'object' then state.told else jsonb_build_object('told', state.told) end)
+        as each
+      where state.told is not null
+    ) as told
+    group by state.number, state.told_at
   )
-  join ringlog.sample_signal as known using (number)
-  where known.table_name = report_signals.table_name
-  on conflict on constraint signal_state_pkey do update
-  set connected = excluded.connected, since = excluded.since, trouble = excluded.trouble,
-    dropped = kept.dropped + excluded.dropped, policy = excluded.policy;
-  if not exists (select from jsonb_array_elements(report_signals.states::jsonb) as state where state ? 'told') then
-    return 0;
+  select
+    array_agg(judged.number) filter (where judged.properties is not null),
+    array_agg(judged.properties) filter (where judged.properties is not null),
+    array_agg(judged.told_at) filter (where judged.properties is not null),
+    'not taken of what sources tell: ' || string_agg(judged.wrong, ', ')
+  into numbers, properties, moments, wrong
+  from judged;
+  if wrong is not null then
+    raise notice 'report_signals: %', wrong;
+    insert into ringlog.event as stored_event (table_name, spool, number, "time", until, kind, message)
+    values (
+      report_signals.table_name, 'report_signals ' || report_signals.table_name,
+      extract(epoch from date_trunc('hour', now()))::bigint, now(), now(), 'unfit',
+      left(wrong, 1000)
+    )
+    on conflict on constraint event_pkey do update set until = excluded.until, message = excluded.message;
   end if;
-  select told.key || ' (' || told.value || ')' into wrong
-  from json_to_recordset(report_signals.states::json) as state(told jsonb)
-  cross join lateral jsonb_each(state.told) as told
-  where not case
-    when told.key in ('unit', 'description') then jsonb_typeof(told.value) = 'string'
-    when told.key in ('limit_low', 'limit_high', 'alarm_low', 'alarm_high', 'decimals') then
-      jsonb_typeof(told.value) in ('number', 'null')
-    when told.key = 'states' then told.value = 'null' or ringlog.names_numbers((told.value #>> '{}')::jsonb)
-    else false
-  end
-  limit 1;
-  if found then
-    raise exception 'report_signals: % is nothing that a source tells', wrong using errcode = 'invalid_parameter_value';
+  if numbers is null then
+    return 0;
   end if;
   -- beside writers of other tables, and not beside changes of signals
   lock table ringlog.sample_signal in row exclusive mode;
-  perform from ringlog.sample_signal as known
-  where known.table_name = report_signals.table_name and known.number in (
-    select state.number from json_to_recordset(report_signals.states::json) as state(number integer, told jsonb)
-    where state.told is not null
-  )
-  order by known.number
-  for update;
+  perform from ringlog.sample_signal as known where known.number = any(numbers) order by known.number for update;
   -- a property that a source tells for the first time holds for earlier times too, another value from told_at on
   select array_agg(known.number), array_agg(other.changes), array_agg(case when other.changes is not null then
     least(state.told_at, clock_timestamp()) end)
   into changed, changes, begins
-  from json_to_recordset(report_signals.states::json) as state(number integer, told jsonb, told_at timestamptz)
+  from unnest(numbers, properties, moments) as state (number, told, told_at)
   join ringlog.sample_signal as known using (number)
   cross join lateral (
     select jsonb_object_agg(told.key, told.value) as changes
     from jsonb_each(state.told) as told
     where known.told::jsonb -> told.key <> told.value
   ) as other
-  where known.table_name = report_signals.table_name and not known.told::jsonb @> state.told;
+  where not known.told::jsonb @> state.told;
   update ringlog.sample_signal as known
   set told = (known.told::jsonb || state.told)::text
-  from json_to_recordset(report_signals.states::json) as state(number integer, told jsonb)
+  from unnest(numbers, properties) as state (number, told)
   where known.number = state.number and known.number = any(changed);
   settled := ringlog.settle_signals(changed, begins);
   perform ringlog.note_signal_change(known.table_name, known.signal, 'source', changes::text)
@@ -79,8 +104,8 @@ comment on function ringlog.report_signals(text, text) is
 $$Stores what a writer knows of signals of a table of samples: a JSON array of objects with number, connected, since
 when, trouble (null: none), the number of samples dropped since the last report, and policy (null: none); and, where the
 source has told something, told, an object with some of unit, description, limit_low, limit_high, alarm_low, alarm_high,
-states and decimals, and told_at. What the facility file or an archivist has set stays. Error: the caller may not write
-the table (42501), a source tells nothing of the kind (22023).$$;
+states and decimals, and told_at. What the facility file or an archivist has set stays. A property of another name or kind
+is not taken; a message and an event of kind unfit name it. Error: the caller may not write the table (42501).$$;
 
 revoke all on function ringlog.report_signals(text, text) from public;
 grant execute on function ringlog.report_signals(text, text) to daq_writer, daq_table_writer;

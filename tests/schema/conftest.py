@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from ringlog.schema.facility import Column, Facility, LogPolicy, Table
+from ringlog.schema.column_type import ColumnType
+from ringlog.schema.facility import Column, Facility, LogPolicy, SampleSignal, SampleTable, Table
 from ringlog.schema.install import install
 
 Connect = Callable[[], psycopg.Connection]
@@ -134,3 +135,109 @@ def rows(connection: psycopg.Connection, statement: str, *values: object) -> lis
 def at(text: str) -> datetime:
     """The time of an ISO text in UTC."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+T0 = at("2026-03-02 12:00:00")
+NS0 = 1_772_452_800_000_000_000
+"""T0 in nanoseconds since 1970, as `date +%s%N` has it"""
+SIGNALS = (SampleSignal("gauge:1", "mbar", "first gauge", (0.0, 1.0)), SampleSignal("gauge:2"))
+
+
+def vacuum(kind: str = "double", signals: tuple[SampleSignal, ...] = SIGNALS, **table: Any) -> Facility:
+    if ColumnType.of(kind).is_array:
+        table.setdefault("points", 4)
+    tables = (SampleTable("vac", ColumnType.of(kind), signals=signals, **table),)
+    return Facility("test", "UTC", (), sample_tables=tables)
+
+
+class Vacuum:
+    """A database with a table of samples, `vac`, and a connection to it."""
+
+    def __init__(self, engine: sa.Engine, connect: Connect) -> None:
+        self.engine = engine
+        self.connect = connect
+        self.connection = connect()
+        self.install()
+
+    def install(self, facility: Facility | None = None) -> None:
+        install(self.engine, facility or vacuum())
+
+    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        return rows(self.connection, statement, *values)
+
+    def value(self, statement: str, *values: object) -> Any:
+        ((value,),) = self.rows(statement, *values)
+        return value
+
+    def put(self, signal: str, time: object, value: object, *alarm: int) -> Any:
+        of_alarm = "".join(f", {each}::smallint" for each in alarm)
+        return self.value(f"select ringlog.put_vac(%s, %s::timestamptz, %s{of_alarm})", signal, time, value)
+
+    def batch(
+        self,
+        signals: list[int],
+        times: list[int],
+        samples: list[Any],
+        severities: list[int] | None = None,
+        epoch: int | None = None,
+    ) -> Any:
+        return self.value(
+            "select ringlog.put_vac_batch(%s::integer[], %s::bigint[], %s, %s::smallint[], null, %s)",
+            signals,
+            times,
+            samples,
+            severities,
+            epoch,
+        )
+
+    def number(self, signal: str) -> int:
+        return int(self.value("select number from ringlog.sample_signal where signal = %s", signal))
+
+    def samples(self, signal: str = "gauge:1") -> list[tuple[int, Any]]:
+        """Nanoseconds after T0, and value."""
+        found = self.rows(
+            'select "time", nanoseconds, value from ringlog.get_vac(%s)',
+            signal,
+        )
+        return [
+            ((time - T0) // timedelta(microseconds=1) * 1000 + nanos, value) for time, nanos, value in found
+        ]
+
+    def merge(self) -> list[int]:
+        """Merges all; the signals merged in each hour."""
+        merged = []
+        while (n := self.value("select ringlog.merge_samples('vac')")) is not None:
+            merged.append(n)
+        return merged
+
+
+@pytest.fixture
+def vac(engine: sa.Engine, connect: Connect) -> Vacuum:
+    return Vacuum(engine, connect)
+
+
+class Traces(Vacuum):
+    """A database with a table of samples that are waveforms of at most four points."""
+
+    def install(self, facility: Facility | None = None) -> None:
+        install(self.engine, facility or vacuum("double[]", ring=2))
+
+    def waves(
+        self,
+        signals: list[int],
+        times: list[int],
+        waves: list[list[float] | None],
+        severities: list[int] | None = None,
+    ) -> None:
+        points = [point for wave in waves for point in wave or ()]
+        lengths = [None if wave is None else len(wave) for wave in waves]
+        self.rows(
+            "select ringlog.put_vac_batch(%s::integer[], %s::bigint[], %s::double precision[],"
+            " %s::smallint[], lengths => %s::integer[])",
+            *(signals, times, points, severities, lengths),
+        )
+
+
+@pytest.fixture
+def traces(engine: sa.Engine, connect: Connect) -> Traces:
+    return Traces(engine, connect)
