@@ -5,7 +5,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -21,8 +21,6 @@ log = logging.getLogger(__name__)
 # Rates are means over this many seconds: as long as the slowest cycles.
 _WINDOW = 30.0
 _LINE_EVERY = 10.0
-# Papers/004 counts 4 bytes per value.
-_VALUE_BYTES = 4
 
 _COLOURS = {
     State.STARTING: "dim",
@@ -41,6 +39,15 @@ def milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:.{2 if seconds < 0.01 else 1 if seconds < 0.1 else 0}f} ms"
 
 
+class Rates(NamedTuple):
+    """What is acknowledged in a second."""
+
+    rows: dict[str, float]
+    """of each table"""
+    bytes: float
+    """of the values of all of them"""
+
+
 class Board:
     """Rates and troubles of writers, from their statistics."""
 
@@ -48,36 +55,32 @@ class Board:
         self._tables = {table.name: table for table in tables}
         self._statistics = statistics
         self._began = time.monotonic()
-        self._past: deque[tuple[float, dict[str, int]]] = deque()
+        self._past: deque[tuple[float, dict[str, int], int]] = deque()
 
-    def rates(self) -> dict[str, float]:
-        """Acknowledged rows per second of each table; call it regularly."""
+    def rates(self) -> Rates:
+        """The present rates; call it regularly."""
         moment = time.monotonic()
         counts = {name: one.acknowledged for name, one in self._statistics.items()}
+        total = sum(one.bytes for one in self._statistics.values())
         while self._past and self._past[0][0] < moment - _WINDOW:
             self._past.popleft()
-        self._past.append((moment, counts))
-        since, before = self._past[0]
-        if moment == since:
-            return dict.fromkeys(counts, 0.0)
-        return {name: (count - before[name]) / (moment - since) for name, count in counts.items()}
+        self._past.append((moment, counts, total))
+        since, before, total_before = self._past[0]
+        seconds = moment - since or math.inf
+        rows = {name: (count - before[name]) / seconds for name, count in counts.items()}
+        return Rates(rows, (total - total_before) / seconds)
 
-    def summary(self, rates: Mapping[str, float]) -> str:
+    def summary(self, rates: Rates) -> str:
         """All writers in one line."""
         working = sum(one.state in (State.RUNNING, State.STARTING) for one in self._statistics.values())
         return f"{working} of {len(self._statistics)} writers running · {self.figures(rates)}"
 
-    def figures(self, rates: Mapping[str, float]) -> str:
+    def figures(self, rates: Rates) -> str:
         """The sum of all writers' figures."""
         statistics = self._statistics.values()
         latencies = Latencies(statistics)
-        kilobytes = sum(
-            rate * (len(table.columns) if isinstance(table, Table) else 1) * _VALUE_BYTES / 1000
-            for name, rate in rates.items()
-            for table in [self._tables[name]]
-        )
         parts = [
-            f"{sum(rates.values()):.1f} rows/s, {kilobytes:.1f} kB/s",
+            f"{sum(rates.rows.values()):.1f} rows/s, {rates.bytes / 1000:.1f} kB/s",
             f"{sum(one.acknowledged for one in statistics)} rows acknowledged",
             f"p50 {milliseconds(latencies.quantile(0.5))}, p99 {milliseconds(latencies.quantile(0.99))}, "
             f"max {milliseconds(latencies.longest or math.nan)}",
@@ -85,7 +88,7 @@ class Board:
         ]
         return " · ".join(parts)
 
-    def grid(self, rates: Mapping[str, float], height: int) -> RenderableType:
+    def grid(self, rates: Rates, height: int) -> RenderableType:
         """The table for a terminal of `height` lines, those in trouble first."""
         grid = Grid(expand=True, pad_edge=False, box=None)
         for heading in ("table", "state"):
@@ -102,7 +105,7 @@ class Board:
                 name,
                 Text(state.name.lower(), style=_COLOURS.get(state, "")),
                 f"{one.seq_no}/{table.rows}" if isinstance(table, Table) else "samples",
-                f"{rates[name]:.2f}",
+                f"{rates.rows[name]:.2f}",
                 milliseconds(one.last_latency or math.nan),
                 f"{one.acknowledged}",
                 Text(", ".join([*_troubles([one]), *filter(None, [one.message])]), style="dim"),

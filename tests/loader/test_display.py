@@ -3,6 +3,7 @@
 import io
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from ringlog.clients.figures import State
@@ -42,6 +43,16 @@ def test_the_table_shows_each_writer_in_eighty_columns() -> None:
     assert "2 refused, error 8152" in lines[-3]
     assert "17/40" in lines[-2]
     assert "1.23 ms" in lines[-2]
+
+
+def test_the_rate_of_the_data_is_that_of_the_stored_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ringlog.loader.display.time.monotonic", iter([0.0, 10.0, 20.0]).__next__)
+    wave = Table("wave", 10, 1.0, (Column("c", "t/c", "real[]", points=1000),))
+    statistics = {"wave": Statistics(state=State.RUNNING)}
+    board = Board([wave], statistics)
+    board.rates()
+    statistics["wave"].acknowledged, statistics["wave"].bytes = 20, 80_000
+    assert "2.0 rows/s, 8.0 kB/s" in board.summary(board.rates())
 
 
 def test_many_writers_stay_within_the_terminal() -> None:
