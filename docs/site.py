@@ -1,17 +1,42 @@
 """Hooks of mkdocs: reference pages get the parts that are generated from the code.
 
 In a page `<!-- options -->` becomes the options of all commands, `<!-- routes -->` the routes of the
-plain API.
+plain API, `<!-- procedures -->` signature and comment of the procedures for clients, `<!-- writers -->` the
+metrics of `ringlog load`.
 """
 
+import re
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from typing import Any
 
 from typer.core import TyperGroup
 from typer.main import get_command
 
 from ringlog.cli import app
+from ringlog.loader.metrics import Metrics
+from ringlog.procedures import OF_A_SAMPLE_TABLE, OF_A_TABLE
 from ringlog.retrieval.plain.openapi import DESCRIPTION
+
+_OF_TABLES = {
+    **{f"{file}.sql": name for file, name in OF_A_TABLE.items() if file != "import"},
+    **{f"samples/{file}.sql": name for file, name in OF_A_SAMPLE_TABLE.items()},
+}
+_CALLED = (
+    *(
+        "get_signal",
+        "get_latest",
+        "get_trend",
+        "get_trends",
+        "get_statistics",
+        "get_states",
+        "get_distribution",
+    ),
+    *("get_waveform", "get_waveforms", "get_waveform_points", "get_waveform_trend"),
+    *("find_signals", "describe_signal", "list_signals", "signal_states"),
+    *("add_signal", "change_signal", "pause_signal", "resume_signal", "rename_signal", "retire_signal"),
+    *("written_signals", "report_signals", "claim_writer", "release_claim"),
+)
 
 
 def _commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -61,9 +86,49 @@ def routes() -> Iterator[str]:
             yield ""
 
 
+def _procedure(file: str, name: str) -> Iterator[str]:
+    """Heading, signature and comment of the procedure that a file makes, which is a template for a table."""
+    source = (files("ringlog.procedures") / file).read_text()
+    ((signature, comment),) = re.findall(
+        r"^create (?:or replace )?function (.*?)\nlanguage .*^comment on function [^$]*\$\$(.*?)\$\$;",
+        source,
+        re.M | re.S,
+    )
+    yield f"### {name}{' of samples' * file.startswith('samples/')}\n".replace("<", "&lt;")
+    yield "```sql"
+    for place, shown in (
+        ("{procedure}", name),
+        ("ringlog.", ""),
+        ("{ring}", "online.<table>"),
+        ("{log}", "log.<table>"),
+        ("{lengths}", ",\n  lengths integer[] default null"),
+    ):
+        signature = signature.replace(place, shown)
+    yield re.sub(r"\{(\w+)\}", r"<\1>", signature)
+    yield "```\n"
+    yield _cell(re.sub(r"\{\w+\}", "", comment)) + "\n"
+
+
+def procedures() -> Iterator[str]:
+    """A section for each procedure that clients call."""
+    for file, name in _OF_TABLES.items():
+        yield from _procedure(file, name.format("<table>"))
+    for name in _CALLED:
+        yield from _procedure(f"{name}.sql", name)
+
+
+def writers() -> Iterator[str]:
+    """A table of the writers' metrics, with the names of their samples."""
+    yield "| metric | meaning |\n|---|---|"
+    for metric in Metrics({}).collect():
+        yield f"| `{metric.name}{'_total' * (metric.type == 'counter')}` | {_cell(metric.documentation)} |"
+
+
 GENERATED: dict[str, Callable[[], Iterator[str]]] = {
     "<!-- options -->": options,
     "<!-- routes -->": routes,
+    "<!-- procedures -->": procedures,
+    "<!-- writers -->": writers,
 }
 
 

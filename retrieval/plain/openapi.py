@@ -105,8 +105,9 @@ DESCRIPTION: dict[str, Any] = {
                 _parameter("limit", "maximum number of samples of each signal, the oldest ones", "integer"),
                 _parameter(
                     "wide",
-                    "a column for each signal: last (the newest sample at or before a time), mean (of a "
-                    "step), linear (between samples; a held value: last); csv, arrow or parquet",
+                    "a column for each signal: last (the newest sample at or before a time), mean (of the "
+                    "samples to the next time), linear (between samples; of a held value as last). A row "
+                    "without a reading gives none; csv, arrow or parquet",
                 ),
                 _parameter("step", "rows at its multiples, as 10s; without it at the times of all samples"),
                 _COMMENTS,
@@ -130,7 +131,7 @@ DESCRIPTION: dict[str, Any] = {
             _TABLES[1:],
         ),
         "/api/v1/trend": _get(
-            "few points for any time range: n, min, max, mean, first and last of each",
+            "few points for any time range: n, min, max, mean, first, last of each; few samples as they are",
             [
                 _SIGNALS,
                 *_SPAN,

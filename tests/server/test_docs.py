@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from ringlog.cli import app
-from ringlog.loader.metrics import COUNTERS
 from ringlog.schema import policy_entries
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +21,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "lab" / "ringlog_lab" / "measured").glob("*.md")),
 ]
+GENERATED = run_path(str(ROOT / "docs" / "site.py"))["GENERATED"]
 # what may stand before a command in a line of a shell, and where the next command begins
 _BEFORE = re.compile(r"^(\$ |sudo |nohup |time |[A-Z_]+=\S+ )+")
 _BETWEEN = {"|", "||", "&&", ";", "&", "<", ">"}
@@ -142,9 +143,9 @@ def test_every_key_of_a_facility_file_is_documented() -> None:
 
 
 def test_every_metric_is_documented() -> None:
-    """Those of Python, of the gateway and of the mirror, and those that alerts and dashboards ask for."""
-    names = {f"ringlog_writer_{name}" for name in COUNTERS}
-    for file in [*(ROOT / "ringlog" / "monitoring").rglob("*"), ROOT / "loader" / "metrics.py"]:
+    """Those of `ringlog serve`, the gateway and the mirror, and those that alerts and dashboards use."""
+    names = set()
+    for file in (ROOT / "ringlog" / "monitoring").rglob("*"):
         if file.suffix in (".py", ".yml", ".json"):
             names.update(re.findall(r"\bringlog_[a-z_]+[a-z]\b", file.read_text()))
     for file, prefix in (("metrics.rs", "ringlog_gateway"), ("mirror/record.rs", "ringlog_mirror")):
@@ -152,9 +153,19 @@ def test_every_metric_is_documented() -> None:
         names.update(
             f"{prefix}_{name}" for name in re.findall(r"register(?:_with_unit)?\(\s*\"(\w+)\"", source)
         )
-    page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text() + "".join(GENERATED["<!-- writers -->"]())
     # the page has the names of samples, with unit and type
     names = {re.sub(r"_(?:bucket|count|sum)$", "", name) for name in names}
     documented = set(re.findall(r"`(ringlog_\w+)`", page))
     assert "ringlog_gateway_call" in names
     assert {name for name in names if not any(each.startswith(name) for each in documented)} == set()
+
+
+@pytest.mark.parametrize("mark", GENERATED)
+def test_a_generated_part_belongs_to_a_page(mark: str) -> None:
+    text = "\n".join(GENERATED[mark]())
+    assert text.count("\n") > 10
+    assert mark == "<!-- routes -->" or not re.search(r"\{\w+\}", text), (
+        "the name of a place in a template is left"
+    )
+    assert len([page for page in PAGES if mark in page.read_text()]) == 1
