@@ -24,6 +24,8 @@ declare
   own constant text := current_user;
   of record;
   sign record;
+  -- only of pg_catalog: pg_dump makes indexes again before it grants their owners the schema tsql
+  key constant text := 'pg_catalog.casefold(pg_catalog.rtrim(%s::text, '' '') collate pg_catalog.pg_c_utf8) collate "C"';
 begin
   if to_regtype('tsql.ci_varchar') is null then
     return;
@@ -61,10 +63,10 @@ begin
   for of in select * from (values ('ci_varchar', 'text'), ('ci_char', 'bpchar')) as types (name, base) loop
     execute format('create or replace function tsql.ci_compare(l tsql.%1$s, r tsql.%1$s) returns integer'
       ' language plpgsql immutable strict parallel safe as $$ begin'
-      ' return bttextcmp(tsql.folded(l::text) collate "C", tsql.folded(r::text) collate "C"); end $$', of.name);
+      ' return pg_catalog.bttextcmp(%2$s, %3$s); end $$', of.name, format(key, 'l'), format(key, 'r'));
     execute format('create or replace function tsql.ci_hash(value tsql.%1$s) returns integer'
       ' language plpgsql immutable strict parallel safe as $$ begin'
-      ' return hashtext(tsql.folded(value::text) collate "C"); end $$', of.name);
+      ' return pg_catalog.hashtext(%2$s); end $$', of.name, format(key, 'value'));
     -- not in SQL: PostgreSQL would write the bodies in place of the operators, which indexes are searched by
     for sign in select * from (values ('=', 'eq', '=', '<>', 'eqsel', 'eqjoinsel'), ('<>', 'ne', '<>', '=', 'neqsel', 'neqjoinsel'),
       ('<', 'lt', '>', '>=', 'scalarltsel', 'scalarltjoinsel'), ('<=', 'le', '>=', '>', 'scalarlesel', 'scalarlejoinsel'),
@@ -73,8 +75,8 @@ begin
     loop
       execute format('create or replace function tsql.%1$s(l tsql.%2$s, r tsql.%2$s) returns boolean'
         ' language plpgsql immutable strict parallel safe as $$ begin'
-        ' return tsql.folded(l::text) collate "C" %3$s tsql.folded(r::text) collate "C"; end $$',
-        sign.name, of.name, sign.sign);
+        ' return %4$s operator(pg_catalog.%3$s) %5$s; end $$',
+        sign.name, of.name, sign.sign, format(key, 'l'), format(key, 'r'));
       if to_regoperator(format('tsql.%s(tsql.%2$s,tsql.%2$s)', sign.sign, of.name)) is null or not exists (
         select from pg_operator where oid = to_regoperator(format('tsql.%s(tsql.%2$s,tsql.%2$s)', sign.sign, of.name))
           and oprcode <> 0

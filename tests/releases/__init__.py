@@ -1,0 +1,1 @@
+"""Sites of released versions, on which today's ringlog starts."""

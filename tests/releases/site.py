@@ -1,0 +1,315 @@
+"""A small site with an object of each kind that a database of ringlog keeps, and its answers.
+
+`python -m releases` writes it as this version of ringlog makes it. It is committed with each release that
+begins a minor version, and never changed: the tests start today's ringlog on it.
+"""
+
+import io
+import json
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pymssql
+from places import new_folder
+from psycopg.conninfo import make_conninfo
+
+from ringlog.history.archive import archive
+from ringlog.history.summaries import summarise
+from ringlog.schema.sample_tables import merge
+from ringlog.schema.session import engine
+from ringlog.server.logins import add_login
+from ringlog.server.postgres import Postgres
+from servers import TEST_MEMORY, Login, RunningServer, add_logins, free_port, ringlog, serving
+
+DEVELOPER = Login("developer", "develop-3")
+WEEKS = 5
+EACH = 7 * 24  # rows of a week
+FACILITY = """
+timezone = "Europe/Berlin"
+clock_tolerance = "none"
+
+[history]
+online = "2 weeks"
+archive = "{folder}"
+
+[[table]]
+name = "magnets"
+description = "power supplies"
+rows = 100
+cycle = 3600.0
+summaries = ["1 day"]
+
+[[table.column]]
+name = "current"
+signal = "magnets/current"
+type = "double"
+unit = "A"
+limits = [-500.0, 500.0]
+
+[[table.column]]
+name = "state"
+type = "varchar(20)"
+
+[[table.column]]
+name = "wave"
+type = "real[]"
+points = 4
+
+[[table]]
+name = "vac"
+kind = "samples"
+type = "double"
+[[table.signal]]
+name = "gauge:{{n}}"
+count = 3
+
+[[parameter]]
+name = "mag_set"
+key = "device"
+[[parameter.column]]
+name = "device"
+type = "varchar(20)"
+[[parameter.column]]
+name = "current"
+type = "double"
+"""
+# each statement is a batch of its own
+OBJECTS = """
+create sequence numbers start with 10
+create type short_name from varchar(12) not null
+create table devices (id int identity primary key, name short_name unique,
+  place varchar(20) collate Latin1_General_CI_AS, price money default 1.5 check (price > 0),
+  twice as price * 2, made datetime2(3), version rowversion, parent int null references devices (id))
+create index by_place on devices (place)
+create view cheap as select id, name, price from devices where price < 10
+create function doubled (@price money) returns money as begin return @price * 2 end
+create procedure add_device @name varchar(12), @place varchar(20), @id int output as
+  insert into devices (name, place, made) values (@name, @place, '2026-01-01') set @id = @@identity
+create procedure devices_of @place varchar(20) as
+  select id, name, price from devices where place = @place order by id
+create procedure counted as declare @n int exec ('select 1') select @n = count(*) from cheap return @n
+create procedure several;1 as select 1
+create procedure several;2 as select 2
+create table changes (what varchar(40), at int default next value for numbers)
+create trigger on_devices on devices for update as insert into changes (what) select name from inserted
+declare @id int exec add_device 'pump', 'Hall A', @id output exec add_device 'valve', 'hall a', @id output
+update devices set price = 20 where name = 'valve'
+"""
+QUERIES = (
+    "select seq_no, time, current, state, wave from log..magnets order by time",
+    "select count(*), sum(seq_no), max(current) from log..magnets",
+    "select seq_no, time, current, state from online..magnets order by seq_no",
+    "select signal, time, value, severity, status, nanoseconds from log..vac order by number, time",
+    "exec get_signal 'magnets/current', '{middle}', '{end}'",
+    "exec get_trend 'magnets/current', '{begin}', '{end}', 50",
+    "exec get_latest 'gauge:2'",
+    "exec get_vac_at @at = '{middle}'",
+    "select device, current from parameter..mag_set order by device",
+    "exec history_mag_set 'b1'",
+    "select id, name, place, price, twice, made, parent from site..devices order by id",
+    "select name from site..devices where place = 'HALL A' order by name",
+    "select * from site..cheap order by id",
+    "use site select dbo.doubled(2.25)",
+    "exec site..devices_of 'HALL a'",
+    "declare @n int exec @n = site..counted select @n",
+    "exec site..several;2",
+    "select what, at from site..changes order by at",
+    "select name, type from site..sysobjects where type in ('U', 'V', 'P', 'TR') order by name",
+)
+OWN = (
+    "archive",
+    "closed",
+    "log",
+    "online",
+    "parameter",
+    "parameter_history",
+    "recent",
+    "ringlog",
+    "summary",
+    "sys",
+    "tsql",
+    "weeks",
+)
+STRUCTURE = """
+with own as (select oid, nspname from pg_namespace where nspname = any(%(schemas)s))
+select format('column %%s.%%s.%%s %%s%%s', nspname, relname, attname, format_type(atttypid, atttypmod),
+    case when attnotnull then ' not null' else '' end)
+  from pg_class join own on own.oid = relnamespace join pg_attribute on attrelid = pg_class.oid
+  where relkind in ('r', 'p', 'v', 'f', 'c') and not relispartition and attnum > 0 and not attisdropped
+union all
+select format('constraint %%s.%%s %%s', nspname, conrelid::regclass, pg_get_constraintdef(pg_constraint.oid))
+  from pg_constraint join own on own.oid = connamespace join pg_class on pg_class.oid = conrelid
+  where not relispartition
+union all
+select format('index %%s', indexdef) from pg_indexes
+  where schemaname = any(%(schemas)s) and (schemaname, tablename) not in (
+    select nspname, relname from pg_class join own on own.oid = relnamespace where relispartition)
+union all
+select format('function %%s.%%s(%%s) %%s', nspname, proname, pg_get_function_identity_arguments(pg_proc.oid),
+    pg_get_function_result(pg_proc.oid))
+  from pg_proc join own on own.oid = pronamespace
+union all
+select format('type %%s.%%s', nspname, typname) from pg_type join own on own.oid = typnamespace
+  where typtype in ('b', 'd') and typelem = 0
+order by 1
+"""
+
+
+def moments() -> dict[str, str]:
+    """Begin, middle and end of the rows: Monday five weeks ago until now."""
+    now = datetime.now(UTC)
+    monday = (now - timedelta(days=now.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
+    begin = monday - timedelta(weeks=WEEKS)
+    return {
+        name: f"{at:%Y-%m-%dT%H:%M:%S}"
+        for name, at in (("begin", begin), ("middle", begin + timedelta(days=10)), ("end", monday))
+    }
+
+
+def put_rows(server: RunningServer, begin: str, last: int = WEEKS * EACH) -> None:
+    """The writer's last calls, of those of all weeks; they may be repeated."""
+    at = datetime.fromisoformat(begin)
+    with server.connect(server.writer.user, server.writer.password) as session, session.cursor() as cursor:
+        for n in range(WEEKS * EACH)[-last:]:
+            wave = b"".join(n.to_bytes(1, "big") + b"\0\0\0" for _ in range(4)) if n < 256 else None
+            when = (at + timedelta(hours=n)).isoformat()
+            cursor.callproc("put_magnets", (n % 100 + 1, when, n / 7, f"state {n % 3}", wave))
+
+
+def _fill(server: RunningServer, given: dict[str, str]) -> None:
+    add_logins(server)
+    put_rows(server, given["begin"])
+    ns = int(datetime.fromisoformat(given["begin"]).replace(tzinfo=UTC).timestamp()) * 10**9
+    with psycopg.connect(server.dsn, autocommit=True) as admin:
+        admin.execute(
+            "select ringlog.put_vac_batch(array_agg(number), array_agg(%s + k * 7200000000123),"
+            " array_agg(case when k %% 50 <> 7 then k / 7.0::double precision end),"
+            " array_agg((k %% 30 / 29)::smallint))"
+            " from ringlog.sample_signal, generate_series(0, 400) as k group by k order by k",
+            [ns],
+        )
+        for device, current in (("b1", 1.5), ("b2", -2), ("b1", 3)):
+            admin.execute(
+                "select ringlog.set_mag_set(row (%s, %s)::parameter.mag_set_row, comment => 'tune')",
+                [device, current],
+            )
+        admin.execute("create role site nologin; create schema site authorization site")
+        add_login(server.dsn, DEVELOPER.user, [], DEVELOPER.password)
+        admin.execute(
+            "grant site, daq_reader to developer; grant daq_reader to site; notify ringlog_catalogue"
+        )
+    with closing(_session(server)) as session, session.cursor() as cursor:
+        cursor.execute("use site")
+        for text in statements():
+            cursor.execute(text)
+    # a round of housekeeping gives the rows their weeks
+    maintained = ringlog("maintain", "--data", server.data)
+    assert maintained.returncode == 0, maintained.stderr
+    merge(engine(server.dsn))
+    summarise(server.dsn, enough=1)
+    [*archive(engine(server.dsn), server.dsn, pauses=0)]
+    with psycopg.connect(server.dsn) as admin:
+        archived = admin.execute("select table_name from ringlog.cold_week group by 1 order by 1").fetchall()
+        assert archived == [("magnets",), ("vac",)]
+
+
+def statements() -> Iterator[str]:
+    """Those of OBJECTS: a line that is indented goes on with the one before."""
+    text = ""
+    for line in OBJECTS.strip().splitlines():
+        if text and not line.startswith(" "):
+            yield text
+            text = ""
+        text += line + "\n"
+    yield text
+
+
+def _session(server: RunningServer) -> pymssql.Connection:
+    return server.connect(DEVELOPER.user, DEVELOPER.password)
+
+
+def answers(server: RunningServer, given: dict[str, str]) -> dict[str, str]:
+    """What the site's developer reads, as text."""
+    found = {}
+    with closing(_session(server)) as session, session.cursor() as cursor:
+        for query in QUERIES:
+            cursor.execute(query.format(**given))
+            rows: list[Any] = []
+            while True:
+                rows += cursor.fetchall() if cursor.description else []
+                if not cursor.nextset():
+                    break
+            found[query] = repr(rows)
+    return found
+
+
+def structure(dsn: str) -> list[str]:
+    """A line for each column, constraint, index, function and type of ringlog's schemas; no partitions."""
+    with psycopg.connect(dsn) as connection:
+        return [line for (line,) in connection.execute(STRUCTURE.encode(), {"schemas": [*OWN]}).fetchall()]
+
+
+@contextmanager
+def new_site() -> Iterator[tuple[RunningServer, Path, dict[str, str]]]:
+    """A site that this version makes: the server, its folder, its times."""
+    folder = new_folder("release")
+    given = moments()
+    file = write_facility(folder)
+    with serving(folder / "data", facility=file, prepared=False) as server:
+        _fill(server, given)
+        yield server, folder, given
+
+
+def write_facility(folder: Path) -> Path:
+    """The file `plant.toml` there, and the folder of its archive."""
+    (folder / "archive").mkdir(exist_ok=True)
+    (folder / "archive").chmod(0o777)
+    file = folder / "plant.toml"
+    file.write_text(FACILITY.format(folder=folder / "archive"))
+    return file
+
+
+def save(to: Path) -> None:
+    """Writes a new site: pg_dumpall's text, the archive's files, times and answers."""
+    with new_site() as (server, folder, given):
+        found = answers(server, given)
+        programs = Postgres(server.data).programs
+        dumped = subprocess.run(
+            [programs / "pg_dumpall", "--dbname", server.dsn], check=True, stdout=subprocess.PIPE
+        )
+        text = dumped.stdout.decode().replace("CREATE ROLE postgres;\n", "")
+        with tarfile.open(to, "w:xz", preset=9) as tar:
+            for name, content in (
+                ("site.json", json.dumps([given, found], indent=1)),
+                ("database.sql", text),
+            ):
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content.encode())
+                tar.addfile(entry, io.BytesIO(content.encode()))
+            tar.add(folder / "archive", "archive")
+
+
+def restored(file: Path, folder: Path) -> tuple[dict[str, str], list[str], dict[str, str]]:
+    """Makes the data directory and the archive of a saved site; its times, structure and answers."""
+    with tarfile.open(file) as tar:
+        tar.extractall(folder, filter="data")
+    postgres = Postgres(folder / "data")
+    with postgres.running(memory=TEST_MEMORY, port=free_port()):
+        text = (folder / "database.sql").read_text()
+        # the disk is waited for at the end only
+        where = make_conninfo(postgres.conninfo("postgres"), options="-c synchronous_commit=off")
+        command = [postgres.programs / "psql", "--quiet", "--set", "ON_ERROR_STOP=1", where]
+        done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        found = structure(postgres.conninfo())
+    for path in (folder / "archive").rglob("*"):
+        path.chmod(0o777)
+    write_facility(folder)
+    given, answered = json.loads((folder / "site.json").read_text())
+    return given, found, answered
