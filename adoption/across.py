@@ -25,10 +25,10 @@ _OF_SYSTEM = frozenset({"sys", "information_schema"})
 
 
 def across(databases: Sequence[Old], known: Collection[str], own: Mapping[str, Collection[str]]) -> list[Old]:
-    """The databases, with texts that name objects of the others as these are named here.
+    """The databases; in their texts names of other databases' objects are replaced by the names here.
 
     `known`: the names of all databases of the old server, in small letters. `own`: by database, the
-    procedures whose place is taken by ringlog's own, which belong to no database.
+    procedures that ringlog's own replace; those belong to no database.
     """
     return [_resolved(old, databases, known, own) for old in databases]
 
@@ -75,7 +75,7 @@ def _is_other(database: str, owner: str, name: str, known: Collection[str], old:
 
 
 def _here(names: Mapping[str, Mapping[str, str]], owner: str, name: str) -> str | None:
-    """The name here; without an owner the one of dbo, or of the only owner who has one."""
+    """The name here of an object; without an owner that of dbo, or of the only owner who has one."""
     if owner:
         return names.get(owner, {}).get(name)
     if name in names.get("dbo", {}):
@@ -90,4 +90,4 @@ def _lines(absent: Mapping[str, Mapping[str, Sequence[int]]]) -> Iterator[str]:
             f"{module} (line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))})"
             for module, lines in modules.items()
         ]
-        yield f"{what} is not migrated, and named by {listed(named)}"
+        yield f"{what} is not migrated, but used by {listed(named)}"

@@ -58,7 +58,7 @@ _NULLABLE = {
 }
 _OTHER = {"decimaln": "decimal", "numericn": "numeric", "sysname": "varchar", "longsysname": "varchar"}
 _IGNORES, _UNIQUE, _PRIMARY = 1, 2, 2048  # sysindexes.status
-# a function that is not there: ASE's number, and ringlog's as the old server
+# errors of an unknown function: ASE's, and ringlog's when it is the old server
 _NO_FUNCTION = (195, 14216, 2812)
 _TIMES = ("time", "bigtime", "bigdatetime")
 
@@ -76,7 +76,7 @@ def table_parts(query: Query) -> Parts:
         plain = _NULLABLE.get(str(kind), {}).get(int(length or 0), _OTHER.get(str(kind), str(kind)))
         bytes_ = int(length or 0)
         if plain in ("nchar", "nvarchar"):
-            # its bytes are those of as many characters, each of the widest
+            # the length is in bytes of the server's widest characters
             bytes_ = 2 * (int(precision) if precision else bytes_ // wide)
         column = OldColumn(
             str(name),
@@ -110,7 +110,7 @@ def table_parts(query: Query) -> Parts:
 
 
 def _condition(text: str) -> str:
-    """`constraint c check (…)`: what stands in the parentheses."""
+    """The condition of `constraint c check (condition)`."""
     found = re.fullmatch(r"(?is)\s*(?:constraint\s+\S+\s+)?check\s*\((.*)\)\s*", text)
     return found[1].strip() if found else text
 
@@ -118,10 +118,7 @@ def _condition(text: str) -> str:
 def indexes(
     cursor: Any, unread: list[str], left: list[str]
 ) -> tuple[Mapping[TableName, Any], Mapping[TableName, Any], Mapping[TableName, Any]]:
-    """Keys, those of them that are primary, and other indexes.
-
-    By index_col, which gives the columns of an index one by one.
-    """
+    """Keys, the primary ones among them, and other indexes. index_col gives their columns one by one."""
     keys: dict[TableName, list[tuple[str, ...]]] = defaultdict(list)
     primary: dict[TableName, list[OldKey]] = defaultdict(list)
     others: dict[TableName, list[OldIndex]] = defaultdict(list)
@@ -154,7 +151,7 @@ def indexes(
 
 
 def add_last_identities(cursor: Any, parts: Parts) -> None:
-    """Adds the last value that each identity has given, by next_identity, which ASE has since 12.5.0.3."""
+    """Adds the last value of each identity, by next_identity (ASE 12.5.0.3 and later)."""
     for (owner, table), columns in parts.columns.items():
         for place, column in enumerate(columns):
             if column.identity is None:
@@ -191,7 +188,7 @@ def grants(
 ) -> list[Grant]:
     """Rights of sysprotects. Bit 0 of the columns is all of them, bit n the column of id n.
 
-    `tables` by their place there; `names`: the names here, by owner and name.
+    `tables`: by owner and name there; `names`: the names here, by owner and name.
     """
     found = []
     for who, action, state, _, what, columns, owner in rows:

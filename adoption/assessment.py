@@ -1,5 +1,4 @@
-"""The assessment of a migration: each object of the old database compiled or refused, and the decisions
-left."""
+"""The assessment of a migration: each object of the old database compiled or refused, and open decisions."""
 
 import html
 import json
@@ -32,7 +31,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Assessment:
-    """The whole of it."""
+    """The assessment of one database."""
 
     server: str
     database: str
@@ -42,9 +41,9 @@ class Assessment:
     grants: int
     logins: tuple[str, ...]
     decisions: tuple[str, ...]
-    """ranked: what keeps something from working first"""
+    """those first without which something does not work"""
     descriptions: tuple[dict[str, str], ...] = ()
-    """what the old server says of columns of the site's tables"""
+    """the old server's descriptions of columns of the site's tables"""
 
     @property
     def refused(self) -> tuple[Verdict, ...]:
@@ -82,7 +81,11 @@ def assess(
     by_gateway = sum(verdict.why == BY_GATEWAY for verdict in modules)
     decisions = [
         *(f"{count} objects are refused: {why}" for why, count in reasons.most_common()),
-        *([f"{by_gateway} procedures are {BY_GATEWAY}: grant these what they do"] if by_gateway else []),
+        *(
+            [f"{by_gateway} procedures are {BY_GATEWAY}: grant these what the procedures need"]
+            if by_gateway
+            else []
+        ),
         *(f"the old server does not report its {line}" for line in old.unread),
         *old.hidden,
         *old.left,
@@ -178,8 +181,8 @@ def as_html(assessments: Sequence[Assessment]) -> str:
     """The assessment of one or several databases as one HTML file."""
     names = ", ".join(html.escape(each.database) for each in assessments)
     parts = [
-        "<!doctype html><meta charset='utf-8'><title>Moving in</title>",
-        f"<style>{_STYLE}</style><h1>Moving in: {names}</h1>",
+        "<!doctype html><meta charset='utf-8'><title>Migration</title>",
+        f"<style>{_STYLE}</style><h1>Migration: {names}</h1>",
         f"<p>{html.escape(assessments[0].server)}</p>",
     ]
     if len(assessments) > 1:

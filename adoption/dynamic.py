@@ -19,7 +19,7 @@ _MOST = 8  # names reported of a module
 def names_in_dynamic_sql(
     modules: Sequence[Module], names: Mapping[str, Mapping[str, str]], database: str, is_ase: bool
 ) -> Iterator[str]:
-    """A line for each module that runs such texts: where, and which names in them are others here.
+    """A line for each module that runs such texts: their lines, and the names in them that differ here.
 
     `names`: by owner and name, in small letters, the name here.
     """
@@ -36,10 +36,7 @@ def names_in_dynamic_sql(
             if literal is not None:
                 changed += _changed(module.text, part.start(), literal, names, database)
         where = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
-        said = (
-            f"{module.kind} {module.name} runs SQL that it puts together ({where}): "
-            "names in it are not changed"
-        )
+        said = f"{module.kind} {module.name} runs SQL that it composes ({where}): names in it are not changed"
         if changed:
             more = ", …" if len(changed) > _MOST else ""
             said += f"; change there {', '.join(changed[:_MOST])}{more}"

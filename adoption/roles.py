@@ -1,4 +1,4 @@
-"""Roles of several databases: here a role is one of the server, there one of its database."""
+"""Roles of several databases: in ringlog a role belongs to the server, in the old one to a database."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,10 +10,10 @@ _EVERYBODY = frozenset({"public", "guest", "dbo", "sys", "INFORMATION_SCHEMA"})
 
 
 def with_distinct_roles(databases: Sequence[Old]) -> list[Old]:
-    """The databases with roles that have the same members wherever they have the same name.
+    """The databases, with roles renamed so that those of one name have the same members.
 
-    A role with other members than that of a database before has its database's name in front. Who owns some
-    of the databases, and not all, has all rights on their objects instead.
+    A role whose members differ from those in an earlier database gets its database's name as a prefix. An
+    owner of some of the databases only gets all rights on their objects instead.
     """
     if len(databases) == 1:
         return [*databases]

@@ -1,4 +1,4 @@
-"""Scripts of T-SQL, compiled without a server: the batches that run, and why the others are refused."""
+"""Scripts of T-SQL, compiled without a server: which batches run, and why others are refused."""
 
 import re
 from collections import defaultdict
@@ -24,12 +24,12 @@ class Batch:
     line: int
     text: str
     quoted: bool
-    """"x" is a name."""
+    """"x" is a quoted name."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome for a batch. `why`: of a refusal, with its `number`, and its `line` in the file."""
+    """The outcome for a batch: reason, error number, and line in the file of a refusal."""
 
     batch: Batch
     number: int | None = None
@@ -42,7 +42,7 @@ class Verdict:
 
 
 def files(paths: Iterable[Path]) -> list[Path]:
-    """The files, and those of the folders that end in .sql, by their names. Error: there are none."""
+    """The files, and those of the folders that end in .sql, by name. Raises AdoptionError without any."""
     found: list[Path] = []
     for path in paths:
         inside = sorted(each for each in path.rglob("*") if each.suffix.lower() == ".sql")
@@ -53,14 +53,14 @@ def files(paths: Iterable[Path]) -> list[Path]:
 
 
 def text_of(file: Path, charset: str) -> str:
-    """The text of a file: UTF-16 or UTF-8 with its mark, otherwise of the character set."""
+    """The text of a file: UTF-16 or UTF-8 with a byte order mark, otherwise in the character set."""
     data = file.read_bytes()
     for mark, name in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if data.startswith(mark):
             return data.decode(name, errors="replace")
     text = decode_text(charset, data)
     if text is None:
-        raise AdoptionError(f"{file} is no text in {charset}: name its character set by --charset")
+        raise AdoptionError(f"{file} is not text in {charset}: name its character set by --charset")
     return text
 
 
@@ -94,7 +94,7 @@ def _verdict(batch: Batch, sybase: bool, types: set[str]) -> Verdict:
         number, line, why = error.args
         of_type = re.match(r"Cannot find data type (\w+)", why) if number == NO_SUCH_TYPE else None
         if of_type and of_type[1].lower() in types:
-            return Verdict(batch, why="a type that the scripts make: compiled when it is there")
+            return Verdict(batch, why="a type that the scripts create: compiled when it exists")
         return Verdict(batch, number, batch.line + line - 1, why)
     return Verdict(batch, why=BY_GATEWAY if any("tsql.refuse_call(" in each for each in made) else "")
 

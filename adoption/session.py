@@ -28,12 +28,12 @@ def connected(
 
     Raises pymssql.Error, also where the server does not answer within `timeout` seconds.
     """
-    # pymssql has no name for 5.0; FreeTDS, which it is made of, takes it from the environment
+    # pymssql cannot name TDS 5.0, but FreeTDS, on which it is built, reads TDSVER
     if version == SYBASE:
         os.environ["TDSVER"] = version
-        # messages are of severity 10 there, and no errors
+        # messages have severity 10 there and are not errors
         _mssql.min_error_severity = 11
-    # pymssql sets the limit, which is one for all sessions, only after it has sent `use`
+    # pymssql's timeout is one for all sessions, and is set only after `use` was sent
     _mssql.MSSQLConnection.__new__(_mssql.MSSQLConnection).query_timeout = timeout
     try:
         connection = pymssql.connect(
@@ -50,7 +50,7 @@ def connected(
             timeout=timeout,
         )
     except (pymssql.InterfaceError, _mssql.MSSQLException) as error:
-        # where a limit has passed the driver says so, or that it knows no reason
+        # after a timeout the driver says so, or gives no reason
         known = error.args[0] if error.args and isinstance(error.args[0], tuple) else error.args
         if isinstance(error, _mssql.MSSQLException) and known[0] != _TIMED_OUT:
             raise pymssql.OperationalError(*known) from error
@@ -80,17 +80,17 @@ def number(error: pymssql.Error) -> int:
 
 
 def is_of_server(error: pymssql.Error) -> bool:
-    """Whether the server has refused a statement; otherwise there is no server or no session any more."""
+    """Whether the server has refused a statement; otherwise server or session are lost."""
     found = number(error)
     return found != 0 and found not in _OF_DRIVER
 
 
 def message_of(error: pymssql.Error) -> str:
     """The server's error message."""
-    said: object = error.args
-    while isinstance(said, tuple):
-        said = said[-1] if said else ""
-    text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    message: object = error.args
+    while isinstance(message, tuple):
+        message = message[-1] if message else ""
+    text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
     of_server, _, of_driver = text.partition("DB-Lib error")
-    # the driver's own, as of a server that cannot be reached: what stands below its number
+    # an error of the driver, such as a server that cannot be reached: the lines after its number
     return of_server.strip() or " ".join(of_driver.partition("\n")[2].split())

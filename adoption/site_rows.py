@@ -35,10 +35,10 @@ class SiteCopied:
     table: str
     rows: int
     is_new: bool
-    """the rows here were others before"""
+    """the rows here have changed"""
     same: bool
     unread: tuple[str, ...] = ()
-    """rows that were left out, with why"""
+    """rows that were left out, with the reason"""
     missing: str = ""
     """why it cannot be copied"""
 
@@ -72,7 +72,7 @@ def copy_site(
 def _tried(
     old: Any, new: psycopg.Connection[Any], table: OldTable, database: str, source: Source
 ) -> SiteCopied:
-    """One table that cannot be copied keeps no other from it."""
+    """A table that cannot be copied does not prevent the copy of others."""
     try:
         return _copy(old, new, table, database, source)
     except psycopg.Error as error:
@@ -140,7 +140,7 @@ def _copy(
             stored = was
         for column in columns:
             if column.identity is not None:
-                _go_on(new, here, column)
+                _continue_identity(new, here, column)
     more = [f"{table.name}: {len(unread)} rows in all"] if len(unread) > _MOST_UNREAD else []
     left_out = (*lost_characters, *unread[:_MOST_UNREAD], *more)
     same = stored.text() == came.text()
@@ -172,8 +172,8 @@ def _read(new: psycopg.Connection[Any], question: sql.Composed, into: Digest) ->
             into.add(row)
 
 
-def _go_on(new: psycopg.Connection[Any], table: sql.Identifier, column: OldColumn) -> None:
-    """An identity goes on behind the last value that it has given there, or that there is."""
+def _continue_identity(new: psycopg.Connection[Any], table: sql.Identifier, column: OldColumn) -> None:
+    """Continues an identity after the last value that the old server generated, or that is stored."""
     name = column.name.lower()
     falls = column.identity is not None and column.identity[1] < 0
     new.execute(
@@ -194,7 +194,7 @@ def _go_on(new: psycopg.Connection[Any], table: sql.Identifier, column: OldColum
 
 
 def unreferenced(conninfo: str, database: str) -> list[str]:
-    """Foreign keys of the schema with rows that refer to none: the old server was changed meanwhile."""
+    """The foreign keys with rows that refer to no row, because the old server was changed meanwhile."""
     with copier(conninfo, database) as limited, session.connect(limited) as new:
         found = new.execute(
             """

@@ -28,7 +28,7 @@ from ringlog.loader.stop_signal import StopSignal
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, Deadband, SamplePolicy, SampleTable
 
-# Seconds between two looks at the registry, and two rows of the spool.
+# Seconds between two reads of the registry, and between two rows of the spool.
 _LOOK = 2.0
 _KEEP = 1.0
 # Seconds of one wait for events, and for the registry at the start.
@@ -55,11 +55,11 @@ class _Signal:
         self.latest = latest
         """time of the latest sample"""
         self.is_new = True
-        """nothing was heard of it since it was added"""
+        """no event has arrived since it was added"""
         self.event: Event | None = None
-        """the latest one"""
+        """the latest event"""
         self.taken: Event | None = None
-        """the latest one that was not within the deadband"""
+        """the latest event that was not within the deadband"""
         self.connected: bool | None = None
         self.since = time.time_ns() // 1000
         self.trouble: str | None = None
@@ -80,16 +80,16 @@ class _Signal:
         self.waits_since = 0.0
         self.lost = latest
         """time of the latest sample before this connection"""
-        self.told: dict[str, Any] = {}
+        self.properties: dict[str, Any] = {}
         """properties that its source has sent, as columns of ringlog.signal"""
-        self.told_at = 0
+        self.properties_at = 0
         """when it sent them, in microseconds since 1970"""
         self.reported: dict[str, Any] = {}
         """properties that were reported to the server"""
 
     @property
     def period(self) -> float | None:
-        """Seconds of which the latest event is taken; None: every event is."""
+        """Seconds, of each of which the latest event is taken; None: every event is taken."""
         return None if self.policy is None else self.policy.period
 
 
@@ -113,10 +113,10 @@ class Taker:
         self._signals: dict[int, _Signal] = {}
         self.latest: dict[int, int] = {}
         """time of the latest sample of signals, by their numbers"""
-        self._told: dict[int, tuple[object, ...]] = {}
+        self._reported: dict[int, tuple[object, ...]] = {}
         self._waiting: set[int] = set()
 
-    def tell(self, number: int, properties: dict[str, Any]) -> None:
+    def describe(self, number: int, properties: dict[str, Any]) -> None:
         """Takes properties of a signal from its source, in any thread."""
         self._properties.append((number, properties))
 
@@ -127,7 +127,7 @@ class Taker:
         gone = [number for number, one in self._signals.items() if left.get(number) != one.wanted]
         for number in gone:
             self.latest[number] = self._signals.pop(number).latest
-            self._told.pop(number, None)
+            self._reported.pop(number, None)
         new = [each for each in wanted if each.number not in self._signals]
         for each in new:
             latest = self.latest.get(each.number, 0)
@@ -142,7 +142,7 @@ class Taker:
             self._begin(signal)
 
     def samples(self, *, ends: bool = False) -> Samples:
-        """Those of the events since the last call; at the end also those that wait for the end of a
+        """The samples of events since the last call; at the end also of events that wait for the end of a
         period."""
         found = Samples()
         while self._properties:
@@ -190,8 +190,8 @@ class Taker:
         for number, signal in self._signals.items():
             policy = signal.policy and signal.policy.name
             state = (signal.connected, signal.trouble, policy)
-            if self._told.get(number) != state or signal.dropped or signal.told != signal.reported:
-                self._told[number] = state
+            if self._reported.get(number) != state or signal.dropped or signal.properties != signal.reported:
+                self._reported[number] = state
                 report: dict[str, Any] = {
                     "number": number,
                     "connected": signal.connected,
@@ -200,16 +200,19 @@ class Taker:
                     "dropped": signal.dropped,
                     "policy": policy,
                 }
-                if signal.told != signal.reported:
-                    report |= {"told": signal.told, "told_at": moment_of(signal.told_at).isoformat()}
-                    signal.reported = signal.told
+                if signal.properties != signal.reported:
+                    report |= {
+                        "told": signal.properties,
+                        "told_at": moment_of(signal.properties_at).isoformat(),
+                    }
+                    signal.reported = signal.properties
                 found.append(report)
                 signal.dropped = 0
         return found
 
-    def forget_told(self) -> None:
+    def report_again(self) -> None:
         """Reports the states of all signals again, after the last report was lost."""
-        self._told.clear()
+        self._reported.clear()
         for signal in self._signals.values():
             signal.reported = {}
 
@@ -223,11 +226,11 @@ class Taker:
         elif kind.is_float:
             properties.pop("states", None)
         if properties:
-            signal.told = {**signal.told, **properties}
+            signal.properties = {**signal.properties, **properties}
             now = time.time_ns() // 1000
             is_new = not signal.connected or now - signal.since < _SEARCH * SECOND
             # it has changed while there was no connection: the first value may be older than this message
-            signal.told_at = signal.lost // 1000 + 1 if is_new else now
+            signal.properties_at = signal.lost // 1000 + 1 if is_new else now
 
     def _decide(self, signal: _Signal) -> None:
         """Finds the policy of a signal: its own, or the first that applies."""
@@ -261,7 +264,7 @@ class Taker:
         signal.is_new = False
         holds_again = is_back and moment < signal.latest
         if holds_again:
-            # older than its loss, which has a sample: it holds again from now on
+            # older than the loss, which is stored as a sample: the value is valid again from now on
             moment = time.time_ns()
         elif _same(event, before):
             return
@@ -281,7 +284,7 @@ class Taker:
         else:
             self._wait(signal, round(signal.period * 10**9), event, moment, value, found)
         if holds_again and event.time is not None and before is not None and not _same(event, before):
-            # it came while the loss was not noticed
+            # the event came before the loss was noticed
             found.add(event.number, event.time, value, event.severity, event.status)
 
     def _wait(
@@ -347,7 +350,7 @@ class Taker:
         self._complain(signal, "clock", time.time_ns(), f"{message}: its samples are not stored")
 
     def _complain(self, signal: _Signal, kind: str, moment: int, message: str) -> None:
-        """Remembers why samples are not stored; events tell of each kind: at its begin, and every hour."""
+        """Remembers why samples are not stored; an event reports each kind at once, and again every hour."""
         is_new = signal.trouble is None or signal.noted_kind != kind
         if is_new or time.monotonic() >= signal.noted + _AGAIN:
             signal.noted, signal.noted_kind = time.monotonic(), kind
@@ -355,7 +358,7 @@ class Taker:
             self._note(kind, moment // 1000, f"{signal.wanted.address}: {message}", None, None)
 
     def _connect(self, signal: _Signal, is_there: bool) -> None:
-        """Remembers whether a signal is connected; an event tells of changes, as of rows."""
+        """Remembers whether a signal is connected; an event reports changes, as for rows."""
         before, signal.connected = signal.connected, is_there
         signal.since = time.time_ns() // 1000
         signal.heard, signal.measured = 0, False
@@ -376,7 +379,7 @@ def _same(one: Event, other: Event | None) -> bool:
 
 @dataclass(frozen=True)
 class SampleProcess:
-    """The parameters of the writer process of a table of samples, as of WriterProcess."""
+    """The parameters of the writer process of a table of samples, like WriterProcess."""
 
     table: SampleTable
     address: Address
@@ -405,7 +408,7 @@ class SampleProcess:
         registry = Registry(self.table.name, self.address, self.password, self.spool)
         taker = Taker(self.table, statistics, writer.note, self.policies)
         try:
-            source = self.source.subscriptions(self.table, taker.hear, taker.tell)
+            source = self.source.subscriptions(self.table, taker.hear, taker.describe)
             try:
                 registry.answered.wait(_PATIENCE)
                 taker.latest = registry.latest
@@ -446,8 +449,8 @@ class SampleProcess:
                 taker.adopt(policies)
             if registry.failed:
                 registry.failed = False
-                taker.forget_told()
-            registry.tell(taker.states())
+                taker.report_again()
+            registry.report(taker.states())
             if (wanted := registry.changed()) is not None:
                 self._change(taker, source, wanted)
 
@@ -496,11 +499,11 @@ class Registry:
         return []
 
     def changed(self) -> list[Wanted] | None:
-        """The latest list of the server, if it is another than that of the last call."""
+        """The latest list of the server, if it has changed since the last call."""
         return self._lists.pop() if self._lists else None
 
-    def tell(self, states: list[dict[str, Any]]) -> None:
-        """Has the server know states of signals."""
+    def report(self, states: list[dict[str, Any]]) -> None:
+        """Reports states of signals to the server."""
         if states:
             self._states.append(states)
 
@@ -518,7 +521,7 @@ class Registry:
                 try:
                     self._look()
                 except (Interrupted, Refused, Failed):
-                    # the writer itself tells why
+                    # the writer itself reports the reason
                     self.failed = True
                     self._states.clear()
                 self.answered.set()

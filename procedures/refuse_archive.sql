@@ -14,7 +14,7 @@ end
 $$;
 
 comment on function ringlog.refuse_archive() is
-$$The views of schema archive read it where PostgreSQL cannot reach the archive server: they fail, and say why.$$;
+$$The views of schema archive read it where PostgreSQL cannot reach the archive server: they fail with the reason.$$;
 
 revoke all on function ringlog.refuse_archive() from public;
 grant execute on function ringlog.refuse_archive() to daq_reader, daq_table_reader;

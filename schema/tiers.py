@@ -16,7 +16,7 @@ late_row = sa.Table(
     sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
     sa.Column("seq_no", sa.INTEGER, nullable=False),
     sa.Index("late_row_partition_idx", "partition"),
-    comment="rows that came into partitions while these were archived; see record_late_row",
+    comment="rows that arrived in partitions while these were archived; see record_late_row",
 )
 
 summarised = sa.Table(
@@ -27,7 +27,7 @@ summarised = sa.Table(
         "levels", postgresql.ARRAY(sa.INTEGER), nullable=False, comment="spans in seconds, shortest first"
     ),
     sa.Column("until", postgresql.TIMESTAMP(timezone=True), comment="summaries hold the rows before this"),
-    comment="how far the summaries of each table are",
+    comment="up to when each table is summarised",
 )
 
 summary_mark = sa.Table(
@@ -37,7 +37,7 @@ summary_mark = sa.Table(
     sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
     sa.Column("column_name", sa.TEXT, comment="of samples: number of the signal; null: all"),
     sa.Index("summary_mark_idx", "table_name", "time"),
-    comment="times of rows that came after their span was summarised; its summaries are made again",
+    comment="times of rows that arrived after their span was summarised: its summaries are made again",
 )
 
 closed = sa.Table(
@@ -53,8 +53,8 @@ dropped = sa.Table(
     metadata,
     sa.Column("table_name", sa.TEXT, primary_key=True),
     sa.Column("until", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="end of the latest week"),
-    comment="up to when weeks of each table have been dropped for their age: their summaries are never made"
-    " again, also when the retention is longer now",
+    comment="end of the weeks that retention has removed of each table: their summaries are never made again,"
+    " even with a longer retention",
 )
 
 housekeeping = sa.Table(
@@ -64,13 +64,13 @@ housekeeping = sa.Table(
     sa.Column(
         "believed",
         postgresql.TIMESTAMP(timezone=True),
-        comment="PostgreSQL's clock in the latest round that believed it; null: no round yet",
+        comment="PostgreSQL's clock in the latest round that trusted it; null: no round yet",
     ),
     sa.Column("seen", postgresql.TIMESTAMP(timezone=True), comment="PostgreSQL's clock in the latest round"),
     sa.Column(
         "jumped",
         postgresql.TIMESTAMP(timezone=True),
-        comment="the clock is not believed, and rows agree with it since then; null: it is believed",
+        comment="since then rows agree with a clock that is not trusted; null: it is trusted",
     ),
     sa.Column(
         "keep_dropped",
@@ -89,7 +89,7 @@ damage = sa.Table(
     sa.Column("table_name", sa.TEXT, primary_key=True),
     sa.Column("message", sa.TEXT, nullable=False),
     sa.Column("since", postgresql.TIMESTAMP(timezone=True), nullable=False),
-    comment="what PostgreSQL has refused for damage, until it is mended",
+    comment="work that PostgreSQL refuses because of damaged pages, until it succeeds",
 )
 
 set_aside = sa.Table(
@@ -100,22 +100,22 @@ set_aside = sa.Table(
     sa.Column("begins", postgresql.TIMESTAMP(timezone=True), nullable=False),
     sa.Column("ends", postgresql.TIMESTAMP(timezone=True), nullable=False),
     sa.Column("since", postgresql.TIMESTAMP(timezone=True), nullable=False),
-    comment="weeks that left the log for their age, until they are dropped for good",
+    comment="weeks past retention, until they are dropped",
 )
 
 history = sa.Table(
     "history",
     metadata,
-    sa.Column("online", sa.TEXT, nullable=False, comment="interval that weeks stay in the log"),
-    sa.Column("archive", sa.TEXT, nullable=False, comment="folder of the weeks that have left it"),
+    sa.Column("online", sa.TEXT, nullable=False, comment="interval for which weeks stay in the log"),
+    sa.Column("archive", sa.TEXT, nullable=False, comment="folder of older weeks"),
     sa.Column(
         "keep_replaced",
         sa.TEXT,
         nullable=False,
         server_default="30 days",
-        comment="interval that files stay after they have left the manifest",
+        comment="interval for which files stay after they have left the manifest",
     ),
-    comment="one row where old weeks leave PostgreSQL; none: nothing does",
+    comment="one row: the archive of old weeks; no row: nothing is archived",
 )
 
 cold_week = sa.Table(
@@ -131,13 +131,13 @@ cold_week = sa.Table(
     sa.Column(
         "footer",
         sa.TEXT,
-        comment="SHA-256 of the file's footer, which readers check; null: of a file of an earlier version",
+        comment="SHA-256 of the file's footer, which readers check; null: written by an earlier version",
     ),
     sa.Column("written", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.now()),
     sa.Column(
         "recalled_until",
         postgresql.TIMESTAMP(timezone=True),
-        comment="the week is in the log again, and stays there until then; null: it is cold",
+        comment="the week was recalled into the log until then; null: it is only in the archive",
     ),
     comment="the manifest: weeks whose rows are in Parquet files",
 )
@@ -147,11 +147,13 @@ archive_field = sa.Table(
     metadata,
     sa.Column("table_name", sa.TEXT, primary_key=True),
     sa.Column("field_id", sa.INTEGER, primary_key=True),
-    sa.Column("name", sa.TEXT, nullable=False, comment="in the Iceberg table: no other field has it, ever"),
+    sa.Column("name", sa.TEXT, nullable=False, comment="in the Iceberg table; never used for another field"),
     sa.Column("column_name", sa.TEXT, nullable=False),
-    sa.Column("type", sa.TEXT, nullable=False, comment="the widest that its values had"),
-    sa.Column("is_gone", sa.BOOLEAN, nullable=False, comment="the log has lost the column"),
-    sa.Column("is_by_name", sa.BOOLEAN, nullable=False, comment="files without field ids have it"),
+    sa.Column("type", sa.TEXT, nullable=False, comment="the widest of its values"),
+    sa.Column("is_gone", sa.BOOLEAN, nullable=False, comment="the column was dropped from the log"),
+    sa.Column(
+        "is_by_name", sa.BOOLEAN, nullable=False, comment="files without field ids contain it, under its name"
+    ),
     comment="fields of the files of each log: see ringlog.history.fields",
 )
 
@@ -164,20 +166,22 @@ migration = sa.Table(
         "reached", postgresql.TIMESTAMP(timezone=True), comment="its rows before this are in the archive"
     ),
     sa.Column("until", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="the goal"),
-    sa.Column("rows", sa.BIGINT, nullable=False, server_default="0", comment="taken over, by all runs"),
-    sa.Column("values", sa.BIGINT, nullable=False, server_default="0", comment="the same, without keys"),
+    sa.Column("rows", sa.BIGINT, nullable=False, server_default="0", comment="copied by all runs"),
+    sa.Column(
+        "values", sa.BIGINT, nullable=False, server_default="0", comment="copied by all runs, without keys"
+    ),
     sa.Column(
         "left_out", sa.BIGINT, nullable=False, server_default="0", comment="without a time, repeated, refused"
     ),
-    sa.Column("checksum", sa.TEXT, comment="of the latest week, as it came"),
+    sa.Column("checksum", sa.TEXT, comment="of the latest week, as received"),
     sa.Column("began", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="the latest run"),
     sa.Column("begun_at", sa.REAL, nullable=False, comment="fraction of the source at its begin"),
-    sa.Column("fraction", sa.REAL, nullable=False, comment="of the source that is done"),
+    sa.Column("fraction", sa.REAL, nullable=False, comment="of the source that has been read"),
     sa.Column("noted", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="the latest week"),
-    comment="old rows that go straight into the archive (ringlog migrate), and how far each source is",
+    comment="old rows that go straight into the archive (ringlog migrate), and the progress of each source",
 )
 
-# without the table's name, by which all that is known of a table is forgotten when it moves
+# It has no column table_name: when a table moves, its rows are deleted from all tables with that column.
 archive_file = sa.Table(
     "archive_file",
     metadata,
@@ -198,13 +202,13 @@ def begin_housekeeping(connection: sa.Connection) -> None:
 
 
 def archived_tables(connection: sa.Connection) -> set[str]:
-    """The tables of which rows are in the archive: a week's file without rows keeps nothing from changing."""
+    """The tables with rows in the archive; a file without rows does not count."""
     return {*connection.scalars(sa.select(cold_week.c.table_name).distinct().where(cold_week.c.rows > 0))}
 
 
 def leave_manifest(connection: sa.Connection, files: sa.Select[tuple[str]]) -> None:
     """Records that these files are not in the manifest: they are deleted when keep_replaced is over."""
-    # a clock that is behind must not end keep_replaced the sooner
+    # a clock that is slow must not shorten keep_replaced
     now = sa.func.greatest(sa.func.now(), sa.select(housekeeping.c.believed).scalar_subquery())
     left = files.add_columns(now)
     record = postgresql.insert(archive_file).from_select(["file", "left_at"], left)
@@ -218,14 +222,14 @@ archive_owner = sa.Table(
     sa.Column("archive", sa.TEXT, primary_key=True, comment="identity of the folder, as in its ringlog.json"),
     sa.Column("token", sa.TEXT, comment="of the latest round; null: this database was restored"),
     sa.Column("previous", sa.TEXT, comment="token of the round before"),
-    sa.Column("system_identifier", sa.TEXT, nullable=False, comment="of PostgreSQL, as it wrote this"),
-    sa.Column("database", sa.BIGINT, nullable=False, comment="oid of the database, as it wrote this"),
+    sa.Column("system_identifier", sa.TEXT, nullable=False, comment="of the PostgreSQL that wrote this"),
+    sa.Column("database", sa.BIGINT, nullable=False, comment="oid of the database that wrote this"),
     comment="the archive that this database writes: a copy of the database finds that it is not the writer",
 )
 
 
 def note_dropped(connection: sa.Connection, table: str, until: datetime) -> None:
-    """A week of a log, or of its archive, is gone for its age."""
+    """Records that retention has removed a week of a log, or of its archive."""
     row = postgresql.insert(dropped).values(table_name=table, until=until)
     later = sa.func.greatest(dropped.c.until, row.excluded.until)
     connection.execute(row.on_conflict_do_update(index_elements=["table_name"], set_={"until": later}))

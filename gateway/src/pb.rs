@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// Bytes that are read at once.
 const READ: usize = 1 << 20;
-/// Bytes that are read at once while a sample is sought, and the least that are not halved again.
+/// Bytes that are read at once while a sample is searched for; a smaller interval is not halved any more.
 const SOUGHT: usize = 64 << 10;
 /// The most bytes of a line.
 const LONGEST_LINE: usize = 64 << 20;
@@ -40,7 +40,7 @@ pub struct PbFile {
     pub at: u64,
     /// The time of the last sample, in nanoseconds since 1970.
     pub last: Option<i64>,
-    /// Lines that were left out, if they are.
+    /// The number of damaged lines that were skipped; None: a damaged line is an error.
     pub skipped: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ impl PbFile {
         Ok(PbFile { file, header, begin, at: begin, last: None, skipped: skips.then_some(0) })
     }
 
-    /// Goes to a sample from which on all samples of this time or later are: times only grow.
+    /// Goes to a place before all samples of this time or later: times only grow.
     pub fn seek(&mut self, since: i64) -> Result<()> {
         let mut samples = Samples::new(&self.header, &[]);
         let (mut low, mut high) = (self.begin, self.file.metadata()?.len());
@@ -78,7 +78,7 @@ impl PbFile {
         Ok(())
     }
 
-    /// The place and the time of the first whole sample after a byte and before another.
+    /// The place and the time of the first whole sample between two bytes.
     fn first_after(&self, at: u64, before: u64, samples: &mut Samples) -> Result<Option<(u64, i64)>> {
         let mut size = SOUGHT;
         loop {
@@ -98,7 +98,7 @@ impl PbFile {
         }
     }
 
-    /// The samples from `since` on and before `until`, no more after so many bytes, and whether there may be more.
+    /// The samples from `since` to before `until`, of about so many bytes at most, and whether there may be more.
     pub fn read(
         &mut self,
         since: i64,

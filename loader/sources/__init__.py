@@ -78,7 +78,7 @@ class Event(NamedTuple):
 
 
 Hear: TypeAlias = Callable[[Event], None]
-Tell: TypeAlias = Callable[[int, dict[str, Any]], None]
+Describe: TypeAlias = Callable[[int, dict[str, Any]], None]
 """Takes properties of a signal, by its number: columns of ringlog.signal, None where the source has none, and
 `record_type`, the type of its EPICS record."""
 
@@ -102,7 +102,7 @@ class Subscriptions(Protocol):
 class SampleSource(Protocol):
     """A source of events."""
 
-    def subscriptions(self, table: SampleTable, hear: Hear, tell: Tell) -> Subscriptions:
-        """For signals of this table; `hear` and, when a signal is connected, `tell` are called in any thread.
-        A waveform is a numpy array. Raises SourceError."""
+    def subscriptions(self, table: SampleTable, hear: Hear, describe: Describe) -> Subscriptions:
+        """For signals of this table. `hear` and, when a signal is connected, `describe` are called in any
+        thread. A waveform is a numpy array. Raises SourceError."""
         ...

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from ringlog.gateway import _core
-from ringlog.loader.sources import Event, Hear, SourceError, Tell, Wanted
-from ringlog.loader.sources.told import decimals_told, limits_told, states_text
+from ringlog.loader.sources import Describe, Event, Hear, SourceError, Wanted
+from ringlog.loader.sources.properties import decimal_places, limit_properties, states_text
 from ringlog.schema.column_type import ColumnType
 
 _NORMAL = 1
@@ -69,14 +69,14 @@ class ChannelAccess:
     """Monitors with time stamps and alarms. It is used by the thread that made it. Native code keeps the
     events of numbers until `wait` ends: a callback in Python costs much in the library's threads."""
 
-    def __init__(self, kind: ColumnType, deadband: str, hear: Hear, tell: Tell) -> None:
+    def __init__(self, kind: ColumnType, deadband: str, hear: Hear, describe: Describe) -> None:
         # its library starts threads: only a writer's own process may load it
         from epicscorelibs.path import get_lib
 
         self._is_text, self._is_array = kind.is_text, kind.is_array
         self._deadband = deadband
         self._hear = hear
-        self._tell = tell
+        self._describe = describe
         self._wanted: dict[int, Wanted] = {}
         self._channels: dict[int, ctypes.c_void_p] = {}
         # field type and ids of the subscriptions
@@ -199,7 +199,7 @@ class ChannelAccess:
         number, place = divmod(arguments.user, len(_FIELDS))
         if arguments.status == _NORMAL and arguments.value:
             text = ctypes.string_at(arguments.value).decode(errors="replace")
-            self._tell(number, {_FIELDS[place][1]: text})
+            self._describe(number, {_FIELDS[place][1]: text})
         if (known := self._fields.get(arguments.user)) is not None:
             self._fields[arguments.user] = known[0], 0.0
 
@@ -209,19 +209,21 @@ class ChannelAccess:
         if arguments.kind == _GR_ENUM:
             count, names = _NAMES.unpack(ctypes.string_at(arguments.value, _NAMES.size))
             texts = [_text(names[place : place + _NAME]) for place in range(0, count * _NAME, _NAME)]
-            self._tell(arguments.user, {"states": states_text(texts)})
+            self._describe(arguments.user, {"states": states_text(texts)})
             return
         content = ctypes.string_at(arguments.value, _GRAPHIC.size)
         decimals, unit, _, _, hihi, high, low, lolo = _GRAPHIC.unpack(content)
-        told = (
-            {"decimals": decimals_told(decimals)} | limits_told(low, high) | limits_told(lolo, hihi, "alarm")
+        found = (
+            {"decimals": decimal_places(decimals)}
+            | limit_properties(low, high)
+            | limit_properties(lolo, hihi, "alarm")
         )
         if len(text := _text(unit)) < len(unit) - 1:
-            told["unit"] = text
+            found["unit"] = text
         else:
             # it has no room for more
             self._unread.append((arguments.user, _UNIT))
-        self._tell(arguments.user, told)
+        self._describe(arguments.user, found)
 
     def _text_event(self, arguments: _Monitor) -> None:
         self._hear_numbers()

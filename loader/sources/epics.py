@@ -22,7 +22,17 @@ from typing import Any, ClassVar
 from ringlog.gateway import _core
 from ringlog.loader.sampling import Cells, clock_message
 from ringlog.loader.schedule import SECOND, now
-from ringlog.loader.sources import Hear, Note, Reading, Row, SourceError, Subscriptions, Tell, Wait, pv_access
+from ringlog.loader.sources import (
+    Describe,
+    Hear,
+    Note,
+    Reading,
+    Row,
+    SourceError,
+    Subscriptions,
+    Wait,
+    pv_access,
+)
 from ringlog.loader.sources.channel_access import ChannelAccess
 from ringlog.loader.sources.pv_access import PvAccess, text_of
 from ringlog.loader.sources.values import fit
@@ -199,10 +209,10 @@ class Epics:
         yield from cells.rows(wait)
         del subscriptions
 
-    def subscriptions(self, table: SampleTable, hear: Hear, tell: Tell) -> Subscriptions:
+    def subscriptions(self, table: SampleTable, hear: Hear, describe: Describe) -> Subscriptions:
         """The monitors of a table of samples."""
         made = ChannelAccess if self.protocol == "ca" else PvAccess
-        return made(table.type, table.deadband, hear, tell)
+        return made(table.type, table.deadband, hear, describe)
 
 
 def _size(value: Any, sizes: Sequence[int] | None, dimension: int) -> int | None:

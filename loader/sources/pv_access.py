@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from ringlog.loader.sources import Event, Hear, Tell, Wanted
-from ringlog.loader.sources.told import decimals_told, limits_told, shown, states_text
+from ringlog.loader.sources import Describe, Event, Hear, Wanted
+from ringlog.loader.sources.properties import decimal_places, limit_properties, shown, states_text
 from ringlog.schema.alarms import PVA_NUMBERS, PVA_STATUSES, STATUSES
 from ringlog.schema.column_type import ColumnType
 
@@ -201,8 +201,8 @@ class _Sampled:
 class PvAccess:
     """Monitors for a table of samples. It is used by the thread that made it."""
 
-    def __init__(self, kind: ColumnType, _deadband: str, hear: Hear, tell: Tell) -> None:
-        self._kind, self._hear, self._tell = kind, hear, tell
+    def __init__(self, kind: ColumnType, _deadband: str, hear: Hear, describe: Describe) -> None:
+        self._kind, self._hear, self._describe = kind, hear, describe
         self._monitors = Monitors()
         self._added: dict[int, _Monitor] = {}
         self._pause = _TOGETHER
@@ -242,10 +242,10 @@ class PvAccess:
             read = self._monitors.context.get([*records, *addresses], fields, timeout=_SEARCH, throw=False)
             for place, wanted in enumerate(found):
                 record_type, properties = read[place], read[len(found) + place]
-                told = {} if isinstance(record_type, Exception) else {"record_type": record_type.value}
-                told |= {} if isinstance(properties, Exception) else _properties(properties)
-                if told:
-                    self._tell(wanted.number, told)
+                described = {} if isinstance(record_type, Exception) else {"record_type": record_type.value}
+                described |= {} if isinstance(properties, Exception) else _properties(properties)
+                if described:
+                    self._describe(wanted.number, described)
 
 
 def _properties(read: Any) -> dict[str, Any]:
@@ -256,11 +256,11 @@ def _properties(read: Any) -> dict[str, Any]:
         if "units" in read.display:
             found["unit"] = shown(read.display.units)
         if "precision" in read.display:
-            found["decimals"] = decimals_told(read.display.precision)
+            found["decimals"] = decimal_places(read.display.precision)
     if "valueAlarm" in read:
         alarm = read.valueAlarm
-        found |= limits_told(alarm.lowWarningLimit, alarm.highWarningLimit)
-        found |= limits_told(alarm.lowAlarmLimit, alarm.highAlarmLimit, "alarm")
+        found |= limit_properties(alarm.lowWarningLimit, alarm.highWarningLimit)
+        found |= limit_properties(alarm.lowAlarmLimit, alarm.highAlarmLimit, "alarm")
     if hasattr(getattr(read, "value", None), "choices"):
         found["states"] = states_text(read.value.choices)
     return found

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ringlog.clients.moments import moment_of
 from ringlog.loader.schedule import SECOND, Schedule, now
-from ringlog.loader.sources import Changed, Event, Hear, Note, Row, Subscriptions, Tell, Wait, Wanted
+from ringlog.loader.sources import Changed, Describe, Event, Hear, Note, Row, Subscriptions, Wait, Wanted
 from ringlog.loader.sources.signals import Signal, signal
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, SampleTable, Table
@@ -50,7 +50,7 @@ class Simulator:
         for due in schedule.instants(wait, statistics):
             yield self.row(table, signals, due)
 
-    def subscriptions(self, table: SampleTable, hear: Hear, tell: Tell) -> Subscriptions:
+    def subscriptions(self, table: SampleTable, hear: Hear, describe: Describe) -> Subscriptions:
         """A sample of each signal a second, or `speed` of them; it tells nothing of them."""
         return _Samples(self, table, hear)
 

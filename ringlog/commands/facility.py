@@ -33,7 +33,7 @@ def facility_check(
     facility = load_facility(file)
     columns = sum(len(table.columns) for table in facility.tables)
     tables = len(facility.tables) + len(facility.sample_tables)
-    print(f"{file}: {facility.name}, {tables} tables, {columns} data columns")
+    print(f"{file}: {facility.name}, {tables} table{'s' * (tables != 1)}, {columns} data columns")
     for table in facility.tables:
         where = f", on node {table.node}" if table.node else ""
         print(

@@ -36,7 +36,8 @@ def show(data: Data = None, dsn: Dsn = None) -> None:
             size = _size(server)
             amiss = amiss or not isinstance(size, int)
             how = f"{size / 1e6:,.0f} MB" if isinstance(size, int) else f"cannot be reached: {size}"
-            print(f"{place(name)}: {how}; {len(tables)} tables{': ' if tables else ''}{', '.join(tables)}")
+            listed = f": {', '.join(tables)}" if tables else ""
+            print(f"{place(name)}: {how}; {len(tables)} table{'s' * (len(tables) != 1)}{listed}")
         for move in under_way:
             print(_state(move))
     if amiss:

@@ -208,7 +208,9 @@ def _lines(server: _Server, everything: bool) -> Iterator[str]:
     wrong = sum(_is_wrong(state) for state in order)
     if order:
         yield coloured(
-            f"{wrong} of {len(order)} tables: silent or not to be read" if wrong else f"{len(order)} tables",
+            f"{wrong} of {len(order)} tables: silent or not to be read"
+            if wrong
+            else f"{len(order)} table{'s' * (len(order) != 1)}",
             "red" if wrong else "bold",
         )
         yield from _table(order, now)
@@ -255,7 +257,7 @@ def _word(state: TableState) -> str:
         return "unread"
     if state.silent:
         return "silent" if state.newest is not None else "never written"
-    return "coming" if state.ahead is None else "ahead of the clock"
+    return "current" if state.ahead is None else "ahead of the clock"
 
 
 def _moment(when: datetime | None) -> str:

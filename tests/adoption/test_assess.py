@@ -81,7 +81,7 @@ def test_what_is_run_by_the_gateway_is_told(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "files: 1, batches: 3, run: 3, refused: 0" in result.output
     assert "with the rights of its callers" in result.output
-    assert "a type that the scripts make" in result.output
+    assert "a type that the scripts create" in result.output
 
 
 def test_a_file_of_another_character_set(tmp_path: Path) -> None:

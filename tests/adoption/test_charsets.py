@@ -18,7 +18,7 @@ create role clerk login password 'clerk-1' in role notes;
 grant clerk to ringlog_gateway with inherit false, set true;
 alter role clerk set role = notes;
 """
-# by what a client of TDS 5.0 declares at login
+# by the character set that a TDS 5.0 client declares at login
 TEXTS = {
     "iso_1": "Größe ÿ½",
     "cp850": "Größe ░½",

@@ -126,8 +126,8 @@ def test_two_databases_move_in(
     assert {each["name"] for each in control["modules"]} == {"v", "both_titles", "elsewhere"}
     assert [table["name"] for table in history["site_tables"]] == ["title"]
     assert "table beam_loss is the log of the ring control..beam_loss" in history["decisions"]
-    assert "history..gone is not migrated, and named by procedure elsewhere (line 4)" in control["decisions"]
-    missing = "the database nowhere is not migrated, and named by procedure elsewhere (line 3)"
+    assert "history..gone is not migrated, but used by procedure elsewhere (line 4)" in control["decisions"]
+    missing = "the database nowhere is not migrated, but used by procedure elsewhere (line 3)"
     assert missing in control["decisions"]
     page = (output / "assessment.html").read_text()
     assert page.count("<h2>Objects</h2>") == 2
@@ -241,8 +241,8 @@ def test_objects_missing_in_other_databases_are_reported() -> None:
     found, _ = across([control, old_of("archive")], {"control", "archive", "lab"}, {})
     assert found.modules == control.modules
     assert found.left == (
-        "the database lab is not migrated, and named by procedure p (lines 2, 4)",
-        "archive.ops.t is not migrated, and named by procedure p (line 3)",
+        "the database lab is not migrated, but used by procedure p (lines 2, 4)",
+        "archive.ops.t is not migrated, but used by procedure p (line 3)",
     )
 
 

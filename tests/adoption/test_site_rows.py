@@ -154,7 +154,7 @@ def test_tables_with_their_constraints(old: RunningServer, temporary_directory: 
                 ", convert(int, sql_variant_property(value, 'MaxLength')) from logged order by n",
             ):
                 assert execute(new, asked) == execute(old, asked)
-            # no trigger has fired, and identities go on behind the last
+            # no trigger has fired, and identities continue after the last
             assert execute(new, "select max(rated) from suppliers") == [(pytest.approx(0.1),)]
             execute(new, "insert suppliers (name) values ('next')")
             assert execute(new, "select max(id) from suppliers") == [(25,)]
@@ -291,7 +291,7 @@ def test_rows_of_a_ring_without_a_time_are_reported(old: RunningServer) -> None:
 
 
 def test_weeks_of_times_with_an_offset(old: RunningServer) -> None:
-    """They are told from each other in UTC, as the old server compares them with a text without offset."""
+    """They are selected in UTC, because the old server compares them with a text without offset."""
     with psycopg.connect(old.dsn, autocommit=True) as administrator:
         administrator.execute("create schema far authorization plant")
     execute(

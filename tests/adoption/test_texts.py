@@ -176,13 +176,13 @@ execute @t 1"""
     in_quotes = Module("procedure", "r", 'create proc r as exec ("select * from ops.t")')
     of_ase = [*names_in_dynamic_sql([Module("procedure", "p", text), fixed, in_quotes], names, "site", True)]
     assert of_ase == [
-        "procedure p runs SQL that it puts together (lines 5, 7, 8): names in it are not changed; "
+        "procedure p runs SQL that it composes (lines 5, 7, 8): names in it are not changed; "
         "change there ops.t to ops_t (line 3), site.ops.u to u (line 4)",
-        "procedure r runs SQL that it puts together (line 1): names in it are not changed; "
+        "procedure r runs SQL that it composes (line 1): names in it are not changed; "
         "change there ops.t to ops_t (line 1)",
     ]
     assert [*names_in_dynamic_sql([in_quotes], names, "site", False)] == [
-        "procedure r runs SQL that it puts together (line 1): names in it are not changed"
+        "procedure r runs SQL that it composes (line 1): names in it are not changed"
     ]
 
 

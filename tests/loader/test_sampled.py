@@ -15,7 +15,7 @@ from ringlog.clients.samples import Samples
 from ringlog.clients.spool import Spool
 from ringlog.loader.samples import Taker
 from ringlog.loader.sources import Event, Wanted
-from ringlog.loader.sources.told import decimals_told, limits_told, states_text
+from ringlog.loader.sources.properties import decimal_places, limit_properties, states_text
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import SamplePolicy, SampleTable
@@ -52,7 +52,7 @@ class Taking:
     @property
     def policy(self) -> Any:
         """The policy that the writer reports."""
-        self.taker.forget_told()
+        self.taker.report_again()
         return self.taker.states()[0]["policy"]
 
     def take(self, *events: tuple[Any, ...], ends: bool = False) -> list[tuple[int, Any]]:
@@ -192,7 +192,7 @@ def test_the_first_policy_that_applies_wins_but_for_the_signals_own() -> None:
     own.take((1, 1.0), (2, 2.0))
     own.taker.measure(seconds=0.0)
     assert own.policy == "fast"
-    own.taker.tell(7, {"record_type": "ai"})
+    own.taker.describe(7, {"record_type": "ai"})
     own.take()
     assert own.policy == "motors"
     assert own.take((TENS, 3.0)) == []
@@ -204,7 +204,7 @@ def test_the_first_policy_that_applies_wins_but_for_the_signals_own() -> None:
     assert own.policy is None
     assert own.notes == []
     chosen = Taking(policies=policies, policy="others")
-    chosen.taker.tell(7, {"record_type": "ai"})
+    chosen.taker.describe(7, {"record_type": "ai"})
     chosen.take()
     assert (chosen.policy, chosen.notes) == ("others", [])
     unknown = Taking(policies=policies, policy="gone")
@@ -238,20 +238,20 @@ def test_an_asterisk_is_the_only_special_character_of_a_policys_pattern(
 )
 def test_the_server_hears_what_a_source_tells_until_it_knows(kind: str, kept: dict[str, Any]) -> None:
     own = Taking(kind)
-    own.taker.tell(7, {"unit": "A", "limit_low": None, "states": '{"0": "OFF"}'})
-    own.taker.tell(7, {"description": "x", "record_type": "ai"})
+    own.taker.describe(7, {"unit": "A", "limit_low": None, "states": '{"0": "OFF"}'})
+    own.taker.describe(7, {"description": "x", "record_type": "ai"})
     own.take()
     (state,) = own.taker.states()
     assert state["told"] == kept
     assert own.taker.states() == []
-    own.taker.tell(7, {"description": "x"})
+    own.taker.describe(7, {"description": "x"})
     own.take()
     assert own.taker.states() == []
-    own.taker.tell(7, {"description": "y"})
+    own.taker.describe(7, {"description": "y"})
     own.take()
     assert own.taker.states()[0]["told"] == {**kept, "description": "y"}
     # the report was lost
-    own.taker.forget_told()
+    own.taker.report_again()
     assert own.taker.states()[0]["told"] == {**kept, "description": "y"}
 
 
@@ -260,17 +260,17 @@ def test_what_has_changed_while_a_signal_was_lost_has_changed_then() -> None:
         return str(own.taker.states()[0]["told_at"])
 
     own = Taking(latest=NOW)
-    own.taker.tell(7, {"unit": "A"})
+    own.taker.describe(7, {"unit": "A"})
     own.take()
     assert told_at(own) == moment_of(NOW // 1000 + 1).isoformat()
     _, (lost, _) = own.take((SECOND, 1.0), (None,))
-    own.taker.tell(7, {"unit": "mA"})
+    own.taker.describe(7, {"unit": "mA"})
     own.take((lost + SECOND, 2.0))
     assert told_at(own) == moment_of((NOW + lost) // 1000 + 1).isoformat()
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "told"),
+    ("low", "high", "expected"),
     [
         (-1.0, 2.0, (-1.0, 2.0)),
         (math.nan, 2.0, (None, 2.0)),
@@ -284,8 +284,8 @@ def test_what_has_changed_while_a_signal_was_lost_has_changed_then() -> None:
         (-9, 0, (-9.0, None)),
     ],
 )
-def test_limits_of_a_source(low: float, high: float, told: tuple[float | None, float | None]) -> None:
-    assert limits_told(low, high, "alarm") == {"alarm_low": told[0], "alarm_high": told[1]}
+def test_limits_of_a_source(low: float, high: float, expected: tuple[float | None, float | None]) -> None:
+    assert limit_properties(low, high, "alarm") == {"alarm_low": expected[0], "alarm_high": expected[1]}
 
 
 def test_names_of_states_end_at_a_nul() -> None:
@@ -294,7 +294,7 @@ def test_names_of_states_end_at_a_nul() -> None:
 
 
 def test_digits_of_a_source() -> None:
-    assert [decimals_told(digits) for digits in (-1, 0, 15, 99_999)] == [None, 0, 15, None]
+    assert [decimal_places(digits) for digits in (-1, 0, 15, 99_999)] == [None, 0, 15, None]
 
 
 def test_signals_that_change_are_subscribed_anew_and_others_are_not() -> None:

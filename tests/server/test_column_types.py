@@ -36,8 +36,8 @@ def connection(server: RunningServer) -> pymssql.Connection:
     return server.connect(server.writer.user, server.writer.password)
 
 
-def nowhere_is_nan_a_decimal(server: RunningServer) -> None:
-    """PostgreSQL's numeric has it, and no TDS client could read the table then."""
+def nan_is_refused_in_a_decimal(server: RunningServer) -> None:
+    """PostgreSQL's numeric accepts it, but no TDS client could then read the table."""
     row = "row (1, '2026-03-02T12:00:02+09:00', 'NaN', null, null)::online.dose"
     with psycopg.connect(server.dsn_of(server.writer), autocommit=True) as writer:
         for call in (
@@ -76,7 +76,7 @@ def test_types_are_exact_over_tds_and_from_recordings(data: Path) -> None:
                 assert refused.value.args[0] == 8023
             with pytest.raises(pymssql.Error, match=r"Parameter '@calibrated' of put_dose: "):
                 cursor.execute("exec put_dose @time = '2026-03-02T12:00:02+09:00', @calibrated = 'soon'")
-        nowhere_is_nan_a_decimal(server)
+        nan_is_refused_in_a_decimal(server)
         recordings = data.parent / "recordings"
         recordings.mkdir()
         (recordings / "dose.csv").write_text(
@@ -122,7 +122,7 @@ def test_types_are_exact_over_tds_and_from_recordings(data: Path) -> None:
         assert ringlog("verify", "--data", data).returncode == 0
 
 
-def test_a_simulated_machine_has_them(tmp_path: Path) -> None:
+def test_the_simulator_fills_these_types(tmp_path: Path) -> None:
     from ringlog.loader.sources.simulator import Simulator
     from ringlog.loader.sources.values import decimal
 

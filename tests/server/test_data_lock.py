@@ -31,8 +31,8 @@ def holder(data: Path) -> int | None:
 
 @contextmanager
 def halted_command(data: Path) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], None]]]:
-    """A `ringlog verify` on a stopped data directory, which has started PostgreSQL and may not end as long as
-    another command uses it; and what ends that one."""
+    """A `ringlog verify` that has started PostgreSQL on a stopped data directory and waits for another
+    command that uses it; and a function that ends the other command."""
     with ExitStack() as other:
         other.enter_context(joined(data, account_for(data)))
         words = [RINGLOG, "verify", "--data", data]
@@ -46,7 +46,7 @@ def halted_command(data: Path) -> Iterator[tuple[subprocess.Popen[bytes], Callab
 
 @pytest.fixture
 def stopped(data: Path) -> Path:
-    """A data directory that has been served."""
+    """A data directory whose server has stopped."""
     with serving(data):
         pass
     return data

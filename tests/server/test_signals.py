@@ -80,7 +80,7 @@ def test_status_has_a_line_per_table_with_problems_first(found: RunningServer) -
     assert {line.split()[0] for line in lines} == {"bpm", "every_type", "sr_mag_ps", "sr_rf", "sr_vac"}
     assert all(len(line) <= 80 for line in lines)
     states = [line.split()[1] for line in lines]
-    assert states == sorted(states, key=lambda state: state == "coming")
+    assert states == sorted(states, key=lambda state: state == "current")
     refused = ringlog("status", "--watch", "--json", "--data", found.data)
     assert refused.returncode == 2
 

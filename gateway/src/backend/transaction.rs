@@ -10,9 +10,9 @@ pub struct Transaction {
     pub depth: i32,
     /// PostgreSQL has a transaction open.
     pub started: bool,
-    /// The depth that PostgreSQL's setting tsql.trancount has.
+    /// The value of PostgreSQL's setting tsql.trancount.
     pub reported_depth: i32,
-    /// Something may have been written in PostgreSQL's transaction, or hangs on it.
+    /// Something may have been written in PostgreSQL's transaction, or depends on it.
     pub has_effects: bool,
     /// An error that a CATCH got would have ended it: it can only be rolled back as a whole.
     pub doomed: bool,
@@ -29,7 +29,7 @@ impl Transaction {
         self.depth > 0
     }
 
-    /// Begins it, or one more level of it. `name` is "" for none.
+    /// Begins the transaction, or another level of it. `name` is "" for none.
     pub fn begin(&mut self, name: &str) {
         self.depth += 1;
         if self.depth == 1 {
@@ -41,7 +41,8 @@ impl Transaction {
         *self = Transaction::default();
     }
 
-    /// Whether a rollback to `name` means all of it. Names are always case-sensitive (SQL Server: BEGIN TRANSACTION).
+    /// Whether a rollback to `name` ends the whole transaction. Names are always case-sensitive (SQL Server: BEGIN
+    /// TRANSACTION).
     pub fn is_named(&self, name: &str) -> bool {
         name.is_empty() || self.name == name
     }
@@ -61,7 +62,7 @@ impl Transaction {
         self.savepoints.push(name.to_owned());
     }
 
-    /// Forgets the savepoints made after number `savepoint`, as PostgreSQL has when it went back there.
+    /// Forgets the savepoints made after number `savepoint`, as PostgreSQL does at a rollback to it.
     pub fn went_back_to(&mut self, savepoint: usize) {
         self.savepoints.truncate(savepoint + 1);
         self.reported_depth = 0;

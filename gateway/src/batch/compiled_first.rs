@@ -1,4 +1,4 @@
-//! Whether the statements of a text have a meaning before any of it runs.
+//! Checks all statements of a text before any of it runs.
 
 use super::interpreter::Interpreter;
 use super::session_variables::type_of;
@@ -11,8 +11,8 @@ use crate::program::{sql_type, Declaration, Program, Sql, CLOCKS};
 use tsql::facts::errors::is_deferred;
 
 impl Interpreter {
-    /// The error of the first statement behind an effect that does not fit its tables: nothing of such a text runs. A
-    /// procedure was compiled when it was made.
+    /// Reports the error of the first statement that does not fit its tables, of those behind a statement with an
+    /// effect: then nothing of the text runs. A procedure was checked when it was created.
     pub(super) async fn compile_first(
         &mut self,
         client: &mut Client,

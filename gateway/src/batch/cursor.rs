@@ -16,9 +16,9 @@ use crate::tds::types::Value;
 use std::borrow::Cow;
 use tsql::quoting::literal;
 
-/// Cursors of one session at a time.
+/// The most cursors of one session.
 const MOST: usize = 1000;
-/// Bytes of the variables of one.
+/// The most bytes of the variables of a cursor.
 const MOST_BYTES: usize = 32 << 20;
 
 impl Interpreter {
@@ -74,7 +74,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// A variable takes another cursor; a name is taken once.
+    /// A variable can be given another cursor; a name must be new.
     async fn declare_cursor(
         &mut self,
         client: &mut Client,
@@ -155,13 +155,13 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Whether no rollback has taken an open cursor.
+    /// Whether an open cursor still exists: a rollback may have closed it.
     async fn is_in_postgres(&mut self, client: &mut Client, open: &str) -> Result<bool, Interrupt> {
         let asked = format!("select 1 from pg_catalog.pg_cursors where name = {}", literal(open));
         Ok(!self.ask(client, &asked).await?.is_empty())
     }
 
-    /// Whether these are tables, whose rows have places.
+    /// Whether all of these are tables, whose rows have a ctid.
     async fn are_tables(&mut self, client: &mut Client, sources: &[RowSource]) -> Result<bool, Interrupt> {
         let tables: Vec<_> = sources.iter().map(|source| literal(&source.table)).collect();
         let asked = format!(
@@ -174,7 +174,7 @@ impl Interpreter {
         Ok(count == Some(tables.len()))
     }
 
-    /// Moves in a cursor of PostgreSQL's, past so many rows.
+    /// Moves a cursor of PostgreSQL; returns the number of rows that it has passed.
     async fn move_in(&mut self, client: &mut Client, open: &str, how: &str) -> Result<u64, Interrupt> {
         let sql = Sql::plain(format!("move {how} in {open}")).once();
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
@@ -191,7 +191,7 @@ impl Interpreter {
         taken: Option<&Sql>,
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
-        // a loop that asks for the status ends after an error too
+        // a loop on @@fetch_status ends after an error too
         self.cursors.fetched = Fetched::Error;
         let direction = match from {
             FetchFrom::Next => String::from("next"),
@@ -260,7 +260,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Values as `taken` converts them.
+    /// Converts values by `taken`, the SQL of their conversions.
     pub(super) async fn taken(
         &mut self,
         client: &mut Client,
@@ -298,7 +298,7 @@ impl Interpreter {
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: false };
         let ran = self.procedures.backend.run(client, source, Rows::Kept).await;
         match ran.map_err(Interrupt::from) {
-            // a rollback has taken it
+            // a rollback has closed it
             Err(interrupt) if is_taken(&interrupt) => Ok(()),
             closed => closed.map(|_| ()),
         }

@@ -9,7 +9,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::borrow::Cow;
 
-/// What a type's row says.
+/// The row of a type.
 #[derive(Clone, Copy)]
 struct DataType {
     name: &'static str,
@@ -36,7 +36,7 @@ struct DataType {
     user_type: i64,
 }
 
-/// SQL_SEARCHABLE and its likes
+/// SQL_SEARCHABLE and the other values of ODBC
 const NEVER: i64 = 0;
 const ONLY_LIKE: i64 = 1;
 const ALL_BUT_LIKE: i64 = 2;
@@ -78,7 +78,7 @@ impl DataType {
         DataType { nullable: false, ..self }
     }
 
-    /// The same as an identity column has it.
+    /// The same type for an identity column.
     const fn identity(self, name: &'static str) -> DataType {
         let params = match self.params {
             Some(_) => Some("precision"),
@@ -226,7 +226,7 @@ pub enum Known {
     Times,
 }
 
-/// A type's code for a driver that knows so much of ODBC and of the server's types: what it does not know is text.
+/// A type's code for a driver of this version of ODBC and of the server's types; unknown types are sent as text.
 fn code_for(of: &DataType, odbc_2: bool, known: Known) -> i64 {
     let is_later_time = matches!(of.name, "datetimeoffset" | "time" | "date" | "datetime2");
     match of.code {

@@ -22,7 +22,7 @@ pub enum Answered {
     Succeeded,
     /// It has ended; further calls of its message follow.
     Failed,
-    /// Its error ends the batch that the calls of a message are.
+    /// Its error ends the message's further calls: they are one batch.
     EndsBatch,
 }
 
@@ -46,7 +46,7 @@ impl Interpreter {
         match self.end_call(client, called, &call.params, Form::Rpc).await {
             Ok(true) => Ok(Answered::Succeeded),
             Ok(false) => Ok(Answered::Failed),
-            // it is reported
+            // its error has been reported
             Err(Interrupt::Failed(failure)) if failure.ends == Ends::Text => Ok(Answered::Failed),
             Err(Interrupt::Failed(_)) => Ok(Answered::EndsBatch),
             Err(interrupt) => Err(interrupt),
@@ -81,7 +81,7 @@ impl Interpreter {
         let zone = self.gateway.zone();
         let assigned = match &called {
             Ok(returned) => assign(execute, variables, returned, &zone),
-            // what a CATCH gets has assigned nothing
+            // an error that a CATCH handles assigns nothing
             Err(Interrupt::Failed(Failure { status: Some(status), .. })) if !self.tries.are_open() => {
                 assign(execute, variables, &Returned::status(*status), &zone)
             }
@@ -93,7 +93,7 @@ impl Interpreter {
         self.end_call(client, called, &params, Form::Text).await
     }
 
-    /// Gives T-SQL's texts of their values to those of `params` that go to `texts`.
+    /// Sets T-SQL's texts of the values of `params` that are passed for `texts`.
     pub(super) async fn set_texts(
         &mut self,
         client: &mut Client,
@@ -103,7 +103,7 @@ impl Interpreter {
         let dialect = client.dialect();
         for (param, text) in params.iter().zip(texts) {
             let (Some(text), Some(of)) = (text, param.type_of()) else { continue };
-            // what is wrong is reported where the parameter is taken
+            // an invalid value is reported when the parameter is bound
             let Ok(value) = param.value(&dialect) else { continue };
             if !has_own_text(&value, of, text) {
                 continue;
@@ -116,7 +116,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Makes of the value of a function and the outputs of a call what the variables that take them are.
+    /// Converts the value of a function and the outputs of a call to the types of their variables.
     async fn take_outputs(
         &mut self,
         client: &mut Client,
@@ -160,7 +160,7 @@ impl Interpreter {
     }
 
     /// Calls a procedure. `described`: the client requests the description of the columns of a server cursor. `for_value`:
-    /// the value of a function is asked for.
+    /// the value of a function is requested.
     async fn call(
         &mut self,
         client: &mut Client,
@@ -236,7 +236,7 @@ impl Interpreter {
         let compiled = self.compile(client, &text, &settings, true).await.map_err(Failure::of_statement)?;
         let mut variables = Variables::default();
         variables.give(&compiled.literals);
-        // a text is no part of the procedure it stands in: its messages name none, and it returns nothing
+        // a text is not part of the procedure that runs it: its messages name no procedure, and it returns nothing
         let running = self.running.take();
         let ran = self.run_text(client, &compiled.program, &mut variables).await;
         self.running = running;
@@ -244,7 +244,7 @@ impl Interpreter {
     }
 }
 
-/// Whether the text that T-SQL makes of a value of type `of` may be another one than PostgreSQL's, or may not fit.
+/// Whether T-SQL's text of a value of type `of` may differ from PostgreSQL's, or may not fit.
 fn has_own_text(value: &Value<'_>, of: Type, text: &Type) -> bool {
     if matches!(value, Value::Null) {
         return false;

@@ -60,7 +60,7 @@ pub async fn log_in(
     in_time(enter(client, spid, limits, gateway, login, place)).await
 }
 
-/// Waits for a place among the logins that are being tried. Many may arrive at once; the client decides how
+/// Waits for a place among the logins that are being checked. Many may arrive at once; the client decides how
 /// long it waits.
 async fn place(client: &mut Client, gateway: &Gateway, claimant: &Claimant) -> Result<Permit, SessionError> {
     let recall = Arc::default();

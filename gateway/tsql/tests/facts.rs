@@ -1,4 +1,4 @@
-//! Facts stand in `src/facts`; what SQL needs of them is made from there.
+//! Facts are in `src/facts`; the SQL that depends on them is generated from there.
 
 use std::path::PathBuf;
 use tsql::facts::{conversions, errors, functions, notices, types};

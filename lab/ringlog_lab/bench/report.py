@@ -127,9 +127,7 @@ def _targets(results: Results) -> TextTable:
         ]
         remark = f" ({verdict.remark})" if verdict.remark else ""
         rows.append([target.title + remark, bound.rstrip(), *measured, verdict.text])
-    return TextTable(
-        "Targets of what was measured", ["figure", "target", "TDS 5.0", "TDS 7.4", "verdict"], rows
-    )
+    return TextTable("Targets", ["figure", "target", "TDS 5.0", "TDS 7.4", "verdict"], rows)
 
 
 def _speeds(results: Results) -> TextTable:
@@ -164,7 +162,7 @@ def _costs(results: Results) -> TextTable:
 
     rows = [[one.title, *row(one.key)] for one in CONTENDERS.values()]
     return TextTable(
-        "What a call costs: CPU, WAL (others: cores taken by other processes meanwhile)",
+        "Cost of a call: CPU, WAL (others: cores used by other processes meanwhile)",
         ["", "backends", "background", "gateway", "server", "clients", "WAL", "others"],
         rows,
     )
@@ -214,7 +212,7 @@ def _reads(results: Results) -> TextTable:
 
 def _mixed(results: Results, part: str, title: str) -> TextTable:
     rows = []
-    for (key, readers, nice), found in _stands(results, lambda one: one.writing is not None).items():
+    for (key, readers, nice), found in _by_contender(results, lambda one: one.writing is not None).items():
         writing = [one.writing for one in found if one.writing is not None and one.writing.part == part]
         rows.append(
             [
@@ -232,7 +230,7 @@ def _mixed(results: Results, part: str, title: str) -> TextTable:
 
 def _readers(results: Results) -> TextTable:
     rows = []
-    for (key, readers, nice), found in _stands(results, lambda one: one.readers > 0).items():
+    for (key, readers, nice), found in _by_contender(results, lambda one: one.readers > 0).items():
 
         def of(part: str | None, found: list[Mixed] = found) -> list[Mixed]:
             return [one for one in found if (one.writing and one.writing.part) == part]
@@ -364,7 +362,7 @@ def _beside_texts(results: Results) -> TextTable:
             ]
         )
     return TextTable(
-        "One who writes 50 calls/s beside 20 connections whose texts all differ",
+        "A writer at 50 calls/s beside 20 connections whose texts all differ",
         ["", "p50", "p99", "longest", "others' cores"],
         rows,
     )
@@ -404,7 +402,7 @@ def _beside(readers: int, nice: int) -> str:
     return f"{readers} readers at nice {nice}" if readers else "no readers"
 
 
-def _stands(results: Results, of: Callable[[Mixed], bool]) -> dict[tuple[str, int, int], list[Mixed]]:
+def _by_contender(results: Results, of: Callable[[Mixed], bool]) -> dict[tuple[str, int, int], list[Mixed]]:
     """The measurements, by contender, number of readers and their nice value."""
     stands: dict[tuple[str, int, int], list[Mixed]] = {}
     for key, one in results.mixed:

@@ -22,7 +22,7 @@ from ringlog_lab.stage import Stage, play
 
 
 class Source(StrEnum):
-    """Of the waveforms."""
+    """Where the waveforms come from."""
 
     IOC = "ioc"
     PYTHON = "python"
@@ -53,7 +53,7 @@ def ess(
         str, typer.Option(metavar="A,B,...", help="Number of concurrent clients.")
     ] = "1,10,100",
     forms: Annotated[
-        str, typer.Option(metavar="A,B,...", help=f"What they ask for: {', '.join(FORMS)}.")
+        str, typer.Option(metavar="A,B,...", help=f"Formats that they request: {', '.join(FORMS)}.")
     ] = ",".join(FORMS),
     limit: Annotated[
         float,
@@ -74,13 +74,13 @@ def ess(
     output: Output = OUTPUT,
     compare: Compare = None,
 ) -> None:
-    """ESS's 48 scenarios of waveforms stored, and retrieved over HTTP (papers/003; there: 60 min each)."""
+    """ESS's 48 scenarios of waveforms stored, and retrieved over HTTP (papers/003: 60 min each)."""
 
     def perform(stage: Stage) -> Outcome:
         stored = _chosen("--scenarios", scenarios, tuple(SCENARIOS))
         read = _chosen("--retrieved", retrieved, _ONE)
         if read:
-            # of `ringlog web`, which comes after many loads
+            # `ringlog web` needs it, but starts only after many loads
             import_module("uvicorn")
         return _perform(
             stage, stored, read, numbers("--threads", threads), names("--forms", forms, FORMS), limit, source

@@ -67,9 +67,9 @@ TABLE_3 = {
 
 # "Resources saturation study"
 MEAN_WAVEFORM = 37_000 * 6 * 7.5 / 1e6
-"""MB/s of the waveform that the regression lines count."""
+"""MB/s of one waveform, the unit of the regression lines."""
 WAVEFORMS = {"cpu": 100_000.0, "memory": 33_333.0}
-"""Where its lines of storage exhaust a resource: one over the slope."""
+"""Waveforms stored at which a resource is exhausted: 1 ÷ the slope of its regression line."""
 THREADS = {"cpu": 847.0, "memory": 9_999.0}
-"""Where those of retrieval do."""
+"""Threads of retrieval at which it is."""
 MACHINE = "2 x Intel 6126 (24 cores), 128 GB, 12 disks and 2 NVMe under ZFS, 1 Gb/s"

@@ -20,7 +20,7 @@ from ringlog_lab.peers.finding import TITLES, Beside, Influxdb, Peers, Questdb, 
 from ringlog_lab.stage import Stage, play
 
 _PARTS = (0.1, 0.25, 0.5, 1.0)
-"""Of the longest query: the spans that are read."""
+"""Spans that are read, as parts of the longest query."""
 
 
 def half(
@@ -38,10 +38,11 @@ def half(
         ),
     ] = None,
     minutes: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Minutes of all PVs in a batch; there 0.1 to 1.")
+        str, typer.Option(metavar="A,B,...", help="Minutes of all PVs in a batch; 0.1 to 1 in the paper.")
     ] = "0.1",
     hours: Annotated[
-        float, typer.Option(metavar="H", min=0.001, help="The longest query of one PV; there 0.4 to 10.")
+        float,
+        typer.Option(metavar="H", min=0.001, help="The longest query of one PV; 0.4 to 10 in the paper."),
     ] = 0.1,
     replay: Annotated[
         float,
@@ -88,7 +89,7 @@ def _minutes(text: str) -> list[float]:
 
 
 def _replayed(stage: Stage, target: Target, pvs: int, hours: float) -> Replayed:
-    """In batches of no more items than a minute of the paper's PVs has, so that they need little memory."""
+    """In batches of at most as many items as a minute of the paper's PVs, to save memory."""
     minutes = min(1.0, PVS / pvs)
     count = max(1, round(60 * hours / minutes))
     before = target.size()
@@ -112,7 +113,7 @@ def _perform(
     listened: Listened | None = None
     why = missing_part() and f"a soft IOC needs {missing_part()} (pip install 'ringlog[epics]' pvxslibs)"
     if not heard:
-        why = "it was not asked for"
+        why = "it was not requested"
     with stage.serving(facility(pvs)) as server, ExitStack() as stack:
         if not why:
             try:
@@ -120,7 +121,7 @@ def _perform(
                     listened = listen(server, file, stage.folder, heard, stage.seconds, progress)
                     progress(stage.seconds, f"{listened.updates:,} updates")
             except LoadTestError as error:
-                # what follows needs no IOC
+                # the rest needs no IOC
                 why = str(error)
                 stage.steps.say(why)
         targets: list[Target] = [Ringlog(server, pvs), Narrow.beside(server, pvs)]

@@ -5,7 +5,7 @@ SOURCE = (
     "poster papers/002)"
 )
 QDPS = 1.4e6
-"""Of TimescaleDB, the fastest reader there."""
+"""Items/s of TimescaleDB, the fastest reader in the paper."""
 IDPS_INFLUX, IDPS_TIMESCALE = 1.5e5, 1.2e5
 PVS, HERTZ = 2000, 10
 MACHINE = "eight virtual machines in a local network"

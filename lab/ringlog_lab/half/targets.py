@@ -116,7 +116,7 @@ class Narrow(Target):
 
     @classmethod
     def beside(cls, server: Server, pvs: int) -> "Narrow":
-        """In the PostgreSQL of a server of ringlog."""
+        """The table in the PostgreSQL of a ringlog server."""
         place = PostgresAccess(
             server.postmaster, server.administrator, server.conninfo(WRITER), server.conninfo(READER)
         )

@@ -19,7 +19,7 @@ __all__ = ["CLIENTS"]
 AT = datetime(2026, 1, 2, 3, 4, 5, 500_000)
 """a time that is a multiple of 1/300 s"""
 VALUES: tuple[Any, ...] = (1.5, 0.1, -7, 300, 2**53 + 1, True, "häuser")
-"""of the columns of every_type"""
+"""values of the columns of every_type"""
 COLUMNS = ("a_real", "a_double", "an_int", "a_smallint", "a_bigint", "a_bit", "a_varchar")
 TYPES = ("real", "float", "int", "smallint", "bigint", "bit", "char")
 
@@ -95,7 +95,7 @@ def test_nulls(client: Client, writer: Conversation, reader: Conversation, admin
 
 
 def test_types(client: Client, reader: Conversation, functions: None) -> None:
-    """Of the types that rings do not have."""
+    """Types that rings do not have."""
     (some,) = reader.call("compat_values", Param("char", "some")).good().rows
     numeric, date, time_of_day, timestamp, binary, guid, text = some
     assert Decimal(str(numeric)) == Decimal("-12345678.9012")
@@ -114,7 +114,7 @@ def test_types(client: Client, reader: Conversation, functions: None) -> None:
 def test_parameter_types(
     client: Client, reader: Conversation, functions: None, remark: Callable[[str], None]
 ) -> None:
-    """Of the types that rings do not have."""
+    """Types that rings do not have."""
     long = "lang " * 100 + "."
     values = (("numeric", "-12345678.9012"), ("date", "2026-01-02"), ("binary", "00ff41"), ("text", long))
     shown = reader.call("compat_shown", *(Param(*value) for value in values)).good().rows

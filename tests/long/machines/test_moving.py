@@ -156,10 +156,10 @@ def test_a_table_moves_with_all_it_has(site: Site) -> None:
     shown = ringlog("node", "list", RINGLOG_DSN=site.dsn)
     assert shown.returncode == 0, shown.stderr
     assert [line.rpartition("; ")[2] for line in shown.stdout.splitlines()] == [
-        "1 tables: magnets",
-        "1 tables: cavities",
-        "1 tables: vacuum",
-        "1 tables: waves",
+        "1 table: magnets",
+        "1 table: cavities",
+        "1 table: vacuum",
+        "1 table: waves",
     ]
     # from node to node
     site.facility.write_text(site.facility.read_text().replace('node = "c"', 'node = "b"'))

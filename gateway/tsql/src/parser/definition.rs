@@ -81,7 +81,7 @@ impl<'t> Parser<'t> {
         Ok(StatementKind::CreateTable(Box::new(CreateTable { table, elements, indexes })))
     }
 
-    /// `create database name …`, whose files and collation say nothing here, and `create schema name`
+    /// `create database name …`, whose files and collation have no effect here, and `create schema name`
     fn create_schema(&mut self) -> Result<StatementKind, Error> {
         let of = if self.word("database") { ObjectKind::Database } else { ObjectKind::Schema };
         if of == ObjectKind::Database {
@@ -157,7 +157,7 @@ impl<'t> Parser<'t> {
         Ok(StatementKind::CreateIndex(Box::new(index)))
     }
 
-    /// With whether they descend.
+    /// The columns of an index, each with whether it is descending.
     pub(super) fn index_columns(&mut self) -> Result<Vec<(Name, bool)>, Error> {
         self.in_parentheses(|parser| {
             let column = parser.name()?;
@@ -169,7 +169,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// What stands behind the columns of an index.
+    /// The clauses after the columns of an index.
     pub(super) fn index_of(
         &mut self,
         name: Name,

@@ -23,7 +23,7 @@ fn power(expression: &Expression) -> u8 {
         Expression::Binary { operator, .. } => power_of(*operator),
         condition if condition.is_condition() => COMPARISON,
         Expression::Unary { operator: UnaryOperator::Complement, .. } => COMPLEMENT,
-        // in both dialects, in which it binds otherwise
+        // the dialects differ in how closely a sign binds: SUM is safe in both
         Expression::Unary { .. } => SUM,
         Expression::Collate { .. } | Expression::AtTimeZone { .. } => POSTFIX,
         _ => OPERAND,

@@ -72,7 +72,7 @@ impl Translation<'_> {
                 let like = match width {
                     Width::Narrow => like("is_like"),
                     Width::Wide => like("is_wide_like"),
-                    // a text that is like it in the narrower sense is like it in the other, which an index may serve
+                    // is_like is true whenever is_wide_like is, and can use an index
                     Width::Asked(is_wide) => {
                         format!("({} and (not {is_wide} or {}))", like("is_like"), like("is_wide_like"))
                     }
@@ -137,7 +137,7 @@ impl Translation<'_> {
         Ok(sql)
     }
 
-    /// Says where a column is compared with a time of the clock.
+    /// Notes that a column is compared with the present time.
     fn note_clock(&mut self, column: &Expression, others: &[&Expression]) {
         let is_clock =
             |one: &Expression| any(one, &mut is_clock) && !any(one, &mut is_column) && !has_query(one);
@@ -153,7 +153,7 @@ impl Translation<'_> {
     }
 
     pub fn compared(&self, sign: &str, left: &Value, right: &Value, line: u32) -> Result<String, Error> {
-        // in an IN or CASE, of which the documentation does not say whether null equals null there
+        // in IN and CASE, for which the documentation does not say whether null equals null
         let is_open = self.scope.nulls_equal && (self.dialect().every_sign_takes_nulls || sign == "=");
         if is_open && (left.is_null() || right.is_null()) {
             return Err(Error::refused(&format!("{sign} null"), "is null asks for it", line));
@@ -195,11 +195,11 @@ impl Translation<'_> {
                 refuse_collation(&value, operand)?;
                 match collations::named(&collation.text) {
                     Some(found) => Ok(as_collated(value, found, self.dialect())),
-                    // it is refused
+                    // this refuses it
                     None => self.value(side),
                 }
             }
-            // the type of a column decides how it is searched in
+            // the type of a column decides how it is searched
             _ if sign == "like" => self.value(side),
             _ => self.plain(side),
         }
@@ -241,7 +241,7 @@ fn is_clock(expression: &Expression) -> bool {
     call.name.is_bare() && matches!(rule(&call.name.name.to_lowercase()), Some(Rule::Now { .. }))
 }
 
-/// But for the parts of dates, which stand where columns may.
+/// Except the parts of dates (`day`), which are parsed like columns.
 pub fn is_column(expression: &Expression) -> bool {
     let Expression::Column(column) = expression else { return false };
     column.table.is_some() || date_part(&column.column).is_none()

@@ -1,4 +1,4 @@
-"""What sources tell of a signal, as the columns of ringlog.signal."""
+"""Properties of a signal that sources send, as columns of ringlog.signal."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from typing import Any
 _MOST_DECIMALS = 324
 
 
-def limits_told(low: float, high: float, kind: str = "limit") -> dict[str, Any]:
+def limit_properties(low: float, high: float, kind: str = "limit") -> dict[str, Any]:
     """Two limits, of kind `limit` or `alarm`; NaN and infinities are none, nor are two that are not in this
     order.
 
@@ -30,8 +30,8 @@ def states_text(names: Sequence[str]) -> str | None:
     return json.dumps(states, ensure_ascii=False) if states else None
 
 
-def decimals_told(digits: int) -> int | None:
-    """Digits behind the point; a number that is none of a double's is none."""
+def decimal_places(digits: int) -> int | None:
+    """Digits behind the point; a number beyond a double's is None."""
     return digits if 0 <= digits <= _MOST_DECIMALS else None
 
 
