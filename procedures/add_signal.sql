@@ -82,9 +82,10 @@ end
 $$;
 
 comment on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text, text) is
-$$Adds a signal to a table of samples while it runs, or takes a retired one up again, and returns its number, by which
-put_<table>_batch knows it. Errors: no such table of samples (42704), the signal is there (42710), a name or limits that
-are none (22023). address is its name at the source, where that is another; deadband and policy are as in the facility file.$$;
+$$Adds a signal to a table of samples while it runs, or takes a retired one up again, and returns its number, which
+put_<table>_batch takes. Errors: no such table of samples (42704), the signal is there (42710), an invalid name or
+invalid limits (22023). address is its name at the source, if that is another; deadband and policy are as in the
+facility file.$$;
 
 revoke all on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text, text) from public;
 grant execute on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text, text)

@@ -54,7 +54,7 @@ $$;
 
 comment on function {procedure}(timestamptz) is
 $$The row that was valid at a time: of ring and log the newest one that is not later. No row when all rows are later.
-Error: it may be in the archive, and PostgreSQL cannot read that (RL003).$$;
+Error: the row may be in an archive that PostgreSQL cannot read (RL003).$$;
 
 revoke all on function {procedure}(timestamptz) from public;
 grant execute on function {procedure}(timestamptz) to daq_reader;

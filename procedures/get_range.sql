@@ -20,8 +20,9 @@ as $$
 $$;
 
 comment on function {procedure}(timestamptz, timestamptz, integer) is
-$$The rows of the log from from_time on and before to_time, oldest first, and no more than max_rows of them.
-A bound left out or null is none. Error: weeks of that time are in the archive, and PostgreSQL cannot read it (RL003).$$;
+$$The rows of the log from from_time on and before to_time, oldest first, and no more than max_rows of them. A bound
+that is omitted or null does not limit. Error: weeks of that time are in an archive that PostgreSQL cannot read
+(RL003).$$;
 
 revoke all on function {procedure}(timestamptz, timestamptz, integer) from public;
 grant execute on function {procedure}(timestamptz, timestamptz, integer) to daq_reader;

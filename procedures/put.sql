@@ -126,12 +126,12 @@ $$;
 
 comment on function {procedure}({ring}) is
 $$Stores a row: in the ring unless the row there has a newer time, and in the log according to the table's log policy,
-both in one transaction. Returns 0. Without seq_no the row gets the place after the last row received; a row whose time
-and values are in the ring already is the same row. The same row may be sent any number of times and is stored once. A
-row whose time is further ahead of the server's clock than the facility's clock_tolerance is stored in the log only. A
-message tells of each time that is more than a minute ahead. Errors, which write nothing: time null (23502) or infinite
-(22008), NaN in a numeric column (22003, T-SQL's 8023), seq_no outside the ring (23514), another row of this seq_no and
-time in the log (23505).$$;
+both in one transaction. Returns 0. Without seq_no the row gets the place after the last row received; a row whose
+time and values are in the ring already is the same row. The same row may be sent any number of times and is stored
+once. A row whose time is further ahead of the server's clock than the facility's clock_tolerance is stored in the log
+only. A message reports a time that is more than a minute ahead. Errors, which write nothing: time null (23502) or
+infinite (22008), NaN in a numeric column (22003, T-SQL's 8023), seq_no outside the ring (23514), another row of this
+seq_no and time in the log (23505).$$;
 
 revoke all on function {procedure}({ring}) from public;
 grant execute on function {procedure}({ring}) to daq_writer;

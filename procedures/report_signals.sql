@@ -102,10 +102,11 @@ $$;
 
 comment on function ringlog.report_signals(text, text) is
 $$Stores what a writer knows of signals of a table of samples: a JSON array of objects with number, connected, since
-when, trouble (null: none), the number of samples dropped since the last report, and policy (null: none); and, where the
-source has told something, told, an object with some of unit, description, limit_low, limit_high, alarm_low, alarm_high,
-states and decimals, and told_at. What the facility file or an archivist has set stays. A property of another name or kind
-is not taken; a message and an event of kind unfit name it. Error: the caller may not write the table (42501).$$;
+when, trouble (null: none), the number of samples dropped since the last report, and policy (null: none); and, where
+the source has sent properties, told, an object with some of unit, description, limit_low, limit_high, alarm_low,
+alarm_high, states and decimals, and told_at. What the facility file or an archivist has set stays. A property of
+another name or kind is not taken; a message and an event of kind unfit name it. Error: the caller may not write the
+table (42501).$$;
 
 revoke all on function ringlog.report_signals(text, text) from public;
 grant execute on function ringlog.report_signals(text, text) to daq_writer, daq_table_writer;

@@ -227,12 +227,13 @@ $$;
 comment on function {procedure}(integer[], bigint[], {values}, smallint[], smallint[], bigint, integer[]{lengths_type}) is
 $$Stores many samples, all of them or none: arrays with an element for each sample: the number of its signal
 (list_signals), its time in nanoseconds since 1970-01-01 UTC, value (null: no reading), and EPICS's alarm severity and
-status, 0 where they are left out. A sample that is stored already is stored once. Samples further ahead of the server's
-clock than the table's clock_drift, and those of paused signals, with _epoch also of retired ones, are dropped; a message and ringlog.event tell of them.
-nulls has the places, from 1, of samples without a reading, which packed
-arrays cannot show.{of_waveforms} With _epoch it is for the writer that has the table's claim: see claim_writer. Errors, which write nothing: arrays of
-different lengths (2202E), a null signal or time (23502), no such signal in this table (42704), another sample of this
-signal and time (23505), another writer has taken the table over (RL001).$$;
+status, 0 where they are left out. A sample that is stored already is stored once. Samples further ahead of the
+server's clock than the table's clock_drift, and those of paused signals, with _epoch also of retired ones, are
+dropped; a message and ringlog.event report them. nulls has the places, from 1, of samples without a reading, which
+packed arrays cannot show.{of_waveforms} With _epoch it is for the writer that has the table's claim: see
+claim_writer. Errors, which write nothing: arrays of different lengths (2202E), a null signal or time (23502), no such
+signal in this table (42704), another sample of this signal and time (23505), another writer has taken the table over
+(RL001).$$;
 
 revoke all on function {procedure}(integer[], bigint[], {values}, smallint[], smallint[], bigint, integer[]{lengths_type}) from public;
 grant execute on function {procedure}(integer[], bigint[], {values}, smallint[], smallint[], bigint, integer[]{lengths_type}) to daq_writer;
