@@ -52,7 +52,7 @@ pub async fn accept<Session: Future<Output = ()> + Send + 'static>(
     sessions.wait().await;
 }
 
-/// A connected client in the metrics, until it is dropped: also where its session panics.
+/// Counts a connected client in the metrics until it is dropped, also when its session panics.
 pub struct Counted(Gauge);
 
 impl Counted {

@@ -1,5 +1,5 @@
-//! Limits on logins, per address: the number of connections without a login, and of failures in a time. Wrong passwords
-//! of a user delay only this user's logins, except those with the password of the last successful login.
+//! Limits on logins per address: the number of connections without a login, and of failures within a time. Wrong
+//! passwords delay only the logins of the same user, except those with the password of its last successful login.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -9,17 +9,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Connections that have not sent a login yet: of one address, and of all. A further connection closes the oldest one,
-/// which rarely has a login on its way.
+/// The most connections that have not sent a login yet, of one address and of all. A further connection closes the
+/// oldest one, whose login is rarely on its way.
 const MOST_UNKNOWN_OF_ONE: usize = 2048;
 const MOST_UNKNOWN: usize = 4096;
 /// Failures of one user at one address without a delay; further logins are tried one by one. A successful login resets
 /// the count.
 const FREE_FAILURES: u32 = 10;
-/// The same for all users at one address, against guesses of names: further ones are answered late. Failures of a user
-/// past its own limit do not count: a program with a wrong password delays only itself.
+/// The same for all users at one address, against guesses of names: further failures are answered late. Failures of a
+/// user past its own limit do not count: a program with a wrong password delays only itself.
 const FREE_FAILURES_OF_ADDRESS: u32 = 200;
-/// A wrong password is answered only after this, so that guessing is slow.
+/// Delay of the answer to a wrong password, so that guessing is slow.
 const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
 const LATE_REFUSAL_PAUSE: Duration = Duration::from_secs(5);
 /// The time between two logins past a limit.
@@ -28,7 +28,7 @@ const TURN: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// Failures are dropped after this time without another one.
 const FORGOTTEN: Duration = Duration::from_secs(300);
-/// Number of users and addresses whose failures are kept, and of those whose last correct passwords are kept.
+/// The most users and addresses whose failures are kept, and the most whose last correct passwords are kept.
 const MOST_REMEMBERED: usize = 10_000;
 
 #[derive(Clone, Default)]
@@ -44,7 +44,7 @@ struct State {
     unknown_of: HashMap<IpAddr, BTreeSet<u64>>,
     /// Connections that have sent a login and wait for the answer.
     asked: HashMap<u64, (IpAddr, oneshot::Sender<()>)>,
-    /// By address and user, and under the user "" for the address.
+    /// By address and user; the user "" stands for the whole address.
     failed: HashMap<(IpAddr, String), Failed>,
     right: HashMap<(IpAddr, String), Right>,
     digests: RandomState,
@@ -80,7 +80,7 @@ impl Failed {
     }
 }
 
-/// A connection's place among those without a login, until it has sent one or is dropped.
+/// The place of a connection that has not sent a login.
 pub struct Entry {
     admission: Admission,
     address: IpAddr,
@@ -89,7 +89,7 @@ pub struct Entry {
 }
 
 impl Admission {
-    /// A place for a new connection; may close the oldest one.
+    /// Registers a new connection; may close the oldest one.
     pub fn enter(&self, address: IpAddr) -> Entry {
         let mut state = self.state.lock();
         while let Some(oldest) = state.in_the_way_of(address) {
@@ -114,7 +114,7 @@ impl Admission {
         }
     }
 
-    /// Counts a failure. Returns the time of its answer.
+    /// Counts a failure. Returns when to answer it.
     fn failed_at(&self, address: IpAddr, user: &str, now: Instant) -> Duration {
         let mut state = self.state.lock();
         let is_guess = state.count(address, user, now) <= FREE_FAILURES;
@@ -154,7 +154,7 @@ impl State {
         }
     }
 
-    /// Takes a connection off the list.
+    /// Removes a connection from the list.
     fn leave(&mut self, number: u64) -> Option<oneshot::Sender<()>> {
         let (address, leave) = self.unknown.remove(&number)?;
         if let Some(numbers) = self.unknown_of.get_mut(&address) {
@@ -182,7 +182,7 @@ impl State {
 }
 
 impl Entry {
-    /// Waits until the connection must be closed for another.
+    /// Waits until the connection must be closed in favour of another.
     pub async fn evicted(&mut self) {
         if (&mut self.evicted).await.is_err() {
             std::future::pending().await
@@ -203,7 +203,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The login has arrived: the connection can no longer be closed for another.
+    /// The login has arrived: the connection is no longer closed in favour of others.
     pub fn has_asked(&self) {
         let mut state = self.admission.state.lock();
         if let Some(leave) = state.leave(self.number) {
@@ -225,8 +225,8 @@ impl Limits {
         self.admission.turn_at(self.address, user, Instant::now())
     }
 
-    /// `user` does not exist, or the password was wrong. Returns the time of the answer; until then the connection may be
-    /// closed for another.
+    /// Counts a failed login: `user` does not exist, or the password was wrong. Returns when to answer; until then the
+    /// connection may be closed in favour of others.
     pub fn failed(&self, user: &str) -> Duration {
         let mut state = self.admission.state.lock();
         if let Some((address, leave)) = state.asked.remove(&self.number) {

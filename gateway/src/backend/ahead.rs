@@ -9,7 +9,7 @@ use crate::convert::SqlType;
 use crate::postgres::PgError;
 use crate::program::Sql;
 
-/// Bytes that the socket buffers while PostgreSQL reads nothing because it waits for us to read its answers.
+/// The most bytes sent ahead: the socket buffers them while PostgreSQL waits for us to read its answers.
 const MOST_BYTES: usize = 16 << 10;
 impl Backend {
     pub(super) fn has_ahead(&self) -> bool {

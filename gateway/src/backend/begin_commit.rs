@@ -11,10 +11,10 @@ use crate::tds::dialect::Version;
 use crate::tds::tokens::envchange::{self, Transaction as Change};
 use crate::tds::tokens::message::ServerMessage;
 
-/// The client's savepoints have numbers in PostgreSQL, where a long name would be cut.
+/// Savepoints of the client are numbered in PostgreSQL, which would cut a long name.
 const SAVEPOINT: &str = "client_savepoint_";
 
-/// The savepoint of the session's own.
+/// The gateway's own savepoint.
 const OWN_SAVEPOINT: &str = "ringlog_own";
 
 impl Backend {
@@ -27,7 +27,7 @@ impl Backend {
         self.transaction.is_open()
     }
 
-    /// Sets @@transtate after a statement or call. `error`: it has failed.
+    /// Sets @@transtate after a statement or call. `error`: its error, if it failed.
     pub(crate) fn note_statement(&mut self, only_reads: bool, error: Option<&PgError>) {
         if !only_reads || error.is_some() {
             self.transaction_state = self.transaction_state.after(self.transaction.is_open(), error);
@@ -63,7 +63,7 @@ impl Backend {
         Ok(())
     }
 
-    /// `name` is "" for none.
+    /// Begins a transaction; `name` is "" for none.
     pub fn begin(&mut self, client: &mut Client, name: &str) {
         self.transaction.begin(name);
         self.transaction_state = TransactionState::InProgress;
@@ -249,7 +249,7 @@ impl Backend {
         Ok(())
     }
 
-    /// Sets a savepoint of the session's own in the client's transaction; `settle_own` ends it.
+    /// Sets the gateway's own savepoint in the client's transaction; `settle_own` ends it.
     pub async fn save_own(&mut self, client: &mut Client) -> Result<(), ServerMessage> {
         let begin = if self.transaction.started { "" } else { "begin; " };
         self.run_text(client, &format!("{begin}savepoint {OWN_SAVEPOINT}")).await?;
@@ -274,11 +274,11 @@ impl Backend {
         done.map(|_| ()).map_err(|error| self.message_of(&error, client))
     }
 
-    /// Resets the state of the transaction, which has ended in PostgreSQL or is going to.
+    /// Resets the state of a transaction that has ended in PostgreSQL or is about to.
     pub(super) fn end_transaction(&mut self, client: &mut Client, state: TransactionState) {
         self.transaction.end();
         self.transaction_state = state;
-        // a connection to a node has no part in the client's transaction
+        // a connection to a node is not part of the client's transaction
         if !self.is_there() {
             client.reply.in_transaction = false;
         }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tsql::quoting::quoted;
 
 impl Open {
-    /// A query that depends on declarations, prepared with the present ones; None if it depends on none, or cannot be
+    /// Prepares a query that depends on declarations, by the present ones. None if it depends on none, or cannot be
     /// compiled again.
     pub(super) async fn prepare_bound(
         &mut self,
@@ -126,7 +126,7 @@ fn of_types(mut prepared: Prepared, items: &[ListItem], is_constant: bool) -> Pr
             _ if place + behind >= number => items.get(items.len() + place - number),
             _ => None,
         };
-        // a list with a star has no titles, by which the text of a variable is known to have any characters
+        // a list with a star has no titles, which show that the text of a variable may contain any character
         let known = item.and_then(|item| match item {
             ListItem::Value(Some(known)) if star.is_none() || is_constant || !known.of.is_text() => {
                 Some(*known)

@@ -9,9 +9,9 @@ use crate::tds::bulk::Rows;
 use crate::tds::tokens::message::ServerMessage;
 use std::sync::Arc;
 
-/// Messages of triggers for the client, which listens only when it has sent its rows.
+/// The most messages of triggers kept for the client, which reads them only after it has sent its rows.
 const MOST_NOTICES: usize = 1000;
-/// The same in bytes.
+/// The most bytes of these messages.
 const MOST_NOTICE_BYTES: usize = 1 << 20;
 
 /// A COPY that waits for rows.
@@ -26,7 +26,7 @@ pub struct BulkCopy {
     pub(super) notices: Vec<Notice>,
     pub(super) notice_bytes: usize,
     pub(super) left_out: usize,
-    /// Why nothing will be stored.
+    /// The error that prevents the rows from being stored.
     pub(super) failure: Option<ServerMessage>,
     /// PostgreSQL waits for rows.
     pub(super) is_copying: bool,
@@ -66,7 +66,7 @@ impl BulkCopy {
         let heard = match message {
             Ok(Message::NoticeResponse(body)) => server_notice(&body).map(|notice| {
                 if matches!(Meaning::of(&notice), Meaning::Count(_)) {
-                    // of a trigger, which a bulk copy of T-SQL does not fire
+                    // a notice of a trigger; T-SQL's bulk copy fires no triggers
                 } else if self.notices.len() < MOST_NOTICES
                     && self.notice_bytes + notice.size() <= MOST_NOTICE_BYTES
                 {
@@ -79,7 +79,7 @@ impl BulkCopy {
             Ok(Message::ErrorResponse(body)) => match server_error(&body) {
                 Ok(error) if error.is_fatal() => Err(error),
                 Ok(error) => {
-                    // after a failure of ours PostgreSQL only says that it gave up
+                    // after a failure of ours PostgreSQL only reports that the COPY failed
                     self.failure.get_or_insert_with(|| message_of(&error));
                     Ok(())
                 }
@@ -109,7 +109,7 @@ impl BulkCopy {
         }
     }
 
-    /// The connection to PostgreSQL can be used no further.
+    /// The connection to PostgreSQL is unusable.
     pub(super) fn lost(&mut self, error: &PgError) {
         self.failure = Some(error.to_message());
         self.is_copying = false;

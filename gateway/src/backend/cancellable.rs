@@ -1,5 +1,5 @@
-//! Cancellable work on PostgreSQL that sends the client nothing, as the preparation of a statement, which may wait for
-//! a lock.
+//! Cancellable work on PostgreSQL that sends the client nothing, such as the preparation of a statement, which may wait
+//! for a lock.
 
 use super::unfinished::Unfinished;
 use crate::client::{Client, SessionError};

@@ -1,4 +1,4 @@
-//! Queries that PostgreSQL reads before they run.
+//! Queries that PostgreSQL compiles before they run.
 
 use super::cancellable::cancellable;
 use super::connection::Backend;
@@ -10,8 +10,8 @@ use crate::convert::SqlType;
 use crate::program::Sql;
 
 impl Backend {
-    /// Lets PostgreSQL read a query without running it, unless it has it prepared already, and asks whether `guards` of it
-    /// hold. No lock stays behind.
+    /// Prepares a query without running it, unless it is already prepared, and checks whether its `guards` hold. No
+    /// lock remains.
     pub async fn compile(
         &mut self,
         client: &mut Client,

@@ -24,14 +24,14 @@ use std::time::{Duration, Instant};
 /// How long a statement waits for a connection when PostgreSQL has none left, and the time between two tries.
 const SCARCE_TIMEOUT: Duration = Duration::from_secs(10);
 const SCARCE_PAUSE: Duration = Duration::from_millis(50);
-/// How long the end of a session's global temporary tables may take.
+/// The most time for dropping a session's global temporary tables at its end.
 const CLOSING: Duration = Duration::from_secs(2);
 /// SQLSTATE read_only_sql_transaction.
 const READ_ONLY: &str = "25006";
 
 pub struct Backend {
     pub(super) gateway: Arc<Gateway>,
-    /// The node it is on; None: where the session has logged in.
+    /// The node that the connection is on; None for the server of the login.
     node: Option<Arc<Node>>,
     pub(super) spid: u16,
     user: Arc<str>,
@@ -78,7 +78,7 @@ fn too_many_statements(claimant: &Claimant) -> PgError {
 }
 
 impl Backend {
-    /// Tries user and password on PostgreSQL itself and moves to the database the login names.
+    /// Checks user and password on PostgreSQL itself and changes to the database that the login names.
     pub async fn log_in(
         gateway: &Arc<Gateway>,
         login: &Login,
@@ -144,7 +144,7 @@ impl Backend {
         Ok((backend, role))
     }
 
-    /// The session of the same login on a node, which connects at its first use.
+    /// A session of the same login on a node; it connects at its first use.
     pub fn on_node(&self, node: Arc<Node>) -> Backend {
         Backend {
             gateway: self.gateway.clone(),
@@ -175,7 +175,7 @@ impl Backend {
         self.node.as_ref().is_some_and(|own| Arc::ptr_eq(own, node))
     }
 
-    /// Whether it is on a node.
+    /// Whether the connection is on a node.
     pub(super) fn is_there(&self) -> bool {
         self.node.is_some()
     }
@@ -188,7 +188,7 @@ impl Backend {
         self.occupied.clone()
     }
 
-    /// The place of its connection among those to PostgreSQL.
+    /// The connection's place among those to PostgreSQL.
     pub fn place(&self) -> Option<Arc<Permit>> {
         self.open.as_ref().and_then(|open| open.place.clone())
     }
@@ -234,7 +234,7 @@ impl Backend {
                 self.connect().await?.connection.query_text("select pg_catalog.current_schema()").await?;
             let default = default.into_iter().flatten().next().flatten().unwrap_or_default();
             if self.node.is_some() && self.database.is_empty() {
-                // calls there are qualified with the schema
+                // calls on a node are qualified with the schema
                 self.database.clone_from(&default);
             }
             if let Some(open) = &mut self.open {
@@ -353,7 +353,7 @@ impl Backend {
         self.pinned = true;
     }
 
-    /// Whether a statement of the client's transaction has reached PostgreSQL.
+    /// Whether PostgreSQL has received a statement of the client's transaction.
     pub fn has_begun(&self) -> bool {
         self.transaction.started
     }
@@ -465,7 +465,7 @@ impl Backend {
         }
     }
 
-    /// The connection can be used no further.
+    /// The connection is unusable.
     pub(super) fn lose(&mut self, client: &mut Client) {
         self.forget();
         self.end_transaction(client, TransactionState::RolledBack);

@@ -30,7 +30,7 @@ const FLUSH: usize = 64 * 1024;
 /// The file header of a binary COPY: signature, flags, no extension.
 const COPY_HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// The columns of the result that describes the layout of rows to clients of TDS 5.0 (FreeTDS src/tds/bulk.c,
+/// The columns of the result that describes the row layout to TDS 5.0 clients (FreeTDS src/tds/bulk.c,
 /// tds5_bulk_insert_column).
 const LAYOUT: [&str; 7] = ["colcnt", "colid", "type", "length", "status", "offset", "dflt"];
 
@@ -38,7 +38,7 @@ impl Backend {
     /// `insert bulk`: PostgreSQL begins a COPY at once, so its errors are reported before any row is sent.
     pub async fn begin_copy(&mut self, client: &mut Client, bulk: &InsertBulk) -> Result<(), Interrupt> {
         self.before_statement(client, true, true).await;
-        // a trigger may leave anything
+        // a trigger may leave any state
         self.pin();
         let facts = Facts { tables: vec![bulk.table.clone()], ..Facts::default() };
         let looked_after = self.look_after_globals(&facts).await;
@@ -75,7 +75,7 @@ impl Backend {
         self.copy.is_some()
     }
 
-    /// Opens the COPY. Who has cancelled meanwhile, or gone away, gets none.
+    /// Begins the COPY, unless the client has cancelled or disconnected meanwhile.
     async fn start_copy(&mut self, client: &mut Client, bulk: &InsertBulk) -> Result<BulkCopy, Unfinished> {
         let dialect = client.dialect();
         let open = self.open().await?;
@@ -97,7 +97,7 @@ impl Backend {
         Err(interrupted(client, attention, opened.err()))
     }
 
-    /// Takes the rows that follow an `insert bulk`. False: another request came in their place.
+    /// Reads the rows that follow an `insert bulk`. False: another request came instead.
     pub async fn take_rows(&mut self, client: &mut Client) -> Result<bool, SessionError> {
         let Some(mut bulk) = self.copy.take() else {
             return Ok(false);
@@ -131,7 +131,7 @@ impl Backend {
             };
             match part.kind {
                 MessageKind::BulkLoad if part.status.contains(packet::Status::IGNORE) => {
-                    // the client has thought better of it, and waits for a word
+                    // the client aborted the request and expects a DONE
                     self.give_up(client, &mut bulk).await?;
                     client.reply.close(Status::ERROR);
                     return Ok(true);
@@ -185,7 +185,7 @@ impl Backend {
         Ok(true)
     }
 
-    /// Converts the rows that are there and sends them to PostgreSQL.
+    /// Converts the rows received so far and sends them to PostgreSQL.
     async fn pass_on(
         &mut self,
         client: &Client,
@@ -230,7 +230,7 @@ impl Backend {
         Ok(())
     }
 
-    /// Ends the COPY. Whether the client has cancelled meanwhile, which may have come too late.
+    /// Ends the COPY. Returns whether the client has cancelled meanwhile; the cancel may have come too late.
     async fn finish_copy(&mut self, client: &mut Client, bulk: &mut BulkCopy) -> Result<bool, SessionError> {
         let Some(open) = &mut self.open else {
             return Err(no_connection());
@@ -255,7 +255,7 @@ impl Backend {
                 message = connection.receive() => bulk.hear(message),
                 attention = client.attention(), if cancelling.is_none() => {
                     let asking = Cancelling::of(connection.canceller());
-                    // PostgreSQL does not see that the client has gone
+                    // PostgreSQL does not notice that the client has disconnected
                     attention?;
                     cancelling = Some(asking);
                 }
@@ -278,7 +278,7 @@ impl Backend {
         Ok(())
     }
 
-    /// Ends the statement for the transaction it is in.
+    /// Ends the statement, and its part of the client's transaction.
     async fn settle_copy(&mut self, client: &mut Client, bulk: &mut BulkCopy) {
         if bulk.failure.is_none() && bulk.stored.is_none() {
             bulk.failure = Some(ServerMessage::error(3617, 11, "The bulk copy was given up."));
@@ -293,7 +293,7 @@ impl Backend {
     }
 }
 
-/// Has PostgreSQL begin a COPY, or says why none can be.
+/// Begins a COPY in PostgreSQL, or returns the error that prevents it.
 async fn open_copy(
     open: &mut Open,
     dialect: Dialect,
@@ -346,7 +346,7 @@ async fn open_copy(
         Rows::stored(dialect, columns.iter().map(described).collect())
     };
     let names: Vec<_> = columns.iter().map(|column| quoted(&column.name)).collect();
-    // a log is a view, to which PostgreSQL does not copy
+    // a log is a view, and COPY does not write to views
     let sql =
         format!("select sys.stored_in({}::pg_catalog.regclass::oid)::pg_catalog.regclass", literal(table));
     let stored = connection.query_text(&sql).await?.into_iter().flatten().flatten().next();
@@ -374,7 +374,7 @@ async fn open_copy(
     }))
 }
 
-/// At TDS 5.0: how rows are to be laid out. All columns are variable, which a negative offset says.
+/// TDS 5.0: sends the row layout. A negative offset marks a column of variable length, as all are.
 fn put_layout(client: &mut Client, bulk: &BulkCopy) {
     let dialect = client.dialect();
     if dialect.is_tds7() {
@@ -390,7 +390,7 @@ fn put_layout(client: &mut Client, bulk: &BulkCopy) {
         [count, place, token, i64::from(sent_as.size), nullable, -place, 0].map(Value::Int).to_vec()
     };
     let rows: Vec<_> = bulk.columns.iter().enumerate().map(row).collect();
-    // integers fit everywhere
+    // integers fit into every column
     let _ = client.reply.result_set(&columns, &rows);
 }
 

@@ -13,7 +13,7 @@ use postgres_protocol::IsNull;
 use std::borrow::Cow;
 use tsql::units;
 
-/// Whether the client sends the columns it has named.
+/// Checks that the client sends the columns it has named.
 pub fn fit(sent: &[Column], wanted: &[PgColumn]) -> Result<(), ServerMessage> {
     if sent.len() != wanted.len() {
         return Err(ServerMessage::error(
@@ -34,7 +34,7 @@ pub fn fit(sent: &[Column], wanted: &[PgColumn]) -> Result<(), ServerMessage> {
     Ok(())
 }
 
-/// A value that cannot be stored, and the column it is for.
+/// A value that cannot be stored, and its column.
 pub struct Misfit {
     column: String,
     error: ConvertError,
@@ -47,7 +47,7 @@ impl Misfit {
     }
 }
 
-/// Puts a tuple of a binary COPY. `sent`: the columns of `row`, as the client describes them.
+/// Appends a tuple of a binary COPY. `sent`: the columns of `row`, as the client describes them.
 pub fn put_row(
     out: &mut BytesMut,
     sent: &[Column],
@@ -87,7 +87,7 @@ pub fn put_row(
     Ok(())
 }
 
-/// The value as PostgreSQL takes it; a time rounded to the digits of the column.
+/// Appends a value as PostgreSQL expects it; a time is rounded to the column's digits.
 fn put_fitted(
     value: &Value<'_>,
     column: &PgColumn,
@@ -102,7 +102,7 @@ fn put_fitted(
     }
 }
 
-/// The bytes as a column of binary(n) or varbinary(n) holds them: filled with zeros, never cut.
+/// The bytes for a column of binary(n) or varbinary(n): padded with zeros, never cut.
 fn bytes_of<'v>(bytes: &'v [u8], column: &PgColumn) -> Result<Cow<'v, [u8]>, ConvertError> {
     let limit = column.declared.of.and_then(declared::bytes);
     match limit {
@@ -116,8 +116,7 @@ fn bytes_of<'v>(bytes: &'v [u8], column: &PgColumn) -> Result<Cow<'v, [u8]>, Con
     }
 }
 
-/// Whether a column of varchar(n) or char(n) has room for the units of UTF-16 of a text that has no more characters than it
-/// takes: PostgreSQL counts these itself.
+/// Whether a text fits into varchar(n) or char(n) by its number of UTF-16 units. PostgreSQL itself counts characters.
 fn is_room(column: &PgColumn, text: &str) -> bool {
     let most = match PgType::from_oid(column.oid) {
         PgType::Varchar | PgType::Bpchar => usize::try_from(column.typmod - 4).unwrap_or(usize::MAX),
@@ -126,7 +125,7 @@ fn is_room(column: &PgColumn, text: &str) -> bool {
     units::fits(text.trim_end_matches(' '), most) || text.chars().count() > most
 }
 
-/// Whether a numeric column has all decimals of the value: PostgreSQL would round it.
+/// Whether a numeric column keeps all decimals of the value, which PostgreSQL would round.
 fn keeps_digits(decimal: &Decimal, column: &PgColumn) -> bool {
     match (SqlType { oid: column.oid, typmod: column.typmod }).digits() {
         Some((_, scale @ ..=38)) => decimal.rescaled(scale).is_some(),
@@ -134,7 +133,7 @@ fn keeps_digits(decimal: &Decimal, column: &PgColumn) -> bool {
     }
 }
 
-/// PostgreSQL's error with the place it names: `COPY t, line 3, column b`.
+/// PostgreSQL's error with its location: `COPY t, line 3, column b`.
 pub fn message_of(error: &PgError) -> ServerMessage {
     let mut message = error.to_message();
     if let PgError::Server(notice) = error {

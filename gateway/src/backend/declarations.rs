@@ -1,4 +1,4 @@
-//! The T-SQL declarations of columns, as far as PostgreSQL does not keep them.
+//! The T-SQL declarations of columns that PostgreSQL does not keep.
 
 use crate::convert::{declared, Declaration, SqlType};
 use crate::postgres::message::PgColumn;
@@ -9,21 +9,20 @@ use std::sync::Arc;
 /// The first oid that is not PostgreSQL's own (access/transam.h, FirstNormalObjectId).
 pub(super) const FIRST_OF_USERS: u32 = 16384;
 
-/// Stands in place of a column's number for a type of schema tsql.
+/// Replaces a column's number for a type of schema tsql.
 const TYPE: &str = "0";
 
 #[derive(Default)]
 pub struct Declarations {
     columns: HashMap<(u32, i16), Declaration>,
-    /// The tables that have been asked for.
+    /// The tables whose declarations have been read.
     tables: HashSet<u32>,
-    /// By PostgreSQL's numbers of the types of schema tsql, those by which the gateway knows them; none where nothing has
-    /// been asked for.
+    /// PostgreSQL's oids of the types of schema tsql, and the gateway's own numbers of these types; empty until read.
     types: HashMap<u32, u32>,
 }
 
 impl Declarations {
-    /// The query for the declarations of some tables.
+    /// The query for the declarations of `tables`.
     pub fn question(tables: &[u32]) -> String {
         let tables: Vec<String> = tables.iter().map(u32::to_string).collect();
         include_str!("declarations.sql").replace(":tables", &tables.join(", "))
@@ -39,8 +38,8 @@ impl Declarations {
         }
     }
 
-    /// The tables of `columns` that have not been asked for, or 0 where the number of a type is wanted. PostgreSQL's
-    /// own tables have no declarations.
+    /// The tables of `columns` whose declarations have not been read, and 0 if the number of a type is needed.
+    /// PostgreSQL's own tables have no declarations.
     pub fn lack(&self, columns: &[PgColumn]) -> Vec<u32> {
         let mut tables: Vec<u32> = columns.iter().map(|column| column.origin.0).collect();
         tables.retain(|table| *table >= FIRST_OF_USERS && !self.tables.contains(table));

@@ -1,4 +1,4 @@
-//! Definitions: SQL that makes, changes or drops a procedure, run as one unit.
+//! Definitions: SQL that creates, changes or drops a procedure, run as one unit.
 
 use super::cancellable::cancellable;
 use super::connection::Backend;
@@ -31,7 +31,7 @@ impl Backend {
         if !in_transaction {
             open.connection.query_text("begin").await?;
         }
-        // another session may be defining the same
+        // another session may be changing the same definition
         let canceller = open.connection.canceller();
         let defining = async {
             for sql in &define.statements {

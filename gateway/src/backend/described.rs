@@ -1,4 +1,4 @@
-//! A statement as PostgreSQL has it prepared.
+//! A statement prepared by PostgreSQL.
 
 use super::result_set::columns::{formats, LastDescription};
 use crate::postgres::message::PgColumn;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Described {
     pub name: String,
-    /// The types it has found for the parameters.
+    /// The types that PostgreSQL inferred for the parameters.
     pub parameters: Vec<u32>,
     pub columns: Arc<[PgColumn]>,
-    /// How many more columns say which versions the rows of tables are (`pointers.rs`).
+    /// The number of additional columns with the versions of table rows (`pointers.rs`).
     pub(super) versions: usize,
-    /// Prepared queries of the columns whose types it was translated with: PostgreSQL refuses to describe one of which a
-    /// type has changed.
+    /// Prepared queries of the columns whose types the statement was translated with. PostgreSQL refuses to describe
+    /// them once a type has changed.
     pub(super) checks: Vec<String>,
     pub(super) last_description: LastDescription,
 }
@@ -24,14 +24,14 @@ impl Described {
         Arc::new(Described { name, parameters, columns, versions, checks, last_description })
     }
 
-    /// The formats in which PostgreSQL is to send the columns.
+    /// The formats in which PostgreSQL sends the columns.
     pub(super) fn formats(&self) -> Vec<i16> {
         let mut formats = formats(&self.columns);
         formats.resize(formats.len() + self.versions, 1);
         formats
     }
 
-    /// The names of all that is prepared for it.
+    /// The names of all its prepared statements.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.checks.iter().chain([&self.name])
     }

@@ -9,8 +9,8 @@ use tsql::fragments::Facts;
 use tsql::quoting::{array, literal};
 
 impl Backend {
-    /// Runs before a statement that names such tables, as far as it does. Error 208: one of them has ended and is
-    /// still used by another statement.
+    /// Runs before a statement that names global temporary tables. Error 208: one of them has ended and is still used
+    /// by another statement.
     pub(super) async fn look_after_globals(&mut self, facts: &Facts) -> Result<(), PgError> {
         if !facts.names_global() {
             return Ok(());
@@ -22,8 +22,8 @@ impl Backend {
         self.ask(&format!("select tsql.end_globals({})", array(named, "text"))).await.map(|_| ())
     }
 
-    /// Begins a transaction, invisible to the client, for several statements that are one to it. False: the client has
-    /// a transaction. `end_own` ends it.
+    /// Begins a transaction, invisible to the client, for several SQL statements that are one to the client. False: the
+    /// client has a transaction. `end_own` ends it.
     pub async fn begin_own(&mut self, client: &mut Client) -> bool {
         self.before_statement(client, true, true).await;
         if self.in_transaction() {

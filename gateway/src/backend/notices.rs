@@ -36,7 +36,7 @@ pub enum Meaning {
     LeftRows(i64),
     /// The caller's transaction cannot be committed any more.
     Doomed,
-    /// The error of a call that is for the TRY block around it.
+    /// An error of a call, for the TRY block around it.
     HandedOver,
     /// The end of a statement under SET NOCOUNT ON.
     Nothing,
@@ -78,7 +78,7 @@ impl Meaning {
         meaning.unwrap_or_else(|| Meaning::Message(notice.to_message()))
     }
 
-    /// The same outside of a call, where no cursor is fetched and no statement but the client's ends.
+    /// The same outside of a call: no cursor is fetched, and only the client's statement ends.
     pub fn outside_of_call(notice: &Notice) -> Option<Meaning> {
         match Meaning::of(notice) {
             Meaning::Ended { .. } | Meaning::Nothing => None,

@@ -26,7 +26,7 @@ const RECORD: u32 = 2249;
 /// Bytes of the longest query kept prepared.
 const LONGEST_KEPT: usize = 16 * 1024;
 
-/// What a query is prepared as.
+/// The key of a prepared query.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct QueryKey {
     sql: String,
@@ -47,7 +47,7 @@ impl QueryKey {
 
 pub struct Open {
     pub connection: Connection,
-    /// Its place among the connections of all sessions.
+    /// The connection's place among those of all sessions.
     pub(super) place: Option<Arc<Permit>>,
     pub declarations: Declarations,
     /// The declarations of tables that the session has read.
@@ -60,13 +60,13 @@ pub struct Open {
     /// Hashes of queries without parameters that have run once.
     once: HashSet<u64>,
     zone: (String, Zone),
-    /// The first schema of the search path; None when a rollback may have changed it.
+    /// The first schema of the search path; None if a rollback may have changed it.
     pub(super) schema: Option<String>,
-    /// Its settings of locks; None likewise.
+    /// Lock settings that PostgreSQL has; None likewise.
     locking: Option<Locking>,
-    /// Its settings of dates; None likewise.
+    /// Date settings that PostgreSQL has; None likewise.
     calendar: Option<Calendar>,
-    /// Its settings of arithmetic errors; None likewise.
+    /// Settings of arithmetic errors that PostgreSQL has; None likewise.
     arithabort: Option<Arithabort>,
     /// Whether a setting of locks, dates or errors was ever sent.
     is_set: bool,
@@ -137,7 +137,7 @@ impl Open {
         Ok(())
     }
 
-    /// Drops the global temporary tables that the session has made.
+    /// Drops the global temporary tables that the session has created.
     pub(super) async fn end_globals(&mut self) -> Result<(), PgError> {
         self.ahead.forget(&mut self.connection).await?;
         self.connection.query_text("rollback").await?;
@@ -276,7 +276,7 @@ impl Open {
             return Ok(described.clone());
         }
         self.ahead.forget(&mut self.connection).await?;
-        // another session may make a table of the same name, and of other types
+        // another session may create a table of the same name with other types
         let may_change = sql.facts.names_global();
         let comes_again = key.sql.len() <= LONGEST_KEPT && !sql.facts.once && !may_change;
         let is_kept = comes_again && (!key.parameters.is_empty() || !self.is_new(&key.sql));
@@ -308,7 +308,7 @@ impl Open {
         }
         let (parameters, mut columns) = self.connection.prepare("", sql, parameters).await?;
         if self.declare(&mut columns).await? {
-            // asking loses the statement without a name
+            // reading the declarations replaces the unnamed statement
             self.connection.prepare("", sql, &parameters).await?;
         }
         Ok(Prepared { name: String::new(), parameters, columns, versions: 0, checks: Vec::new() })
@@ -353,7 +353,7 @@ impl Open {
             && self.arithabort == Some(settings.arithabort.unwrap_or_default())
     }
 
-    /// Whether a text runs for the first time, as far as the cache knows.
+    /// Whether a text runs for the first time, by the cache.
     fn is_new(&mut self, sql: &str) -> bool {
         if self.once.len() >= MOST_PREPARED {
             self.once.clear();
@@ -373,7 +373,7 @@ impl Open {
         Ok(Prepared { name, parameters, columns, versions: 0, checks: Vec::new() })
     }
 
-    /// Sets the T-SQL declarations of a query's columns. Returns whether PostgreSQL had to be asked.
+    /// Sets the T-SQL declarations of a query's columns. Returns whether this took a query to PostgreSQL.
     pub async fn declare(&mut self, columns: &mut [PgColumn]) -> Result<bool, PgError> {
         let tables = self.declarations.lack(columns);
         if !tables.is_empty() {

@@ -9,7 +9,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use postgres_protocol::IsNull;
 use std::borrow::Cow;
 
-/// A variable where a query names it.
+/// A variable as a query names it.
 #[derive(Debug)]
 pub struct Parameter<'v> {
     /// With its @.
@@ -18,16 +18,16 @@ pub struct Parameter<'v> {
     pub value: Cow<'v, Value<'v>>,
 }
 
-/// Which types are sent to PostgreSQL. It infers a missing one from the parameter's place, as T-SQL converts by the
-/// other operand: so texts become dates and numbers where these are expected. Each of these is tried only after
-/// PostgreSQL has refused the one before, without having run anything.
+/// The types that are sent to PostgreSQL. It infers a missing type from the parameter's position, as T-SQL converts to
+/// the type of the other operand: texts become dates and numbers where these are expected. Each typing is tried only
+/// after PostgreSQL has refused the one before, without having run anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typing {
-    /// The declared types, but for characters.
+    /// The declared types, except for texts.
     Declared,
-    /// Characters too, where their type does not follow from their place (`select @text`).
+    /// Also for texts, whose type does not follow from their position (`select @text`).
     Texts,
-    /// None, where the declared type does not go with its place (an int for a boolean column).
+    /// No types: a declared type does not fit its position (an int for a boolean column).
     Inferred,
 }
 
@@ -61,9 +61,9 @@ impl Typing {
 
 /// The text of `sql`, and the type (oid) sent for each of its parameters; 0: PostgreSQL infers it.
 pub fn statement(sql: &Sql, types: &[SqlType], typing: Typing) -> (String, Vec<u32>) {
-    // a numeric keeps its digits in a result only by a cast; values are checked to fit it exactly
+    // in a result a numeric keeps its digits only by a cast; values are checked to fit it exactly
     let cast = |index: usize| match types.get(index) {
-        // it goes as a text: PostgreSQL's number of its type is another in each database
+        // sent as text, because the type's oid differs between databases
         Some(&SqlType::DATETIMEOFFSET) => String::from("::text::tsql.datetimeoffset"),
         Some(&SqlType::SQL_VARIANT) => String::from("::text::tsql.sql_variant"),
         Some(sql_type) if typing != Typing::Inferred => match sql_type.digits() {
@@ -73,7 +73,7 @@ pub fn statement(sql: &Sql, types: &[SqlType], typing: Typing) -> (String, Vec<u
         _ => String::new(),
     };
     let oid = |(name, sql_type): (&String, &SqlType)| {
-        // a literal of the text keeps its own type in any place
+        // a literal keeps its own type in any position
         if CLOCKS.contains(&name.as_str()) {
             SqlType::TIMESTAMP.oid
         } else if name.starts_with('#') && !sql_type.is_composite() {
@@ -85,8 +85,8 @@ pub fn statement(sql: &Sql, types: &[SqlType], typing: Typing) -> (String, Vec<u
     (sql.text(cast), sql.variables.iter().zip(types).map(oid).collect())
 }
 
-/// The values for PostgreSQL in the types it has found for them: how each is sent (0 text, 1 binary) and,
-/// one after another, their lengths and bytes.
+/// The values for PostgreSQL in the types it inferred: the format of each (0 text, 1 binary) and, one after another,
+/// their lengths and bytes.
 pub fn bind(
     parameters: &[Parameter<'_>],
     oids: &[u32],
@@ -117,7 +117,7 @@ pub fn bind(
     Ok((formats, values.freeze()))
 }
 
-/// A decimal must have its declared type's digits: PostgreSQL would round it.
+/// Checks that a decimal has the digits of its declared type: PostgreSQL would round it.
 fn fits(parameter: &Parameter<'_>) -> Result<(), ConvertError> {
     let (Value::Decimal(decimal), Some((_, scale))) = (&*parameter.value, parameter.sql_type.digits()) else {
         return Ok(());

@@ -1,6 +1,6 @@
-//! Results with texts and images of T-SQL's tables: each value goes to the client with a pointer to it, by which the client
-//! may write another (`gateway/sql/29_text_pointers.sql`). A pointer names the version of the row, so the query is prepared
-//! with columns that say it, behind the query's own.
+//! Results with texts and images of T-SQL's tables: each value is sent with a pointer to it, by which the client may
+//! replace it (`gateway/sql/29_text_pointers.sql`). A pointer contains the version of the row, so the query is prepared
+//! with the versions as additional columns.
 
 use super::declarations::FIRST_OF_USERS;
 use super::described::Prepared;
@@ -12,7 +12,7 @@ use crate::postgres::PgError;
 use crate::program::{RowSource, Sql};
 
 impl Open {
-    /// The query as it is with versions of rows, prepared, if it has columns with pointers.
+    /// Prepares the query with the versions of rows if it has columns with pointers.
     pub(super) async fn with_pointers(
         &mut self,
         mut prepared: Prepared,
@@ -41,7 +41,7 @@ impl Open {
             Err(_) => {
                 self.undo_failure().await?;
                 if !is_kept {
-                    // it had no name, and is lost
+                    // it had no name, and has been replaced
                     let (text, oids) = parameters::statement(sql, types, typing);
                     prepared.name = self.prepare_text(&text, &oids, false).await?.name;
                 }
@@ -55,8 +55,8 @@ fn may_point(column: &PgColumn) -> bool {
     column.declared.of.is_some_and(|of| of.is_large()) && column.origin.0 >= FIRST_OF_USERS
 }
 
-/// `versions`: the place and the writer of the row of each source. A table that is there twice has none: which of its rows
-/// a column is of, is not known.
+/// Sets the pointers of `columns`. `versions`: ctid and xmin of each source's row. A table that is a source twice gets
+/// no pointers: the source of its columns is unknown.
 fn point(columns: &mut [PgColumn], versions: &[PgColumn], sources: &[RowSource]) {
     let tables: Vec<u32> = versions.chunks(2).map(|pair| pair[0].origin.0).collect();
     for column in columns.iter_mut().filter(|column| may_point(column)) {

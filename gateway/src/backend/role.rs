@@ -5,26 +5,26 @@ use tsql::quoting::literal;
 
 #[derive(Debug)]
 pub struct Role {
-    /// The schema new sessions of the role are in.
+    /// The schema in which new sessions of the role begin.
     pub schema: String,
-    /// All schemas of its search path that are there.
+    /// The existing schemas of its search path.
     pub path: Vec<String>,
     /// The gateway's own role may act as this one, so its calls may share a transaction with others'.
     pub may_share: bool,
     pub oid: u32,
-    /// The most rows that a statement may give it.
+    /// The most rows that one statement may return to it.
     pub most_rows: Option<u64>,
-    /// It reads from a standby where there is one.
+    /// It reads from a standby if there is one.
     pub reads_standby: bool,
-    /// The most sessions of it at one time.
+    /// The most concurrent sessions of the role.
     pub most_sessions: Option<usize>,
     /// It may take the last sessions and connections, which are reserved.
     pub has_reserve: bool,
 }
 
 impl Role {
-    /// Asks PostgreSQL. `gateway_role` is the name of the gateway's own role; for the members of `reserved_for` the last
-    /// sessions are reserved.
+    /// Reads the role from PostgreSQL. `gateway_role`: the name of the gateway's own role. The last sessions are
+    /// reserved for the members of `reserved_for`.
     pub async fn ask(
         connection: &mut Connection,
         gateway_role: &str,

@@ -1,5 +1,5 @@
-//! The declarations of the tables and views that texts of a session have named: the session asks PostgreSQL once for each,
-//! and once more after a definition.
+//! The declarations of the tables and views that texts of a session have named: read from PostgreSQL once for each, and
+//! again after a definition.
 
 use super::connection::Backend;
 use super::open::Open;
@@ -14,21 +14,21 @@ use tsql::resolve::names::is_global;
 use tsql::schema::{Column, Table};
 
 impl Backend {
-    /// The declarations of tables that the session has asked for.
+    /// The declarations of tables that the session has read.
     pub fn snapshot(&mut self) -> Result<Arc<Snapshot>, PgError> {
         self.follow_definitions()?;
         let open = self.open.as_ref().filter(|open| open.tables.is_of(&self.database));
         Ok(open.map(|open| open.tables.clone()).unwrap_or_default())
     }
 
-    /// Asks PostgreSQL for tables by their names in SQL. Returns all declarations that the session has then.
+    /// Reads the declarations of tables by their names in SQL. Returns all declarations known to the session.
     pub async fn know(&mut self, names: &BTreeSet<String>) -> Result<Arc<Snapshot>, PgError> {
         match self.statement(async |open| open.ask_for(names.iter()).await).await {
             Err(error) if error.is_fatal() => Err(error),
             known => {
                 let open = self.open().await?;
                 if known.is_err() {
-                    // one of them is in a schema that this login may not use: the statement that names it will say so
+                    // one is in a schema that this login may not use: the statement that names it fails with the error
                     open.note_tables(names.iter(), HashMap::new());
                 }
                 Ok(open.tables.clone())
@@ -36,7 +36,7 @@ impl Backend {
         }
     }
 
-    /// A table may be declared otherwise now.
+    /// Discards the declarations: a table may have changed.
     pub fn forget_tables(&mut self) {
         if let Some(open) = &mut self.open {
             open.forget_tables();
@@ -49,7 +49,7 @@ impl Open {
         self.tables = Arc::default();
     }
 
-    /// The same for those of `names` that are not known yet, in the middle of a statement.
+    /// The same for those of `names` that are not known yet, within a statement.
     pub(super) async fn know(&mut self, names: impl Iterator<Item = &String>) -> Result<(), PgError> {
         let is_known = |name: &String| self.tables.has(name) && !is_global(name);
         let lacked: Vec<&String> = names.filter(|name| !is_known(name)).collect();
@@ -66,9 +66,9 @@ impl Open {
         }
     }
 
-    /// Asks for the columns of tables and views: type and modifier as PostgreSQL sends them, a type of schema tsql that is
-    /// not a domain, and the declaration by the column's comment (sql/11_declarations.sql) or a domain of schema tsql. The
-    /// number of a table is 0 for one of the session's own. Rows of a view that PostgreSQL cannot change cannot be locked.
+    /// Reads the columns of tables and views: type and modifier as PostgreSQL sends them, a type of schema tsql that is
+    /// not a domain, and the declaration by the column's comment (sql/11_declarations.sql) or a domain of schema tsql.
+    /// The number of a temporary table is 0. Rows of a view that PostgreSQL cannot update cannot be locked.
     async fn ask_for(&mut self, names: impl Iterator<Item = &String> + Clone) -> Result<(), PgError> {
         let listed = array(names.clone().map(|name| literal(name)), "text");
         let question = include_str!("schema.sql").replace(":names", &listed);
@@ -119,17 +119,17 @@ impl Open {
     }
 }
 
-/// The T-SQL type of a column; None for what T-SQL does not declare. `own`: a type of schema tsql.
+/// The T-SQL type of a column; None if T-SQL declares none. `own`: a type of schema tsql.
 fn type_of(declared: Option<Type>, own: Option<&str>, oid: u32, typmod: i32) -> Option<Type> {
     let folds = matches!(own, Some("ci_varchar" | "ci_char"));
     let oid = own.and_then(SqlType::of_own).map_or(oid, |of| of.oid);
     let found = match declared {
-        // of a char that may be null, in a table of ASE's
+        // a nullable char in a table of ASE
         Some(of) if of.name == types::CHAR.name && oid == types::VARCHAR.oid => {
             Some(types::varchar(of.length))
         }
         Some(of) => declared::of_column(of, typmod),
-        // the digits of a time are not known, unless PostgreSQL keeps them
+        // the digits of a time are unknown, unless PostgreSQL keeps them
         None => types::of_oid(oid, typmod)
             .filter(|of| ![types::MOMENT, types::INSTANT, types::XML, types::TIME].contains(of)),
     };

@@ -22,11 +22,11 @@ use tsql::quoting::literal;
 /// Handling of a procedure's errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Errors {
-    /// They are sent to the client.
+    /// Errors are sent to the client.
     Sent,
-    /// They are for a CATCH block of the batch.
+    /// Errors are handled by a CATCH block of the batch.
     Caught,
-    /// SET XACT_ABORT is on: each ends the batch and rolls the procedure back.
+    /// SET XACT_ABORT is on: each error ends the batch and rolls the procedure back.
     Abort,
 }
 
@@ -50,7 +50,7 @@ impl Source<'_> {
         matches!(self, Source::Query { sql, only_reads: true, .. } if !sql.facts.calls)
     }
 
-    /// The tables that are locked before it.
+    /// The tables to lock before it.
     fn locks(&self) -> &[String] {
         match self {
             Source::Call { .. } => &[],
@@ -90,7 +90,7 @@ impl Source<'_> {
 }
 
 impl Backend {
-    /// Runs `work` as a statement of the gateway's own. If it fails in a transaction it is rolled back, and the
+    /// Runs `work` as a statement of the gateway's own. A failure inside a transaction is rolled back, and the
     /// transaction continues.
     pub async fn statement<T>(
         &mut self,
@@ -109,7 +109,7 @@ impl Backend {
         done
     }
 
-    /// The rows of a query of the gateway's own, as text.
+    /// The rows, as text, of a query of the gateway's own.
     pub async fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, PgError> {
         self.statement(async |open| open.connection.query_text(sql).await).await
     }
@@ -277,7 +277,7 @@ impl Backend {
         if !source.is_pure() {
             self.forget_ahead().await?;
         }
-        // a read needs no transaction if the client's has done nothing yet
+        // a read needs no transaction if the client's has run no statement yet
         let may_wait = source.is_pure() && self.locking.isolation == Isolation::ReadCommitted;
         let in_transaction = self.transaction.is_open() && (self.transaction.started || !may_wait);
         if in_transaction {
@@ -306,8 +306,8 @@ impl Backend {
         ran
     }
 
-    /// Runs `source` after locking its tables, so that its snapshot is not older than the locks; without a client's
-    /// transaction in one of its own.
+    /// Runs `source` after locking its tables, so that its snapshot is not older than the locks; in a transaction of
+    /// its own if the client has none.
     async fn run_locked(
         &mut self,
         client: &mut Client,
@@ -354,7 +354,7 @@ impl Backend {
         }
     }
 
-    /// BEGIN when the client's transaction has not reached PostgreSQL yet, and a savepoint for the statement.
+    /// Sends BEGIN if the client's transaction has not reached PostgreSQL yet, and a savepoint for the statement.
     pub(super) async fn start_statement(&mut self) -> Result<(), PgError> {
         self.open().await?;
         let Some(open) = self.open.as_mut().filter(|_| self.transaction.is_open()) else {
@@ -502,7 +502,7 @@ impl Backend {
         match &ran {
             Ok(_) | Err(Unfinished::Session(_)) => {}
             Err(Unfinished::Failed(error) | Unfinished::Refused(error)) if error.is_fatal() => {}
-            // the client may not want it any more, and a cancel may have hit it
+            // the client may have cancelled it, and the cancel may have hit it
             Err(_) => open.ahead.forget(&mut open.connection).await?,
         }
         ran

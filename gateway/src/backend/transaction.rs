@@ -1,5 +1,5 @@
 //! The client's transaction. BEGIN is sent to PostgreSQL only with the first statement that needs it, so drivers that
-//! begin one at once hold nothing there.
+//! begin a transaction at once hold nothing there.
 
 use crate::catalogue::Catalogue;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ pub struct Transaction {
     pub reported_depth: i32,
     /// Something may have been written in PostgreSQL's transaction, or depends on it.
     pub has_effects: bool,
-    /// An error that a CATCH got would have ended it: it can only be rolled back as a whole.
+    /// A CATCH handled an error that would have ended the transaction: it can only be rolled back as a whole.
     pub doomed: bool,
-    /// The name it was begun with, or "".
+    /// The name given at its begin, or "".
     name: String,
-    /// Names of the client's savepoints, oldest first. The same name may come again.
+    /// Names of the client's savepoints, oldest first, perhaps repeated.
     savepoints: Vec<String>,
     /// The catalogue of procedures, after a definition in the transaction.
     pub catalogue: Option<Arc<Catalogue>>,

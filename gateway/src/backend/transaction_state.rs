@@ -1,5 +1,5 @@
-//! @@transtate (ASE, Transact-SQL Users Guide, "Transaction states"). Only what changes something, or begins or ends a
-//! transaction, sets it; errors of syntax and names do not.
+//! @@transtate (ASE, Transact-SQL Users Guide, "Transaction states"). Only statements that change data, and those that
+//! begin or end a transaction, set it; errors of syntax and names do not.
 
 use crate::postgres::PgError;
 use tsql::facts::errors::{sqlstate_ends, Ends};
@@ -11,7 +11,7 @@ pub enum TransactionState {
     Committed,
     StatementAborted,
     RolledBack,
-    /// The guide does not say it of a statement that fails outside of a transaction.
+    /// The guide does not define it for a statement that fails outside of a transaction.
     Undocumented,
 }
 
@@ -26,7 +26,7 @@ impl TransactionState {
         }
     }
 
-    /// After a statement or call that may change something. `error`: it has failed.
+    /// After a statement or call that may change data. `error`: its error, if it failed.
     pub fn after(self, is_open: bool, error: Option<&PgError>) -> TransactionState {
         match error {
             None if is_open => TransactionState::InProgress,

@@ -1,4 +1,4 @@
-//! Why a statement on PostgreSQL did not complete.
+//! The reasons for which a statement on PostgreSQL did not complete.
 
 use crate::client::SessionError;
 use crate::interrupt::{Failure, Interrupt};
@@ -8,7 +8,7 @@ use crate::postgres::PgError;
 use crate::tds::tokens::message::ServerMessage;
 use std::sync::Arc;
 
-/// With the last row, when rows were not for the client, and its columns.
+/// The outcome, with the last row and its columns if the rows were not for the client.
 pub struct Completed {
     pub outcome: Outcome,
     pub columns: Arc<[PgColumn]>,
@@ -16,10 +16,10 @@ pub struct Completed {
 
 /// Why there is no result.
 pub enum Unfinished {
-    /// PostgreSQL refused the statement and nothing has come of it: it could be tried again.
+    /// PostgreSQL refused the statement without any effect: it can be tried again.
     Refused(PgError),
     Failed(PgError),
-    /// A value that PostgreSQL or this client cannot be sent; the statement was given up.
+    /// A value cannot be sent to PostgreSQL or to this client; the statement was given up.
     Unsendable(ServerMessage),
     /// The client cancelled.
     Cancelled,

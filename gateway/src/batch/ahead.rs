@@ -1,4 +1,4 @@
-//! Several queries of a text that only read: PostgreSQL gets them at once.
+//! Sends several read-only queries of a text to PostgreSQL at once.
 
 use super::interpreter::Interpreter;
 use super::variables::Variables;
@@ -9,12 +9,12 @@ use crate::postgres::PgError;
 use crate::program::{Action, Query, Sql, Statement};
 use std::borrow::Cow;
 
-/// Queries sent at once.
+/// The most queries sent at once.
 const MOST: usize = 64;
 
 impl Interpreter {
-    /// Sends the queries that `statements` begin with, as far as none of them can be of another meaning when it is its
-    /// turn.
+    /// Sends the read-only queries at the start of `statements`, up to the first that an earlier statement could
+    /// affect.
     pub(super) async fn send_ahead(
         &mut self,
         client: &mut Client,
@@ -52,14 +52,14 @@ impl Interpreter {
     }
 }
 
-/// A query that gives its rows to the client and leaves nothing, and whose rows depend on tables alone.
+/// A query that sends its rows to the client, changes nothing, and whose rows depend on tables alone.
 fn reading(statement: &Statement) -> Option<&Query> {
     let Action::Query(query) = &statement.action else { return None };
     let sql = &query.sql;
     (query.only_reads() && query.assigns.is_empty() && sql.facts.keeps()).then_some(query)
 }
 
-/// What stands for the variables of `sql`; None where one of them depends on the statements before.
+/// The values of the variables of `sql`; None if one depends on the statements before.
 fn given<'v>(sql: &'v Sql, variables: &'v Variables<'_>) -> Option<Vec<Parameter<'v>>> {
     let value = |name: &'v String| {
         let variable = variables.get(name)?;

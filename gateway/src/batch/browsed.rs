@@ -1,6 +1,6 @@
-//! `select … for browse`: hidden columns behind those of the list are the rest of each table's key, and the client learns
-//! which column of which table each is, so that it can find the rows again (SQL Server: "FOR Clause", BROWSE; DB-Library,
-//! "Browse mode"; jTDS, CachedResultSet).
+//! `select … for browse`: hidden columns after those of the list complete each table's key, and each column is
+//! described with its table and column name, so that the client can find the rows again (SQL Server: "FOR Clause",
+//! BROWSE; DB-Library, "Browse mode"; jTDS, CachedResultSet).
 
 use super::interpreter::Interpreter;
 use super::table_keys::own_name;
@@ -29,7 +29,7 @@ impl Interpreter {
         for (place, source) in (1_u8..).zip(sources) {
             let columns = self.column_names(client, &source.table).await?;
             if columns.keys().any(|column| names.contains_key(column)) {
-                // of the rows of one table that stands there twice, PostgreSQL does not tell which a column is of
+                // a table is named twice: PostgreSQL does not report which of the two a column belongs to
                 return Ok(None);
             }
             names.extend(columns.into_iter().map(|(column, name)| (column, (place, name))));
@@ -43,7 +43,7 @@ impl Interpreter {
         let Some(with_keys) = sql.with_items(items) else { return Ok(None) };
         let described = match self.described(client, &with_keys, parameters).await {
             Ok(described) => described,
-            // its rows are no single rows of the tables
+            // the query's rows are not single rows of the tables
             Err(Interrupt::Failed(_)) => return Ok(None),
             Err(interrupt) => return Err(interrupt),
         };

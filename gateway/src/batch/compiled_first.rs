@@ -47,7 +47,7 @@ impl Interpreter {
     }
 }
 
-/// The types of the variables of `sql`; None where one of them is known only when it runs.
+/// The types of the variables of `sql`; None if one is known only when it runs.
 fn types_of(sql: &Sql, variables: &Variables<'_>, declared: &[&Declaration]) -> Option<Vec<SqlType>> {
     let of = |name: &String| {
         if let Some(variable) = variables.get(name) {

@@ -13,7 +13,7 @@ use crate::tds::types::Value;
 use tsql::quoting::literal;
 
 impl Cursors {
-    /// The place of the row that a change is about.
+    /// The ctid of the row to change.
     pub(super) fn place(&self, cursor: &str) -> Value<'static> {
         let place = self.known.get(cursor).and_then(|cursor| cursor.places.get(cursor.changed).cloned());
         place.flatten().map_or(Value::Null, |place| Value::Text(place.into()))
@@ -21,7 +21,7 @@ impl Cursors {
 }
 
 impl Interpreter {
-    /// Whether the cursor has a row of this table that may be changed so; a change is about it then.
+    /// Checks that the cursor has a row of this table that may be changed, and selects it for the change.
     pub(super) async fn check_current(
         &mut self,
         client: &mut Client,
@@ -46,7 +46,7 @@ impl Interpreter {
         }
     }
 
-    /// Which of a cursor's tables this is.
+    /// The index of this table among the cursor's tables.
     async fn table_of(
         &mut self,
         client: &mut Client,
@@ -70,7 +70,7 @@ impl Interpreter {
         }
         match same.as_slice() {
             [place] => Ok(*place),
-            // none, or the table is there twice
+            // no such table, or two
             _ => {
                 let text =
                     "The cursor does not include the table being modified or the table is not updatable \
@@ -80,7 +80,7 @@ impl Interpreter {
         }
     }
 
-    /// After a change: the row is where the change says, or is gone.
+    /// After a change: stores the row's new ctid, or that it is deleted.
     pub(super) fn changed_current(&mut self, current: &Current, outcome: &Outcome) -> Result<(), Interrupt> {
         let cursor = self.cursors.cursor(&current.cursor)?;
         let Some(row) = &outcome.row else {

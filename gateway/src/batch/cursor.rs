@@ -1,4 +1,4 @@
-//! Cursors of a session. PostgreSQL keeps the rows of an open cursor, as of the moment it was opened.
+//! Cursors of a session. PostgreSQL keeps the rows of an open cursor as of the time it was opened.
 
 use super::cursors::{is_taken, new_name, Cursor, Fetched, NOT_OPEN};
 use super::interpreter::Interpreter;

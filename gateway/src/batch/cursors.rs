@@ -9,12 +9,12 @@ use crate::tds::types::Value;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of 34000, invalid_cursor_name, in `facts::errors`: of a cursor that a rollback has taken.
+/// The number of 34000, invalid_cursor_name, in `facts::errors`: a rollback has closed the cursor.
 pub const NOT_OPEN: i32 = 16917;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// What the last fetch came to.
+/// The result of the last fetch.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Fetched {
     #[default]
@@ -65,34 +65,34 @@ pub struct Cursor {
     pub(super) scrolls: bool,
     /// Its rows are counted when it is opened.
     pub(super) is_filled: bool,
-    /// The variables of the query, as they were when it was declared.
+    /// The values of the query's variables at its declaration.
     pub(super) values: Vec<(String, SqlType, Value<'static>)>,
     pub(super) _kept: Kept,
     pub(super) changes: Changes,
     /// Its name in PostgreSQL while it is open.
     pub(super) open: Option<String>,
-    /// The tables, in SQL, of which its rows say their places behind the columns, while it is open.
+    /// While it is open: the tables, in SQL, whose ctids follow the columns of its rows.
     pub(super) tables: Vec<String>,
-    /// Where the row fetched last is in each of them.
+    /// The ctid of the row fetched last in each of them.
     pub(super) places: Vec<Option<String>>,
-    /// The one of them that the latest `where current of` is about.
+    /// The index of the table that the latest `where current of` changed.
     pub(super) changed: usize,
 }
 
 impl Cursor {
-    /// Closes it but for PostgreSQL, which knows it by the name that is returned unless a rollback has taken it.
+    /// Closes it here. Returns its name in PostgreSQL, unless a rollback has closed it there.
     pub(super) fn close(&mut self) -> Option<String> {
         (self.tables, self.places) = (Vec::new(), Vec::new());
         self.open.take()
     }
 }
 
-/// Whether PostgreSQL has the cursor no more.
+/// Whether the cursor no longer exists in PostgreSQL.
 pub fn is_taken(interrupt: &Interrupt) -> bool {
     matches!(interrupt, Interrupt::Failed(failure) if failure.message.number == NOT_OPEN)
 }
 
-/// A name for a cursor in PostgreSQL, which no other has.
+/// A unique name for a cursor in PostgreSQL.
 pub fn new_name() -> String {
     format!("ringlog_cursor_{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }

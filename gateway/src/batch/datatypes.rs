@@ -13,7 +13,7 @@ use std::borrow::Cow;
 #[derive(Clone, Copy)]
 struct DataType {
     name: &'static str,
-    /// ODBC's code, of version 3.
+    /// The code of ODBC 3.
     code: i64,
     /// Digits or characters.
     precision: i64,
@@ -155,8 +155,8 @@ const BIGINT: DataType = integer("bigint", -5, 19, 0);
 const NUMERIC: DataType = decimal("numeric", 2, 10);
 const DECIMALS: DataType = decimal("decimal", DECIMAL, 24);
 
-/// SQL Server's rows (babelfish-for-postgresql/babelfish_extensions has them, babelfishpg_tsql/src/datatype_info.h).
-/// Of the types of one code the closest match comes first.
+/// SQL Server's rows (from babelfish-for-postgresql/babelfish_extensions, babelfishpg_tsql/src/datatype_info.h). Of the
+/// types of one code the closest match comes first.
 const TYPES: [DataType; 37] = [
     time("datetimeoffset", TIME_WITH_OFFSET, 34, 0).takes("scale").scaled(0, 7),
     time("time", TIME_OF_DAY, 16, 0).takes("scale").scaled(0, 7),
@@ -200,7 +200,7 @@ const TYPES: [DataType; 37] = [
 /// Columns of ASE's sp_datatype_info ("Catalog stored procedures", sp_datatype_info): those of ODBC 3 are SQL Server's.
 const OF_ASE: usize = 15;
 
-/// A type as ASE has it; None where it does not.
+/// A type as ASE describes it; None if ASE has no such type.
 fn of_ase(of: &DataType) -> Option<DataType> {
     let microseconds = |name, code, precision| DataType { name, code, precision, ..of.scaled(6, 6) };
     match of.name {
@@ -215,14 +215,14 @@ fn of_ase(of: &DataType) -> Option<DataType> {
     }
 }
 
-/// The version of a driver's types.
+/// The version of the types that a driver knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// Those before SQL Server 2005.
     First,
     /// xml
     Xml,
-    /// The types of times of SQL Server 2008.
+    /// The date and time types of SQL Server 2008.
     Times,
 }
 

@@ -1,14 +1,14 @@
-//! Futures that nest. A future polls those inside it, so that statements need the more stack the deeper texts, blocks and
-//! procedures nest: each level has a stack with room for it.
+//! Nested futures. A future polls those inside it, so the stack grows with the nesting of texts, blocks and procedures:
+//! each level ensures room for itself.
 
 use std::future::{pending, Future};
 use std::mem::replace;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// What a level may need, without those inside it: reading a text is the most.
+/// The most stack of a level without those inside it: parsing a text needs most.
 const ROOM: usize = 1 << 20;
-/// What is added at a time, and is given back after the poll.
+/// The stack added at a time, and freed after the poll.
 const MORE: usize = 4 << 20;
 
 /// A level of nested statements.
@@ -29,7 +29,7 @@ impl<T> Future for Deep<'_, T> {
 }
 
 impl<T> Drop for Deep<'_, T> {
-    /// Drops the levels inside it, each by that around it.
+    /// Drops the levels inside it, each from the level around it.
     fn drop(&mut self) {
         let level = replace(&mut self.0, Box::pin(pending()));
         stacker::maybe_grow(ROOM, MORE, || drop(level));
@@ -42,7 +42,7 @@ mod tests {
     use std::task::Waker;
     use tokio::task::yield_now;
 
-    /// More than the stack of a test has room for.
+    /// More than fit on a test's stack.
     const LEVELS: u32 = 20_000;
 
     fn nested(levels: u32) -> Deep<'static, u32> {

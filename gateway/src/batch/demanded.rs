@@ -1,4 +1,4 @@
-//! Whether the tables are there without which nothing of a text runs.
+//! Checks that the tables exist without which no statement of a text runs.
 
 use super::interpreter::Interpreter;
 use crate::client::Client;
@@ -8,7 +8,8 @@ use crate::program::Demanded;
 use tsql::quoting::{array, literal};
 
 impl Interpreter {
-    /// Error 208 of the first that this session does not see. PostgreSQL looks for them as it would for a statement's.
+    /// Returns error 208 for the first table that this session does not see. PostgreSQL searches for them as for those
+    /// of a statement.
     pub(super) async fn demand_tables(
         &mut self,
         client: &mut Client,
@@ -36,7 +37,7 @@ impl Interpreter {
     }
 }
 
-/// What PostgreSQL says of a statement that names it.
+/// PostgreSQL's error for a statement that names a missing table.
 fn no_relation(table: &str) -> PgError {
     PgError::Server(Box::new(Notice {
         severity: "ERROR".into(),

@@ -22,12 +22,12 @@ use crate::tds::tokens::returns;
 use crate::tds::types::{TypeInfo, TypeToken, Value};
 use std::sync::Arc;
 
-/// The parameters and columns of a statement, as far as they are known before it runs.
+/// The parameters and columns of a statement that are known before it runs.
 #[derive(Default)]
 struct Shape {
     inputs: Vec<TypeInfo>,
     columns: Arc<[PgColumn]>,
-    /// The names of the columns, where they differ from PostgreSQL's.
+    /// The names of the columns that differ from PostgreSQL's.
     names: Option<Vec<Title>>,
 }
 
@@ -39,9 +39,9 @@ impl Shape {
         }
     }
 
-    /// What an insert or update stores is of the columns' types.
+    /// Gives the inputs of an insert or update the types of the columns that they are stored in.
     async fn set_inputs_of_columns(&mut self, filled: &FilledBy, backend: &mut Backend, dialect: &Dialect) {
-        // the statement itself could be described, so an error here (a column without SELECT) says nothing of it
+        // the statement itself could be described, so an error here (a column without SELECT) does not concern it
         let Ok(described) = backend.describe(&Sql::plain(filled.columns.as_str()), &[]).await else { return };
         let columns = described_as(&described.columns, None, dialect);
         for (column, name) in columns.iter().zip(&filled.placeholders) {
@@ -52,7 +52,7 @@ impl Shape {
     }
 }
 
-/// A parameter as it is described: of any length, since the client sends what it has.
+/// The description of a parameter: of any length, since the client may send any.
 fn input(of: TypeInfo) -> TypeInfo {
     use TypeToken as T;
     match of.token {
@@ -129,7 +129,7 @@ impl Interpreter {
     }
 
     pub(super) fn dynamic(&self, name: &str) -> Result<Arc<Prepared>, ServerMessage> {
-        // ASE's number for a procedure that is not there, which a dynamic statement is to it
+        // ASE's error for a missing procedure, as which it treats a dynamic statement
         let missing = || ServerMessage::error(2812, 16, format!("There is no prepared statement '{name}'."));
         self.prepared.named(name).ok_or_else(missing)
     }
@@ -190,7 +190,7 @@ impl Interpreter {
             }
         };
         client.reply.begin_answer();
-        // a dynamic statement is a procedure to ASE, and FreeTDS waits for the end of one; a call has its own
+        // ASE runs a dynamic statement as a procedure, and FreeTDS waits for the end of one; a call has its own
         let statements = &prepared.program.statements;
         let is_call = matches!(statements.as_slice(), [Statement { action: Action::Execute(_), .. }]);
         client.reply.nesting += u8::from(!is_call);
@@ -240,7 +240,7 @@ impl Interpreter {
         Ok(shape)
     }
 
-    /// The type of a procedure's parameter where a placeholder stands.
+    /// The type of the procedure's parameter for which a placeholder stands.
     async fn input_of_call(&self, client: &Client, prepared: &Prepared, name: &str) -> Option<PgType> {
         let [Statement { action: Action::Execute(execute), .. }] = prepared.program.statements.as_slice()
         else {
@@ -272,7 +272,8 @@ impl Interpreter {
     }
 }
 
-/// The query whose columns are told: ASE tells those of the first of two (FreeTDS, src/odbc/unittests/prepare_results.c).
+/// The query whose columns are described: ASE describes the first of two (FreeTDS,
+/// src/odbc/unittests/prepare_results.c).
 fn described(statements: &[Statement]) -> Option<&Query> {
     match statements {
         [Statement { action: Action::Query(query), .. }, others @ ..]
@@ -284,7 +285,7 @@ fn described(statements: &[Statement]) -> Option<&Query> {
     }
 }
 
-/// The numbers of an array of oids.
+/// The elements of an array of oids.
 fn oids(array: &str) -> impl Iterator<Item = &str> {
     array.trim_matches(['{', '}']).split(',').filter(|oid| !oid.is_empty())
 }
@@ -307,7 +308,7 @@ fn put_columns(reply: &mut Reply, shape: &Shape) {
     }
 }
 
-/// Clients send the statement as the body of a procedure: `create proc DBD1 as select …`.
+/// Removes the head of a procedure in which clients send the statement: `create proc DBD1 as select …`.
 fn without_create_proc(text: &str) -> &str {
     let mut rest = text.trim_start();
     for expected in ["create", "proc", "", "as"] {

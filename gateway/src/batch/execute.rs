@@ -1,4 +1,4 @@
-//! Calls in every form: of procedures, of system procedures that run a text, and of texts in a text.
+//! Calls in every form: procedures, system procedures that run a text, and texts within a text.
 
 use super::interpreter::Interpreter;
 use super::messages::printed;
@@ -53,7 +53,7 @@ impl Interpreter {
         }
     }
 
-    /// Runs a call written as text; its status and outputs go to variables. Whether it has succeeded.
+    /// Runs a call written as text; its status and outputs are assigned to variables. Returns whether it succeeded.
     pub(super) async fn run_execute(
         &mut self,
         client: &mut Client,
@@ -124,7 +124,7 @@ impl Interpreter {
         returned: &mut Returned,
         variables: &Variables<'_>,
     ) -> Result<(), Interrupt> {
-        // a status is an integer, and becomes what the variable is without
+        // a status is an integer, converted to the variable's type
         let status = execute.status.as_ref().zip(execute.status_taken.as_ref());
         if let (Some((name, taken)), Some(given)) = (status, &mut returned.value) {
             self.take(client, variables.get(name), taken, &mut given.value).await?;
@@ -188,14 +188,14 @@ impl Interpreter {
         if let Some(param) = params.iter().find(is_table) {
             return Err(Failure::of_statement(no_table(&param.name(&client.dialect()))).into());
         }
-        // a call of a function of T-SQL has no rows; ASE's documentation says nothing of it
+        // a call of a T-SQL function has no rows; ASE's documentation does not cover it
         let gives_value = function.value_type.is_some() && client.dialect().is_tds7();
         let function = if for_value || gives_value { function.for_value() } else { function };
         let in_try = self.tries.are_open();
         self.procedures.call(client, name, function, params, in_try).await
     }
 
-    /// Ends a call in the reply. Whether it has succeeded.
+    /// Ends a call in the reply. Returns whether it succeeded.
     async fn end_call(
         &mut self,
         client: &mut Client,
@@ -259,7 +259,7 @@ fn has_own_text(value: &Value<'_>, of: Type, text: &Type) -> bool {
     }
 }
 
-/// Gives status and outputs of a call in a text to the variables it names.
+/// Assigns status and outputs of a call in a text to the variables it names.
 fn assign(
     execute: &Execute,
     variables: &mut Variables<'_>,

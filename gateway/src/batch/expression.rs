@@ -87,7 +87,7 @@ impl Interpreter {
         Ok(parameters)
     }
 
-    /// The time that a statement has, as each of CLOCKS shows it.
+    /// The time of the statement, in the form of each of CLOCKS.
     async fn clocks(&mut self, client: &mut Client) -> Result<Vec<Value<'static>>, Interrupt> {
         let asked = "select tsql.sysdatetime(), tsql.sysutcdatetime()";
         let mut sql = Sql::plain(asked);

@@ -101,7 +101,7 @@ impl Interpreter {
     }
 }
 
-/// The first statement that gives rows.
+/// The first statement that returns rows.
 fn first(statements: &[Statement]) -> Result<Option<&Query>, ServerMessage> {
     for statement in statements {
         match &statement.action {
@@ -138,7 +138,7 @@ fn row(column: &Column, place: i64) -> Vec<Value<'static>> {
         Value::Int(of.scale),
         if is_collated { text("Latin1_General_100_BIN2_UTF8".into()) } else { Value::Null },
     ];
-    // no type of a user's, no XML, no source: those are for browse mode
+    // user type, XML and source are NULL: they are for browse mode
     row.extend((0..9).map(|_| Value::Null));
     row.extend([flag(false), flag(is_collated), flag(false)]);
     row.extend((0..5).map(|_| Value::Null));
@@ -163,7 +163,7 @@ pub(super) fn on_the_wire(t: &TypeInfo) -> [Value<'static>; 2] {
     [Value::Int(token.into()), Value::Int(if t.size == MAX { 65_535 } else { t.size.into() })]
 }
 
-/// A type as sys.types has it.
+/// A type's columns of sys.types.
 pub(super) struct SystemType {
     pub id: i64,
     pub written: String,

@@ -9,15 +9,15 @@ use tsql::facts::errors::SCALE;
 use tsql::facts::types::{Family, Type};
 use tsql::units;
 
-/// Of errors that T-SQL has no number for.
+/// The number of errors without a number in T-SQL.
 const NO_NUMBER: i32 = 50_000;
 /// The range of smallmoney in ten-thousandths.
 const SMALLMONEY: std::ops::RangeInclusive<i64> = -2_147_483_648..=2_147_483_647;
 
-/// The value cut to the length of a text or binary, and filled to that of a char or binary(n), as T-SQL does with
-/// what is assigned ("Declare @local_variable", "binary and varbinary"); a decimal rounded, in ASE under `arithabort`.
-/// Error 8115: a tinyint, smallmoney or decimal that is out of range; 247: an unsigned integer that is; 50000: a text
-/// would be cut inside a character.
+/// Cuts a value to the length of a text or binary, and pads it to that of a char or binary(n), as T-SQL does in
+/// assignments ("Declare @local_variable", "binary and varbinary"); rounds a decimal, in ASE according to `arithabort`.
+/// Error 8115: a tinyint, smallmoney or decimal is out of range; 247: an unsigned integer is out of range; 50000: a
+/// text would be cut inside a character.
 pub fn fitted<'v>(
     value: Value<'v>,
     of: &Type,
@@ -59,7 +59,7 @@ fn overflow(name: &str) -> ServerMessage {
     ServerMessage::error(8115, 16, text)
 }
 
-/// A decimal of the precision and scale of its type.
+/// Rounds a decimal to the precision and scale of its type.
 fn of_digits(decimal: Decimal, of: &Type, arithabort: Option<Arithabort>) -> Result<Decimal, ServerMessage> {
     let (Some(precision), Some(scale)) = (of.precision, of.scale) else { return Ok(decimal) };
     let digits = decimal.digits().saturating_sub(decimal.scale.saturating_sub(scale));

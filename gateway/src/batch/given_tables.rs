@@ -1,4 +1,4 @@
-//! The tables of parameters: filled from a table variable of the caller, or with the rows that a client has sent.
+//! Table parameters: filled from a table variable of the caller, or with the rows that a client has sent.
 
 use super::insert_execute::ROWS;
 use super::interpreter::Interpreter;
@@ -13,7 +13,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::{decode_value, Value};
 
 impl Interpreter {
-    /// Fills the table of a parameter. Without its rows nothing else of the procedure or text runs.
+    /// Fills the table of a parameter; if that fails, nothing else of the procedure or text runs.
     pub(super) async fn give_table(
         &mut self,
         client: &mut Client,

@@ -1,4 +1,4 @@
-//! The numbers that identity columns were given: @@identity, scope_identity(), @@dbts.
+//! The numbers assigned to identity columns and rowversions: @@identity, scope_identity(), @@dbts.
 
 use super::inserted::Scope;
 use super::interpreter::Interpreter;
@@ -18,7 +18,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// @@identity: the number given last, also by a trigger; NULL when the latest insert gave none.
+    /// @@identity: the number assigned last, also by a trigger; NULL if the latest insert assigned none.
     pub(super) async fn identity(&mut self, client: &mut Client) -> Result<Value<'static>, Interrupt> {
         let sql = match &self.identities.latest {
             Some(table) => format!("select tsql.identity_after({})", literal(table)),
@@ -27,12 +27,12 @@ impl Interpreter {
         Ok(self.number(client, &sql).await?.map_or(Value::Null, Value::Int))
     }
 
-    /// scope_identity(): the number given last by an insert of this scope.
+    /// scope_identity(): the number assigned last by an insert of this scope.
     pub(super) async fn scope_identity(&mut self, client: &mut Client) -> Result<Value<'static>, Interrupt> {
         Ok(self.scope_number(client).await?.map_or(Value::Null, Value::Int))
     }
 
-    /// @@dbts: the version that a row of the database was given last.
+    /// @@dbts: the latest row version of the database.
     pub(super) async fn latest_version(&mut self, client: &mut Client) -> Result<Value<'static>, Interrupt> {
         let rows = self
             .ask(client, "select ('x' || pg_catalog.encode(tsql.dbts(), 'hex'))::bit(64)::bigint")

@@ -1,6 +1,7 @@
-//! INSERT … EXECUTE: the rows that a procedure or a text selects are kept until it has ended, and then fill the table.
+//! INSERT … EXECUTE: the rows that a procedure or a text selects are kept until its end, and then inserted into the
+//! table.
 //!
-//! All of it is one statement: where the client has no transaction it has one of its own (SQL Server, "INSERT",
+//! It is one statement: without a transaction of the client it runs in its own (SQL Server, "INSERT",
 //! execute_statement; errors 3915, 3916, 8164).
 
 use super::interpreter::Interpreter;
@@ -14,9 +15,9 @@ use crate::tds::tokens::message::ServerMessage;
 use std::borrow::Cow;
 use tsql::quoting::literal;
 
-/// Rows that one statement of PostgreSQL inserts: few numbers, since it is prepared for each.
+/// The numbers of rows inserted by one statement of PostgreSQL: only four, since each is prepared.
 pub(super) const ROWS: [usize; 4] = [256, 32, 4, 1];
-/// Parameters of one statement: PostgreSQL counts them in 16 bits.
+/// The most parameters of one statement, within PostgreSQL's 16-bit count.
 const MOST_PARAMETERS: usize = 30_000;
 
 impl Interpreter {
@@ -71,7 +72,7 @@ impl Interpreter {
         let inserted = inserted?;
         ended?;
         let Some(rows) = inserted else {
-            // the call has failed, and the client knows why
+            // the call failed and its error has been sent
             client.reply.end(Status::ERROR, None);
             return Ok(());
         };
@@ -82,7 +83,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// 3916: the transaction of INSERT … EXECUTE is not the procedure's to commit.
+    /// 3916: a procedure must not commit the transaction of INSERT … EXECUTE.
     pub(super) fn may_commit(&self, client: &Client) -> Result<(), Failure> {
         match &client.reply.gathering {
             Some(gathering) if self.procedures.backend.transaction_depth() <= gathering.transactions => {
@@ -94,7 +95,7 @@ impl Interpreter {
         }
     }
 
-    /// 3915: nor to undo.
+    /// 3915: nor roll it back.
     pub(super) fn may_roll_back(&self, client: &Client) -> Result<(), Failure> {
         match &client.reply.gathering {
             Some(_) => Err(no_rollback()),
@@ -102,7 +103,7 @@ impl Interpreter {
         }
     }
 
-    /// Inserts what was kept, all of it or nothing. Returns the number of rows; None where there were too many.
+    /// Inserts the kept rows, all or none. Returns their number; None if there were too many.
     async fn insert_gathered(
         &mut self,
         client: &mut Client,
@@ -131,7 +132,7 @@ impl Interpreter {
         inserted.map(Some)
     }
 
-    /// 213: the rows have more or fewer values than the insert fills columns.
+    /// 213: the rows have more or fewer values than the insert has columns.
     async fn takes(&mut self, client: &mut Client, target: &Filled, width: usize) -> Result<(), Interrupt> {
         match &target.columns {
             Some(columns) if columns.len() == width => Ok(()),

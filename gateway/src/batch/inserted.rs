@@ -1,28 +1,28 @@
-//! The tables that inserts have filled, of which @@identity (the latest statement in any scope) and scope_identity()
-//! (inserts of the same procedure or batch) tell the numbers.
+//! The tables filled by inserts: the numbers of @@identity (latest statement in any scope) and scope_identity()
+//! (inserts of the same procedure or batch) are theirs.
 
-/// Tables remembered of one scope.
+/// The most tables remembered per scope.
 const MOST: usize = 16;
 
 /// The tables that inserts have filled, as PostgreSQL reads their names.
 #[derive(Default)]
 pub struct Identities {
-    /// That of the latest insert; None where another statement, which may have given numbers, came after it.
+    /// The table of the latest insert; None if another statement that may have assigned numbers followed.
     pub(super) latest: Option<String>,
     pub(super) scope: Scope,
 }
 
-/// What inserts of one procedure or batch have filled.
+/// The tables filled by inserts of one procedure or batch.
 #[derive(Default)]
 pub struct Scope {
-    /// The tables, the latest last, whose numbers nothing but this scope has taken since.
+    /// The tables, the latest last, into which no other scope has inserted since.
     pub(super) tables: Vec<String>,
-    /// The number that rows were given before those.
+    /// The number assigned to rows before those.
     pub(super) before: Option<i64>,
 }
 
 impl Identities {
-    /// Called after a change. `into`: the table that it has inserted rows into.
+    /// Called after a change. `into`: the table into which it inserted rows.
     pub fn changed(&mut self, into: Option<&str>, rows: u64) {
         self.latest = into.map(str::to_owned);
         if let Some(table) = into.filter(|_| rows > 0) {
@@ -35,7 +35,7 @@ impl Identities {
         }
     }
 
-    /// A procedure is a scope of its own. Returns the one around it, for `leave`.
+    /// Begins the scope of a procedure. Returns the outer scope, for `leave`.
     pub fn enter(&mut self) -> Scope {
         std::mem::take(&mut self.scope)
     }

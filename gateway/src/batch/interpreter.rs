@@ -1,4 +1,4 @@
-//! Runs texts: compiles each, and keeps the state that it leaves for the following ones.
+//! Runs texts: compiles each, and keeps the state for the following ones.
 
 use super::awaited_text::AwaitedText;
 use super::cursors::Cursors;
@@ -32,26 +32,25 @@ pub struct Interpreter {
     pub(super) prepared: PreparedStatements,
     /// The nesting depth of the running text: @@nestlevel and one.
     pub(super) depth: u8,
-    /// The procedure whose own statements run; None in a batch, and in a text inside a procedure.
+    /// The procedure whose statements run; None in a batch, and in a text inside a procedure.
     pub(super) running: Option<Running>,
-    /// Those of the text that runs.
+    /// The long names of the running text.
     pub(super) long_names: LongNames,
-    /// The highest severity of the errors sent to the client since the procedure has begun; 0 for none.
+    /// The highest severity of the errors sent to the client since the start of the procedure; 0 for none.
     pub(super) worst: u8,
-    /// The table variables of the texts that run.
+    /// The table variables of the running texts.
     pub(super) tables: Vec<String>,
     pub(super) tries: Tries,
-    /// `set context_info`: 128 bytes, which a procedure leaves to its callers.
+    /// `set context_info`: 128 bytes, which remain set after a procedure returns.
     pub(super) context: Option<Vec<u8>>,
     pub(super) cursors: Cursors,
     pub(super) server_cursors: ServerCursors,
     pub(super) identities: Identities,
-    /// The columns that inserts without columns fill, and which of them are sql_variants, by the tables that have been
-    /// asked for.
+    /// Cache per table: the columns filled by an INSERT without a column list, and those of type sql_variant.
     filled: BTreeMap<String, Option<[Vec<String>; 2]>>,
     /// The guards of statements that have held (`Sql::guards`).
     held: HashSet<String>,
-    /// The number of definitions that `filled` and `held` have seen.
+    /// The schema version of `filled` and `held`.
     filled_at: u64,
     latest: Latest,
     /// Set between a `writetext bulk` and its text.
@@ -99,7 +98,7 @@ impl Interpreter {
             Ok(compiled) => {
                 variables.give(&compiled.literals);
                 match self.run_text(client, &compiled.program, variables).await {
-                    // it is reported; what it ends is this text
+                    // its error has been reported and ends only this text
                     Ok(()) | Err(Interrupt::Failed(_)) => {}
                     Err(interrupt) => return Err(interrupt),
                 }
@@ -124,7 +123,7 @@ impl Interpreter {
         }
     }
 
-    /// The program of a text. `lifts`: it may have variables where the text has literals.
+    /// Compiles a text. `lifts`: variables may replace its literals.
     pub(super) async fn compile(
         &mut self,
         client: &mut Client,
@@ -139,7 +138,7 @@ impl Interpreter {
             self.gateway.metrics.compiled_again.inc();
             return Ok(latest.clone());
         }
-        // a sql_variant keeps the type that a literal is written with
+        // a sql_variant keeps the type of its literal
         let may_lift = lifts && !names_variants(text);
         let compiled = self.compile_bound(client, text, settings, may_lift).await?;
         refuse_settings(&compiled.program.statements, client.settings())?;
@@ -166,7 +165,7 @@ impl Interpreter {
         backend.snapshot().map_err(|error| backend.message_of(&error, client))
     }
 
-    /// The program of a text under what PostgreSQL declares of its tables.
+    /// Compiles a text with the declarations of its tables.
     async fn compile_bound(
         &mut self,
         client: &mut Client,
@@ -191,7 +190,7 @@ impl Interpreter {
         Err(too_many_names())
     }
 
-    /// Reads the declarations of parameters, whose types may be the site's.
+    /// Reads the declarations of parameters, which may use types of the site.
     pub(super) async fn declarations(
         &mut self,
         client: &mut Client,
@@ -211,8 +210,8 @@ impl Interpreter {
         Err(too_many_names())
     }
 
-    /// The schema under which a text is to be read again: with the names that were lacking, or, once after a failure, with
-    /// nothing that was known before, since others may have changed it. None: it was read.
+    /// The schema with which a text is compiled again: with the names that were missing, or, once after a failure, with
+    /// all declarations read anew, since others may have changed them. None: compilation succeeded.
     async fn renewed(
         &mut self,
         client: &mut Client,
@@ -233,7 +232,8 @@ impl Interpreter {
         Ok(None)
     }
 
-    /// The columns of a table that take values, where it has others too or sql_variants; and those that are these.
+    /// For a table with sql_variants, or with columns that take no values: the columns that take values, and the
+    /// sql_variants.
     async fn filled_columns(
         &mut self,
         client: &mut Client,
@@ -281,13 +281,13 @@ impl Interpreter {
         }
     }
 
-    /// A definition has changed what names and tables are.
+    /// Called after a definition, which may change the meaning of names and tables.
     pub(super) fn forget_definitions(&mut self) {
         self.procedures.forget_plans();
         self.forget_columns();
     }
 
-    /// Tables may have other columns now.
+    /// Called when tables may have other columns.
     pub(super) fn forget_columns(&mut self) {
         self.filled.clear();
         self.held.clear();
@@ -311,7 +311,7 @@ impl Interpreter {
                 Err(error) => return Err(backend.message_of(&error, client)),
             }
         }
-        // an unqualified name may mean another procedure now
+        // an unqualified name may now refer to another procedure
         self.forget_definitions();
         self.put_database(client, &before);
         Ok(())
@@ -327,7 +327,7 @@ impl Interpreter {
             .message(&ServerMessage::info(5701, format!("Changed database context to '{database}'.")));
     }
 
-    /// Back to the state after login.
+    /// Resets the session to its state after login.
     pub async fn reset(&mut self, client: &mut Client, keep_transaction: bool) {
         self.procedures.backend.reset(client, keep_transaction).await;
         client.set(client::Settings::new(&client.dialect(), self.login.is_odbc));
@@ -343,7 +343,7 @@ impl Interpreter {
         envchange::put_reset(&mut client.reply.tokens, &dialect);
     }
 
-    /// What an error is in the transaction, and ends under the settings of the client.
+    /// An error, with the effect that the transaction and the client's settings give it.
     pub(super) fn under_settings(&self, client: &Client, failure: Failure) -> Failure {
         let failure = self.in_transaction(failure);
         let ends = match failure.ends {
@@ -360,7 +360,7 @@ impl Interpreter {
         Failure { ends, ..failure }
     }
 
-    /// PostgreSQL refuses to write in a transaction that cannot be committed: 3930.
+    /// 3930: PostgreSQL refuses to write in a transaction that cannot be committed.
     fn in_transaction(&self, failure: Failure) -> Failure {
         match failure.message.number {
             READS_ONLY if self.procedures.backend.is_doomed() => {
@@ -373,14 +373,14 @@ impl Interpreter {
     }
 }
 
-/// How often the session asks PostgreSQL for the tables of one text: once, unless the text has an error.
+/// How often the declarations of one text's tables are read: once, unless the text has an error.
 const MOST_ROUNDS: usize = 100;
 
 fn too_many_names() -> ServerMessage {
     ServerMessage::error(8623, 16, "The batch names more tables than can be looked for.")
 }
 
-/// The number of PostgreSQL's error for a change in a transaction that only reads.
+/// The number of PostgreSQL's error for a change in a read-only transaction.
 const READS_ONLY: i32 = 3906;
 
 /// Whether a text may declare sql_variants.

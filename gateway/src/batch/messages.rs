@@ -76,7 +76,7 @@ impl Interpreter {
         Ok(ServerMessage { state: u8::try_from(integer(state)).unwrap_or(1), ..message })
     }
 
-    /// The error of a throw: number, text and state, or what has been caught.
+    /// The error of a throw: number, text and state, or the error that has been caught.
     pub(super) async fn thrown(
         &mut self,
         client: &mut Client,
@@ -98,7 +98,7 @@ impl Interpreter {
         Ok(self.placed(message, line))
     }
 
-    /// The words of SET with the values of its variables.
+    /// The arguments of SET, with the values of its variables.
     pub(super) async fn set_words(
         &mut self,
         client: &mut Client,
@@ -143,7 +143,7 @@ impl Interpreter {
     }
 }
 
-/// A value as `print` shows it; NULL is nothing.
+/// A value as printed by `print`; NULL is empty.
 pub fn printed(value: &Value<'_>) -> Result<String, Failure> {
     match value {
         Value::Null => Ok(String::new()),

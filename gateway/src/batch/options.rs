@@ -17,7 +17,7 @@ const ISOLATION: u8 = 8;
 const CHAINED: u8 = 25;
 const QUOTED_IDENTIFIER: u8 = 35;
 
-/// Options that are on or off, and the words that say the same.
+/// Options that are on or off, and the equivalent SET.
 const SWITCHES: [(u8, &str); 8] = [
     (14, "noexec"),
     (18, "parseonly"),
@@ -29,7 +29,7 @@ const SWITCHES: [(u8, &str); 8] = [
     (QUOTED_IDENTIFIER, "quoted_identifier"),
 ];
 
-/// Options of which each sets another option on or off, whatever their own value.
+/// Options that each set another option on or off, whatever their own value.
 const TURNS: [(u8, &str, &str); 4] = [
     (15, "arithignore", "on"),
     (17, "arithabort", "on"),
@@ -37,8 +37,7 @@ const TURNS: [(u8, &str, &str); 4] = [
     (37, "arithabort", "off"),
 ];
 
-/// Options of what is sent in addition to results (times, plans) and of how a plan is made: results do not depend
-/// on them.
+/// Options of additional output (times, plans) and of planning, which do not affect results.
 const WITHOUT_EFFECT: [u8; 5] = [3, 4, 13, 23, 28];
 
 /// Answers one OPTIONCMD.
@@ -96,7 +95,7 @@ fn set(settings: &mut Settings, option: u8, value: &[u8], dialect: &Dialect) -> 
     settings.apply(&words)
 }
 
-/// `set` in words; None when the option or its value has none.
+/// The option as arguments of `set`; None if there is no such option or value.
 fn words(option: u8, value: &[u8], dialect: &Dialect) -> Option<Vec<String>> {
     let number = || {
         let mut reader = Reader::new(value, dialect.endian);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use tsql::facts::types::TABLE;
 
 impl Interpreter {
-    /// Runs a system procedure of the gateway's own. None: it has failed inside, and the call was ended.
+    /// Runs a system procedure implemented by the gateway. None: it failed and the call has been ended.
     pub(super) async fn call_system(
         &mut self,
         client: &mut Client,
@@ -81,7 +81,7 @@ impl Interpreter {
         self.describe_first(client, &prepared.program.statements, &prepared.declarations).await
     }
 
-    /// The statement whose declarations and text are these of `params`. `lifts`: it is for these values alone.
+    /// The statement of the declarations and text in `params`. `lifts`: it is used for these values only.
     pub(super) async fn prepared_from(
         &mut self,
         client: &mut Client,
@@ -94,7 +94,7 @@ impl Interpreter {
         self.prepared_as(client, params, declarations, &text, lifts).await
     }
 
-    /// The same of this text.
+    /// The same for this text.
     pub(super) async fn prepared_as(
         &mut self,
         client: &mut Client,
@@ -113,7 +113,7 @@ impl Interpreter {
         Ok(Arc::new(Prepared { declarations, program, literals, text: text.to_owned() }))
     }
 
-    /// What a text is compiled by that has these parameters.
+    /// The compilation settings of a text with these parameters.
     pub(super) fn compiling_with(&self, client: &Client, declarations: &[Declaration]) -> Settings {
         let mut settings = self.compiling(client);
         for declaration in declarations.iter().filter(|declaration| declaration.of != TABLE) {
@@ -147,12 +147,12 @@ impl Interpreter {
         client: &mut Client,
         params: &[Param<'_>],
     ) -> Result<Returned, ServerMessage> {
-        /// option bit: the client wants the columns at once
+        /// option bit: the client requests the columns at once
         const RETURN_METADATA: i64 = 1;
         let options = params.get(3).and_then(|param| param.value(&client.reply.dialect).ok());
         let wants_columns = matches!(options, Some(Value::Int(options)) if options & RETURN_METADATA != 0);
         let prepared = self.prepared_from(client, params, 1, 2, false).await?;
-        // of several statements the first one's columns
+        // of several statements: the columns of the first
         let first = match prepared.program.statements.as_slice() {
             [Statement { action: Action::Query(query), .. }, others @ ..]
                 if others.is_empty() || query.only_reads() =>
@@ -181,8 +181,8 @@ impl Interpreter {
         Ok(Returned::outputs(0, vec![handle_of(handle)]))
     }
 
-    /// Runs a statement with what the parameters from number `first` on give to its variables. `outputs`: what is given
-    /// back beside.
+    /// Runs a statement; the parameters from number `first` on are the values of its variables. `outputs`: further
+    /// values to return.
     pub(super) async fn execute(
         &mut self,
         client: &mut Client,
@@ -199,10 +199,10 @@ impl Interpreter {
         let mut variables = Variables::bind(&prepared.declarations, rest, first, &dialect, arithabort)
             .map_err(Failure::of_statement)?;
         variables.give(&prepared.literals);
-        // its statements are those of a procedure: its own end follows theirs
+        // its statements are those of a procedure, whose own end follows theirs
         client.reply.nesting += 1;
         let running = self.running.take();
-        // a text that a text executes so is two levels deeper (SQL Server: @@NESTLEVEL)
+        // a text executed by a text is thus two levels deeper (SQL Server: @@NESTLEVEL)
         let depth = self.depth;
         self.depth += u8::from(depth > 0);
         // boxed: the statements may be calls again
@@ -214,9 +214,9 @@ impl Interpreter {
         match ran {
             Ok(()) => {}
             Err(Interrupt::Failed(failure)) if failure.stage == Stage::Reported => {
-                // what has ended is this text
+                // only this text has ended
                 if failure.ends != Ends::Text {
-                    // the handle is sent nevertheless: the client has to close it
+                    // the handle is sent nevertheless: the client must close it
                     end_failed_inside(&mut client.reply, &outputs, params, form, &self.gateway.zone());
                     return Err(failure.into());
                 }

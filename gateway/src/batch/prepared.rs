@@ -1,5 +1,5 @@
-//! The statements a client has prepared: by number at 7.x, by name at 5.0. They outlive the connection on which
-//! PostgreSQL has prepared them.
+//! The statements that a client has prepared: by number at 7.x, by name at 5.0. They outlive the connection on which
+//! PostgreSQL prepared them.
 
 use crate::memory::{Kept, NO_MEMORY};
 use crate::program::{Declaration, Given, Program};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Limits of a session.
 const MOST_STATEMENTS: usize = 10_000;
 const MOST_BYTES: usize = 32 << 20;
-/// About what a statement takes when it is compiled, and for each byte of its text.
+/// Estimated bytes of a compiled statement, and per byte of its text.
 const OF_A_STATEMENT: usize = 1 << 10;
 const OF_A_BYTE: usize = 4;
 
@@ -28,7 +28,7 @@ pub struct PreparedStatements {
     last_handle: i32,
     by_handle: HashMap<i32, Arc<Prepared>>,
     by_name: HashMap<String, Arc<Prepared>>,
-    /// The temporary tables that statements with names have made, by their oids.
+    /// The temporary tables created by named statements, by their oids.
     made: HashMap<String, Vec<String>>,
     bytes: usize,
     kept: Kept,
@@ -46,7 +46,7 @@ impl PreparedStatements {
         Ok(())
     }
 
-    /// Keeps a statement and gives the number it has from now on.
+    /// Stores a statement. Returns its number.
     pub fn keep(&mut self, prepared: Arc<Prepared>) -> Result<i32, ServerMessage> {
         self.admit(&prepared)?;
         while {
@@ -57,7 +57,7 @@ impl PreparedStatements {
         Ok(self.last_handle)
     }
 
-    /// Keeps a statement under a name; one of that name there was goes.
+    /// Stores a statement by name, and replaces one of the same name.
     pub fn keep_as(&mut self, name: &str, prepared: Arc<Prepared>) -> Result<(), ServerMessage> {
         self.close_named(name);
         self.admit(&prepared)?;
@@ -73,7 +73,7 @@ impl PreparedStatements {
         self.by_name.get(name).cloned()
     }
 
-    /// Whether there was one.
+    /// Returns whether the statement existed.
     pub fn close(&mut self, handle: i32) -> bool {
         let closed = self.by_handle.remove(&handle);
         self.forgotten(closed)
@@ -84,14 +84,14 @@ impl PreparedStatements {
         self.forgotten(closed)
     }
 
-    /// A statement of this name has made temporary tables.
+    /// Notes the temporary tables that the statement of this name has created.
     pub fn has_made(&mut self, name: &str, tables: Vec<String>) {
         if !tables.is_empty() {
             self.made.entry(name.to_owned()).or_default().extend(tables);
         }
     }
 
-    /// The tables that a statement of this name has made; they are forgotten.
+    /// Removes and returns the tables that a statement of this name has created.
     pub fn take_made(&mut self, name: &str) -> Vec<String> {
         self.made.remove(name).unwrap_or_default()
     }
@@ -99,7 +99,7 @@ impl PreparedStatements {
     fn forgotten(&mut self, closed: Option<Arc<Prepared>>) -> bool {
         if let Some(closed) = &closed {
             self.bytes = self.bytes.saturating_sub(size(closed));
-            // less than before is not refused
+            // a decrease is never refused
             let _ = self.kept.keep(self.bytes, MOST_BYTES, "prepared statements");
         }
         closed.is_some()

@@ -1,7 +1,7 @@
-//! Procedures whose T-SQL the gateway runs itself.
+//! T-SQL procedures run by the gateway itself.
 //!
-//! PostgreSQL has their name, arguments, rights and text. The statements run with the caller's rights, as dynamic SQL
-//! does (SQL Server: "Customizing Permissions with Impersonation": no ownership chain covers dynamic SQL).
+//! PostgreSQL stores their name, arguments, rights and text. The statements run with the caller's rights, as dynamic
+//! SQL does (SQL Server: "Customizing Permissions with Impersonation": no ownership chain covers dynamic SQL).
 
 use super::fitted::fitted;
 use super::interpreter::Interpreter;
@@ -20,14 +20,14 @@ use std::sync::Arc;
 use std::time::Instant;
 use tsql::Dialect;
 
-/// What PostgreSQL has of a procedure: its text; and of the session before it: its temporary tables, an array of oids.
+/// A procedure's text in PostgreSQL, and the session's temporary tables before its run, an array of oids.
 struct Stored {
     text: String,
     tables: String,
 }
 
 impl Interpreter {
-    /// Calls a procedure that the gateway runs. None: it has failed inside, and the call was ended.
+    /// Calls a procedure that the gateway runs. None: it failed and the call has been ended.
     pub(super) async fn call_text(
         &mut self,
         client: &mut Client,
@@ -48,7 +48,7 @@ impl Interpreter {
         if function.schema != TEMPORARY {
             self.procedures.backend.database.clone_from(&function.schema);
         }
-        // a call that is no part of a batch is one level deep too
+        // a call outside of a batch is one level deep too
         let depth = self.depth;
         self.depth = depth.max(1);
         client.reply.nesting += 1;
@@ -79,8 +79,8 @@ impl Interpreter {
         }
     }
 
-    /// What PostgreSQL has of the procedure, or of the one that has come in its place. It says whether the caller may
-    /// execute it.
+    /// Reads the procedure, or the one that has replaced it, from PostgreSQL, which checks that the caller may execute
+    /// it.
     async fn stored(
         &mut self,
         client: &mut Client,
@@ -94,7 +94,7 @@ impl Interpreter {
                 Ok(stored) => return Ok((function, stored)),
                 Err(error) => error,
             };
-            // undefined_function: it was made anew
+            // undefined_function: it was created anew
             if tried || error.sqlstate() != Some("42883") {
                 self.procedures.backend.check(&error, client);
                 return Err(Failure::of_call(&error).into());
@@ -168,7 +168,7 @@ impl Interpreter {
         })
     }
 
-    /// The parameters with their values, and the outputs asked for: the places in the call and in the procedure.
+    /// Binds the parameters to their values; for the requested outputs, the positions in the call and in the procedure.
     async fn bind(
         &mut self,
         client: &mut Client,
@@ -225,7 +225,7 @@ impl Interpreter {
         }
     }
 
-    /// Drops the temporary tables that were not there `before`: those that a procedure or a text has left.
+    /// Drops the temporary tables that did not exist `before`: those that a procedure or a text has left.
     pub(super) async fn forget_tables(&mut self, client: &mut Client, before: &str) -> Result<(), Interrupt> {
         let backend = &mut self.procedures.backend;
         if !backend.is_open() {
@@ -240,12 +240,12 @@ impl Interpreter {
         }
     }
 
-    /// An error goes to the client.
+    /// Notes an error sent to the client.
     pub(super) fn note(&mut self, error: &ServerMessage) {
         self.worst = self.worst.max(error.severity);
     }
 
-    /// A message of the statement that runs: its line, and the procedure it stands in.
+    /// A message with the line of its statement and the procedure that contains it.
     pub(super) fn placed(&self, message: ServerMessage, line: u32) -> ServerMessage {
         let message = ServerMessage { line, ..message };
         match &self.running {
@@ -255,7 +255,7 @@ impl Interpreter {
     }
 }
 
-/// 266: a procedure has left more or fewer transactions open than there were.
+/// 266: a procedure ended with more or fewer transactions than at its start.
 fn mismatch(before: i32, now: i32, dialect: &Dialect) -> ServerMessage {
     let what = match dialect.is_ase {
         true => "Transaction count after EXECUTE indicates that a COMMIT or ROLLBACK TRAN is missing.",

@@ -1,4 +1,4 @@
-//! Queries: their rows, their numbers of rows, and assignments to variables.
+//! Queries: their rows, row counts, and assignments to variables.
 
 use super::interpreter::Interpreter;
 use super::session_variables::type_of;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use tsql::quoting::literal;
 use tsql::resolve::names::Relation;
 
-/// How often a query is repeated whose table moves to another server meanwhile.
+/// How often a query is repeated when its table moves to another server meanwhile.
 const MOST_MOVES: usize = 2;
 
 impl Interpreter {
@@ -32,7 +32,7 @@ impl Interpreter {
         if !query.made().is_some_and(Relation::is_global) {
             return self.run_plain(client, query, variables).await;
         }
-        // made and noted at once: another session would drop a table that is not noted
+        // created and noted in one transaction: another session would drop a table that is not noted
         if !self.procedures.backend.begin_own(client).await {
             return self.run_plain(client, query, variables).await;
         }
@@ -45,7 +45,8 @@ impl Interpreter {
         ran
     }
 
-    /// `set rowcount` limits the statements of triggers too (SQL Server: SET ROWCOUNT), which PostgreSQL runs.
+    /// Refuses a change that `set rowcount` cannot limit: it limits the statements of triggers too (SQL Server: SET
+    /// ROWCOUNT), which PostgreSQL runs.
     async fn check_limited(&mut self, client: &mut Client, query: &Query) -> Result<(), Interrupt> {
         let refused = |what: &str| -> Interrupt {
             ServerMessage::error(195, 15, format!("Under SET ROWCOUNT {what} refused.")).into()
@@ -99,7 +100,7 @@ impl Interpreter {
             }
             let only_reads = query.only_reads();
             if !only_reads && self.procedures.backend.is_doomed() {
-                // also to temporary tables, which PostgreSQL lets be written
+                // also for temporary tables, to which PostgreSQL permits writes
                 return Err(uncommittable().into());
             }
             let sql = browsed.as_ref().map_or(&query.sql, |(with_keys, _)| with_keys);
@@ -167,12 +168,12 @@ impl Interpreter {
             let backend = &mut self.procedures.backend;
             backend.forget_declarations();
             if definition == Definition::AlterTable {
-                // a column may be described otherwise though PostgreSQL's type of it is the same
+                // a column's description may change though its type in PostgreSQL is the same
                 backend.forget_prepared().map_err(|error| Interrupt::from(&error))?;
             } else {
                 backend.forget_queries_of(&query.sql).map_err(|error| Interrupt::from(&error))?;
             }
-            // rows are no description
+            // TRUNCATE changes no definition
             if definition != Definition::Truncate {
                 backend.has_defined(&query.sql);
             }
@@ -186,9 +187,9 @@ impl Interpreter {
         Ok(())
     }
 
-    /// The end of a query whose error a CATCH gets: as without the error, with its columns and the rows that it had
-    /// until then. `select 4/0` in a TRY block gives its column and "(0 row(s) affected)" (SQL Server Programmability
-    /// Blog, 2006-03-30).
+    /// Ends a query whose error a CATCH handles as without the error, with its columns and the rows sent so far.
+    /// `select 4/0` in a TRY block gives its column and "(0 row(s) affected)" (SQL Server Programmability Blog,
+    /// 2006-03-30).
     async fn end_caught(
         &mut self,
         client: &mut Client,
@@ -209,7 +210,7 @@ impl Interpreter {
                     put_description(&described.columns, titles, &mut client.reply);
                 }
                 Ok(_) => {}
-                // it had not begun
+                // the query had not begun
                 Err(_) => return,
             }
         }
@@ -218,7 +219,7 @@ impl Interpreter {
         client.reply.end(Status::empty(), Some(rows));
     }
 
-    /// Whether an error goes to a CATCH, and its statement had begun.
+    /// Whether a CATCH handles the error of a statement that had begun.
     fn is_for_catch(&self, interrupt: &Interrupt) -> bool {
         let Interrupt::Failed(failure) = interrupt else { return false };
         self.tries.are_open() && matches!(failure.ends, Ends::Statement | Ends::Transaction)
@@ -234,7 +235,7 @@ impl Interpreter {
         self.ask(client, &sql).await.map(|_| ())
     }
 
-    /// The rows of SQL of our own, as texts.
+    /// The rows of the gateway's own SQL, as texts.
     pub(super) async fn ask(
         &mut self,
         client: &mut Client,
@@ -250,7 +251,7 @@ impl Interpreter {
         }
     }
 
-    /// `select … into`: the SQL that keeps what T-SQL declares of the columns.
+    /// `select … into`: the SQL that stores the T-SQL declarations of the columns.
     async fn declaring(
         &mut self,
         client: &mut Client,
@@ -264,7 +265,7 @@ impl Interpreter {
         Ok(declaring(made, &columns, titles, &client.dialect()))
     }
 
-    /// The columns of a query, as PostgreSQL has it without running it.
+    /// The columns of a query, which PostgreSQL describes without running it.
     pub(super) async fn described(
         &mut self,
         client: &mut Client,
@@ -282,7 +283,7 @@ impl Interpreter {
         }
     }
 
-    /// Under `set fmtonly on` a query shows its columns and does nothing.
+    /// Under `set fmtonly on` a query only returns its columns.
     async fn describe_query(
         &mut self,
         client: &mut Client,
@@ -311,7 +312,7 @@ impl Interpreter {
         }
     }
 
-    /// `select @a = …`: the last row's values; without a row the variables keep theirs.
+    /// `select @a = …`: assigns the last row's values; without a row the variables remain unchanged.
     fn assign_row(
         &self,
         names: &[String],
@@ -336,7 +337,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Answers `select @a, @@b` by one row.
+    /// Answers `select @a, @@b` with one row.
     pub(super) async fn put_variables(
         &mut self,
         client: &mut Client,
@@ -380,7 +381,7 @@ impl Interpreter {
     }
 }
 
-/// Refuses what makes columns that would keep no blanks or zeros at the end of their values.
+/// Refuses new columns that would lose trailing blanks or zeros of their values.
 fn refuse_cut_columns(query: &Query) -> Result<(), ServerMessage> {
     let what = match (&query.padded, query.made()) {
         (Some(column), _) => format!("The column '{column}'"),
@@ -394,7 +395,7 @@ fn refuse_cut_columns(query: &Query) -> Result<(), ServerMessage> {
     Err(ServerMessage::error(102, 15, text))
 }
 
-/// Whether a text has a form in every code page.
+/// Whether every code page can represent a text.
 fn is_narrow(value: &Value<'_>) -> bool {
     !matches!(value, Value::Text(text) if !text.is_ascii())
 }

@@ -14,7 +14,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::transaction::{Operation, TransactionRequest};
 use tracing::debug;
 
-/// Neither texts nor parameters are logged: passwords may stand in them.
+/// Neither texts nor parameters are logged: they may contain passwords.
 fn log(request: &Request) {
     match request {
         Request::Batch(text) => debug!(length = text.len(), "batch"),
@@ -31,7 +31,7 @@ fn log(request: &Request) {
 }
 
 impl Interpreter {
-    /// Answers the requests of a message up to a logout. False: the client logs out.
+    /// Answers the requests of a message up to a logout. Returns false after a logout.
     pub async fn answer(
         &mut self,
         client: &mut Client,
@@ -47,7 +47,7 @@ impl Interpreter {
                     if let (Answered::Succeeded, Procedure::Named(name)) = (&answered, &call.procedure) {
                         self.procedures.learn(client, requests.body(), name, &call.params);
                     }
-                    // ASE takes each call for a batch of its own (jTDS, BatchTest.testCallStmtBatch)
+                    // ASE treats each call as a batch of its own (jTDS, BatchTest.testCallStmtBatch)
                     if answered == Answered::EndsBatch && client.dialect().is_tds7() {
                         self.end_doomed(client).await;
                         return Ok(true);
@@ -96,7 +96,7 @@ impl Interpreter {
         }
     }
 
-    /// Has the client set this. A transaction that has begun sees as much of others at its end as at its beginning.
+    /// Applies the client's settings. A transaction that has begun cannot be raised to a higher isolation level.
     pub(super) fn apply(&self, client: &mut Client, settings: Settings) -> Result<(), ServerMessage> {
         let before = client.settings().locking.isolation;
         if settings.locking.isolation > before && self.procedures.backend.has_begun() {

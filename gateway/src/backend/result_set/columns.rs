@@ -25,9 +25,9 @@ pub struct SentAs {
     type_info: TypeInfo,
     /// A type of unlimited length, which `set textsize` limits.
     is_long: bool,
-    /// Bytes of its values, where they are sent as they are but for their order.
+    /// Bytes of a value that is sent with only its byte order changed.
     number: Option<usize>,
-    /// Where the version of its row stands, and the first bytes of its pointer.
+    /// The index of the columns with its row's version, and the first bytes of its pointer.
     pointer: Option<(usize, [u8; POINTER_HEAD])>,
 }
 
@@ -38,7 +38,7 @@ impl SentAs {
         SentAs { pg_type, type_info, is_long, number, pointer: None }
     }
 
-    /// A text or image with the pointer to it: table and column, then the row's version.
+    /// A text or image with a pointer: table and column, then the row's version.
     fn pointing(mut self, column: &PgColumn) -> SentAs {
         let (table, number) = column.origin;
         let has_pointer = self.type_info.has_table_name() && !self.type_info.is_max();
@@ -51,8 +51,8 @@ impl SentAs {
         self
     }
 
-    /// Puts the pointer and the timestamp into a value that stands at the end of `out`, from `start` on. `versions`: of the
-    /// row in each table, its place and its writer.
+    /// Inserts the pointer and the timestamp into the value that `out` ends with, from `start` on. `versions`: ctid and
+    /// xmin of the row in each table.
     pub fn point(&self, start: usize, versions: &[Option<&[u8]>], out: &mut BytesMut) {
         let Some((version, head)) = self.pointer else { return };
         let (Some(Some(place)), Some(Some(writer))) =
@@ -61,7 +61,7 @@ impl SentAs {
             return;
         };
         let pointer = [&head[..], place, writer, &[0; 4], writer].concat();
-        // NULL has none
+        // NULL has no pointer
         if let Some(value) = out.get_mut(start + 1..start + 1 + pointer.len()) {
             value.copy_from_slice(&pointer);
         }
@@ -95,21 +95,21 @@ impl SentAs {
     }
 }
 
-/// The last description of a query's result set, which the next one mostly repeats.
+/// The description of the last result set of a query; the next one mostly repeats it.
 #[derive(Debug, Default)]
 pub struct LastDescription(Mutex<Option<Description>>);
 
 #[derive(Debug)]
 struct Description {
     titles: Option<Box<[Title]>>,
-    /// The rest of a session's dialect never changes.
+    /// All other parts of a session's dialect never change.
     text_size: u32,
     tokens: Box<[u8]>,
     sent_as: Arc<[SentAs]>,
 }
 
 impl LastDescription {
-    /// As `put_columns` of the query's columns.
+    /// Like `put_columns` for the query's columns.
     pub fn put_columns(
         &self,
         pg_columns: &[PgColumn],
@@ -143,22 +143,22 @@ pub fn put_description(columns: &[PgColumn], names: Option<&[Title]>, reply: &mu
     put_columns(columns, names, reply);
 }
 
-/// How the rows of a server cursor go to the client.
+/// How the rows of a server cursor are sent to the client.
 #[derive(Clone, Copy)]
 pub struct Fetched<'a> {
     /// The names of its columns, where they differ from PostgreSQL's.
     pub titles: Option<&'a [Title]>,
     /// The columns are described before the rows.
     pub described: bool,
-    /// Rows of one table that the cursor may change: a last column, which is not sent, says which version each is, and
-    /// is NULL for a row that is gone.
+    /// For rows of one table that the cursor may change: the last column, which is not sent, contains the version of
+    /// each row; NULL for a deleted row.
     pub keyed: Option<&'a KeyedColumns>,
 }
 
 /// The columns of rows that a cursor may change.
 #[derive(Debug)]
 pub struct KeyedColumns {
-    /// The table, and which column of it each is.
+    /// The table, and the column of it that each is.
     pub origins: Origins,
     /// The columns of the cursor's query.
     pub columns: Arc<[PgColumn]>,
@@ -185,7 +185,7 @@ pub struct BrowsedColumns {
     pub keys: Vec<bool>,
 }
 
-/// The same of rows that are browsed.
+/// The same for browsed rows.
 pub fn put_browsed_columns(
     pg_columns: &[PgColumn],
     names: Option<&[Title]>,
@@ -205,7 +205,7 @@ pub fn put_browsed_columns(
     sent_as
 }
 
-/// The same of a server cursor. At 7.x its rows end with a hidden column with the status of the row (sp_cursorfetch,
+/// The same for a server cursor. At 7.x its rows end with a hidden column with the status of the row (sp_cursorfetch,
 /// RPC Considerations).
 pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: &mut Reply) -> Arc<[SentAs]> {
     let dialect = reply.dialect;
@@ -231,7 +231,7 @@ pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: 
         }
         (true, false) => columns::put(out, &columns, &dialect),
         (false, true) => columns::put_none(out, &dialect),
-        // the client has them since the cursor was opened
+        // the client received them when the cursor was opened
         (false, false) => {}
     }
     reply.open_rows = Some(0);
@@ -251,7 +251,7 @@ fn sent_columns(
     (pg_columns.iter().zip(&columns).map(sent_as).collect(), columns)
 }
 
-/// The columns as they are described to a client of the dialect.
+/// The columns as described to a client of the dialect.
 pub fn described_as(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &Dialect) -> Vec<Column> {
     let described = |(index, column): (usize, &PgColumn)| {
         let (pg_type, typmod) = sent_type(column);
@@ -271,7 +271,7 @@ pub fn described_as(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &
     pg_columns.iter().enumerate().map(described).collect()
 }
 
-/// The type of the values of a column that are kept.
+/// The type of the values of a column whose rows are kept.
 fn gathered_type(column: &PgColumn) -> SqlType {
     match sent_type(column) {
         (PgType::Text | PgType::Array(_), _) => SqlType::TEXT,
@@ -279,7 +279,7 @@ fn gathered_type(column: &PgColumn) -> SqlType {
     }
 }
 
-/// The type in which PostgreSQL sends the column, with its modifier: types without an own encoding here go as text.
+/// The type in which PostgreSQL sends the column, with its modifier: types without an encoding here are sent as text.
 fn sent_type(column: &PgColumn) -> (PgType, i32) {
     let pg_type = PgType::from_oid(column.oid);
     if pg_type.wants_text() {
@@ -289,7 +289,7 @@ fn sent_type(column: &PgColumn) -> (PgType, i32) {
     }
 }
 
-/// The T-SQL type, where it does not follow from PostgreSQL's.
+/// The T-SQL type, if it differs from that of PostgreSQL's type.
 fn own_type(column: &PgColumn, title: Option<&Title>, dialect: &Dialect) -> Option<Type> {
     match result_type(column, title) {
         None => column.declared.of,
@@ -300,15 +300,15 @@ fn own_type(column: &PgColumn, title: Option<&Title>, dialect: &Dialect) -> Opti
     }
 }
 
-/// The type of an expression, where it is known.
+/// The type of an expression, if known.
 fn result_type(column: &PgColumn, title: Option<&Title>) -> Option<ResultType> {
     // the types of columns determine more expressions
     column.declared.result_type.or(title.and_then(|title| title.result_type))
 }
 
-/// The name over a column.
+/// The heading of a column.
 fn shown(column: &PgColumn, title: Option<&Title>) -> String {
-    // a derived table's column has its own name, and the table behind it another
+    // a column of a derived table may be named otherwise than the table's column
     let shown = column.declared.shown.as_ref().filter(|shown| stored(shown) == column.name);
     match (title, shown) {
         (Some(title), None) => title.text.clone(),
@@ -320,8 +320,7 @@ fn shown(column: &PgColumn, title: Option<&Title>) -> String {
     }
 }
 
-/// The SQL that keeps of the columns of a table what T-SQL declares of those of the query that it was made of, and
-/// PostgreSQL does not.
+/// The SQL that copies to the columns of a new table the T-SQL declarations of the query's columns.
 pub fn declaring(
     made: &Relation,
     columns: &[PgColumn],
@@ -358,7 +357,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Numbers that are sent as they are have the bytes that their values would have.
+        /// Numbers sent unchanged have the same bytes as their values.
         #[test]
         fn numbers_are_sent_as_their_values(bits: u64) {
             let raw = bits.to_be_bytes();

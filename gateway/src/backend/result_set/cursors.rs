@@ -38,7 +38,7 @@ impl RowStream<'_> {
                 }
                 // handled on arrival
                 Meaning::LeftError(_) | Meaning::Doomed | Meaning::HandedOver | Meaning::Nothing => continue,
-                // the client does not want its rows any more
+                // the client cancelled these rows
                 Meaning::ResultSet { .. } if self.end.is_some() => break,
                 Meaning::ResultSet { cursor, columns, counted } => {
                     (self.cursor(&cursor, columns.as_deref()).await?, counted)
@@ -67,7 +67,7 @@ impl RowStream<'_> {
                     let mut columns = read_columns(&body)?;
                     let unknown = self.declarations.lack(&columns);
                     if !unknown.is_empty() {
-                        // queried in the same transaction, after which the cursor is fetched again
+                        // declarations are queried in the same transaction, then the cursor is fetched again
                         self.ask_declarations(&unknown).await?;
                         self.connection.put_parse(&fetch).await?;
                         continue;

@@ -1,4 +1,4 @@
-//! What interrupts a statement: the client's cancel or disconnect, or the stop of the gateway.
+//! Interruptions of a statement: the client's cancel or disconnect, or the stop of the gateway.
 
 use crate::client::{Client, SessionError};
 use crate::postgres::{Notice, PgError};
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 /// How long a statement may still run when the gateway stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Comes when the gateway stops and waits no longer.
+/// Completes when the gateway stops and no longer waits.
 pub type Stopping = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
 /// Events during a statement.
@@ -19,7 +19,7 @@ pub enum Event {
     Attention(Result<(), SessionError>),
 }
 
-/// Waits for one; for ever once the gateway has stopped.
+/// Waits for an event; forever once the gateway has stopped.
 pub async fn event(client: &mut Client, stopping: &mut Option<Stopping>) -> Event {
     let Some(stops) = stopping.as_mut() else {
         return std::future::pending().await;

@@ -57,7 +57,7 @@ pub struct RowStream<'a> {
     zone: &'a Zone,
     declarations: &'a mut Declarations,
     turn: Turn,
-    /// What runs.
+    /// The running statement.
     described: Arc<Described>,
     columns: Arc<[PgColumn]>,
     /// The encoding of the columns for the client, if they are sent.
@@ -81,10 +81,10 @@ pub struct RowStream<'a> {
     held: Vec<Meaning>,
     held_bytes: usize,
     text_size: TextSize,
-    /// Why rows are no longer wanted: the rest is read and dropped.
+    /// The reason to discard further rows.
     end: Option<Unfinished>,
     cancelling: Option<Cancelling>,
-    /// Comes when the gateway stops and waits no longer.
+    /// Completes when the gateway stops and no longer waits.
     stopping: Option<Stopping>,
 }
 
@@ -146,17 +146,17 @@ impl<'a> RowStream<'a> {
         }
     }
 
-    /// The login may read no more rows by one statement.
+    /// Limits the rows that the login may read by one statement.
     pub fn most_rows(&mut self, most: Option<u64>) {
         self.most_rows = most;
     }
 
-    /// A function without result sets.
+    /// For a function without result sets.
     pub fn only_reads(&mut self, only_reads: bool) {
         self.only_reads = only_reads;
     }
 
-    /// A procedure whose cursors are fetched before its transaction ends: the Sync is not sent yet.
+    /// For a procedure whose cursors are fetched before its transaction ends: the Sync is not sent yet.
     pub fn may_open_cursors(&mut self, may: bool) {
         self.is_synced = !may;
     }
@@ -186,7 +186,7 @@ impl<'a> RowStream<'a> {
                             let sent_as = put_browsed_columns(&self.columns, names, browsed, reply);
                             self.sent_as = Some(sent_as);
                         }
-                        // none where the cursor is no longer open
+                        // no columns: the cursor is no longer open
                         Rows::AndPlaces(names, places) if !self.columns.is_empty() => {
                             let shown = self.columns.len().saturating_sub(places);
                             let columns = self.columns.get(..shown).unwrap_or_default();
@@ -239,7 +239,7 @@ impl<'a> RowStream<'a> {
                             self.held.iter().any(|meaning| matches!(meaning, Meaning::ResultSet { .. }));
                     }
                     error = Some(failure);
-                    // the cursors are gone
+                    // the cursors are closed
                     for held in self.held.drain(..) {
                         if let Meaning::Message(message) = held {
                             self.client.reply.message(&message);
@@ -301,12 +301,12 @@ impl<'a> RowStream<'a> {
         }
     }
 
-    /// Whether the client wants no more rows of this statement.
+    /// Whether the client no longer wants rows of this statement.
     fn is_left(&self) -> bool {
         matches!(self.end, Some(Unfinished::Cancelled | Unfinished::Session(_)))
     }
 
-    /// Waits until rows may be sent, or are not wanted any more.
+    /// Waits until rows may be sent or the client cancels.
     async fn wait_for_turn(&mut self) {
         tokio::select! {
             biased;
@@ -319,12 +319,12 @@ impl<'a> RowStream<'a> {
         self.stop(match event {
             Event::Stopping => Unfinished::Failed(server_stops()),
             Event::Attention(Ok(())) => Unfinished::Cancelled,
-            // PostgreSQL does not see that the client has gone
+            // PostgreSQL does not notice that the client has disconnected
             Event::Attention(Err(gone)) => gone.into(),
         });
     }
 
-    /// Sends the Sync, unless it is sent.
+    /// Sends the Sync, if it is not sent.
     async fn sync(&mut self) -> Result<(), PgError> {
         if self.is_synced {
             return Ok(());
@@ -334,7 +334,7 @@ impl<'a> RowStream<'a> {
         self.connection.flush().await
     }
 
-    /// Sends notices at once, but after a result set that they follow.
+    /// Sends a notice at once, or after the result set that it follows.
     fn notice(&mut self, notice: &Notice) {
         let meaning =
             if self.is_synced { Meaning::outside_of_call(notice) } else { Some(Meaning::of(notice)) };
@@ -379,7 +379,7 @@ impl<'a> RowStream<'a> {
         if is_sent {
             self.turn.give_way();
         } else {
-            // a slow reader gives up its place meanwhile
+            // a slow reader gives up its turn meanwhile
             self.turn.give_back();
             sending.await?;
         }
@@ -387,7 +387,7 @@ impl<'a> RowStream<'a> {
         Ok(())
     }
 
-    /// Sends a message that says how long the rows have waited, if that was long.
+    /// Reports how long the rows have waited, if that was long.
     fn report_wait(&mut self) {
         if let Some(text) = self.turn.wait_message() {
             self.client.reply.message(&ServerMessage::info(0, text));
