@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 /// Number of characters kept of an error.
 const LONGEST_TEXT: usize = 400;
-/// Maximum number of procedures with a last call: clients may make and drop any number of procedures.
+/// Maximum number of procedures with a last call: clients may create and drop any number of procedures.
 const MOST_PROCEDURES: usize = 10_000;
 
 /// A client's identity, and its own description at login.

@@ -1,4 +1,4 @@
-//! The procedure whose statements run, and how deeply procedures and texts may nest.
+//! The running procedure, and the nesting limit of procedures and texts.
 
 use crate::interrupt::status_after;
 use crate::tds::dialect::Dialect;
@@ -13,12 +13,12 @@ pub fn deepest(dialect: &Dialect) -> u8 {
     }
 }
 
-/// A procedure that runs.
+/// A running procedure.
 #[derive(Debug)]
 pub struct Running {
     pub name: String,
     pub oid: u32,
-    /// RETURN with a value.
+    /// The value of RETURN.
     status: Option<i32>,
 }
 
@@ -31,7 +31,7 @@ impl Running {
         self.status = Some(status);
     }
 
-    /// The return status. Where the procedure gives none it is 0, or what follows from its worst error.
+    /// The return status. Without a RETURN it is 0, or follows from the worst error.
     pub fn status(&self, worst: u8) -> i32 {
         match (self.status, worst) {
             (Some(status), _) => status,

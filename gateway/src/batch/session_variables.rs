@@ -1,4 +1,4 @@
-//! `@@` variables, which are answered from the session's state, without PostgreSQL.
+//! `@@` variables, which are read from the session's state, without PostgreSQL.
 
 use super::cursors::Cursors;
 use crate::client::Settings;
@@ -23,7 +23,7 @@ pub struct SessionState<'a> {
     pub charset: &'a str,
     pub packet_size: usize,
     pub nesting: u8,
-    /// The oid of the procedure that runs; 0 in a batch.
+    /// The oid of the running procedure; 0 in a batch.
     pub procedure: u32,
     pub login: &'a Login,
     pub database: &'a str,
@@ -34,7 +34,7 @@ pub struct SessionState<'a> {
     pub context: Option<&'a [u8]>,
 }
 
-/// The type of `@@name`, as PostgreSQL has it; of what is in no table, a text.
+/// The type of `@@name` in PostgreSQL; text for a variable that no table has.
 pub fn type_of(name: &str) -> SqlType {
     match session::variable(name).or_else(|| (name == ROW_LIMIT).then_some(INT)) {
         Some(of) => SqlType { oid: of.oid, typmod: of.typmod() },
@@ -42,8 +42,8 @@ pub fn type_of(name: &str) -> SqlType {
     }
 }
 
-/// The value of `@@name`; None when there is no such variable. Functions of the session's state and of the error that a
-/// CATCH block has caught are variables too.
+/// The value of `@@name`; None if there is no such variable. Functions of the session's state, and of the error that a
+/// CATCH block has caught, are variables too.
 pub fn variable(state: &SessionState<'_>, name: &str) -> Option<Value<'static>> {
     let integer = Value::Int;
     let text = |value: &str| Value::Text(value.to_owned().into());
@@ -107,7 +107,7 @@ pub fn variable(state: &SessionState<'_>, name: &str) -> Option<Value<'static>> 
 
 /// SET options as the bits of @@options (SQL Server: "Configure the user options server configuration option").
 fn options(state: &SessionState<'_>) -> i64 {
-    // warnings, arithabort, null defaults on, concatenated nulls: always on, whatever is set
+    // warnings, arithabort, null defaults on, concatenated nulls: always on, whatever SET requests
     const HOLD: i64 = 8 | 64 | 1024 | 4096;
     let settings = state.settings;
     [
@@ -124,10 +124,10 @@ fn options(state: &SessionState<'_>) -> i64 {
     .fold(HOLD, |bits, (_, bit)| bits | bit)
 }
 
-/// As an integer, for "15.7".
+/// "15.7" as an integer.
 const ASE_VERSION: i64 = 15_700;
 
-/// Begins as clients expect of the server they think they talk to, and says what it is.
+/// The version begins as clients expect from the emulated server, and names ringlog.
 fn version(dialect: &Dialect) -> String {
     let as_if = if dialect.is_tds7() {
         "Microsoft SQL Server 2014 - 12.0.2000.8"

@@ -23,13 +23,12 @@ pub enum Flow {
     Break,
     Continue,
     Return,
-    /// To the label of this number.
+    /// To the label with this number.
     Goto(u32),
 }
 
 impl Interpreter {
-    /// Runs the statements of a text. Unless it is left by an error that ends more than the text, the text has failed
-    /// when @@error is not 0.
+    /// Runs the statements of a text. If no error ends more than the text, the text has failed when @@error is not 0.
     pub(super) async fn run_text(
         &mut self,
         client: &mut Client,
@@ -47,7 +46,8 @@ impl Interpreter {
         }
         let tables = self.tables.len();
         self.tables.extend_from_slice(&program.table_variables);
-        // a text inside another or inside a call, such as sp_executesql, takes its temporary tables with it, as a procedure does
+        // a text inside another or inside a call, such as sp_executesql, drops its temporary tables at its end, as a
+        // procedure does
         let is_inside = self.depth > 0 || client.reply.nesting > 0;
         let is_text = is_inside && self.running.is_none() && client.dialect().is_tds7();
         let before = match is_text && program.makes_temporary {
@@ -55,7 +55,7 @@ impl Interpreter {
             false => None,
         };
         let outside = std::mem::replace(&mut self.tries.outside, self.tries.open);
-        // what a text inside another, or inside a procedure, sets holds to its end
+        // settings changed by a text inside another, or inside a procedure, last until its end
         let settings = is_inside.then(|| client.settings().clone());
         let around = std::mem::replace(&mut self.long_names, program.long_names.clone());
         self.depth += 1;
@@ -81,14 +81,14 @@ impl Interpreter {
             Ok(_) => Ok(()),
             Err(Interrupt::Failed(failure)) if failure.ends == Ends::Text => match failure.stage {
                 Stage::Reported => Ok(()),
-                // a CATCH outside of this text may have it
+                // a CATCH outside of this text may handle it
                 _ => Err(Failure { ends: Ends::Statement, ..failure }.into()),
             },
             Err(interrupt) => Err(interrupt),
         }
     }
 
-    /// What refuses a text before anything of it runs.
+    /// The checks that refuse a text before any of it runs.
     async fn look_first(
         &mut self,
         client: &mut Client,
@@ -167,7 +167,7 @@ impl Interpreter {
         match &statement.action {
             Action::If { condition, then, otherwise } => {
                 if client.settings().only_formats {
-                    // either way may be taken
+                    // either branch may run
                     self.run_block(client, then, variables).await?;
                     return self.run_block(client, otherwise, variables).await;
                 }
@@ -320,7 +320,7 @@ impl Interpreter {
         let ran = self.run_block(client, body, variables).await;
         self.tries.open -= 1;
         let thrown = match ran {
-            // what ends the text goes to a CATCH outside of it
+            // an error that ends the text is handled by a CATCH outside of it
             Err(Interrupt::Failed(failure))
                 if failure.stage == Stage::Thrown && failure.ends != Ends::Text =>
             {
@@ -335,7 +335,7 @@ impl Interpreter {
         tried(client, ran)
     }
 
-    /// A statement has failed. Ok: the next one follows.
+    /// Handles the failure of a statement. Ok: the next one follows.
     pub(super) async fn failed(
         &mut self,
         client: &mut Client,
@@ -354,7 +354,7 @@ impl Interpreter {
         self.fail(client, failure).await
     }
 
-    /// An error goes to a CATCH or to the client. Ok: the next statement follows.
+    /// Passes an error to a CATCH or to the client. Ok: the next statement follows.
     pub(super) async fn fail(&mut self, client: &mut Client, failure: Failure) -> Result<(), Interrupt> {
         let failure = self.under_settings(client, failure);
         self.fail_as_said(client, failure).await
@@ -407,8 +407,8 @@ impl Interpreter {
         Ok(())
     }
 
-    /// A SET has been refused, which ends its text: the other ones beside it are for what comes after that. A client
-    /// sends them together when it begins, and goes on.
+    /// After a refused SET, which ends its text, applies the other SETs next to it, as they are for later texts. A
+    /// client sends them together when it begins, and continues.
     async fn set_rest(
         &mut self,
         client: &mut Client,
@@ -450,7 +450,7 @@ impl Interpreter {
         settings.apply(&words)?;
         self.apply(client, settings)?;
         if only_formats {
-            // freebcp reads the columns when all has come: only a result set ends under FMTONLY
+            // freebcp reads the columns when the reply is complete: only a result set ends under FMTONLY
             client.reply.passed(Some(0));
         } else {
             client.reply.finished(0);
@@ -459,7 +459,7 @@ impl Interpreter {
     }
 }
 
-/// The value of `set context_info`: bytes, of a literal or a variable, filled with zeros ("SET CONTEXT_INFO").
+/// The value of `set context_info`: the bytes of a literal or variable, padded with zeros ("SET CONTEXT_INFO").
 fn context(value: &str, variables: &Variables<'_>) -> Result<Vec<u8>, ServerMessage> {
     const LENGTH: usize = 128;
     let bytes = match (variables.get(value).map(|variable| &variable.value), value.strip_prefix("0x")) {
@@ -481,7 +481,7 @@ fn context(value: &str, variables: &Variables<'_>) -> Result<Vec<u8>, ServerMess
 /// "The transaction ended in the trigger.", "An error was raised during trigger execution."
 const ENDED_IN_TRIGGER: [i32; 2] = [3609, 3616];
 
-/// The name of a transaction or savepoint, which a variable may have: its first 32 characters count ("BEGIN
+/// The name of a transaction or savepoint, possibly from a variable: its first 32 characters are significant ("BEGIN
 /// TRANSACTION").
 fn transaction_name(name: &str, variables: &Variables<'_>) -> Result<String, Failure> {
     match variables.get(name).filter(|_| name.starts_with('@')) {

@@ -15,7 +15,7 @@ pub enum SystemProcedure {
     Cursor(CursorProcedure),
     DescribeFirstResultSet,
     DescribeUndeclaredParameters,
-    /// Known and not served.
+    /// Known and not supported.
     Refused(&'static str),
 }
 
@@ -33,7 +33,7 @@ pub enum CursorProcedure {
     Close,
 }
 
-/// Names by number; those not served have no other meaning here.
+/// Names by number; the unsupported ones have no other meaning here.
 const NUMBERED: [&str; 15] = [
     "sp_cursor",
     "sp_cursoropen",

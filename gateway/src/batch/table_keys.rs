@@ -10,7 +10,7 @@ use tsql::quoting::literal;
 
 /// A column of a key.
 pub(super) struct KeyColumn {
-    /// Table and number, as PostgreSQL counts both.
+    /// Table oid and column number of PostgreSQL.
     pub origin: (u32, i16),
     /// Its name in SQL.
     pub quoted: String,
@@ -19,8 +19,8 @@ pub(super) struct KeyColumn {
 }
 
 impl Interpreter {
-    /// The columns of the primary key, or of another unique one without nulls; none where there is no such key. `table`: as
-    /// SQL names it.
+    /// The columns of the primary key, or of another unique key without nulls; none if there is no such key. `table`:
+    /// its name in SQL.
     pub(super) async fn unique_key(
         &mut self,
         client: &mut Client,
@@ -56,7 +56,7 @@ impl Interpreter {
         Ok(rows.into_iter().filter_map(column).collect())
     }
 
-    /// The names of a table's columns, by table and number. `table`: as SQL names it.
+    /// The names of a table's columns, by table and number. `table`: its name in SQL.
     pub(super) async fn column_names(
         &mut self,
         client: &mut Client,
@@ -76,7 +76,7 @@ impl Interpreter {
     }
 }
 
-/// The name of a table's column as it was declared. `name`: as PostgreSQL has it.
+/// The declared name of a table's column. `name`: its name in PostgreSQL.
 pub(super) fn own_name(column: &PgColumn, name: &str) -> String {
     let shown = column.declared.shown.as_ref().filter(|shown| stored(shown) == name);
     shown.map_or_else(|| name.to_owned(), ToString::to_string)

@@ -1,5 +1,5 @@
-//! Texts and images that are written by their pointers: by a statement, or by what the client sends behind one
-//! (ct_send_data of CT-Library, dbwritetext of DB-Library; FreeTDS src/tds/bulk.c, tds_writetext_start).
+//! Texts and images written by their pointers: by a statement, or from the client's next message (ct_send_data of
+//! CT-Library, dbwritetext of DB-Library; FreeTDS src/tds/bulk.c, tds_writetext_start).
 
 use super::awaited_text::AwaitedText;
 use super::interpreter::Interpreter;
@@ -17,7 +17,7 @@ use crate::tds::wire::Reader;
 use bytes::BytesMut;
 
 impl Interpreter {
-    /// Writetext and updatetext, which count no rows.
+    /// Runs writetext and updatetext, which count no rows.
     pub(super) async fn change_text(
         &mut self,
         client: &mut Client,
@@ -52,7 +52,7 @@ impl Interpreter {
         Ok(timestamp.map(<[u8]>::to_vec).unwrap_or_default())
     }
 
-    /// `writetext bulk`: the text comes next, if it can be written.
+    /// `writetext bulk`: the text follows, if it can be written.
     pub(super) async fn await_text(
         &mut self,
         client: &mut Client,
@@ -82,8 +82,8 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Writes the text that was awaited. `body`: its length in four bytes, and the text as values of the column go to the
-    /// client.
+    /// Writes the awaited text. `body`: its length in four bytes, then the text, encoded as values of the column are
+    /// sent to the client.
     pub(super) async fn write_text(
         &mut self,
         client: &mut Client,
@@ -116,7 +116,7 @@ impl Interpreter {
     }
 }
 
-/// The new timestamp, as a parameter that the client gets back (Open Client, ct_send_data).
+/// Returns the new timestamp to the client as a parameter (Open Client, ct_send_data).
 fn put_timestamp(client: &mut Client, timestamp: Vec<u8>) -> Result<(), ServerMessage> {
     let dialect = client.dialect();
     let type_info = TypeInfo::new(TypeToken::VarBinary, 8);

@@ -1,4 +1,4 @@
-//! The ends of a client's transactions, and of the cursors that go with them.
+//! The ends of a client's transactions, which also close cursors.
 
 use super::cursors::{Cursor, NOT_OPEN};
 use super::interpreter::Interpreter;
@@ -17,7 +17,7 @@ impl Interpreter {
         self.close_cursors(client).await
     }
 
-    /// Undoes the transaction, as the error that ends it wants.
+    /// Rolls the transaction back after an error that ends it.
     pub(super) async fn undo_transaction(&mut self, client: &mut Client) {
         if self.procedures.backend.in_transaction() {
             if let Err(message) = self.rollback(client, "").await {
@@ -26,7 +26,7 @@ impl Interpreter {
         }
     }
 
-    /// Rolls back a transaction that cannot be committed, at the end of the request that has left it so (SQL Server:
+    /// Rolls back a transaction that cannot be committed, at the end of the request in which it failed (SQL Server:
     /// XACT_STATE).
     pub(super) async fn end_doomed(&mut self, client: &mut Client) {
         if self.procedures.backend.is_doomed() {
@@ -49,7 +49,7 @@ impl Interpreter {
         for name in open {
             if let Err(error) = backend.ask(&format!("close {name}")).await {
                 let message = backend.message_of(&error, client);
-                // one that was opened in a transaction that is rolled back is gone
+                // a cursor opened in a transaction that is rolled back no longer exists
                 if message.number != NOT_OPEN {
                     return Err(message);
                 }

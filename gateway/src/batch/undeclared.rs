@@ -1,4 +1,4 @@
-//! sp_describe_undeclared_parameters: the types of parameters that a text has and nobody has declared.
+//! sp_describe_undeclared_parameters: the types of the undeclared parameters of a text.
 
 use super::first_result::{on_the_wire, system_type, LONG_NAME, NAME};
 use super::interpreter::Interpreter;
@@ -42,7 +42,7 @@ const ANSWER: [(&str, PgType, i32); 24] = [
 ];
 
 impl Interpreter {
-    /// Text, declarations.
+    /// The parameters of the procedure: text, declarations.
     pub(super) async fn describe_undeclared(
         &mut self,
         client: &mut Client,
@@ -90,10 +90,10 @@ impl Interpreter {
     }
 }
 
-/// The type that is taken of all of a kind ("General deduction"); None for a kind that has none.
+/// The longest type of a kind ("General deduction"); None if the kind has none.
 fn longest(of: TypeInfo) -> Option<TypeInfo> {
     use TypeToken as T;
-    /// Bytes, where it is not of any length.
+    /// Bytes of the longest type of limited length.
     const LONGEST: u32 = 8000;
     let size = if of.size == MAX { MAX } else { LONGEST };
     Some(match of.token {
@@ -118,7 +118,7 @@ fn row(name: &str, place: i64, t: &TypeInfo) -> Vec<Value<'static>> {
         Value::Int(of.precision),
         Value::Int(of.scale),
     ];
-    // no type of a user's, no XML
+    // user type and XML are NULL
     row.extend((0..9).map(|_| Value::Null));
     let is_collated = t.collation != [0; 5];
     row.extend([false, is_collated, false, true, false].map(Value::Bit));

@@ -23,28 +23,28 @@ pub struct Variable<'a> {
     pub name: String,
     pub sql_type: SqlType,
     pub value: Value<'a>,
-    /// None: PostgreSQL's type says all there is.
+    /// None: PostgreSQL's type determines it.
     pub declared: Option<Type>,
-    /// Its place among the call's parameters, if the client wants it back.
+    /// The index among the call's parameters if the client requests it as output.
     output: Option<usize>,
 }
 
-/// Bytes of the variables of one batch or procedure.
+/// The most bytes of the variables of one batch or procedure.
 const MOST_BYTES: usize = 32 << 20;
-/// Values of fewer bytes count only beside longer ones.
+/// Values of fewer bytes count only if longer ones exist.
 const SHORT: usize = 1 << 10;
 
 #[derive(Debug, Default)]
 pub struct Variables<'a> {
     list: Vec<Variable<'a>>,
-    /// The tables that the client has sent for variables, by their names.
+    /// The tables that the client has sent for variables, by name.
     tables: Vec<(String, TableValue<'static>)>,
     kept: Kept,
 }
 
 impl<'a> Variables<'a> {
-    /// What `params` give to the variables that `declarations` declare, by name or in order. `ordinal`:
-    /// the place of the first of them among the parameters of the whole call.
+    /// Binds `params` to the variables of `declarations`, by name or in order. `ordinal`: the index of the first of
+    /// them among all parameters of the call.
     pub fn bind(
         declarations: &[Declaration],
         params: &'a [Param<'_>],
@@ -57,7 +57,7 @@ impl<'a> Variables<'a> {
         for (declaration, slot) in declarations.iter().zip(slots) {
             let given = slot.and_then(|index| Some((index, params.get(index)?)));
             let Some((index, param)) = given.filter(|(_, param)| !param.default) else {
-                // a table that is not given is empty
+                // a table that is not passed is empty
                 if declaration.of == TABLE {
                     variables.declare(declaration);
                     continue;
@@ -98,7 +98,7 @@ impl<'a> Variables<'a> {
         Ok(variables)
     }
 
-    /// Parameters that nothing declares, as TDS 5.0 sends them: `@name`, or `?1` for the first without one.
+    /// Undeclared parameters, as TDS 5.0 sends them: `@name`, or `?1` for the first without a name.
     fn undeclared(params: &'a [Param<'_>], dialect: &Dialect) -> Result<Variables<'a>, ServerMessage> {
         let mut variables = Variables::default();
         for (index, param) in params.iter().enumerate() {
@@ -118,8 +118,8 @@ impl<'a> Variables<'a> {
         Ok(variables)
     }
 
-    /// Parameters of a command in text. One without a name is `@p0` too, as jTDS calls the first in the text
-    /// (Support.substituteParamMarkers).
+    /// Parameters of a command in text. One without a name is also `@p0`, the name that jTDS gives the first in the
+    /// text (Support.substituteParamMarkers).
     pub fn of_command(params: &'a [Param<'_>], dialect: &Dialect) -> Result<Variables<'a>, ServerMessage> {
         let mut variables = Variables::undeclared(params, dialect)?;
         for (index, _) in params.iter().enumerate().filter(|(_, param)| !param.is_named()) {
@@ -131,8 +131,8 @@ impl<'a> Variables<'a> {
         Ok(variables)
     }
 
-    /// Calls parameters that all came without a name as the text calls its variables, in the order in which they first
-    /// stand there (Open Client, ct_param with a language command).
+    /// Names parameters that were all sent without a name after the text's variables, in the order of their first
+    /// occurrence (Open Client, ct_param with a language command).
     pub fn named_by(mut self, text: &str) -> Variables<'a> {
         let unnamed: Vec<_> = self.list.iter().filter(|one| one.name.starts_with('?')).cloned().collect();
         let is_named = |one: &Variable| !one.name.starts_with('?') && !one.name.starts_with("@p");
@@ -147,7 +147,7 @@ impl<'a> Variables<'a> {
         self
     }
 
-    /// Parameters of a dynamic statement: `?1`, `?2` and so on, whatever they are called.
+    /// Parameters of a dynamic statement: `?1`, `?2` and so on, whatever their names.
     pub fn in_order(params: &'a [Param<'_>], dialect: &Dialect) -> Result<Variables<'a>, ServerMessage> {
         let mut variables = Variables::undeclared(params, dialect)?;
         for (index, variable) in variables.list.iter_mut().enumerate() {
@@ -160,7 +160,7 @@ impl<'a> Variables<'a> {
         self.list.iter().find(|variable| variable.name == name)
     }
 
-    /// Declares a variable. One that a loop declares again keeps its value, as T-SQL's does.
+    /// Declares a variable. A variable declared again in a loop keeps its value, as in T-SQL.
     pub fn declare(&mut self, declaration: &Declaration) {
         if self.get(&declaration.name).is_some() {
             return;
@@ -174,10 +174,10 @@ impl<'a> Variables<'a> {
         });
     }
 
-    /// Gives a variable a value, converted to its type.
+    /// Sets a variable, with conversion to its type.
     pub fn set(&mut self, name: &str, value: &Value<'_>, zone: &Zone) -> Result<(), ServerMessage> {
         if value.length() > MOST_BYTES {
-            // before it is copied
+            // checked before the value is copied
             self.kept.keep(value.length(), MOST_BYTES, "variables")?;
         }
         let Some(variable) = self.get(name) else {
@@ -193,7 +193,7 @@ impl<'a> Variables<'a> {
         self.fill(name, value)
     }
 
-    /// Gives a variable a value that is of its type.
+    /// Sets a variable to a value of its type.
     pub fn fill(&mut self, name: &str, value: Value<'a>) -> Result<(), ServerMessage> {
         if value.length() > SHORT || self.kept.counts() {
             let others = self.list.iter().filter(|variable| variable.name != name);
@@ -206,7 +206,7 @@ impl<'a> Variables<'a> {
         Ok(())
     }
 
-    /// Keeps the table that the client has sent for a variable.
+    /// Stores the table that the client has sent for a variable.
     pub fn send(&mut self, name: &str, table: TableValue<'static>) -> Result<(), ServerMessage> {
         let values = self.list.iter().map(|variable| owned(&variable.value)).sum::<usize>();
         self.kept.keep(values + self.sent_bytes() + table.length(), MOST_BYTES, "variables")?;
@@ -218,7 +218,7 @@ impl<'a> Variables<'a> {
         self.tables.iter().map(|(_, table)| table.length()).sum()
     }
 
-    /// The table that the client has sent for a variable, which is forgotten.
+    /// Removes and returns the table that the client has sent for a variable.
     pub fn take_sent(&mut self, name: &str) -> Option<TableValue<'static>> {
         let place = self.tables.iter().position(|(variable, _)| variable == name)?;
         Some(self.tables.swap_remove(place).1)
@@ -231,7 +231,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// A variable that no text declares, with its value.
+    /// Adds an undeclared variable with its value.
     pub fn hold(&mut self, name: String, sql_type: SqlType, value: Value<'a>) {
         self.list.push(Variable { name, sql_type, value, declared: None, output: None });
     }
@@ -259,7 +259,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-/// The bytes of a value that is not in the request.
+/// The bytes of a value that are not part of the request.
 fn owned(value: &Value<'_>) -> usize {
     match value {
         Value::Text(Cow::Borrowed(_)) | Value::Binary(Cow::Borrowed(_)) => 0,
@@ -267,7 +267,7 @@ fn owned(value: &Value<'_>) -> usize {
     }
 }
 
-/// For each declaration the parameter that goes to it, by name or in order.
+/// For each declaration its parameter, by name or in order.
 fn slots(
     declarations: &[Declaration],
     params: &[Param<'_>],
@@ -298,7 +298,7 @@ fn slots(
     Ok(slots)
 }
 
-/// For each parameter the text that it goes to.
+/// For each parameter the text type that receives it.
 pub fn texts_taken(
     declarations: &[Declaration],
     params: &[Param<'_>],
@@ -314,12 +314,12 @@ pub fn texts_taken(
     texts
 }
 
-/// A variable's name as clients have it, without @.
+/// A variable's name as clients write it, without @.
 pub fn bare(name: &str) -> &str {
     name.strip_prefix('@').unwrap_or(name)
 }
 
-/// The variables that a text names, each once, in lower case; none where it may declare variables or name arguments.
+/// The variables that a text names, each once, in lower case; empty if it may declare variables or name arguments.
 fn free_variables(text: &str) -> Vec<String> {
     let tokens = lexer::tokens(text, Syntax::default()).unwrap_or_default();
     if tokens.iter().any(|token| token.is_any(&["declare", "exec", "execute", "create", "alter"])) {
@@ -345,7 +345,7 @@ fn taken<'a>(
     fitted(parameter_value(param, declaration, dialect)?, &declaration.of, arithabort)
 }
 
-/// The value that a call gives a parameter.
+/// The value that a call passes for a parameter.
 pub fn parameter_value<'a>(
     param: &'a Param<'_>,
     declaration: &Declaration,
@@ -363,7 +363,7 @@ fn refused(name: &str, error: &ConvertError) -> ServerMessage {
     ServerMessage::error(error.number(), 16, format!("Parameter '{name}': {error}"))
 }
 
-/// 206 where a table is given to a parameter that takes none, or the other way round.
+/// 206: a table is passed to a parameter that is none, or the other way round.
 pub(super) fn check_table(param: &Param<'_>, declaration: &Declaration) -> Result<(), ServerMessage> {
     let is_table = param.type_of() == Some(TABLE);
     match param.default || is_table == (declaration.of == TABLE) {

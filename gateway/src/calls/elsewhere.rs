@@ -1,5 +1,5 @@
-//! Calls of procedures whose table is on a node. Those that write or return outputs go into the node's group commit;
-//! those that return rows run on a connection of the session's own to the node.
+//! Calls of procedures whose table is on a node. Those that write or return outputs use the node's group commit; those
+//! that return rows run on the session's own connection to the node.
 
 use super::procedures::{completed, refusal, Procedures, Refusal, MOVED};
 use super::returned::Returned;
@@ -17,7 +17,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use tsql::quoting::literal;
 
-/// SQL Server's number for a distributed transaction that was given up.
+/// SQL Server's number for an aborted distributed transaction.
 const NO_DISTRIBUTED_TRANSACTION: i32 = 1206;
 /// SQL Server's number for a name of another server where none is allowed.
 const NO_REFERENCE: i32 = 40515;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// `procedure`, `schema.procedure`, `schema..procedure`, `schema.owner.procedure`: schema and name. A number in its group
-/// (`procedure;2`) is part of the name, but 1.
+/// `procedure`, `schema.procedure`, `schema..procedure`, `schema.owner.procedure`: schema and name. A number in its
+/// group (`procedure;2`) other than 1 is part of the name.
 pub fn split_name(name: &str) -> (Option<&str>, Cow<'_, str>) {
     let is_number = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     match name.rsplit_once(';').filter(|(_, number)| is_number(number)) {

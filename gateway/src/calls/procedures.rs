@@ -210,7 +210,7 @@ impl Procedures {
                 _ => Because::Unknown,
             };
             if because == Because::Moved {
-                // the catalogue may have been read since the call was made
+                // the catalogue may have been read again since the call was received
                 let again = self.find_again(client, &function, params).await;
                 if let Some(again) = again.filter(|again| left > 0 && again.node != function.node) {
                     left -= 1;
@@ -239,9 +239,9 @@ impl Procedures {
         }
     }
 
-    /// Whether the damaged page that a call has found is repaired, so that the call can be repeated. Only
-    /// ringlog's tables whose rows also exist elsewhere are repaired, and not in a transaction, in which no
-    /// further statement can run.
+    /// Repairs the damaged page that a call has found, and returns whether the call can be repeated. Only ringlog's
+    /// tables whose rows also exist elsewhere are repaired, and not in a transaction, in which no further statement can
+    /// run.
     async fn is_mended(&mut self, function: &Function, damage: &PgError) -> bool {
         if function.schema != catalogue::OWN || self.backend.in_transaction() {
             return false;
@@ -331,7 +331,7 @@ impl Procedures {
         let node = self.node_of(function, &bound.values).map_err(|error| Failure::of_call(&error))?;
         // ringlog's own procedures do not depend on a CATCH
         let shares = shares || node.is_some() && self.shares(client, function);
-        // the choice between the two readings of a repeated time is a setting too
+        // which reading of a repeated time applies is a setting too
         let repeated = if function.only_reads { String::new() } else { repeated_times(&bound.repeated) };
         if shares && repeated.is_empty() {
             let called = self.call_shared(client, function, statement, bound.values.into()).await;
@@ -482,11 +482,10 @@ fn repeated_times(repeated: &[(String, i64)]) -> String {
     serde_json::Value::Object(repeated.iter().map(seconds).collect()).to_string()
 }
 
-/// A damaged page may be repaired, after which the call is possible again. The function, its row type or an
-/// object in its body may have changed since the catalogue was read, or while the call waited for the change.
-/// PostgreSQL may report this by any error of class 42 (syntax error or access rule violation): for a body
-/// that is older than its table, "cannot cast type record", "INSERT has more expressions than target
-/// columns", "column … does not exist".
+/// Whether a repeated call may succeed: a damaged page may be repaired, and the function, its row type or an object in
+/// its body may have changed since the catalogue was read, or while the call waited for the change. PostgreSQL may
+/// report this by any error of class 42 (syntax error or access rule violation): for a body that is older than its
+/// table, "cannot cast type record", "INSERT has more expressions than target columns", "column … does not exist".
 pub(super) fn may_be_outdated(error: &PgError) -> bool {
     /// insufficient_privilege
     const REFUSED: &str = "42501";
@@ -506,8 +505,8 @@ pub(super) fn may_be_outdated(error: &PgError) -> bool {
 }
 
 /// Errors of a body that names columns which its table does not have, or no longer has: undefined_column,
-/// datatype_mismatch, cannot_coerce, syntax_error ("INSERT has more expressions than target columns"). The
-/// caller's values are not wrong; the row can be written after the procedure is made again.
+/// datatype_mismatch, cannot_coerce, syntax_error ("INSERT has more expressions than target columns"). The caller's
+/// values are not wrong; the row can be written after the procedure is created again.
 const OTHER_TABLE: [&str; 4] = ["42703", "42804", "42846", "42601"];
 
 /// Whether a call has found a damaged page.

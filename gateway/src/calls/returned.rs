@@ -21,14 +21,14 @@ use tsql::facts::types::Type;
 #[derive(Debug)]
 pub struct Returned {
     pub status: i32,
-    /// The value of a function that was called for it.
+    /// The value of a function that was called for its value.
     pub value: Option<FunctionValue>,
     pub outputs: Vec<OutputValue>,
     /// The number of rows of a sent result set.
     pub rows: Option<u64>,
     /// @@error after the procedure.
     pub error: i32,
-    /// A text that failed at its end; the client has been sent the error.
+    /// The text failed at its end; the error has been sent to the client.
     pub has_failed: bool,
     /// @@rowcount after the procedure; None: the number of its rows.
     pub row_count: Option<i64>,
@@ -45,7 +45,7 @@ pub struct FunctionValue {
 /// The value of an output parameter.
 #[derive(Clone, Debug)]
 pub struct OutputValue {
-    /// The place of its parameter in the call.
+    /// The index of its parameter in the call.
     pub index: usize,
     /// The name of the procedure's parameter, without @.
     pub name: String,
@@ -53,7 +53,7 @@ pub struct OutputValue {
     pub pg_type: PgType,
 }
 
-/// The form of the call, which decides the tokens at its end.
+/// The form of the call, which determines the tokens at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Rpc,
@@ -82,8 +82,8 @@ impl Returned {
         Returned { outputs, ..Returned::status(status) }
     }
 
-    /// The results of a call of `function`, with the outputs in `asked`: places of the parameter in the call
-    /// and of the field in the function.
+    /// The results of a call of `function`, with the outputs in `asked`: indexes of the parameter in the call and of
+    /// the field in the function.
     pub(super) fn of(
         function: &Function,
         asked: &[(usize, usize)],
@@ -142,7 +142,7 @@ impl Returned {
     }
 }
 
-/// Ends a call that has failed.
+/// Ends a failed call.
 pub fn end_failed(reply: &mut Reply, message: &ServerMessage, form: Form) {
     reply.error = reply.number(message.number);
     reply.row_count = 0;
@@ -150,7 +150,7 @@ pub fn end_failed(reply: &mut Reply, message: &ServerMessage, form: Form) {
     end_procedure(reply, Status::ERROR, form);
 }
 
-/// Ends a call in which a statement has failed; the client has been sent the error.
+/// Ends a call in which a statement has failed; the error has been sent to the client.
 pub fn end_failed_inside(
     reply: &mut Reply,
     outputs: &[OutputValue],
@@ -257,7 +257,7 @@ fn encoded(
             encoded_as(&output.value, type_info, dialect, dialect.is_tds7(), zone).map_err(unsent)?;
         let is_named = param.is_some_and(Param::is_named);
         Ok(Output {
-            // in the caller's spelling, by which the caller looks it up
+            // in the caller's spelling, by which the caller finds it
             name: param
                 .filter(|_| is_named)
                 .map_or_else(String::new, |param| format!("@{}", param.name(dialect))),
@@ -277,7 +277,7 @@ fn value_of_function(
     dialect: &Dialect,
     zone: &Zone,
 ) -> Result<Output, ServerMessage> {
-    // characters that the client's code page may not have
+    // characters that the client's code page may lack
     let is_wide = matches!(value, Value::Text(text) if !text.is_ascii());
     let of = if is_wide { of.twin() } else { *of };
     let typmod = match of.length {

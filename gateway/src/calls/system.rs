@@ -18,7 +18,7 @@ const MONITOR: &str = "sp_sysmon";
 const MONITOR_OF_GATEWAY: &str = "sp_sysmon_gateway";
 
 impl Procedures {
-    /// Runs it in the database of its qualifier: `log..sp_help` shows the objects of log.
+    /// Runs the procedure in the database of its qualifier: `log..sp_help` shows the objects of log.
     pub(super) async fn call_system(
         &mut self,
         client: &mut Client,
@@ -38,7 +38,7 @@ impl Procedures {
             self.call_function(client, function.clone(), params, in_try).await
         };
         if !function.only_reads {
-            // it may have made or dropped a user type
+            // it may have created or dropped a user type
             self.backend.forget_tables();
         }
         if let Some(outside) = outside {

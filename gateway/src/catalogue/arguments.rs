@@ -20,8 +20,7 @@ pub struct Bound {
     /// A mask of the function's given arguments.
     pub given: Vec<bool>,
     pub values: Bytes,
-    /// For each requested output parameter: its place among the sent parameters and its place among the
-    /// function's fields.
+    /// For each requested output parameter: its index among the sent parameters and among the function's fields.
     pub outputs: Vec<(usize, usize)>,
     /// Fields whose time without a zone occurs twice because clocks were set back, each with the microseconds
     /// from the earlier reading to the later one, which is in `values`.
@@ -97,7 +96,7 @@ impl BindError {
     }
 }
 
-/// Puts `params` at their places in `function`.
+/// Puts `params` in the order of `function`.
 pub fn bind(
     function: &Function,
     params: &[Param<'_>],
@@ -154,7 +153,7 @@ pub fn bind(
     Ok(Bound { given, values: values.freeze(), outputs, repeated: repeated.collect() })
 }
 
-/// Whether the function has a place for every parameter.
+/// Whether the function has a parameter for each of `params`.
 pub fn fits(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> bool {
     assign(function, params, dialect).is_ok()
 }
@@ -167,7 +166,7 @@ pub fn texts_taken(function: &Function, params: &[Param<'_>], dialect: &Dialect)
         let argument = function.parameters.arguments.get(field.argument);
         let is_of_tsql = argument.is_some_and(|argument| argument.name.starts_with('@'));
         if let (Some(text), true) = (slot.and_then(|index| texts.get_mut(index)), is_of_tsql) {
-            // a procedure made by an earlier version has no length
+            // a procedure created by an earlier version has no length
             let of = function.takes.get(place).copied().unwrap_or(VARCHAR);
             *text = Some(of).filter(|_| field.takes_text());
         }
@@ -213,7 +212,7 @@ pub fn assign(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> R
     Ok((slots, outputs))
 }
 
-/// Callers mostly name parameters in the order they are declared: `expected` is tried first.
+/// Callers mostly name parameters in the order of declaration: `expected` is tried first.
 fn place_of(
     function: &Function,
     param: &Param<'_>,
@@ -251,8 +250,8 @@ fn put_param(
     put_value_of(&value, field, in_composite, dialect, zone, out).map_err(failed)
 }
 
-/// One value in the format of its place: a type without a binary form here is sent as text, which is
-/// impossible inside a composite.
+/// One value in the format of its parameter: a type without a binary form here is sent as text, which is impossible
+/// inside a composite.
 #[inline]
 pub(super) fn put_value_of(
     value: &Value<'_>,
@@ -287,7 +286,7 @@ pub(super) fn put_value_of(
 }
 
 /// A text as ASE stores it in a varchar: "Data in variable-length columns is stripped of trailing blanks" (Reference
-/// Manual: Building Blocks, "Length and storage size"); of nothing but blanks one is kept.
+/// Manual: Building Blocks, "Length and storage size"); one blank remains of a text of blanks.
 fn stored_by_ase(text: &str) -> &str {
     let stored = text.trim_end_matches(' ');
     match stored {

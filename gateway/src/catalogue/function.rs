@@ -45,7 +45,7 @@ pub struct Function {
     pub text: Option<Text>,
     pub metrics: CallMetrics,
     statements: Mutex<HashMap<Vec<bool>, Arc<Statement>>>,
-    /// Of a function of T-SQL the type of its value.
+    /// The type of the value, for a function of T-SQL.
     pub value_type: Option<Type>,
     /// The types of its parameters, for a function of T-SQL.
     pub takes: Arc<[Type]>,
@@ -77,9 +77,9 @@ pub struct Declared<'a> {
     pub joins_group: bool,
     pub only_reads: bool,
     pub node: Option<Arc<str>>,
-    /// Of a function of T-SQL the type of its value.
+    /// The type of the value, for a function of T-SQL.
     pub value_type: Option<Type>,
-    /// Of a function or procedure of T-SQL the types of its parameters.
+    /// The types of the parameters, for a function or procedure of T-SQL.
     pub takes: Arc<[Type]>,
 }
 
@@ -120,7 +120,7 @@ impl Function {
             name: declared.name.to_owned(),
             is_procedure: declared.is_procedure,
             returns,
-            // a plan of a call has no place for a value
+            // a plan of a call cannot return a value
             joins_group: declared.joins_group && returns != Returns::Rows && declared.value_type.is_none(),
             only_reads: declared.only_reads,
             node: declared.node,
@@ -184,7 +184,7 @@ impl Function {
         format!("{}.{}", self.schema, self.name)
     }
 
-    /// Whether it is the system's own.
+    /// Whether it is a system function.
     pub fn is_system(&self) -> bool {
         self.schema == SYSTEM || self.schema == OF_SYBASE
     }
@@ -219,7 +219,7 @@ impl Function {
         statement
     }
 
-    /// The input arguments that a call gives.
+    /// The input arguments that a call passes.
     fn given<'a>(&'a self, given: &'a [bool]) -> impl Iterator<Item = &'a Argument> {
         self.parameters
             .arguments
@@ -288,9 +288,8 @@ impl Function {
         }
     }
 
-    /// The condition that the given composites have the columns of this catalogue, in this order: their
-    /// values have no names. PostgreSQL evaluates it when it plans the statement, and does so again when a
-    /// relation named in it has changed.
+    /// The condition that the passed composites have the columns of this catalogue, in this order: their values have no
+    /// names. PostgreSQL evaluates it when it plans the statement, and again when a relation named in it has changed.
     fn demands(&self, given: &[bool]) -> String {
         let demands: Vec<_> = self.given(given).filter_map(|argument| self.demand(argument)).collect();
         if demands.is_empty() {
@@ -299,8 +298,7 @@ impl Function {
         format!(" where {}", demands.join(" and "))
     }
 
-    /// The condition for one argument; None for other types than composites, and on a node, where relations
-    /// have other oids.
+    /// The condition for one argument; None except for composites, and on a node, where relations have other oids.
     fn demand(&self, argument: &Argument) -> Option<String> {
         if argument.relation == 0 || self.node.is_some() {
             return None;

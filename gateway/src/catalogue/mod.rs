@@ -46,7 +46,7 @@ pub struct Catalogue {
     functions: HashMap<String, Vec<Arc<Function>>>,
     /// The tables on nodes, each with its node.
     nodes: HashMap<String, Arc<str>>,
-    /// Tables that lack rows, as SQL names them.
+    /// Tables that lack rows, by their names in SQL.
     partial: BTreeMap<String, Partial>,
     versions: Versions,
 }
@@ -55,7 +55,7 @@ pub struct Catalogue {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unresolved {
     Missing,
-    /// The names of those that fit equally.
+    /// The names of the functions that fit equally.
     Ambiguous(Vec<String>),
 }
 
@@ -107,10 +107,10 @@ impl Catalogue {
         self.nodes.get(name)
     }
 
-    /// The function that `name` means for a client of `dialect`, in the named database (schema) or else in
-    /// `path`. Other databases are not searched; system procedures and ringlog's own exist in all of them.
-    /// Precedence: a system procedure, then the database's own, then the first in the path; an exact spelling
-    /// before one that differs in case; among overloads the one whose parameters fit the call.
+    /// The function that `name` refers to for a client of `dialect`, in the named database (schema) or else in `path`.
+    /// Other databases are not searched; system procedures and ringlog's own exist in all of them. Precedence: a system
+    /// procedure, then the database's own, then the first in the path; an exact spelling before one that differs in
+    /// case; among overloads the one whose parameters fit the call.
     pub fn find(
         &self,
         schema: Option<&str>,

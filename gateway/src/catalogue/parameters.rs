@@ -46,7 +46,7 @@ pub struct Field {
     pub pg_type: PgType,
     /// The declared length or digits of the table's column behind a composite's field.
     pub capacity: Option<Capacity>,
-    /// The place of its argument.
+    /// The index of its argument.
     pub argument: usize,
     /// No other parameter of the function has this name.
     pub is_unique: bool,
@@ -81,7 +81,7 @@ const RETURN_STATUS: &str = "return_status";
 
 const INT4: u32 = 23;
 
-/// The parameters of a function, shared by all functions with the same ones.
+/// The parameters of a function, shared by all functions with equal ones.
 #[derive(Debug, PartialEq)]
 pub struct Parameters {
     pub arguments: Box<[Argument]>,
@@ -90,12 +90,12 @@ pub struct Parameters {
     pub status_column: Option<usize>,
     /// Outputs of composite type, which are not unfolded.
     pub composite_outputs: usize,
-    /// The places of the fields, in the order of their names in lower case.
+    /// The indexes of the fields, in the order of their names in lower case.
     by_name: Box<[u32]>,
 }
 
 impl Parameters {
-    /// The places of parameters called `name`, without regard to case.
+    /// The indexes of parameters called `name`, without regard to case.
     pub fn places(&self, name: &str) -> impl Iterator<Item = usize> + Clone + '_ {
         let named = |place: u32| self.fields.get(place as usize).map_or("", |field| &field.name);
         let first = self.by_name.partition_point(|place| folded_order(named(*place), name).is_lt());
@@ -114,7 +114,7 @@ fn folded_order(one: &str, other: &str) -> Ordering {
     one.to_lowercase().cmp(&other.to_lowercase())
 }
 
-/// The arguments of a function as they are read.
+/// The arguments of a function while they are read.
 #[derive(Debug, Default)]
 pub struct Parts {
     arguments: Vec<Argument>,

@@ -17,7 +17,7 @@ use postgres_protocol::IsNull;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Minimum bytes of a waveform that is written only when it is sent.
+/// Minimum bytes of a waveform that is converted only when it is sent.
 const LONG: usize = 32 << 10;
 
 /// The binding of calls of one shape.
@@ -35,11 +35,11 @@ pub struct Plan {
 
 #[derive(Debug)]
 enum Step {
-    /// A composite of so many fields begins.
+    /// The start of a composite with this number of fields.
     Open(i32),
-    /// The composite ends.
+    /// The end of the composite.
     Close,
-    /// The next value sent, for this field of the function. Those of so many bytes are copied.
+    /// The next value sent, for this field of the function. A value of `copied` bytes is copied.
     Value { field: usize, oid: Option<u32>, copied: Option<usize> },
     /// A field of this type that the caller omits.
     Null(u32),
@@ -120,7 +120,7 @@ impl Plan {
         let mut values = self.layout.read(body, dialect)?;
         let mut out = BytesMut::with_capacity(self.size.load(Relaxed) + 64);
         let mut waveforms = Vec::new();
-        // bytes of the waveforms, and both where the composite began
+        // bytes of the waveforms; both counts at the start of the composite
         let mut left_out = 0;
         let mut open = (0, 0);
         for step in &self.steps {
@@ -170,7 +170,7 @@ impl Plan {
                         return None;
                     }
                     if let Err(error) = written {
-                        // the refusal counts only if the rest has this shape too
+                        // the refusal counts only if the rest also has this shape
                         while values.value().is_some() {}
                         let name = field.name.to_string();
                         return values.is_at_end().then_some(Err(BindError::Value { name, error }));
@@ -201,7 +201,7 @@ fn owned(raw: Cow<'_, [u8]>, body: &Bytes) -> Bytes {
     }
 }
 
-/// A number in the client's order of bytes as a value of a Bind, or with its type as a field of a composite.
+/// A number in the client's byte order as a value of a Bind, or with its type as a field of a composite.
 fn put_number(oid: Option<u32>, raw: &[u8], endian: Endian, out: &mut BytesMut) {
     if let Some(oid) = oid {
         out.put_u32(oid);

@@ -176,8 +176,8 @@ async fn read_functions<'a>(
     Ok(functions)
 }
 
-/// All of them in the order of their oids. The gateway also runs procedures that call one it runs, or a
-/// system procedure.
+/// All functions in the order of their oids. The gateway also runs procedures that call one it runs, or a system
+/// procedure.
 fn mark_callers(kept: Vec<Arc<Function>>, fresh: Vec<Function>) -> Vec<Arc<Function>> {
     let mut all: Vec<Arc<Function>> = kept.into_iter().chain(fresh.into_iter().map(Arc::new)).collect();
     let mut callers: HashMap<&str, Vec<&Function>> = HashMap::new();

@@ -157,7 +157,7 @@ fn reals() -> impl Strategy<Value = Value<'static>> {
     prop_oneof![4 => any::<f32>().prop_map(Value::Real), 1 => Just(Value::Null)]
 }
 
-/// A call of put: fields in order, some left out.
+/// Calls of put: fields in order, some left out.
 fn calls() -> impl Strategy<Value = (Dialect, Vec<Sent>)> {
     (dialects(), any::<i32>(), reals(), reals(), "[ -~]{1,20}", any::<[bool; 4]>()).prop_map(
         |(dialect, seq_no, a, b, s, given)| {
@@ -275,7 +275,7 @@ fn a_composite_is_sent_to_columns_of_these_names_only() {
     assert_eq!(put_function().statement(&[true]).sql, expected);
 }
 
-/// `p(out return_status int4, "@a" int4, inout "@b" float4)`, as the compiler of T-SQL makes them.
+/// `p(out return_status int4, "@a" int4, inout "@b" float4)`, as compiled from T-SQL.
 fn compiled_function() -> Arc<Function> {
     let mut parts = Parts::default();
     parts.argument("return_status", Direction::Out, false, INT4, PgType::Int4, None);
@@ -369,7 +369,7 @@ fn a_call_goes_to_the_node_that_has_its_table() {
     let found =
         |function: &Function, values: &[u8]| catalogue.node_of(function, values).map(|node| node.to_string());
     assert_eq!(found(&put, b""), Some("b".into()));
-    // the type of a table's row is another one there
+    // the table's row type has another oid on a node
     assert_eq!(put.statement(&[true]).parameter_types, [0]);
     assert_eq!(found(&by_table("ringlog", "table_name"), &value("x")), Some("b".into()));
     assert_eq!(found(&by_table("ringlog", "table_name"), &value("y")), None);

@@ -17,7 +17,7 @@ pub struct Text {
     calls: Vec<Called>,
 }
 
-/// The name of a procedure in another one.
+/// The name of a procedure that another one calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Called {
     database: String,
@@ -49,7 +49,7 @@ impl Text {
         })
     }
 
-    /// The names that it calls, in lower case.
+    /// The names of the procedures that it calls, in lower case.
     pub fn called(&self) -> impl Iterator<Item = &str> {
         self.calls.iter().map(|called| called.name.as_str())
     }

@@ -55,7 +55,7 @@ pub enum Because {
     Refused,
     /// The called procedure has moved to another server.
     Moved,
-    /// The session has just changed it.
+    /// The session has just changed the catalogue.
     Changed,
 }
 
@@ -70,7 +70,7 @@ pub struct Snapshot {
     pub catalogue: Arc<Catalogue>,
     /// The time zone of clients' times without a zone.
     pub zone: Zone,
-    /// The time at which its reading began.
+    /// The start of its reading.
     read: Instant,
     /// The time of the last complete reading.
     all_read: Instant,

@@ -1,4 +1,4 @@
-//! Why a session ended without a logout.
+//! The reasons why a session ends without a logout.
 
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::wire::WireError;
@@ -8,7 +8,7 @@ use std::time::Duration;
 pub const STALLED: Duration = Duration::from_secs(300);
 /// Minimum bytes per second of a long request while others wait for its place.
 pub const PACE: usize = 64 << 10;
-/// Timeout for a client to read more of its reply.
+/// Timeout for a client that does not read its reply.
 pub const UNREAD: Duration = Duration::from_secs(900);
 /// Timeout for the client's part of a login, and for PostgreSQL's part from the login's turn on.
 pub const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);

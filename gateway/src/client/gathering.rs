@@ -1,10 +1,10 @@
-//! The rows for INSERT … EXECUTE: result sets of the called procedure are kept here and not sent.
+//! The rows for INSERT … EXECUTE: result sets of the called procedure are kept here instead of being sent.
 
 use crate::convert::{SqlType, Value};
 use crate::memory::Kept;
 use crate::tds::tokens::message::ServerMessage;
 
-/// Bytes of rows of one statement.
+/// The most bytes of rows of one statement.
 const MOST: usize = 16 << 20;
 
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl Gathering {
         self.sets.push(GatheredSet { types, rows: Vec::new() });
     }
 
-    /// A row of the latest set.
+    /// Adds a row to the latest set.
     pub fn row(&mut self, values: Vec<Value<'static>>) -> Result<(), ServerMessage> {
         self.bytes += values.iter().map(|value| value.length() + size_of::<Value<'_>>()).sum::<usize>();
         if let Err(refused) = self.kept.keep(self.bytes, MOST, "the rows of an 'insert … execute'") {
@@ -51,12 +51,12 @@ impl Gathering {
         Ok(())
     }
 
-    /// The statement of the latest set has failed: its rows are discarded.
+    /// Discards the latest set, whose statement has failed.
     pub fn abandon_set(&mut self) {
         self.sets.pop();
     }
 
-    /// All sets; None after an error for too many rows.
+    /// Returns all sets; None after an error for too many rows.
     pub fn take(&mut self) -> Option<Vec<GatheredSet>> {
         (!self.overflowed).then(|| std::mem::take(&mut self.sets))
     }

@@ -44,10 +44,10 @@ pub struct Client {
     /// Bytes of the previous request: a writer's requests have the same length.
     before: usize,
     assembler: Assembler,
-    /// The places of the present request, if it is long; None before login.
+    /// The places of the current request, if it is long; None before login.
     places: Option<Places>,
     occupied: Occupied,
-    /// A request that arrived while another ran; no more is read before it is taken.
+    /// A request that arrived while another ran; it is processed before more is read.
     early: Option<Message>,
     packetizer: Packetizer,
     pub reply: Reply,
@@ -85,7 +85,7 @@ impl Client {
         self.occupied = occupied;
     }
 
-    /// From now on the client's bytes wake the threads that this is called on.
+    /// Registers the socket with the current thread, which the client's bytes wake from now on.
     pub fn register_here(&mut self) -> io::Result<()> {
         self.stream.get_mut().map_or(Ok(()), |stream| stream.register_here())
     }
@@ -94,8 +94,8 @@ impl Client {
         self.packetizer.packet_size
     }
 
-    /// The client speaks this dialect. At TDS 5.0 the packet header has the channel, which is the first, where
-    /// 7.x has the session's number.
+    /// Sets the client's dialect. At TDS 5.0 the packet header has the channel, here the first one, where 7.x has the
+    /// session's number.
     pub fn set_dialect(&mut self, dialect: Dialect) {
         self.reply.dialect = dialect;
         self.text_size = dialect.text_size;
@@ -382,7 +382,7 @@ mod tests {
     use tokio::io::{duplex, AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
     use tokio::time::{sleep, Instant};
 
-    /// A stream with all its bytes available, which counts the reads.
+    /// A stream whose bytes are all available, which counts the reads.
     #[derive(Clone, Default)]
     struct Counting(Arc<Mutex<(BytesMut, usize)>>);
 

@@ -35,7 +35,7 @@ pub struct Reply {
     pub open_rows: Option<u64>,
     /// The kind of the next DONE.
     pub command: Command,
-    /// INSERT … EXECUTE takes the rows: neither rows nor ends of statements are sent.
+    /// INSERT … EXECUTE keeps the rows: neither rows nor ends of statements are sent.
     pub gathering: Option<Gathering>,
     /// The session's span in the log.
     pub span: Span,
@@ -120,7 +120,7 @@ impl Reply {
         }
     }
 
-    /// The same inside of a procedure. SQL Server, SET NOCOUNT: no DONEINPROC of its statements.
+    /// The same inside a procedure. SQL Server, SET NOCOUNT: no DONEINPROC for its statements.
     fn end_inside(&mut self, status: Status, count: Option<u64>) {
         let is_silent = self.no_count && self.dialect.is_tds7();
         if is_silent && status.is_empty() && self.open_rows.is_none() {
@@ -130,8 +130,8 @@ impl Reply {
         }
     }
 
-    /// Variables have been assigned from so many rows: in SQL Server that is a SELECT (microsoft/mssql-rs,
-    /// #372), and ASE counts it outside of procedures (FreeTDS, src/odbc/unittests/moreandcount.c).
+    /// Ends an assignment of variables from this many rows: SQL Server reports a SELECT (microsoft/mssql-rs, #372), and
+    /// ASE counts it outside of procedures (FreeTDS, src/odbc/unittests/moreandcount.c).
     pub fn assigned(&mut self, rows: Option<u64>) {
         self.command = Command::Select;
         let is_inside = self.nesting > 0;
@@ -139,8 +139,8 @@ impl Reply {
         self.end(Status::empty(), rows.and_then(sent));
     }
 
-    /// A statement of a procedure or trigger that PostgreSQL has run: SQL Server sends the row counts of
-    /// triggers' statements too (microsoft/go-mssqldb, #204).
+    /// Ends a statement of a procedure or trigger that PostgreSQL has run: SQL Server sends the row counts of triggers'
+    /// statements too (microsoft/go-mssqldb, #204).
     pub fn counted(&mut self, counted: Counted) {
         if counted.is_silent || counted.in_trigger && !self.dialect.is_tds7() {
             return;
@@ -149,7 +149,7 @@ impl Reply {
         self.end_inside(Status::empty(), self.count_sent(counted.rows, counted.command));
     }
 
-    /// A statement of a procedure that PostgreSQL has run, without a row count.
+    /// Ends a statement of a procedure that PostgreSQL has run, without a row count.
     pub fn ended_inside(&mut self, failed: bool) {
         self.end_inside(if failed { Status::ERROR } else { Status::empty() }, None);
     }
@@ -159,7 +159,7 @@ impl Reply {
         (command != Command::Select || self.dialect.is_tds7()).then_some(rows)
     }
 
-    /// A statement has ended. `rows`: its @@rowcount, if it sets one.
+    /// Ends a statement. `rows`: its @@rowcount, if it sets one.
     pub fn passed(&mut self, rows: Option<i64>) {
         self.error = 0;
         if let Some(rows) = rows {
@@ -167,7 +167,7 @@ impl Reply {
         }
     }
 
-    /// The same for a statement with neither rows nor a row count: its end is sent nevertheless.
+    /// The same for a statement with neither rows nor a row count, whose end is sent nevertheless.
     pub fn finished(&mut self, rows: i64) {
         self.end(Status::empty(), None);
         self.passed(Some(rows));
@@ -176,7 +176,7 @@ impl Reply {
     /// A DONE after which more may follow.
     pub fn done(&mut self, scope: Scope, status: Status, count: Option<u64>) {
         let mut status = status | Status::MORE;
-        // 7.x clients learn it from ENVCHANGE and ignore the bit; 5.0 clients read it
+        // 7.x clients learn of the transaction from ENVCHANGE and ignore the bit; 5.0 clients read it
         if self.in_transaction && !self.dialect.is_tds7() {
             status |= Status::IN_TRANSACTION;
         }
@@ -205,7 +205,7 @@ impl Reply {
         self.done = None;
     }
 
-    /// Every answer ends with a DONE.
+    /// Ends an answer, with a DONE if it lacks one.
     pub fn end_answer(&mut self) {
         if !self.is_done() {
             self.done(Scope::Statement, Status::empty(), None);
@@ -217,7 +217,7 @@ impl Reply {
         self.done == Some(self.tokens.len())
     }
 
-    /// Clears the flag of the latest DONE that more follows.
+    /// Clears the MORE flag of the latest DONE.
     pub fn make_last(&mut self) {
         if self.is_done() {
             done::make_last(&mut self.tokens, &self.dialect);

@@ -22,7 +22,7 @@ pub struct Settings {
     pub only_formats: bool,
     /// `set nocount on`: row counts are not sent.
     pub no_count: bool,
-    /// `set rowcount n`: maximum rows of a result; 0: all.
+    /// `set rowcount n`: the most rows of a result; 0: all.
     pub row_limit: i32,
     /// `set xact_abort on`: every error ends the batch and undoes the transaction.
     pub abort_on_error: bool,
@@ -81,10 +81,10 @@ impl Calendar {
     }
 }
 
-/// Which arithmetic errors there are, and which unit they end (ASE Reference Manual: Commands, "set").
+/// Which arithmetic results are errors, and what these end (ASE Reference Manual: Commands, "set").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arithabort {
-    /// An overflow, a division by zero and the like end the transaction; off: the statement.
+    /// An overflow or division by zero ends the transaction; off: the statement.
     pub overflow: bool,
     /// An implicit conversion that would lose decimals is an error; off: they are lost.
     pub truncation: bool,
@@ -173,7 +173,7 @@ pub struct TextSize {
 impl TextSize {
     const UNLIMITED: i32 = i32::MAX;
 
-    /// SQL Server's default, meant by 0 (SET TEXTSIZE, "Arguments").
+    /// SQL Server's default, which 0 selects (SET TEXTSIZE, "Arguments").
     const DEFAULT: i32 = 4096;
     const NO_LIMIT: i32 = -1;
 
@@ -252,7 +252,7 @@ pub fn refuse_settings(statements: &[Statement], settings: &Settings) -> Result<
 
 fn check_statement(statement: &Statement, settings: &Settings) -> Result<(), ServerMessage> {
     match &statement.action {
-        // its value is not known before
+        // its value is known only when the SET runs
         Action::Set(words) if words.iter().any(|word| word.starts_with('@')) => Ok(()),
         Action::Set(words) => {
             let applied = settings.clone().apply(words);
@@ -276,7 +276,7 @@ impl Settings {
         };
         match words.as_slice() {
             ["quoted_identifier", value @ ("on" | "off")] => self.quoted_identifiers = *value == "on",
-            // the options that it comprises (SQL Server, SET ANSI_DEFAULTS); the others always hold
+            // the options that it comprises (SQL Server, SET ANSI_DEFAULTS); the others are always on
             ["ansi_defaults", "on"] => {
                 self.quoted_identifiers = true;
                 self.nulls_equal = false;
@@ -291,7 +291,7 @@ impl Settings {
             ["fmtonly", value @ ("on" | "off")] => self.only_formats = *value == "on",
             ["nocount", value @ ("on" | "off")] => self.no_count = *value == "on",
             ["xact_abort", value @ ("on" | "off")] => self.abort_on_error = *value == "on",
-            // the session has it, and no procedure sets it back
+            // the session stores it, and no procedure restores it
             ["context_info", value] if value.starts_with("0x") => {}
             ["rowcount", number] => match number.parse() {
                 Ok(number @ 0..) => self.row_limit = number,

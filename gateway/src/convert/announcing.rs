@@ -5,7 +5,7 @@ use super::pgtype::PgType;
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::types::{bytes_of_precision, TypeInfo, TypeToken, DEFAULT_COLLATION, LONGEST_VARIANT, MAX};
 
-/// Digits of a numeric column that declares none.
+/// Precision and scale sent for a numeric column without declared digits.
 const NUMERIC: (u8, u8) = (38, 18);
 const LONGEST_VARCHAR: u32 = 255;
 /// Characters of NVARCHAR(n); bytes of VARBINARY(n) are twice that.
@@ -14,16 +14,17 @@ const LONGEST_NVARCHAR: u32 = 4000;
 const LONGEST_OFFSET: u32 = 34;
 const LONGEST_BLOB: u32 = i32::MAX as u32;
 
-/// The column of a result set. `typmod` as in RowDescription, -1 for none.
+/// The type of a result column. `typmod` as in RowDescription, -1 for none.
 ///
-/// * TDS 5.0 has no NULL in its BIT, and its own BITN only FreeTDS knows: a boolean is announced as a
-///   TINYINT, which every client reads as 0, 1 or NULL.
-/// * TDS 5.0: text is TEXT, since every client of that protocol knows it, LONGCHAR only those of ASE 12.5
-///   and later; varchar(n) that outgrows 255 bytes is LONGCHAR, as ASE has it.
-/// * What the capabilities of a TDS 5.0 client do not allow goes as an older type: a bigint as NUMERIC(19), a date
-///   as DATETIME, a time as DATETIME on 1900-01-01, LONGCHAR as TEXT.
-/// * A timestamp is DATETIME2(6) from 7.3 on, BIGDATETIME at 5.0 if the client takes it, else DATETIME,
-///   rounded to its 1/300 s. A time that the dialect has no type for goes as text, as datetimeoffset does below 7.3.
+/// * TDS 5.0 has no NULL in its BIT, and only FreeTDS knows its BITN: a boolean is sent as a TINYINT, which every
+///   client reads as 0, 1 or NULL.
+/// * TDS 5.0: text is TEXT, which every client of that protocol knows; only clients of ASE 12.5 and later know
+///   LONGCHAR. A varchar(n) of more than 255 bytes is LONGCHAR, as in ASE.
+/// * Types that a TDS 5.0 client's capabilities exclude are sent as older types: a bigint as NUMERIC(19), a date as
+///   DATETIME, a time as DATETIME on 1900-01-01, LONGCHAR as TEXT.
+/// * A timestamp is DATETIME2(6) from 7.3 on, BIGDATETIME at 5.0 if the client's capabilities include it, else
+///   DATETIME, rounded to its 1/300 s. A time without a type in the dialect is sent as text, as is datetimeoffset below
+///   7.3.
 /// * A numeric without precision is NUMERIC(38, 18); a value that needs more is refused.
 pub fn column_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
     use TypeToken as T;
@@ -66,7 +67,7 @@ pub fn column_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
         PgType::DateTimeOffset if d.version >= Version::Tds73 => TypeInfo::of_time(T::DateTimeOffset, 7),
         PgType::DateTimeOffset => characters(Some(LONGEST_OFFSET), false, d),
         PgType::SqlVariant if d.is_tds7() => TypeInfo::new(T::Variant, LONGEST_VARIANT),
-        // for nulls: TDS 5.0 has no type for its values
+        // for nulls: TDS 5.0 has no type for other values
         PgType::SqlVariant => characters(Some(LONGEST_VARCHAR), false, d),
         PgType::Date | PgType::Time | PgType::Timestamp | PgType::TimestampTz => {
             TypeInfo::new(T::DateTimeN, 8).with_user_type(of_sybase(d, user_type::DATETIME))
@@ -74,8 +75,8 @@ pub fn column_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
     }
 }
 
-/// An output parameter, whose type can be neither TEXT nor IMAGE nor NTEXT: at TDS 5.0 and 7.1 long values
-/// are sent as LONGCHAR, LONGBINARY, NVARCHAR(4000) and VARBINARY(8000), and longer ones are refused.
+/// The type of an output parameter, which cannot be TEXT, IMAGE or NTEXT: at TDS 5.0 and 7.1 long values are sent as
+/// LONGCHAR, LONGBINARY, NVARCHAR(4000) and VARBINARY(8000), and longer ones are refused.
 pub fn output_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
     let t = column_type(pg, typmod, d);
     match t.token {
@@ -99,8 +100,8 @@ pub fn output_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
     }
 }
 
-/// The next longer type of the same kind for an output whose value outgrows the declared one, as where a
-/// client of TDS 5.0 declares what it sends and not what it expects (DBD::Sybase).
+/// The next longer type of the same kind, for an output that exceeds the declared type: some clients of TDS 5.0 declare
+/// the value they send, not the one they expect (DBD::Sybase).
 pub fn longer_type(t: &TypeInfo, d: &Dialect) -> Option<TypeInfo> {
     use TypeToken as T;
     const LONGEST_SHORT: u32 = 8000;
@@ -122,7 +123,7 @@ pub fn longer_type(t: &TypeInfo, d: &Dialect) -> Option<TypeInfo> {
     }
 }
 
-/// ASE's systypes.usertype, which its clients read beside the type byte; of TDS 7.x only a timestamp has one.
+/// ASE's systypes.usertype, which its clients read with the type byte; in TDS 7.x only a timestamp has one.
 pub(super) mod user_type {
     pub const CHAR: u32 = 1;
     pub const VARCHAR: u32 = 2;
@@ -155,7 +156,7 @@ fn of_sybase(d: &Dialect, user_type: u32) -> u32 {
     }
 }
 
-/// n of varchar(n) and char(n); None for any length.
+/// n of varchar(n) and char(n); None if unlimited.
 fn length(typmod: i32) -> Option<u32> {
     u32::try_from(typmod).ok()?.checked_sub(4)
 }
@@ -185,7 +186,7 @@ fn characters(length: Option<u32>, padded: bool, d: &Dialect) -> TypeInfo {
     }
 }
 
-/// Two bytes a UTF-16 code unit. A text of characters beyond the BMP may need more units than it has characters: a
+/// Two bytes per UTF-16 code unit. A text with characters beyond the BMP may need more units than it has characters: a
 /// value that does not fit is refused.
 fn nchar_bytes(characters: u32) -> u32 {
     2 * characters.max(1)
@@ -206,7 +207,7 @@ fn numeric(typmod: i32, d: &Dialect) -> TypeInfo {
         Some(packed) => {
             let precision = (packed >> 16) & 0xFFFF;
             let scale = ((packed & 0x7FF) ^ 1024) - 1024;
-            // PostgreSQL allows a scale below zero, whole thousands, and above the precision
+            // PostgreSQL allows a negative scale (whole thousands) and one above the precision
             let digits = (precision - scale.min(0)).max(scale);
             match (u8::try_from(digits), u8::try_from(scale.max(0))) {
                 (Ok(digits @ ..=38), Ok(scale)) => (digits, scale),

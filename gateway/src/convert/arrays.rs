@@ -12,22 +12,22 @@ use bytes::{BufMut, Bytes, BytesMut};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The order of packed elements: one for the process, which serves one database.
+/// The byte order of packed elements: one for the process, which serves one database.
 static BIG_ENDIAN: AtomicBool = AtomicBool::new(false);
 
-/// Packed elements are in this order from now on.
+/// Sets the byte order of packed elements.
 pub fn set_big_endian(is_big: bool) {
     BIG_ENDIAN.store(is_big, Ordering::Relaxed);
 }
 
-/// The most elements an array may have: PostgreSQL's values end at 1 GB, of which each element takes its
-/// width and 4 bytes more.
+/// The most elements of an array: PostgreSQL's values end at 1 GB, of which each element takes its width and 4 bytes
+/// more.
 const MOST: usize = 1 << 26;
 
-/// Packed bytes that are written as an array at a time: what they become stays in a core's cache until it is sent.
+/// Packed bytes converted at a time: the result stays in a core's cache until it is sent.
 const PIECE: usize = 64 << 10;
 
-/// A packed waveform that is still as its client has sent it, to be written as PostgreSQL's binary array piece by piece.
+/// A packed waveform as the client sent it, to be converted to PostgreSQL's binary array piece by piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed {
     elements: Bytes,
@@ -47,7 +47,7 @@ impl Packed {
         header_len(count) + count * (4 + self.element.width())
     }
 
-    /// Appends what comes before the elements.
+    /// Appends the header before the elements.
     pub fn put_header(&self, out: &mut BytesMut) {
         put_header(self.elements.len() / self.element.width(), self.element, out);
     }
@@ -63,7 +63,7 @@ impl Packed {
     }
 }
 
-/// Appends a waveform as PostgreSQL's binary array. `put_element` appends an element that came as text.
+/// Appends a waveform as PostgreSQL's binary array. `put_element` appends an element received as text.
 pub(super) fn put(
     v: &Value,
     element: Element,
@@ -142,7 +142,7 @@ fn put_elements(packed: &[u8], element: Element, is_big: bool, out: &mut BytesMu
 fn put_wide<const WIDTH: usize>(packed: &[u8], is_big: bool, out: &mut BytesMut) {
     let (elements, _) = packed.as_chunks::<WIDTH>();
     let begin = out.len();
-    // written in place: appending checks the capacity each time, which takes longer than the rest
+    // written in place: appending checks the capacity each time, which takes longer than all the rest
     out.resize(begin + elements.len() * (4 + WIDTH), 0);
     let framed = out.get_mut(begin..).unwrap_or_default().chunks_exact_mut(4 + WIDTH);
     for (element, framed) in elements.iter().zip(framed) {
@@ -181,7 +181,7 @@ fn put_text(
     Ok(())
 }
 
-/// The packed form of PostgreSQL's binary array; an array of several dimensions row by row.
+/// The packed form of PostgreSQL's binary array; several dimensions are packed row by row.
 pub(super) fn read(raw: &[u8], element: Element) -> Result<Value<'static>, ConvertError> {
     let malformed = || ConvertError::conversion("a malformed value of PostgreSQL", element.name());
     let word = |at: usize| {
@@ -207,7 +207,7 @@ pub(super) fn read(raw: &[u8], element: Element) -> Result<Value<'static>, Conve
     packed.map(|packed| Value::Binary(Cow::Owned(packed))).ok_or_else(malformed)
 }
 
-/// None when the elements are not each `WIDTH` bytes with their length before them.
+/// None unless each element has `WIDTH` bytes, preceded by their length.
 fn packed<const WIDTH: usize>(elements: &[u8], is_big: bool) -> Option<Vec<u8>> {
     let framed = elements.chunks_exact(4 + WIDTH);
     if !framed.remainder().is_empty() {
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn in_pieces_as_at_once() {
-        // values of the elements do not matter: a bit may be 1
+        // the values of the elements do not matter: a bit may be 1
         let bytes: Vec<u8> = (0..3 * PIECE + 8).map(|at| u8::from(at % 3 == 0)).collect();
         for element in ALL {
             for length in [0, 8, PIECE, 3 * PIECE + 8] {

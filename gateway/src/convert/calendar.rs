@@ -1,4 +1,4 @@
-//! Dates and times as clients write them.
+//! Dates and times in the forms that clients write.
 //!
 //! Accepted: `2024-02-03` (also with `/` or `.`), `20240203`, `Feb  3 2024`, `Feb 3, 2024`, `3 Feb 2024`,
 //! `03-Feb-2024`; after a blank or `T` a time `4:05`, `04:05:06`, `04:05:06.789`, `4:05:06:789AM`, `4 PM`; after that
@@ -36,7 +36,7 @@ pub(super) fn read(text: &str) -> Option<Value<'static>> {
     rest.is_empty().then_some(Value::Time(time))
 }
 
-/// As `read`; where the month need not follow a year that stands first, such a text is none, but for `2024-02-03T`.
+/// As `read`. Unless `reads_year_first`, a text that begins with a year is not accepted, except for `2024-02-03T`.
 pub(super) fn read_as(text: &str, reads_year_first: bool) -> Option<Value<'static>> {
     let year = text.trim_ascii_start().as_bytes();
     let is_year_first = matches!(year.get(4), Some(b'-' | b'/' | b'.')) && year.get(10) != Some(&b'T');
@@ -114,7 +114,7 @@ impl<'t> Scanner<'t> {
         i8::try_from(month + 1).ok()
     }
 
-    /// Blanks, at least one, or a comma with or without.
+    /// At least one blank, or a comma with or without blanks.
     fn gap(&mut self) -> bool {
         let before = self.rest.len();
         self.take_while(|byte| byte == b' ');
@@ -127,7 +127,7 @@ impl<'t> Scanner<'t> {
         self.take('T') || self.take('t') || !self.take_while(|byte| byte == b' ').is_empty()
     }
 
-    /// None and nothing taken where the text begins otherwise, as a time does.
+    /// None, without consuming anything, if the text begins otherwise, such as with a time.
     fn date(&mut self) -> Result<Option<Date>, NotADate> {
         let mut next = *self;
         let day = if next.rest.starts_with(|first: char| first.is_ascii_alphabetic()) {
@@ -226,8 +226,8 @@ impl<'t> Scanner<'t> {
         (digits.len() == 2).then(|| digits.parse().ok())?
     }
 
-    /// Up to nine digits, to the nearest microsecond of the second, halves up, as tsql.read_clock has it: 23:59:59.9999999
-    /// is not 24:00.
+    /// Up to nine digits, rounded half up to the nearest microsecond within the second, as in tsql.read_clock:
+    /// 23:59:59.9999999 is not 24:00.
     fn fraction(&mut self) -> Option<i64> {
         let digits = self.digits();
         if digits.is_empty() || digits.len() > 9 {
@@ -237,7 +237,7 @@ impl<'t> Scanner<'t> {
         Some(((nanos + 500) / 1000).min(999_999))
     }
 
-    /// AM or PM; nothing taken if neither follows.
+    /// AM or PM; nothing is consumed if neither follows.
     fn half_of_day(&mut self) -> Option<bool> {
         let mut next = *self;
         next.take_while(|byte| byte == b' ');

@@ -1,12 +1,12 @@
-//! The declared length or digits of a column. PostgreSQL checks them too, but its error does not name the column, and it
-//! counts characters where T-SQL counts units of UTF-16. It rounds times otherwise than T-SQL.
+//! The declared length or digits of a column. PostgreSQL checks them too, but its error does not name the column, it
+//! counts characters where T-SQL counts UTF-16 units, and its rounding of times differs from T-SQL's.
 
 use super::{ConvertError, ErrorKind, PgType};
 use tsql::units;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
-    /// varchar(n), char(n), in units of UTF-16
+    /// varchar(n), char(n), in UTF-16 units
     Text { most: u32, of: PgType },
     /// numeric(precision, scale)
     Digits { precision: i32, scale: i32 },
@@ -14,14 +14,14 @@ pub enum Capacity {
     Steps { step: i64, of: PgType },
 }
 
-/// PostgreSQL's VARHDRSZ, which its typmods have on top.
+/// PostgreSQL's VARHDRSZ, which is added to these typmods.
 const HEADER: i32 = 4;
 
 impl Capacity {
-    /// By the type and the typmod of a column (src/include/utils/numeric.h, varchar.c); None: it has none.
+    /// From the type and typmod of a column (src/include/utils/numeric.h, varchar.c); None: no limit.
     pub fn of(pg_type: PgType, typmod: i32) -> Option<Capacity> {
         if let PgType::Timestamp | PgType::TimestampTz | PgType::Time = pg_type {
-            // six digits are all there are
+            // PostgreSQL has no more than six digits
             let digits = u32::try_from(typmod).ok().filter(|digits| *digits < 6)?;
             return Some(Capacity::Steps { step: 10_i64.pow(6 - digits), of: pg_type });
         }
@@ -39,8 +39,8 @@ impl Capacity {
         }
     }
 
-    /// Whether a value, as it goes to PostgreSQL, fits. Blanks at the end of a text may be cut, and digits behind
-    /// the scale rounded, as in PostgreSQL and in SQL Server. Times are rounded here: PostgreSQL rounds a half before 2000
+    /// Checks that a value in PostgreSQL's format fits. Trailing blanks of a text may be cut, and digits beyond the
+    /// scale rounded, as in PostgreSQL and in SQL Server. Times are rounded here: PostgreSQL rounds a half before 2000
     /// down, and the end of a day to 24:00.
     pub fn fit(self, value: &mut [u8]) -> Result<(), ConvertError> {
         match self {
@@ -73,7 +73,7 @@ impl Capacity {
     }
 }
 
-/// To the nearest step, a half up; the last ones of a day stay in it.
+/// Rounds half up to the nearest step; the last times of a day stay within it.
 fn rounded(micros: i64, step: i64, of: PgType) -> i64 {
     const DAY: i64 = 86_400_000_000;
     let nearest = match micros.checked_add(step / 2) {
@@ -88,8 +88,8 @@ fn rounded(micros: i64, step: i64, of: PgType) -> i64 {
     }
 }
 
-/// Digits before the point of a numeric in binary form: how many groups of four, the power of 10,000 of the first,
-/// sign, scale, the groups.
+/// The number of digits before the decimal point of a numeric in binary form: number of groups of four digits, power of
+/// 10,000 of the first, sign, scale, groups.
 fn integer_digits(value: &[u8]) -> i32 {
     let word = |place: usize| {
         let bytes = value.get(2 * place..2 * place + 2).and_then(|bytes| bytes.try_into().ok());

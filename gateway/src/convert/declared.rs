@@ -1,7 +1,7 @@
-//! What T-SQL declares of columns and PostgreSQL does not keep: columns are described to clients as declared.
+//! The T-SQL declarations of columns that PostgreSQL does not keep: columns are described to clients as declared.
 //!
-//! Types that convert and round in their own way are domains in schema tsql (`01_types.sql`); for the others the
-//! column's comment has name and type (`11_declarations.sql`).
+//! Types with their own conversion and rounding are domains in schema tsql (`01_types.sql`); for the others the
+//! column's comment contains name and type (`11_declarations.sql`).
 
 use super::announcing::{column_type, user_type};
 use super::pgtype::PgType;
@@ -16,51 +16,52 @@ use tsql::program::ResultType;
 /// The declaration of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declaration {
-    /// Its name in the case that it was declared with.
+    /// The name in its declared case.
     pub shown: Option<Arc<str>>,
-    /// Where PostgreSQL's type does not say it. A decimal without digits has those of the column's modifier.
+    /// The type, if PostgreSQL's type does not determine it. A decimal without digits has those of the column's
+    /// modifier.
     pub of: Option<Type>,
     pub traits: Traits,
-    /// Of an expression, where its type is known.
+    /// The type of an expression, if known.
     pub result_type: Option<ResultType>,
-    /// Of a text or image of a table's row.
+    /// The pointer to a text or image in a table's row.
     pub pointer: Option<Pointer>,
 }
 
-/// How the pointer to a text is made.
+/// The components of the pointer to a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
-    /// Which of the result's versions of rows is that of its row.
+    /// The index of its row's version among the result's row versions.
     pub version: usize,
     /// The table, as the query names it.
     pub table: Arc<str>,
 }
 
-/// Most bytes of a value of a type with a length in two bytes.
+/// The most bytes of a value of a type with a two-byte length.
 const LONGEST_SHORT: u32 = 8000;
 const LONGEST_BLOB: u32 = i32::MAX as u32;
 
-/// The type of a column by the name of its domain, or as its comment has it: `varchar(20)`, `varbinary(max)`; None where
-/// PostgreSQL's type says it.
+/// The type of a column from the name of its domain or from its comment: `varchar(20)`, `varbinary(max)`; None if it is
+/// PostgreSQL's type.
 pub fn of_comment(text: &str) -> Option<Type> {
     let of = types::declared(text).filter(says_more)?;
-    // the digits of a decimal are PostgreSQL's to say
+    // PostgreSQL stores the digits of a decimal
     Some(if of.name == "decimal" { Type { precision: None, scale: None, ..of } } else { of })
 }
 
-/// The type of an expression; None where it follows from PostgreSQL's.
+/// The type of an expression; None if it follows from PostgreSQL's.
 pub fn of_expression(of: &Type, d: &Dialect) -> Option<Type> {
     // TDS 5.0 has no empty varbinary
     let is_told = says_more(of) && (of.name != "varbinary" || d.is_tds7());
     is_told.then_some(*of)
 }
 
-/// Whether PostgreSQL's type is not all that the type says.
+/// Whether the type contains more than PostgreSQL's.
 fn says_more(of: &Type) -> bool {
     match of.name {
         "tinyint" | "money" | "smallmoney" | "smalldatetime" | "datetime2" | "datetimeoffset" => true,
         "time" | "text" | "varbinary" | "image" => true,
-        // a timestamp of PostgreSQL's may be a datetime2
+        // a timestamp of PostgreSQL may be a datetime2
         "datetime" => of.fraction.is_none(),
         "char" => !of.twin && of.length.is_some(),
         "varchar" => !of.twin,
@@ -70,7 +71,7 @@ fn says_more(of: &Type) -> bool {
     }
 }
 
-/// The type of a column that is declared so; None where PostgreSQL's type and modifier do not say it.
+/// The declared type of a column; None if it follows from PostgreSQL's type and modifier.
 pub fn of_column(of: Type, typmod: i32) -> Option<Type> {
     match (of.name, of.precision) {
         ("decimal", None) => Some(Type { twin: false, ..types::of_oid(SqlType::NUMERIC.oid, typmod)? }),
@@ -78,29 +79,29 @@ pub fn of_column(of: Type, typmod: i32) -> Option<Type> {
     }
 }
 
-/// The text in a column's comment; None where it follows from PostgreSQL's type.
+/// The type for a column's comment; None if it follows from PostgreSQL's type.
 pub fn written(of: Type) -> Option<String> {
     match of.name {
         "decimal" => (!of.twin).then(|| String::from("decimal")),
-        // a domain says it
+        // a domain determines it
         "tinyint" | "money" | "smallmoney" | "datetime" | "smalldatetime" => None,
         _ => Some(of.declared()),
     }
 }
 
-/// Most bytes of a binary, and whether shorter ones are filled with zeros.
+/// The most bytes of a binary, and whether shorter ones are padded with zeros.
 pub fn bytes(of: Type) -> Option<(usize, bool)> {
     let is_binary = matches!(of.name, "binary" | "varbinary");
     of.length.filter(|_| is_binary).map(|length| (length as usize, of.name == "binary"))
 }
 
-/// The type of a result's column as it is sent to the client. `declared`: where PostgreSQL's type does not say it.
+/// The type of a result's column as sent to the client. `declared`: the type that does not follow from PostgreSQL's.
 pub fn client_type(pg: PgType, typmod: i32, declared: Option<Type>, d: &Dialect) -> TypeInfo {
     declared.and_then(|of| told(&of, typmod, d)).unwrap_or_else(|| column_type(pg, typmod, d))
 }
 
-/// A declared type in the dialect; None where the dialect has only the type that follows from PostgreSQL's. ASE's
-/// systypes.usertype is sent beside the type at 5.0.
+/// A declared type in the dialect; None if the dialect has only the type that follows from PostgreSQL's. ASE's
+/// systypes.usertype is sent with the type at 5.0.
 fn told(of: &Type, typmod: i32, d: &Dialect) -> Option<TypeInfo> {
     let (token, size, user_type) = match (of.name, of.length) {
         ("decimal", _) => {
@@ -140,7 +141,7 @@ fn told_at_7(of: &Type, d: &Dialect) -> Option<TypeInfo> {
     })
 }
 
-/// The other name of a numeric.
+/// A numeric as type decimal.
 fn decimal(numeric: TypeInfo, d: &Dialect) -> TypeInfo {
     match numeric.token {
         TypeToken::Numeric => TypeInfo { token: TypeToken::Decimal, ..numeric }

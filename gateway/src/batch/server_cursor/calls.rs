@@ -19,27 +19,27 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::sync::Arc;
 
-/// The places of a call's parameters that an open cursor concerns: its number, scrollopt, ccopt and rowcount follow
-/// one another but for the statement, and the values of its parameters come last.
+/// The indexes of a call's parameters for an open cursor: its number, scrollopt, ccopt and rowcount, between which the
+/// statement may stand; the values of the statement's parameters come last.
 #[derive(Clone, Copy)]
 struct Places {
     cursor: usize,
     scroll: usize,
     values: usize,
-    /// The number of the prepared statement, where it is given back.
+    /// The number of the prepared statement, if it is returned.
     handle: Option<i32>,
 }
 
-/// Rows of a fetch that does not say how many.
+/// The rows of a fetch without a number of rows.
 const DEFAULT_ROWS: i64 = 20;
 
-/// sp_cursorfetch returns it when the fetch begins at the first row instead of before it.
+/// sp_cursorfetch returns it if the fetch begins at the first row instead of before it.
 const ADJUSTED: i32 = 2;
-/// A fast forward cursor has been closed behind its last row.
+/// A fast forward cursor has been closed after its last row.
 const CLOSED: i32 = 16;
 
 impl Interpreter {
-    /// None: it has failed inside, and the call was ended.
+    /// None: it failed and the call has been ended.
     pub(in crate::batch) async fn call_cursor(
         &mut self,
         client: &mut Client,
@@ -95,7 +95,7 @@ impl Interpreter {
         }
     }
 
-    /// A statement that a cursor may be opened on: also one with the words that only cursors have.
+    /// A statement for a cursor, possibly with clauses that only cursors have.
     async fn selection_from(
         &mut self,
         client: &mut Client,
@@ -108,7 +108,7 @@ impl Interpreter {
             Ok(prepared) => return Ok(prepared),
             Err(refusal) => refusal,
         };
-        // `for update` and `for read only` stand only behind the select of a cursor
+        // `for update` and `for read only` are valid only after the select of a cursor
         let declared = format!("declare c cursor for {text}");
         match self.prepared_as(client, params, declarations, &declared, false).await {
             Ok(prepared) if Selection::of(&prepared.program).is_some() => Ok(prepared),
@@ -132,7 +132,7 @@ impl Interpreter {
                 return Err(Failure::of_statement(no_cursor_for(prepared)).into());
             }
             client.reply.message(&ServerMessage::info(16954, "Executing SQL directly; no cursor."));
-            // all that were asked for come back, as they were (mssql-jdbc reads the cursor and the number of rows)
+            // all requested outputs are returned, unchanged (mssql-jdbc reads the cursor and the number of rows)
             let mut outputs: Vec<OutputValue> = handles(places, 0).collect();
             for (index, name) in (places.scroll..).zip(["scrollopt", "ccopt", "rowcount"]) {
                 let value = integer(client, params, index, PROCEDURE, name)?;
@@ -220,7 +220,7 @@ impl Interpreter {
         let sent = self.send_of(client, &mut cursor, fetch, rows, described).await;
         let (sent, adjusted) = match sent {
             Err(interrupt) if is_taken(&interrupt) => {
-                // a rollback has taken it
+                // a rollback has closed it
                 return Err(Failure::of_statement(no_such_cursor(PROCEDURE, number)).into());
             }
             Ok((sent, _)) if cursor.given.closes && sent < rows => {
@@ -236,7 +236,7 @@ impl Interpreter {
         Ok(Returned { rows: u64::try_from(sent).ok(), ..Returned::status(status) })
     }
 
-    /// Sends the rows that a fetch means: how many there are, and whether it was adjusted.
+    /// Sends the rows of a fetch. Returns their number, and whether the fetch was adjusted.
     pub(super) async fn send_of(
         &mut self,
         client: &mut Client,
@@ -249,12 +249,12 @@ impl Interpreter {
             let first = cursor.rows.at + 1;
             let rows = match fetch {
                 Fetch::Next => cursor.rows.left(rows),
-                // as it is opened
+                // the cursor has just been opened
                 Fetch::First if rows == 0 && first == 1 => 0,
                 _ => return Err(Failure::of_statement(forward_only(fetch)).into()),
             };
             if rows == 0 && first > 1 {
-                // PostgreSQL would show the row it stands on again
+                // PostgreSQL would return its current row again
                 self.moved(client, &cursor.rows, "forward all").await?;
             }
             let sent = self.send_rows(client, &mut cursor.rows, None, rows, described).await?;
@@ -269,7 +269,7 @@ impl Interpreter {
         cursor.position = found.position;
         let (first, rows) = match found.position {
             Position::On { first, rows } => (first, rows),
-            // none, but their columns
+            // no rows, only their columns
             _ => (1, 0),
         };
         let sent = self.send_rows(client, &mut cursor.rows, Some(first), rows, described).await?;
@@ -304,7 +304,7 @@ impl Interpreter {
         let cursor = self.server_cursors.open.get(&number);
         let cursor = cursor.ok_or_else(|| no_such_cursor(PROCEDURE, number))?;
         let value = match integer_of(client, params, 1, PROCEDURE, "code")? {
-            // for `where current of`, which does not know it: such a cursor changes rows by sp_cursor
+            // used by `where current of`, which does not work on this cursor: it changes rows by sp_cursor
             Some(CURSOR_NAME) => return Ok(Returned::status(0)),
             Some(4) => cursor.given.scroll,
             Some(5) => cursor.given.concurrency,
@@ -317,7 +317,7 @@ impl Interpreter {
     /// sp_cursor: cursor, operation, row of the fetch buffer, table, values.
     async fn change_by_cursor(&mut self, client: &mut Client, params: &[Param<'_>]) -> Result<(), Interrupt> {
         const PROCEDURE: &str = "sp_cursor";
-        /// The row that is changed is the current one anyway; its number is that in the buffer.
+        /// The changed row is the current one anyway; its number is that in the buffer.
         const SET_POSITION: i64 = 0x20;
         let number = self.cursor_number(client, params, PROCEDURE).map_err(Failure::of_statement)?;
         let operation = integer(client, params, 1, PROCEDURE, "optype")?.unwrap_or(0);
@@ -368,7 +368,7 @@ fn integer_of(
     }
 }
 
-/// The same as an error of the call.
+/// The same, with an error of the call.
 fn integer(
     client: &Client,
     params: &[Param<'_>],
@@ -380,7 +380,7 @@ fn integer(
 }
 
 fn fetch_of(kind: Option<i64>, row: Option<i64>) -> Result<Fetch, ServerMessage> {
-    /// Of timestamps that cursors here do not have.
+    /// About timestamps, which cursors do not have here.
     const SKIP_CHECK: i64 = 0x400;
     Ok(match kind.map(|kind| kind & !SKIP_CHECK) {
         Some(0x01) => Fetch::First,
@@ -414,7 +414,7 @@ fn no_such_cursor(procedure: &str, number: i32) -> ServerMessage {
     ServerMessage::error(16909, 16, text)
 }
 
-/// Why there is no cursor on this.
+/// The error for a statement that cannot have a cursor.
 pub(super) fn no_cursor_for(prepared: &Prepared) -> ServerMessage {
     use crate::program::{Action, Statement};
     if let [Statement { action: Action::Execute(_), .. }] = prepared.program.statements.as_slice() {
@@ -438,7 +438,7 @@ fn handles(places: Places, cursor: i32) -> impl Iterator<Item = OutputValue> {
     prepared.into_iter().chain([output(places.cursor, "cursor", i64::from(cursor))])
 }
 
-/// The options that are granted instead of the requested ones.
+/// The options granted instead of the requested ones.
 fn given_outputs(given: Given, scroll: usize) -> [OutputValue; 2] {
     [output(scroll, "scrollopt", given.scroll), output(scroll + 1, "ccopt", given.concurrency)]
 }

@@ -1,6 +1,6 @@
-//! Updatable cursors, whose rows are found again by their keys (SQL Server: sp_cursor; "Cursors", keyset-driven).
-//! Their rows are those of one table with a unique key. The set of rows is fixed when the cursor is opened, their
-//! values are read at each fetch. A row that has been deleted by then is reported as missing.
+//! Updatable cursors, whose rows are found again by their keys (SQL Server: sp_cursor; "Cursors", keyset-driven). They
+//! read one table with a unique key. The set of rows is fixed when the cursor is opened, their values are read at each
+//! fetch. A row deleted meanwhile is reported as missing.
 
 use super::keyset::{Key, Keyset, Row, Version};
 use super::options::invalid;
@@ -24,7 +24,7 @@ use tsql::fragments;
 use tsql::long_names::stored;
 use tsql::quoting::quoted;
 
-/// Rows that one cursor inserts, and rows whose key it changes.
+/// The most rows that a cursor inserts, and the most whose keys it changes.
 const MOST_CHANGED: usize = 100_000;
 
 /// The operations of sp_cursor on rows.
@@ -60,7 +60,7 @@ impl Interpreter {
             .collect();
         let query_columns = match self.procedures.backend.describe(&selection.sql, &types).await {
             Ok(query) => query.columns.clone(),
-            // opening it says what is wrong
+            // opening the cursor returns the error
             Err(_) => return Ok(None),
         };
         let origin = |column: &PgColumn| {
@@ -78,7 +78,7 @@ impl Interpreter {
         Ok(Some(Keyset { select, key, described, columns, held: 0, added, changed, buffer }))
     }
 
-    /// Has PostgreSQL keep the keys of the rows.
+    /// Opens a cursor of PostgreSQL on the keys of the rows.
     pub(super) async fn hold_keys(
         &mut self,
         client: &mut Client,
@@ -96,7 +96,7 @@ impl Interpreter {
             .map(|((column, _), own)| format!("{qualifier}{column}::text as {own}"))
             .collect();
         let (own, keys) = (own.join(", "), keys.join(", "));
-        // a column of the list may be what the rows are ordered by
+        // the rows may be ordered by a column of the list
         let head = format!("select {own} from (select {}, {keys}", keyset.select.of.items);
         let sql = keyset.select.rest.following(&head).followed_by(") as \"ringlog rows\"");
         let of_keys = Selection { sql, titles: selection.titles.clone() };
@@ -106,7 +106,7 @@ impl Interpreter {
         Ok(rows)
     }
 
-    /// Sends rows as `send_rows` does, as they are now.
+    /// Sends the present values of rows, otherwise like `send_rows`.
     pub(super) async fn send_keyed(
         &mut self,
         client: &mut Client,
@@ -163,7 +163,7 @@ impl Interpreter {
         Ok(sent)
     }
 
-    /// Changes a row of the buffer, or all of them where `row` is 0; inserts one.
+    /// Changes a row of the buffer, or all if `row` is 0, or inserts one.
     pub(super) async fn change_rows(
         &mut self,
         client: &mut Client,
@@ -264,7 +264,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Runs a change. Returns what it gives of the last row, and of how many rows.
+    /// Runs a change. Returns the last row that it returns, and the number of rows.
     async fn changed(
         &mut self,
         client: &mut Client,
@@ -284,7 +284,7 @@ impl Interpreter {
     }
 }
 
-/// Columns and the values that parameters give them in SQL, with the variables that these name.
+/// Columns with the SQL of their values, and the variables named in it.
 type Written<'v> = (Vec<(String, String)>, Vec<String>, Variables<'v>);
 
 fn written<'v>(

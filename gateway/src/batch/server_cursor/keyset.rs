@@ -11,7 +11,7 @@ pub type Key = Vec<Option<String>>;
 #[derive(Debug)]
 pub struct Keyset {
     pub select: Keyed,
-    /// Its columns, quoted, and their types.
+    /// The key columns, quoted, and their types.
     pub key: Vec<(String, String)>,
     /// The description of its rows.
     pub described: KeyedColumns,
@@ -19,9 +19,9 @@ pub struct Keyset {
     pub columns: Vec<String>,
     /// The number of rows when it was opened.
     pub held: i64,
-    /// The keys of rows that it has inserted, which follow those.
+    /// The keys of inserted rows, which follow those.
     pub added: Vec<Key>,
-    /// The keys that it has changed, by the numbers of their rows.
+    /// The keys that the cursor has changed, by row number.
     pub changed: HashMap<i64, Key>,
     /// The rows fetched last.
     pub buffer: Vec<Row>,
@@ -31,7 +31,7 @@ pub struct Keyset {
 pub struct Row {
     pub number: i64,
     pub key: Key,
-    /// Which version of the row it was; None: it is gone.
+    /// The version of the row; None: it is deleted.
     pub version: Option<Version>,
 }
 
@@ -46,7 +46,7 @@ impl Version {
 }
 
 impl Keyset {
-    /// The key of a row in SQL, as a condition on the table.
+    /// The SQL condition that a row of the table has this key.
     pub fn is(&self, qualifier: &str, key: &Key) -> String {
         let one = |((column, of), value): (&(String, String), &Option<String>)| {
             format!("{qualifier}{column} = {}::{of}", written_out(value.as_deref()))
@@ -59,7 +59,7 @@ impl Keyset {
         self.key.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 
-    /// The rows of these keys in their order; NULLs and no version for one that is gone.
+    /// The query for the rows with these keys, in their order; NULLs without a version for a deleted row.
     pub fn reading(&self, rows: &[Row]) -> String {
         let name = &self.select.of.name;
         let written = |number: i64, key: &[Option<&str>]| {
@@ -93,7 +93,7 @@ impl Keyset {
     }
 }
 
-/// A value or null.
+/// A value as SQL, or null.
 fn written_out(text: Option<&str>) -> String {
     text.map_or_else(|| "null".to_owned(), literal)
 }

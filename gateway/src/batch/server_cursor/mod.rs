@@ -1,5 +1,5 @@
-//! Server cursors, which clients open and fetch by calls. PostgreSQL keeps their rows, as of the moment they are
-//! opened, until they are closed or rolled back.
+//! Server cursors, which clients open and fetch by calls. PostgreSQL keeps their rows, as of the time they are opened,
+//! until they are closed or rolled back.
 
 mod calls;
 mod keyed;
@@ -21,10 +21,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tsql::fragments::variable;
 
-/// Cursors of one session at a time.
+/// The most cursors of one session.
 const MOST: usize = 1000;
 
-/// The server cursors of a session, by the numbers their clients have of them.
+/// The server cursors of a session, by the numbers that the client has received.
 #[derive(Debug, Default)]
 pub struct ServerCursors {
     last: i32,
@@ -46,7 +46,7 @@ struct NamedCursor {
     name: String,
     text: Text,
     scrolls: bool,
-    /// Rows by each fetch.
+    /// Rows per fetch.
     rows: u32,
     open: Option<ServerCursor>,
 }
@@ -54,7 +54,7 @@ struct NamedCursor {
 #[derive(Clone, Debug)]
 enum Text {
     Select(Arc<Prepared>),
-    /// With parameters, whose types are known only when it is opened.
+    /// With parameters whose types are known only when the cursor is opened.
     Typed(String),
     /// A dynamic statement, by its name.
     Dynamic(String),
@@ -71,24 +71,24 @@ impl NamedCursor {
     }
 }
 
-/// Rows that PostgreSQL keeps.
+/// The rows of a cursor, which PostgreSQL keeps.
 #[derive(Debug)]
 pub(super) struct HeldRows {
     /// The name of the cursor in PostgreSQL.
     name: String,
     titles: Option<Vec<Title>>,
-    /// None: they are only counted as they are fetched.
+    /// None: rows are counted only as they are fetched.
     total: Option<i64>,
-    /// The number of the row that PostgreSQL stands on.
+    /// The number of PostgreSQL's current row.
     at: i64,
-    /// Rows that SET ROWCOUNT let it have when it was opened; 0 for all.
+    /// The limit of SET ROWCOUNT when it was opened; 0 for none.
     limit: i64,
-    /// PostgreSQL's cursor has the rows' keys, and they are read as they are fetched.
+    /// PostgreSQL's cursor contains the rows' keys, and rows are read when they are fetched.
     keyset: Option<Box<Keyset>>,
 }
 
 impl HeldRows {
-    /// The number of the next `rows` rows that exist at most.
+    /// The number of rows among the next `rows` that can exist.
     fn left(&self, rows: i64) -> i64 {
         if self.limit == 0 {
             rows
@@ -111,7 +111,7 @@ impl ServerCursors {
         Ok(self.last)
     }
 
-    /// The names that all open ones had in PostgreSQL; those of TDS 5.0 stay declared.
+    /// Closes all here. Returns their names in PostgreSQL; those of TDS 5.0 remain declared.
     pub(super) fn let_go(&mut self) -> impl Iterator<Item = String> + '_ {
         let named = self.named.values_mut().filter_map(|cursor| cursor.open.take());
         self.open.drain().map(|(_, cursor)| cursor).chain(named).map(|cursor| cursor.rows.name)
@@ -133,7 +133,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// The select of a program that is nothing else. None: it is another program.
+    /// The select of a program that consists only of it. None for other programs.
     pub(super) fn of(program: &Program) -> Option<Selection> {
         let [Statement { action, .. }] = program.statements.as_slice() else { return None };
         match action {

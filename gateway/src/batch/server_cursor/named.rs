@@ -1,4 +1,4 @@
-//! Server cursors of TDS 5.0: the client gives the name, the server the number (ct_cursor of CT-Library).
+//! Server cursors of TDS 5.0: the client chooses the name, the server the number (ct_cursor of CT-Library).
 
 use super::calls::no_cursor_for;
 use super::options::Given;
@@ -79,7 +79,7 @@ impl Interpreter {
         self.selected(client, &text, &Variables::default()).await.map(Text::Select)
     }
 
-    /// A select that a cursor may be opened on.
+    /// A select for a cursor.
     async fn selected(
         &mut self,
         client: &mut Client,
@@ -91,7 +91,7 @@ impl Interpreter {
         let compiled = match self.compile(client, text, &settings, false).await {
             Ok(compiled) => compiled,
             Err(refusal) => {
-                // `for update` and `for read only` stand only behind the select of a cursor
+                // `for update` and `for read only` are valid only after the select of a cursor
                 let declared = format!("declare c cursor for {text}");
                 self.compile(client, &declared, &settings, false).await.map_err(|_| refusal)?
             }
@@ -127,7 +127,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Returns the number of rows, where some were fetched.
+    /// Returns the number of rows if some were fetched.
     async fn run_named(
         &mut self,
         client: &mut Client,
@@ -243,7 +243,7 @@ impl Interpreter {
         };
         let sent = self.send_of(client, &mut open, fetch, rows, false).await;
         if sent.as_ref().is_err_and(is_taken) {
-            // a rollback has taken it
+            // a rollback has closed it
             return Err(not_open().into());
         }
         self.server_cursors.named(number)?.open = Some(open);

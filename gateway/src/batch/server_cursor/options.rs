@@ -1,4 +1,4 @@
-//! The options that a client requests for a server cursor, and those that it gets (SQL Server: sp_cursoropen).
+//! The options that a client requests for a server cursor, and those granted (SQL Server: sp_cursoropen).
 
 use crate::tds::tokens::message::ServerMessage;
 
@@ -11,7 +11,7 @@ const FAST_FORWARD: i64 = 0x10;
 pub const PARAMETERIZED: i64 = 0x1000;
 const AUTO_FETCH: i64 = 0x2000;
 const AUTO_CLOSE: i64 = 0x4000;
-/// Only these kinds will do: bits like those of the kinds, 16 higher, say which.
+/// Only the kinds given by the bits 16 higher are acceptable.
 const CHECK_ACCEPTED: i64 = 0x8000;
 
 const READ_ONLY: i64 = 0x01;
@@ -28,14 +28,14 @@ pub fn wants_changes(scroll: Option<i64>, concurrency: Option<i64>) -> bool {
     matches!(kind, 0 | KEYSET | DYNAMIC | FORWARD_ONLY) && concurrency != 0
 }
 
-/// A cursor as the client gets it. One that changes nothing has the rows of the moment it is opened.
+/// The cursor that the client gets. A read-only cursor returns the rows as of its opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
     pub scroll: i64,
     pub concurrency: i64,
-    /// The first rows come with the answer.
+    /// The first rows are sent with the answer.
     pub fetches: bool,
-    /// It is closed behind its last row.
+    /// It is closed after its last row.
     pub closes: bool,
 }
 
@@ -51,7 +51,7 @@ impl Given {
             _ => return Err(invalid("sp_cursoropen", "scrollopt")),
         };
         let accepts = |options: i64, given: i64| options & CHECK_ACCEPTED == 0 || options & given << 16 != 0;
-        // no row is locked by being fetched
+        // a fetch locks no row
         let control = match concurrency {
             _ if !changes => READ_ONLY,
             asked if asked & OPTIMISTIC_VALUES != 0 => OPTIMISTIC_VALUES,

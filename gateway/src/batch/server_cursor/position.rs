@@ -6,10 +6,10 @@ pub enum Fetch {
     First,
     Next,
     Prior,
-    /// Never rows at or behind the current one.
+    /// Only rows before the current one.
     PriorUnadjusted,
     Last,
-    /// From the end where it is negative.
+    /// Counted from the end if negative.
     Absolute(i64),
     Relative(i64),
     /// The same rows again.
@@ -20,7 +20,7 @@ pub enum Fetch {
 pub enum Position {
     #[default]
     BeforeFirst,
-    /// On rows of the result, the first of which is number `first`, from 1.
+    /// On rows of the result; the first one's number is `first`, from 1.
     On {
         first: i64,
         rows: i64,
@@ -32,12 +32,12 @@ pub enum Position {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     pub position: Position,
-    /// It would have begun before the first row, and begins there.
+    /// The fetch would have begun before the first row, and begins there.
     pub adjusted: bool,
 }
 
 impl Position {
-    /// The number of the first row: 0 before all of them, -1 behind.
+    /// The number of the first row: 0 before all rows, -1 after them.
     pub fn number(self) -> i64 {
         match self {
             Position::BeforeFirst => 0,
@@ -49,7 +49,7 @@ impl Position {
     /// The rows and the new position of a fetch of at most `rows` rows in a result of `total` rows.
     pub fn after(self, fetch: Fetch, rows: i64, total: i64) -> Found {
         let last_block = total.saturating_sub(rows).saturating_add(1);
-        // 0 and less: before the first row
+        // 0 and negative numbers: before the first row
         let first = match (fetch, self) {
             (Fetch::Refresh, position) => return Found { position, adjusted: false },
             (Fetch::First, _) if rows == 0 => 0,
@@ -120,7 +120,7 @@ mod tests {
         (found.position, found.adjusted)
     }
 
-    /// The tables of ODBC's SQLFetchScroll, of a result of ten rows.
+    /// The tables of ODBC's SQLFetchScroll, for a result of ten rows.
     #[test]
     fn rules_of_odbc() {
         use Fetch::*;

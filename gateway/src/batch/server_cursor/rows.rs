@@ -1,4 +1,4 @@
-//! The rows that PostgreSQL keeps for a server cursor: held, sent and let go.
+//! The rows that PostgreSQL keeps for a server cursor: opened, sent and closed.
 
 use super::{HeldRows, Selection};
 use crate::backend::{Completed, Fetched, Rows, Source};
@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::program::Sql;
 
 impl Interpreter {
-    /// Has PostgreSQL keep the rows of a select. `scrolls`: in any order, and counted.
+    /// Opens a cursor of PostgreSQL on a select. `scrolls`: rows can be fetched in any order, and are counted.
     pub(super) async fn hold_rows(
         &mut self,
         client: &mut Client,
@@ -37,7 +37,7 @@ impl Interpreter {
         Ok(rows)
     }
 
-    /// Sends at most `count` rows from number `first` on, where that is given. Returns how many there were.
+    /// Sends at most `count` rows, from number `first` on if given. Returns their number.
     pub(super) async fn send_rows(
         &mut self,
         client: &mut Client,
@@ -76,7 +76,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Moves PostgreSQL's cursor. Returns how many rows it has passed.
+    /// Moves PostgreSQL's cursor. Returns the number of rows passed.
     pub(super) async fn moved(
         &mut self,
         client: &mut Client,
