@@ -1,5 +1,5 @@
-//! The Python interface of the crate `encode`, for retrieval: takes Arrow's columns as buffers and returns lines as bytes.
-//! Python's lock is free while they are written.
+//! The Python interface of the crate `encode`, for retrieval: converts Arrow's columns, passed as buffers, to lines of
+//! bytes. Python's lock is released meanwhile.
 
 use encode::column::Column;
 use encode::events::{self, Events, Payload};
@@ -9,8 +9,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// A column as Python gives it: Arrow's format string, length, offset, and the buffers of validity, bounds and content, and
-/// of lists the column of their points.
+/// A column as Python passes it: Arrow's format string, length, offset, the buffers of validity, bounds and content,
+/// and for lists the column of their points.
 #[derive(FromPyObject)]
 pub struct Given {
     format: String,
@@ -22,7 +22,7 @@ pub struct Given {
     points: Vec<Given>,
 }
 
-/// The bytes of an object, which do not move while this exists.
+/// The bytes of an object, which stay in place while this exists.
 pub struct Held(PyUntypedBuffer);
 
 impl<'py> FromPyObject<'_, 'py> for Held {
@@ -38,13 +38,13 @@ impl<'py> FromPyObject<'_, 'py> for Held {
 }
 
 impl Held {
-    /// Nobody may write to the object meanwhile: Arrow's buffers do not change.
+    /// The object's bytes must not change meanwhile; Arrow's buffers are immutable.
     #[allow(unsafe_code)]
     pub fn bytes(&self) -> &[u8] {
         if self.0.len_bytes() == 0 {
             return &[];
         }
-        // SAFETY: Python keeps these bytes where they are until the buffer is released, which is when `self` ends
+        // SAFETY: Python keeps these bytes in place until the buffer is released when `self` is dropped
         unsafe { std::slice::from_raw_parts(self.0.buf_ptr().cast(), self.0.len_bytes()) }
     }
 }
@@ -62,7 +62,7 @@ impl Given {
     }
 }
 
-/// Lines of these pieces, one for each value of the columns: bytes, or a style and a column.
+/// Lines of these pieces, one for each value of the columns: a piece is bytes, or a style and a column.
 #[pyfunction]
 pub fn encode_lines<'py>(py: Python<'py>, pieces: Vec<GivenPiece>) -> PyResult<Bound<'py, PyBytes>> {
     let pieces = pieces.iter().map(GivenPiece::piece).collect::<PyResult<Vec<_>>>()?;

@@ -24,10 +24,10 @@ use tokio_util::sync::CancellationToken;
 
 /// Connections of group commit.
 const COMMIT_CONNECTIONS: usize = 4;
-/// Connections that sessions open at once: each costs PostgreSQL a process and thousands of hashes, and many logins must
-/// not take the processor from writers.
+/// Connections that sessions open at the same time: each costs PostgreSQL a process and thousands of hashes, and many
+/// logins must not delay writers.
 const CONNECTING: usize = 8;
-/// Sessions at one time.
+/// Maximum number of sessions.
 const MOST_SESSIONS: usize = 10_000;
 /// A login without a limit of its own may have this fraction (1/n) of the sessions and of the connections to PostgreSQL.
 const OF_LOGIN: usize = 2;
@@ -43,7 +43,7 @@ pub struct Gateway {
     /// The gateway's own role.
     pub role: String,
     commit: Arc<ArcSwap<GroupCommit>>,
-    /// Other servers, which have tables of their own.
+    /// Other servers with tables of their own.
     pub nodes: Arc<Nodes>,
     pub metrics: Arc<Metrics>,
     /// The threads for calls of known shape.
@@ -209,7 +209,7 @@ impl Gateway {
         self.commit.load_full()
     }
 
-    /// Whether a name that is no schema is that of PostgreSQL's database, which a client may name as its default.
+    /// Whether a name that is no schema is the name of PostgreSQL's database, which a client may use for its default.
     pub fn may_mean_default(&self, name: &str, error: &PgError) -> bool {
         error.sqlstate() == Some("3F000") && name == self.address.database
     }

@@ -1,4 +1,4 @@
-//! Why work for a client was interrupted: the error, and the unit (statement, text, batch, transaction) that it ends.
+//! Interruptions of work for a client: the error, and the unit (statement, text, batch, transaction) that it ends.
 
 use crate::client::SessionError;
 use crate::memory::NO_MEMORY;
@@ -29,7 +29,7 @@ pub struct Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Raised,
-    /// Raised, but no CATCH gets it: the gateway does not support the statement.
+    /// Raised, but not caught by any CATCH: the gateway does not support the statement.
     Refused,
     /// On its way to the CATCH around it.
     Thrown,
@@ -52,7 +52,7 @@ impl Failure {
         Failure::new(message, Ends::Batch)
     }
 
-    /// Of a value that does not fit its variable.
+    /// For a value that does not fit its variable.
     pub fn of_value(message: ServerMessage) -> Failure {
         let ends = match errors::ends(message.number) {
             Ends::Transaction => Ends::Transaction,
@@ -69,7 +69,7 @@ impl Failure {
         }
     }
 
-    /// Of a call: errors inside the procedure have ended there.
+    /// For a call: errors inside the procedure have ended there.
     pub fn of_call(error: &PgError) -> Failure {
         let failure = Failure::from(error);
         let ends = if failure.ends == Ends::Text { Ends::Statement } else { failure.ends };
@@ -98,7 +98,7 @@ impl From<&PgError> for Failure {
         let ends = match error.sqlstate() {
             // THROW in a procedure
             Some(RAISED) if message.number >= 50000 => Ends::Batch,
-            // raised by T-SQL itself, under its own number
+            // an error of T-SQL itself, with its own number
             Some(state) if state.starts_with('S') || state == RAISED => return message.into(),
             _ if error.is_fatal() => Ends::Batch,
             None => Ends::Batch,

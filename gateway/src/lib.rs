@@ -1,10 +1,11 @@
 //! A TDS server in front of PostgreSQL. It depends on TDS and PostgreSQL only, not on rings or logs.
 //!
-//! `tds` is the wire format, without I/O; `convert` converts its values to and from PostgreSQL's; `program` holds
-//! texts compiled by the crate `tsql`; `old_server` reads rows of other servers and their files, `pb` samples of the
-//! Archiver Appliance's files; `catalogue` describes the procedures; `postgres` is the client of the database. Four layers serve a client, each of which uses only those after
-//! it: `session` its requests, `batch` T-SQL, `calls` procedures, `backend` its connection to PostgreSQL; all write to
-//! `client`. `listener` starts the sessions, on `threads` of two kinds, for calls and for statements.
+//! `tds` is the wire format, without I/O; `convert` converts its values to and from PostgreSQL's; `program` holds texts
+//! compiled by the crate `tsql`; `old_server` reads rows of other servers and their files, `pb` samples of the Archiver
+//! Appliance's files; `catalogue` describes the procedures; `postgres` is the client of the database. Four layers serve
+//! a client, each of which uses only those after it: `session` its requests, `batch` T-SQL, `calls` procedures,
+//! `backend` its connection to PostgreSQL; all write to `client`. `listener` starts the sessions, on `threads` of two
+//! kinds, for calls and for statements.
 
 mod accept;
 pub mod admission;

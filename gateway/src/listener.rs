@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::net::{lookup_host, TcpListener, TcpSocket, TcpStream};
 use tracing::{debug, error_span, field, warn, Span};
 
-/// A silent client is probed after this and dropped when it does not answer.
+/// A silent client is probed after this time, and dropped if it does not answer.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// Connections that wait to be accepted; the kernel may allow fewer.
@@ -42,8 +42,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Serves clients until the gateway stops; then no more are accepted, and this returns when the last
-/// session has ended.
+/// Serves clients until the gateway stops; then it accepts no more, and returns when the last session has ended.
 pub async fn run(listener: TcpListener, gateway: Arc<Gateway>) {
     let stopping = gateway.stopping.clone();
     let numbers = SessionNumbers::default();
@@ -85,7 +84,7 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
     SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))
 }
 
-/// A client that disconnects is not reported.
+/// Whether the client has disconnected, which is not logged.
 fn has_left(error: &SessionError) -> bool {
     matches!(error, SessionError::Closed | SessionError::Io(_) | SessionError::Evicted)
 }

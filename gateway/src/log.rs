@@ -6,7 +6,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
 
-/// Starts logging of events of this level and above; once a process.
+/// Starts logging of events of this level and above; once per process.
 pub fn start(level: LevelFilter, json: bool) {
     // continue if standard error is closed
     let lines = fmt::layer().with_writer(io::stderr).with_ansi(false).log_internal_errors(false);

@@ -12,7 +12,7 @@ const UNIT: usize = 1 << 10;
 /// Limit of the memory that all sessions keep.
 const KEPT: usize = 192 << 20;
 static KEPT_LEFT: Semaphore = Semaphore::const_new(KEPT / UNIT);
-/// Uncounted bytes of one keeper.
+/// Uncounted bytes of each keeper.
 const UNCOUNTED: usize = 64 << 10;
 
 /// Messages and parameters of fewer bytes are not counted.
@@ -20,16 +20,16 @@ pub const LONG: usize = 1 << 20;
 /// The longest message: a value of the longest request, in UTF-8.
 const LONGEST: usize = 96 << 20;
 static MESSAGES_LEFT: Semaphore = Semaphore::const_new(2 * LONGEST / UNIT);
-/// The longest wait of a message for others.
+/// The longest time that a message waits for memory.
 const WAIT: Duration = Duration::from_secs(10);
-/// Statements whose long parameters are written at once.
+/// The number of statements whose long parameters are written at the same time.
 static WRITING: Semaphore = Semaphore::const_new(2);
 
 /// SQL Server's error number for insufficient memory.
 pub const NO_MEMORY: i32 = 701;
 
-/// Larger allocations are mappings of their own, which the kernel gets back when they are freed. glibc's own limit
-/// grows with each such allocation, up to 32 MiB; freed values then stay between others on the heap.
+/// Larger allocations are mappings of their own, which are returned to the kernel when freed. glibc's own limit grows
+/// with each such allocation, up to 32 MiB; freed values then remain between others on the heap.
 const MAPPED: libc::c_int = 1 << 20;
 
 /// Makes the allocator return the memory of large values to the system, in the whole process.
@@ -83,7 +83,7 @@ impl Kept {
     }
 }
 
-/// Waits for memory for a message of this size. The error is fatal to its connection, whose bytes nobody reads.
+/// Waits for memory for a message of this size. An error is fatal to its connection, whose bytes remain unread.
 pub async fn message(bytes: usize) -> Result<SemaphorePermit<'static>, PgError> {
     if bytes > LONGEST {
         let text = format!(

@@ -65,7 +65,7 @@ pub struct CallMetrics {
 }
 
 impl CallMetrics {
-    /// A call was answered, perhaps by an error, so many seconds after its last byte arrived.
+    /// Counts a call that was answered, possibly by an error, this many seconds after its last byte arrived.
     pub fn answered(&self, seconds: f64, caller: &Arc<Caller>, error: Option<&ServerMessage>) {
         let (latency, failures, last) = self.made();
         latency.observe(seconds);

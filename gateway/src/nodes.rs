@@ -1,5 +1,5 @@
-//! Nodes: other servers with tables of their own. A call for a table is sent directly to its node, under the
-//! session's login there, in the node's own group commit.
+//! Nodes: other servers with tables of their own. A call for a table is sent directly to its node, under the session's
+//! login there, in the node's own group commit.
 
 use crate::backend::privilege_to_act;
 use crate::metrics::Metrics;
@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tsql::quoting::literal;
 
-/// Connections of group commit to each.
+/// Connections of group commit to each node.
 const COMMIT_CONNECTIONS: usize = 4;
 /// Pause before an unreachable node is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ pub struct NodeAddress {
 }
 
 pub struct Node {
-    /// Changes with each address of a node of this name.
+    /// Differs for each address of a node of this name.
     pub id: u64,
     pub name: String,
     pub address: Address,
@@ -86,7 +86,7 @@ impl Nodes {
 }
 
 impl Node {
-    /// Connects when it is first needed.
+    /// Prepares a node; connections are opened when first needed.
     fn start(node: NodeAddress, metrics: Arc<Metrics>) -> Node {
         let address = node.address.of_a_node();
         let maker = Arc::new(Maker {
@@ -112,7 +112,7 @@ impl Node {
         self.commit.store(Arc::new(GroupCommit::start(&self.maker, COMMIT_CONNECTIONS)));
     }
 
-    /// The oid there of a login whose role the gateway may take.
+    /// The oid on the node of a login whose role the gateway may take.
     pub async fn login(&self, name: &str) -> Result<u32, PgError> {
         let mut asking = self.asking.lock().await;
         if let Some((_, why)) = asking.failed.as_ref().filter(|(since, _)| since.elapsed() < PAUSE) {

@@ -1,4 +1,4 @@
-//! PB files, in which the Archiver Appliance keeps the samples of a PV, ordered by time. A file is read in parts;
+//! PB files, in which the Archiver Appliance stores the samples of a PV, ordered by time. A file is read in parts;
 //! `encode::pb` decodes its lines.
 
 mod python;
@@ -14,9 +14,9 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Bytes that are read at once.
+/// Bytes of one read.
 const READ: usize = 1 << 20;
-/// Bytes that are read at once while a sample is searched for; a smaller interval is not halved any more.
+/// Bytes of one read during a search for a sample; smaller intervals are not halved.
 const SOUGHT: usize = 64 << 10;
 /// The most bytes of a line.
 const LONGEST_LINE: usize = 64 << 20;
@@ -35,7 +35,7 @@ type Result<T> = std::result::Result<T, Wrong>;
 pub struct PbFile {
     file: File,
     pub header: Header,
-    /// Where the first sample is.
+    /// The position of the first sample.
     begin: u64,
     pub at: u64,
     /// The time of the last sample, in nanoseconds since 1970.
@@ -44,16 +44,16 @@ pub struct PbFile {
     pub skipped: Option<u64>,
 }
 
-/// Bytes of a file, and where they are.
+/// Bytes of a file, and their position.
 struct Part {
     at: u64,
     bytes: Vec<u8>,
-    /// Whether nothing follows.
+    /// Whether the file ends with them.
     is_last: bool,
 }
 
 impl PbFile {
-    /// `skips`: lines that are damaged are left out, and counted.
+    /// `skips`: damaged lines are skipped and counted.
     pub fn open(path: &Path, skips: bool) -> Result<PbFile> {
         let file = File::open(path)?;
         let part = Part::read(&file, 0, SOUGHT)?;
@@ -63,7 +63,7 @@ impl PbFile {
         Ok(PbFile { file, header, begin, at: begin, last: None, skipped: skips.then_some(0) })
     }
 
-    /// Goes to a place before all samples of this time or later: times only grow.
+    /// Moves to a position before all samples at or after this time: times only increase.
     pub fn seek(&mut self, since: i64) -> Result<()> {
         let mut samples = Samples::new(&self.header, &[]);
         let (mut low, mut high) = (self.begin, self.file.metadata()?.len());
@@ -78,7 +78,7 @@ impl PbFile {
         Ok(())
     }
 
-    /// The place and the time of the first whole sample between two bytes.
+    /// The position and the time of the first whole sample between two positions.
     fn first_after(&self, at: u64, before: u64, samples: &mut Samples) -> Result<Option<(u64, i64)>> {
         let mut size = SOUGHT;
         loop {
@@ -98,7 +98,7 @@ impl PbFile {
         }
     }
 
-    /// The samples from `since` to before `until`, of about so many bytes at most, and whether there may be more.
+    /// The samples from `since` to before `until`, about `bytes` bytes at most, and whether there may be more.
     pub fn read(
         &mut self,
         since: i64,
@@ -160,7 +160,7 @@ impl Part {
         Ok(Part { at, is_last: bytes.len() < size, bytes })
     }
 
-    /// The line from a place on, without its end; None: its end is not there.
+    /// The line at a position, without its end; None: its end is missing.
     #[inline]
     fn line(&self, place: usize) -> Option<&[u8]> {
         let rest = self.bytes.get(place..)?;

@@ -150,7 +150,7 @@ fn decimal(numeric: TypeInfo, d: &Dialect) -> TypeInfo {
     }
 }
 
-/// The collation of text of single bytes: the session's code page, or UTF-8 if the client supports it.
+/// The collation of single-byte text: the session's code page, or UTF-8 if the client supports it.
 fn collation(d: &Dialect) -> [u8; 5] {
     if d.knows_utf8 {
         UTF8_COLLATION
@@ -159,7 +159,7 @@ fn collation(d: &Dialect) -> [u8; 5] {
     }
 }
 
-/// char(n) and varchar(n) of 7.x, whose length is that of the bytes: PostgreSQL counts characters.
+/// char(n) and varchar(n) of 7.x, whose length is in bytes: PostgreSQL counts characters.
 fn single_bytes(token: TypeToken, length: Option<u32>, d: &Dialect) -> TypeInfo {
     let most = if d.knows_utf8 { 4 } else { 1 };
     let t = match length.and_then(|length| length.checked_mul(most)) {
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(sent(BINARY_4, &five), Some((Binary, 4)));
     }
 
-    /// [MS-TDS] 2.2.5.4, the types of variable length of the names that T-SQL gives them.
+    /// [MS-TDS] 2.2.5.4: the types of variable length, by their T-SQL names.
     #[test]
     fn every_type_is_told_as_it_is_declared() {
         use TypeToken::*;
@@ -268,7 +268,7 @@ mod tests {
                 "varbinary" => (BigVarBinary, 5),
                 "image" => (Image, LONGEST_BLOB),
                 "uniqueidentifier" => (Guid, 16),
-                // which every client reads
+                // a type that every client reads
                 "xml" => (NVarChar, MAX),
                 "sql_variant" => (Variant, t.size),
                 other => panic!("{other} is not known"),

@@ -8,8 +8,8 @@ use crate::tds::types::Variant;
 use bytes::BytesMut;
 use std::borrow::Cow;
 
-/// Reads a value that is not NULL, in binary format or, where [`PgType::wants_text`] says so, in text
-/// format (UTF-8). A `timestamp with time zone` becomes `zone`'s local time.
+/// Reads a value other than NULL, in binary format or, if [`PgType::wants_text`], in text format (UTF-8). A `timestamp
+/// with time zone` becomes `zone`'s local time.
 #[inline]
 pub fn from_pg<'a>(pg: PgType, raw: &'a [u8], zone: &Zone) -> Result<Value<'a>, ConvertError> {
     Ok(match pg {
@@ -50,7 +50,7 @@ pub fn from_pg<'a>(pg: PgType, raw: &'a [u8], zone: &Zone) -> Result<Value<'a>, 
     })
 }
 
-/// The value as one of another type, by the rules of [`to_pg`].
+/// Converts the value to another type, by the rules of [`to_pg`].
 pub fn cast(value: &Value<'_>, sql_type: SqlType, zone: &Zone) -> Result<Value<'static>, ConvertError> {
     if matches!(value, Value::Null) {
         return Ok(Value::Null);

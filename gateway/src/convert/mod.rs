@@ -1,8 +1,8 @@
 //! Conversion between decoded TDS values and PostgreSQL's own formats.
 //!
-//! A parameter goes [`Value`] → [`to_pg`] in the type that the procedure declares; a result goes [`from_pg`] →
-//! [`Value`] → the type that [`column_type`] has announced. Both are exact or refused: only floats are rounded, to
-//! their own precision, and times, to the resolution of their type.
+//! A parameter is converted [`Value`] → [`to_pg`] to the type that the procedure declares; a result [`from_pg`] →
+//! [`Value`] → the type of [`column_type`]. Both are exact or refused: only floats are rounded, to their own precision,
+//! and times, to the resolution of their type.
 //!
 //! Types without a binary form here are sent as text in both directions ([`PgType::wants_text`]).
 

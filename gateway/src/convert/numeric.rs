@@ -1,5 +1,5 @@
-//! PostgreSQL's binary numeric (numeric_send and numeric_recv in numeric.c): number of base-10000 digits,
-//! weight of the first, sign, digits after the point, then the digits, all of 16 bits.
+//! PostgreSQL's binary numeric (numeric_send and numeric_recv in numeric.c): number of base-10000 digits, weight of the
+//! first, sign, number of decimals, then the digits, all of 16 bits.
 
 use super::{ConvertError, ErrorKind};
 use crate::tds::types::numerals::Numeral;
@@ -7,7 +7,7 @@ use crate::tds::types::Decimal;
 use bytes::{BufMut, BytesMut};
 
 const NEGATIVE: u16 = 0x4000;
-/// The limits of numeric: digits before the point, digits after it.
+/// The limits of numeric: digits before the decimal point, digits after it.
 const LONGEST_INTEGER: i64 = 131_072;
 const LONGEST_FRACTION: i64 = 16_383;
 
@@ -64,7 +64,7 @@ fn put_header(count: u16, weight: i16, sign: u16, scale: u16, out: &mut BytesMut
     out.put_u16(scale);
 }
 
-/// Groups that 38 digits can touch, zeros before the first and after the last included.
+/// The most groups for 38 digits, with zeros before the first and after the last.
 const MOST_GROUPS: usize = 11;
 
 /// A numeric of at most 38 digits with its own number of decimals.

@@ -23,7 +23,7 @@ pub fn read(raw: &[u8]) -> Result<Value<'static>, ConvertError> {
     Ok(Value::DateTimeOffset { utc: i64::from_be_bytes(moment), offset_minutes: i16::from_be_bytes(minutes) })
 }
 
-/// A field of so many bytes, and what follows it.
+/// A field of N bytes, and the bytes after it.
 fn field<const N: usize>(raw: &[u8], of: u32) -> Option<([u8; N], &[u8])> {
     let (oid, rest) = raw.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
@@ -32,7 +32,7 @@ fn field<const N: usize>(raw: &[u8], of: u32) -> Option<([u8; N], &[u8])> {
         .then_some((*bytes, rest))
 }
 
-/// Appends a value, in the form of record_send. A time without an offset is shown by a clock of UTC.
+/// Appends a value, in the form of record_send. A time without an offset is taken as UTC.
 pub fn put(v: &Value, name: &str, out: &mut BytesMut) -> Result<(), ConvertError> {
     let read = match v {
         Value::Text(text) => Some(

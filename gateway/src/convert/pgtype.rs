@@ -1,4 +1,4 @@
-//! The PostgreSQL types with a conversion of their own.
+//! The PostgreSQL types with their own conversions.
 
 use tsql::facts::types::{DATETIMEOFFSET_OID, SQL_VARIANT_OID};
 
@@ -35,9 +35,9 @@ pub enum PgType {
     Xml,
     /// A waveform.
     Array(Element),
-    /// A function's result that is nothing.
+    /// The result of a function that returns nothing.
     Void,
-    /// Everything else, in PostgreSQL's text format.
+    /// All other types, in PostgreSQL's text format.
     Other(u32),
 }
 
@@ -73,8 +73,8 @@ impl PgType {
         }
     }
 
-    /// Values of this type travel in PostgreSQL's text format (format code 0): [`super::to_pg`] then
-    /// writes text, and [`super::from_pg`] reads it.
+    /// Values of this type are sent in PostgreSQL's text format (format code 0): [`super::to_pg`] writes text, and
+    /// [`super::from_pg`] reads it.
     pub fn wants_text(self) -> bool {
         matches!(self, PgType::Other(_))
     }

@@ -1,5 +1,5 @@
-//! Properties of every conversion: a value survives the round trip in its own PostgreSQL type, the announced type of
-//! a column can hold what PostgreSQL sends, and no input causes a panic.
+//! Properties of every conversion: a value survives the round trip in its own PostgreSQL type, the described type of a
+//! column can hold every value that PostgreSQL sends, and no input causes a panic.
 
 use super::*;
 use crate::tds::dialect::{Dialect, Endian, Version};
@@ -43,7 +43,7 @@ fn text(pg: PgType, pattern: &'static str) -> BoxedStrategy<(PgType, Value<'stat
     pattern.prop_map(move |text| (pg, Value::Text(Cow::Owned(text)))).boxed()
 }
 
-/// A PostgreSQL type and a value of it that every client can be sent.
+/// A PostgreSQL type and a value of it that can be sent to every client.
 fn own() -> impl Strategy<Value = (PgType, Value<'static>)> {
     let decimal = (any::<bool>(), 0..10u128.pow(20), 0..=18u8).prop_map(|(negative, magnitude, scale)| {
         let negative = negative && magnitude != 0;
@@ -143,7 +143,7 @@ proptest! {
             let raw = take_row_value(&mut r, &t, &d).unwrap();
             prop_assert!(r.is_empty());
             let sent = decode_value(raw.as_deref(), &t, &d).unwrap();
-            // what the client holds may be sent back as a parameter: the same value, where it is exact
+            // a client may send the value back as a parameter: it is the same value if exact
             let mut again = BytesMut::new();
             to_pg(&sent, pg, &Zone::UTC, &mut again).unwrap();
             let again = from_pg(pg, &again, &Zone::UTC).unwrap();
@@ -202,7 +202,7 @@ proptest! {
     #[test]
     fn local_times_come_back_from_their_instant(local in DAYS.start * DAY..DAYS.end * DAY, zone in zone()) {
         let instant = zone.to_utc(local);
-        // unless the clocks were being changed
+        // except during a change of clocks
         let back = zone.to_local(instant);
         prop_assert!(back == local || (back - local).abs() == 3_600_000_000);
     }

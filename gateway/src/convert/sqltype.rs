@@ -4,10 +4,10 @@ use super::Value;
 use crate::tds::types::{TypeInfo, TypeToken};
 use tsql::facts::types::{DATETIMEOFFSET_OID, SQL_VARIANT_OID};
 
-/// A PostgreSQL type with what it says of its length.
+/// A PostgreSQL type with its modifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqlType {
-    /// PostgreSQL's number of the type (pg_type.oid).
+    /// The type's oid in PostgreSQL (pg_type.oid).
     pub oid: u32,
     /// The modifier as in RowDescription, -1 for none.
     pub typmod: i32,
@@ -31,7 +31,7 @@ impl SqlType {
     pub const NUMERIC: SqlType = SqlType::of(1700);
     pub const UUID: SqlType = SqlType::of(2950);
 
-    /// The type that has all values of this kind.
+    /// The type that contains all values of this kind.
     pub fn of_value(value: &Value<'_>) -> SqlType {
         match value {
             Value::Null | Value::Text(_) => SqlType::TEXT,
@@ -50,12 +50,12 @@ impl SqlType {
         }
     }
 
-    /// As the gateway knows a type of schema tsql that is no domain.
+    /// The gateway's type for a type of schema tsql that is not a domain.
     pub fn of_own(name: &str) -> Option<SqlType> {
         Some(match name {
             "datetimeoffset" => SqlType::DATETIMEOFFSET,
             "sql_variant" => SqlType::SQL_VARIANT,
-            // a collation is nothing that a value carries
+            // values have no collation
             "ci_varchar" => SqlType::varchar(None),
             "ci_char" => SqlType::char(None),
             _ => return None,
@@ -75,17 +75,17 @@ impl SqlType {
         SqlType { oid: 1043, typmod: of_length(length) }
     }
 
-    /// A numeric of so many digits, so many of them decimals (numeric.c, make_numeric_typmod).
+    /// A numeric with this precision and scale (numeric.c, make_numeric_typmod).
     pub fn numeric(precision: u8, scale: u8) -> SqlType {
         SqlType { typmod: ((i32::from(precision) << 16) | i32::from(scale)) + 4, ..SqlType::NUMERIC }
     }
 
-    /// A type of schema tsql, whose number is another in each database: its values are sent as texts.
+    /// A type of schema tsql, whose oid differs between databases: its values are sent as texts.
     pub fn is_composite(self) -> bool {
         matches!(self, SqlType::DATETIMEOFFSET | SqlType::SQL_VARIANT)
     }
 
-    /// Characters: what such a value means is PostgreSQL's to infer from its place in a query.
+    /// Texts: PostgreSQL infers the type of such a value from its position in a query.
     pub fn is_characters(self) -> bool {
         matches!(self.oid, 25 | 1042 | 1043)
     }
@@ -96,7 +96,7 @@ impl SqlType {
         Some(((packed >> 16) as u8, (packed & 0xFF) as u8))
     }
 
-    /// The type of a value of this wire type, where the client declares nothing else.
+    /// The type of a value of this wire type, unless the client declares another.
     pub fn of_wire(t: &TypeInfo) -> SqlType {
         use TypeToken::*;
         match t.token {

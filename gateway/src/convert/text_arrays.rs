@@ -1,13 +1,13 @@
 //! Arrays of texts, which clients send as one text, `{ready,"in use"}` or without the braces, by the rules of
-//! PostgreSQL's array_in: an element in quotes is taken literally, one without is trimmed, a backslash escapes the
-//! next character. They have one dimension and no NULL in them, as waveforms.
+//! PostgreSQL's array_in: a quoted element is taken literally, an unquoted one is trimmed, a backslash escapes the next
+//! character. Like waveforms, they have one dimension and contain no NULL.
 
 use super::{ConvertError, ErrorKind, Value};
 use bytes::{BufMut, BytesMut};
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// By the oid of the array type that of its elements: text[] and varchar[].
+/// The element's oid for the oid of an array type: text[] and varchar[].
 pub fn text_element(array: u32) -> Option<u32> {
     match array {
         1009 => Some(25),
@@ -71,7 +71,7 @@ fn next(rest: &mut Peekable<Chars>) -> Result<String, &'static str> {
     let mut value = String::new();
     while rest.next_if(char::is_ascii_whitespace).is_some() {}
     let is_quoted = rest.next_if_eq(&'"').is_some();
-    // what may be blanks at the end of an element without quotes
+    // possibly trailing blanks of an unquoted element
     let mut kept = 0;
     loop {
         match rest.peek().copied() {

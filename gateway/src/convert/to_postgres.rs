@@ -7,14 +7,14 @@ use crate::tds::types::{clock, TypeToken};
 use bytes::{BufMut, BytesMut};
 use std::str::FromStr;
 
-/// Appends the value in PostgreSQL's binary format, or in text format where [`PgType::wants_text`] says
-/// so, without its length. NULL has no body: the caller writes length -1.
+/// Appends the value without its length, in PostgreSQL's binary format, or in text format if [`PgType::wants_text`].
+/// NULL has no body: the caller writes length -1.
 ///
-/// * Numbers convert among each other when exact: a fraction is no integer. To a float they round to the
-///   nearest; a float goes to numeric and to text by its shortest decimal.
-/// * A text becomes a number, date, time, boolean (`true`, `false` or a number) or uuid when it is one.
-/// * A time without a zone is `zone`'s in a `timestamp with time zone`; one that does not exist there is refused, of
-///   one that was twice the later reading is taken (see [`repeated`]).
+/// * Numbers are converted if this is exact: a fraction is not an integer. To a float they are rounded to the nearest;
+///   a float is converted to numeric and to text by its shortest decimal.
+/// * A text becomes a number, date, time, boolean (`true`, `false` or a number) or uuid if it has that form.
+/// * A time without a zone becomes a `timestamp with time zone` in `zone`; a time that does not exist there is refused,
+///   and of a repeated time the later reading is used (see [`repeated`]).
 /// * Packed binary or a text becomes an array of numbers (`arrays`).
 /// * A datetime becomes a date only at midnight, and a time only on 1900-01-01 or 1970-01-01.
 ///
@@ -124,13 +124,13 @@ impl Float for f64 {
     }
 }
 
-/// What PostgreSQL calls the floats that are no numbers. They come in binary form as they are, and so as text.
+/// PostgreSQL's names of NaN and the infinities, which are converted to texts likewise.
 fn no_number(text: &str) -> Option<&'static str> {
     let words = ["NaN", "Infinity", "+Infinity", "-Infinity", "inf", "+inf", "-inf"];
     words.into_iter().find(|word| word.eq_ignore_ascii_case(text))
 }
 
-/// The nearest float; out of range, as in PostgreSQL, if that is infinite or wrongly zero.
+/// The nearest float; an out-of-range error, as in PostgreSQL, if that is infinite or wrongly zero.
 fn float<T: Float>(text: &str, to: &str) -> Result<T, ConvertError> {
     if let Some(float) = no_number(text.trim_ascii()).and_then(|word| word.parse().ok()) {
         return Ok(float);
@@ -164,7 +164,7 @@ fn put_numeric(v: &Value, to: &str, out: &mut BytesMut) -> Result<(), ConvertErr
     digits.put_number(v);
     match Numeral::read(digits.as_str()) {
         Some(numeral) => numeric::put(numeral, v.kind(), out),
-        // T-SQL's numeric knows no NaN, and a text's would be refused too
+        // T-SQL's numeric has no NaN, and a NaN as text would be refused too
         None if matches!(v, Value::Real(_) | Value::Float(_)) => {
             let text = format!("a {} that is NaN or infinite cannot be stored as {to}", v.kind());
             Err(ConvertError::new(ErrorKind::NoNumber, text))
@@ -215,7 +215,7 @@ fn nonexistent(to: &str) -> ConvertError {
     ConvertError::new(ErrorKind::Conversion, text)
 }
 
-/// The bytes of those values of a client's type that [`to_pg`] passes on as they are, but for their order.
+/// The length of values of a client's type that [`to_pg`] copies with only their byte order changed.
 pub fn copied(of: TypeToken, target: PgType) -> Option<usize> {
     use TypeToken::{Float, FloatN, Int2, Int4, Int8, IntN, Real};
     match (of, target) {
@@ -226,8 +226,8 @@ pub fn copied(of: TypeToken, target: PgType) -> Option<usize> {
     }
 }
 
-/// How much earlier, in microseconds, `v` may be than the instant that [`to_pg`] makes of it: a time without a
-/// zone was twice when clocks were set back. None for every other value.
+/// How much earlier, in microseconds, `v` may be than the instant to which [`to_pg`] converts it: a time without a zone
+/// occurs twice when clocks are set back. None for every other value.
 pub fn repeated(v: &Value, target: PgType, zone: &Zone) -> Option<i64> {
     if target != PgType::TimestampTz {
         return None;
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(read(Value::Float(3.0), PgType::Int4), Value::Int(3));
         assert_eq!(read(Value::Money(15_000), PgType::Float8), Value::Float(1.5));
         assert_eq!(read(Value::Float(0.1), PgType::Float4), Value::Real(0.1));
-        // a real of 4 bytes widens to the same number, not to the same digits
+        // a real widens to the same number, not to the same digits
         assert_eq!(read(Value::Real(0.1), PgType::Float8), Value::Float(0.10000000149011612));
         assert_eq!(read(Value::Float(0.1), PgType::Numeric), decimal(1, 1));
         assert_eq!(read(decimal(150, 2), PgType::Numeric), decimal(150, 2));

@@ -1,5 +1,5 @@
-//! sql_variant: PostgreSQL's tsql.sql_variant, a composite type of the base type as it is declared, the value as a text,
-//! and a json that is always `{}` (gateway/sql/05_variants.sql).
+//! sql_variant: PostgreSQL's tsql.sql_variant, a composite type of the declared base type, the value as a text, and a
+//! json that is always `{}` (gateway/sql/05_variants.sql).
 
 use super::{ConvertError, PgType, Value};
 use crate::tds::types::{bytes_at_7, TypeInfo, TypeToken, Variant};
@@ -11,7 +11,7 @@ const TEXT: u32 = 25;
 const JSON: u32 = 114;
 const UNCOMPARED: &[u8] = b"{}";
 
-/// Its base type, and the value as a text or as bytes, from the form of record_send: the number of fields, then for
+/// The base type, and the value as a text or as bytes, from the form of record_send: the number of fields, then for
 /// each its type, length and bytes.
 pub fn read(raw: &[u8]) -> Result<(TypeInfo, Value<'_>), ConvertError> {
     let malformed = || ConvertError::conversion("a malformed value of PostgreSQL", PgType::SqlVariant.name());
@@ -31,7 +31,7 @@ pub fn read(raw: &[u8]) -> Result<(TypeInfo, Value<'_>), ConvertError> {
     Ok((of, value))
 }
 
-/// A text, and what follows it.
+/// A text, and the bytes after it.
 fn field(raw: &[u8]) -> Option<(&str, &[u8])> {
     let (oid, rest) = raw.split_first_chunk::<4>()?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
@@ -52,13 +52,13 @@ pub fn put(v: &Value, out: &mut BytesMut) -> Result<(), ConvertError> {
     Ok(())
 }
 
-/// As `tsql.sent_sql_variant` takes it.
+/// The argument of `tsql.sent_sql_variant`.
 pub fn sent(v: &Value) -> Result<String, ConvertError> {
     let (base, text) = written(v)?;
     Ok(format!("{base}:{text}"))
 }
 
-/// The base type and the value. A value that comes without a type of its own has none here.
+/// The base type and the value. A value sent without a type has no base type.
 fn written(v: &Value) -> Result<(String, String), ConvertError> {
     let name = PgType::SqlVariant.name();
     let Value::Variant(variant) = v else { return Err(ConvertError::conversion(v.kind(), name)) };
@@ -81,7 +81,7 @@ fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| Some(digit(pair.first()?)? << 4 | digit(pair.get(1)?)?)).collect()
 }
 
-/// The base types that say nothing but their names.
+/// The base types without length or digits.
 const PLAIN: [(TypeToken, u32, &str); 13] = [
     (TypeToken::Bit, 1, "bit"),
     (TypeToken::Int1, 1, "tinyint"),
@@ -122,12 +122,12 @@ fn type_of(base: &str) -> Option<TypeInfo> {
     })
 }
 
-/// The type of values of this type in T-SQL, on the wire; None for one that no sql_variant holds.
+/// The wire type of values of this T-SQL type; None for a type that sql_variant excludes.
 pub fn wire_of_type(of: Type) -> Option<TypeInfo> {
     type_of(&of.declared())
 }
 
-/// The type in T-SQL of values that come as ones of type `t`; None for one that no sql_variant holds.
+/// The T-SQL type of values sent with type `t`; None for a type that sql_variant excludes.
 pub fn type_of_wire(t: &TypeInfo) -> Option<Type> {
     types::declared(&base_of(&Variant::base(t)?)?)
 }
@@ -137,7 +137,7 @@ fn base_of(of: &TypeInfo) -> Option<String> {
     if let Some((.., name)) = PLAIN.iter().find(|(token, ..)| *token == of.token) {
         return Some((*name).to_owned());
     }
-    // a text or binary of no bytes has a length of 1
+    // an empty text or binary has a length of 1
     let length = |width: u32| (of.size / width).max(1);
     Some(match of.token {
         BigChar => format!("char({})", length(1)),

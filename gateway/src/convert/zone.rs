@@ -10,11 +10,11 @@ use jiff::{SignedDuration, Timestamp};
 /// Microseconds from 1970-01-01 to 2000-01-01.
 const EPOCH: i64 = 946_684_800_000_000;
 
-/// The zone that times without one mean: PostgreSQL's TimeZone setting.
+/// The zone of times without a zone: PostgreSQL's TimeZone setting.
 #[derive(Clone, Debug)]
 pub struct Zone {
     rule: Rule,
-    /// A text that begins with the year has the month before the day.
+    /// In a text that begins with the year the month precedes the day.
     pub reads_year_first: bool,
 }
 
@@ -32,8 +32,7 @@ impl Zone {
         Zone { rule, reads_year_first: true }
     }
 
-    /// By a name of the tz database (`Asia/Tokyo`) or a POSIX rule (`<+09>-9`), as PostgreSQL shows its
-    /// TimeZone setting.
+    /// From a name of the tz database (`Asia/Tokyo`) or a POSIX rule (`<+09>-9`), as in PostgreSQL's TimeZone setting.
     pub fn new(name: &str) -> Result<Zone, ConvertError> {
         if ["UTC", "Etc/UTC", "GMT", "Etc/GMT"].iter().any(|utc| name.eq_ignore_ascii_case(utc)) {
             return Ok(Zone::UTC);
@@ -54,7 +53,7 @@ impl Zone {
         }))
     }
 
-    /// The instants that a local time was, all in microseconds since 2000-01-01 (UTC and local).
+    /// The instants that a local time denotes, all in microseconds since 2000-01-01 (UTC and local).
     pub fn instants(&self, local: i64) -> Instants {
         let at = |offset: i64| local.saturating_sub(offset);
         match &self.rule {
@@ -99,12 +98,12 @@ impl Zone {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instants {
     One(i64),
-    /// In the hour that is twice when clocks are set back.
+    /// In the hour that is repeated when clocks are set back.
     Two {
         earlier: i64,
         later: i64,
     },
-    /// In the hour that clocks, when they are set ahead, leave out.
+    /// In the hour that is skipped when clocks are set ahead.
     None {
         by_old_offset: i64,
     },
@@ -114,7 +113,7 @@ fn micros(offset: Offset) -> i64 {
     i64::from(offset.seconds()) * 1_000_000
 }
 
-/// Beyond jiff's calendar (years -9999 to 9999) the rule of its last day holds.
+/// Beyond jiff's calendar (years -9999 to 9999) the rule of its last day applies.
 fn civil(local: i64) -> DateTime {
     let first = if local < 0 { DateTime::MIN } else { DateTime::MAX };
     let (days, micros) = clock::split(local);
@@ -136,7 +135,7 @@ mod tests {
         time.duration_since(jiff::civil::datetime(2000, 1, 1, 0, 0, 0, 0)).as_micros() as i64
     }
 
-    /// Offset in seconds that a local time is read with.
+    /// The offset in seconds with which a local time is read.
     fn offset(zone: &str, local: &str) -> i64 {
         let local = at(local);
         (local - Zone::new(zone).unwrap().to_utc(local)) / 1_000_000

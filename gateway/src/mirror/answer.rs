@@ -12,13 +12,13 @@ use crate::tds::wire::{Reader, Result};
 /// The parts of an answer that a client sees.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// For each result set its columns, as "name type".
+    /// The columns of each result set, as "name type".
     pub columns: Vec<String>,
-    /// The rows of all result sets, their values with | between.
+    /// The rows of all result sets, their values separated by |.
     pub rows: Vec<String>,
     pub statuses: Vec<i32>,
     pub outputs: Vec<String>,
-    /// Number and severity of each message; its text, where the number is an application's.
+    /// Number and severity of each message; also the text, if the number is an application's.
     pub messages: Vec<String>,
     /// The numbers of rows in DONE tokens.
     pub counts: Vec<u64>,
@@ -26,12 +26,11 @@ pub struct Answer {
     pub logged_in: bool,
     /// A cancel was acknowledged.
     pub cancelled: bool,
-    /// A transaction is open at its end.
+    /// A transaction is open at the end of the answer.
     pub in_transaction: bool,
 }
 
-/// Numbers from here on belong to applications, whose texts clients show or test; so does 0, the number of
-/// PRINT.
+/// Numbers from here on belong to applications, whose texts clients display or compare; so does 0, the number of PRINT.
 const APPLICATION: i32 = 17_000;
 /// The longest text of a value in the report.
 const LONGEST_VALUE: usize = 200;
@@ -42,7 +41,7 @@ pub fn read(body: &[u8], dialect: &Dialect) -> Result<Answer> {
     let mut reader = Reader::new(body, dialect.endian);
     let mut columns: Vec<Column> = Vec::new();
     let mut parameters: Vec<Column> = Vec::new();
-    // parameters that belong to a message, not outputs
+    // parameters of a message, which are not outputs
     let mut of_message = false;
     while let Some(token) = reader.peek() {
         if matches!(token, 0xFD..=0xFF) {
@@ -139,7 +138,7 @@ fn output(reader: &mut Reader<'_>, parameter: &Column, dialect: &Dialect) -> Res
     Ok(format!("{} = {}", parameter.name, value(reader, &parameter.type_info, dialect)?))
 }
 
-/// A value as text: the same text for the same value in types of any width.
+/// A value as text: the same for equal values in types of any width.
 fn value(reader: &mut Reader<'_>, type_info: &TypeInfo, dialect: &Dialect) -> Result<String> {
     let raw = take_row_value(reader, type_info, dialect)?;
     Ok(match decode_value(raw.as_deref(), type_info, dialect) {

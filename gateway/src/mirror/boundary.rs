@@ -2,7 +2,7 @@
 
 use crate::tds::packet::{Status, HEADER};
 
-/// Follows a stream from packet to packet and knows whether it is between two messages.
+/// Follows a stream from packet to packet and detects whether it is between two messages.
 #[derive(Debug, Default)]
 pub struct Boundary {
     header: [u8; HEADER],
@@ -10,7 +10,7 @@ pub struct Boundary {
     /// Bytes of the packet's body that are still to come.
     left: usize,
     inside: bool,
-    /// The stream has no packets, as under TLS.
+    /// The stream is not packets, as under TLS.
     lost: bool,
     /// Messages that have ended.
     pub messages: u64,

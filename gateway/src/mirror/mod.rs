@@ -1,5 +1,5 @@
-//! Two servers side by side: one answers every client, byte for byte; the other gets the same requests, and
-//! its answers are compared. The other server can never affect a client.
+//! Two servers in parallel: one answers every client, byte for byte; the other receives the same requests, and its
+//! answers are compared. The other server never affects a client.
 
 pub mod answer;
 mod boundary;
@@ -48,7 +48,7 @@ pub struct Servers {
     pub new: String,
 }
 
-/// Passes clients until `stopping`.
+/// Forwards clients' connections until `stopping`.
 pub async fn run(
     listener: TcpListener,
     servers: Servers,
@@ -71,7 +71,7 @@ pub async fn run(
                     Ok(Ok(server)) => server,
                     _ => {
                         warn!("{main} cannot be reached");
-                        // unread bytes at a close are answered by a reset, which some clients report as no error of theirs
+                        // a close with unread bytes sends a reset, which some clients do not report as an error
                         let _ = timeout(CONNECTING, client.read(&mut [0; BUFFER])).await;
                         return;
                     }
@@ -91,8 +91,8 @@ pub async fn run(
     accept(listener, stopping.clone(), serve).await;
 }
 
-/// Passes a session's bytes both ways until one side ends, or it is at rest after a change. `began`: the changes before
-/// its server was chosen; there may have been another one since.
+/// Forwards a session's bytes in both directions until one side ends, or until it is idle after a change. `began`: the
+/// number of changes before its server was chosen; another one may have followed.
 async fn pass(
     mut client: TcpStream,
     mut server: TcpStream,
@@ -135,7 +135,7 @@ async fn pass(
     }
 }
 
-/// Every request has its answer, and none has begun.
+/// Every request has been answered, and none has begun.
 fn is_at_rest((requests, answers): &(Boundary, Boundary)) -> bool {
     requests.is_at_rest() && answers.is_at_rest() && answers.messages >= requests.messages
 }
@@ -153,7 +153,7 @@ async fn copy(
             return to.shutdown().await;
         }
         let bytes = buffer.get(..length).unwrap_or(&[]);
-        // before it is passed on, so that the shadow gets a request before its answer
+        // recorded before it is forwarded, so that the shadow gets a request before its answer
         hear(bytes);
         to.write_all(bytes).await?;
         passed(bytes);
@@ -166,7 +166,7 @@ mod tests {
 
     const REQUEST: [u8; 9] = [1, 1, 0, 9, 0, 0, 0, 0, b'r'];
 
-    /// Two ends of a connection.
+    /// The two ends of a connection.
     async fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -179,7 +179,7 @@ mod tests {
         let ((_theirs, client), (server, _old)) = (pair().await, pair().await);
         let (switch, answering) = watch::channel(Answering::default());
         let began = answering.borrow().ends;
-        // while the session was being connected
+        // a change while the session was being connected
         switch.send_modify(|answering| answering.ends += 1);
         let (tap, _pieces) = tap::tap(&Arc::new(Semaphore::new(tap::OF_ALL)));
         pass(client, server, &tap, answering, began).await.unwrap();

@@ -26,7 +26,7 @@ const WAITING: usize = 1000;
 const FINISHING: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The reason why a request, or a session from there on, was not compared.
+/// The reason why a request, or the rest of a session, was not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unheard {
     /// The shadow had more waiting requests than it may hold.
@@ -99,7 +99,7 @@ struct Reason {
 #[derive(Debug)]
 enum Line {
     Text(String),
-    /// The sender waits until everything before it is written.
+    /// The sender waits until all earlier lines are written.
     Last(SyncSender<()>),
 }
 
@@ -156,12 +156,12 @@ impl Record {
         self.latency.observe(took.as_secs_f64());
     }
 
-    /// One request was not compared.
+    /// Counts a request that was not compared.
     pub fn unheard(&self, why: Unheard) {
         self.unheard.get_or_create(&Reason { reason: why.reason() }).inc();
     }
 
-    /// A session is not compared from here on.
+    /// Records that a session is no longer compared.
     pub fn lost(&self, why: Unheard, client: &str, login: &str) {
         self.unheard(why);
         if self.is_new(client.rsplit_once(':').map_or(client, |(host, _)| host), why.reason()) {
@@ -186,7 +186,7 @@ impl Record {
         }
     }
 
-    /// Whether the report has few lines of this yet.
+    /// Whether the report has few lines about this so far.
     fn is_new(&self, request: &str, part: &'static str) -> bool {
         let mut known = match self.known.lock() {
             Ok(known) => known,
@@ -207,7 +207,7 @@ impl Record {
         }
     }
 
-    /// Waits until all lines so far are written, but not for a disk that accepts nothing.
+    /// Waits until all lines so far are written, but not for a disk that accepts no data.
     pub fn finish(&self) {
         let end = Instant::now() + FINISHING;
         let (written, wait) = sync_channel(1);

@@ -45,7 +45,7 @@ fn called(body: &[u8], dialect: &Dialect) -> Option<String> {
         Procedure::Named(name) => name.clone(),
         Procedure::Numbered(number) => format!("system procedure {number}"),
     };
-    // sp_executesql and the like: the text identifies the request
+    // for sp_executesql and similar procedures the text identifies the request
     let text = call.params.iter().find_map(|param| match param.value(dialect) {
         Ok(Value::Text(text)) if name.starts_with("s") => Some(text.into_owned()),
         _ => None,

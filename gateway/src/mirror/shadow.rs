@@ -15,21 +15,21 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Timeouts of the other server's connection and of one answer.
+/// Timeouts of connecting to the other server and of one answer.
 const CONNECTING: Duration = Duration::from_secs(10);
 const ANSWERING: Duration = Duration::from_secs(60);
-/// Maximum bytes of a message that is compared; a longer one is only passed on.
+/// Maximum bytes of a message that is compared; a longer one is only forwarded.
 const LONGEST: usize = 4 << 20;
 
 /// A message cut out of a stream of packets.
 struct Message {
     kind: MessageKind,
     body: BytesMut,
-    /// It was longer than the kept part.
+    /// Only a part of it was kept.
     is_cut: bool,
 }
 
-/// Cuts messages out of a stream, packet by packet, keeping at most LONGEST bytes of one.
+/// Splits a stream of packets into messages, of which it keeps at most LONGEST bytes each.
 #[derive(Default)]
 struct Cutter {
     input: BytesMut,
@@ -47,7 +47,7 @@ impl Cutter {
         }
         let packet = self.input.split_to(length).freeze();
         let mut message = match self.open.take() {
-            // a cancel ends the present message
+            // a cancel ends the current message
             Some(open) if kind != MessageKind::Attention => open,
             _ => Message { kind, body: BytesMut::new(), is_cut: false },
         };
@@ -76,7 +76,7 @@ pub struct Shadow {
     from_old: Cutter,
     from_new: Cutter,
     user: String,
-    /// The new server answers, and this shadow follows at the old one.
+    /// The new server answers, and this shadow uses the old one.
     is_swapped: bool,
 }
 
@@ -96,7 +96,7 @@ impl Shadow {
         }
     }
 
-    /// Follows the session to its end, or until it cannot.
+    /// Follows the session to its end, or until it cannot be compared.
     pub async fn run(mut self, address: String) {
         let why = self.follow(&address).await;
         let why = if self.pieces.is_behind() { Some(Unheard::Behind) } else { why };
@@ -201,7 +201,7 @@ impl Shadow {
         }
     }
 
-    /// Passes packets of the client on until a message has ended.
+    /// Forwards packets of the client until a message has ended.
     async fn pass_request(&mut self, new: &mut TcpStream, skip: bool) -> Result<Option<Message>, Unheard> {
         loop {
             while let Some((packet, message)) = self.requests.pop_front() {
@@ -238,7 +238,7 @@ impl Shadow {
         }
     }
 
-    /// Takes in one piece of the session. False: there are no more.
+    /// Receives a piece of the session. False: there are no more.
     async fn hear(&mut self) -> bool {
         let Some(piece) = self.pieces.next().await else { return false };
         match piece.from {

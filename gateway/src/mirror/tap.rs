@@ -1,11 +1,11 @@
-//! The copy of a session's bytes for its shadow: in bounded memory, and without delaying the session.
+//! The copy of a session's bytes for its shadow: in bounded memory, and without delay for the session.
 
 use bytes::Bytes;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Bytes that one session's shadow may be behind, and those of all sessions together.
+/// The most bytes that the shadow of one session may be behind, and all shadows together.
 pub const OF_A_SESSION: usize = 8 << 20;
 pub const OF_ALL: usize = 256 << 20;
 
@@ -15,14 +15,14 @@ pub enum From {
     Old,
 }
 
-/// A piece of a session. Its room is free when it is dropped.
+/// A piece of a session. Its memory is counted until it is dropped.
 pub struct Piece {
     pub from: From,
     pub bytes: Bytes,
     _room: (OwnedSemaphorePermit, OwnedSemaphorePermit),
 }
 
-/// The session's end: it gives what passes, as long as there is room.
+/// The session's end: copies the forwarded bytes while there is room.
 pub struct Tap {
     /// None once the shadow has fallen too far behind, or has ended.
     sender: Mutex<Option<UnboundedSender<Piece>>>,
@@ -38,7 +38,7 @@ pub struct Pieces {
 }
 
 pub fn tap(all: &Arc<Semaphore>) -> (Tap, Pieces) {
-    // bounded by the bytes in it, of which every piece holds its share
+    // bounded by the bytes in it, each piece of which holds its share
     let (sender, receiver) = unbounded_channel();
     let behind = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let tap = Tap {

@@ -1,4 +1,4 @@
-//! An answer, read token by token as its bytes come: 7.x (MS-TDS 2.2.7) and 5.0 (FreeTDS src/tds/token.c).
+//! An answer, read token by token as its bytes arrive: 7.x (MS-TDS 2.2.7) and 5.0 (FreeTDS src/tds/token.c).
 
 use super::columns::{Builder, Made};
 use super::{ReadError, Result};
@@ -14,23 +14,23 @@ use crate::tds::wire::{Reader, WireError};
 
 const NBCROW: u8 = 0xD2;
 
-/// The answer to a login or a query, which may have rows of one result.
+/// The answer to a login or a query, with the rows of at most one result.
 pub struct Answer {
     dialect: Dialect,
     names: Vec<String>,
     builders: Vec<Builder>,
-    /// Of EED at 5.0.
+    /// Parameters of EED at 5.0.
     parameters: Vec<Column>,
     /// Complete rows in the columns.
     rows: usize,
-    /// Their bytes on the wire.
+    /// Bytes of these rows on the wire.
     bytes: usize,
     /// The first error.
     refused: Option<ServerMessage>,
-    /// Of a login: whether it has succeeded.
+    /// The status of a login.
     pub login: Option<loginack::Status>,
     pub packet_size: Option<usize>,
-    /// A DONE has said that nothing follows.
+    /// The final DONE has been read.
     pub is_over: bool,
 }
 
@@ -50,7 +50,7 @@ impl Answer {
         }
     }
 
-    /// The names of the columns and their types as the Arrow C data interface writes them.
+    /// The names of the columns and their types in the notation of the Arrow C data interface.
     pub fn columns(&self) -> Vec<(String, String)> {
         self.names.iter().cloned().zip(self.builders.iter().map(Builder::format)).collect()
     }
@@ -59,14 +59,14 @@ impl Answer {
         self.rows
     }
 
-    /// Takes the rows out.
+    /// Removes and returns the rows.
     pub fn take(&mut self) -> (usize, Vec<Made>) {
         self.bytes = 0;
         (std::mem::take(&mut self.rows), self.builders.iter_mut().map(Builder::finish).collect())
     }
 
-    /// Reads whole tokens until there are so many rows, or rows of so many bytes, and returns the bytes that it has read.
-    /// `is_all`: nothing follows `input`.
+    /// Reads whole tokens until there are `rows` rows, or rows of `bytes` bytes. Returns the number of bytes read.
+    /// `is_all`: the answer ends with `input`.
     pub fn read(&mut self, input: &[u8], is_all: bool, rows: usize, bytes: usize) -> Result<usize> {
         let mut reader = Reader::new(input, self.dialect.endian);
         let mut end = 0;
@@ -143,7 +143,7 @@ impl Answer {
             envchange::TOKEN => {
                 match envchange::decode(reader, dialect)? {
                     Some((envchange::Text::PacketSize, size)) => self.packet_size = size.parse().ok(),
-                    // an ASE that has not the character set of the login says that of its texts
+                    // an ASE that lacks the character set of the login reports that of its texts
                     Some((envchange::Text::Charset, name)) if !dialect.is_tds7() => {
                         self.dialect.charset = Charset::named(&name).unwrap_or(&charset::ASCII);
                     }
@@ -176,7 +176,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Decodes a row; where it fails, the columns are without it.
+    /// Decodes a row; on an error the columns remain without it.
     fn row(&mut self, reader: &mut Reader<'_>, nulls: &[u8]) -> Result<()> {
         let begin = reader.position();
         if self.builders.is_empty() {

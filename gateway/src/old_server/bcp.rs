@@ -1,10 +1,10 @@
-//! Rows of bcp's data files, native and in characters, without I/O.
+//! Rows of bcp's data files, in native and in character format, without I/O.
 //!
-//! A row has its fields one after another, as the format file says: a length in a prefix of 1, 2, 4 or 8 bytes, then the
-//! value, then a terminator; a value without prefix and terminator has a fixed length. A length of -1 is NULL, as is 0 of
-//! a value of fixed size and of ASE. A text without a prefix is NULL if it has no bytes, and empty if it is a zero byte
+//! A row consists of fields in the order of the format file: a length in a prefix of 1, 2, 4 or 8 bytes, the value, a
+//! terminator; a value without prefix and terminator has a fixed length. A length of -1 is NULL, as is 0 for a value of
+//! fixed size and in ASE's files. A text without a prefix is NULL if it has no bytes, and empty if it is a zero byte
 //! (SQL Server, "Non-XML format files", "Specify prefix length in data files by using bcp", "bcp utility"; ASE, Utility
-//! Guide, bcp, "Format files"). Native values are as on the wire of TDS, in little-endian order.
+//! Guide, bcp, "Format files"). Native values are encoded as in TDS, in little-endian order.
 
 use super::columns::{Builder, Made};
 use super::{ReadError, Result};
@@ -16,18 +16,18 @@ use std::ops::Range;
 /// A field as the format file describes it, with the type of its column in the log.
 #[derive(Clone, Debug)]
 pub struct Described {
-    /// Of the column.
+    /// The column's name.
     pub name: String,
-    /// The host's type without SQL or SYB, as FLT4.
+    /// The host type without SQL or SYB, such as FLT4.
     pub kind: String,
     pub is_sybase: bool,
-    /// Bytes of the length before the value.
+    /// Bytes of the length prefix.
     pub prefix: usize,
-    /// Bytes of a value that has neither prefix nor terminator.
+    /// Bytes of a value without prefix and terminator.
     pub length: usize,
     pub terminator: Vec<u8>,
-    /// The log's type as the Arrow C data interface writes it: numbers that are texts are read as that. None: the field is
-    /// skipped.
+    /// The log's type in the notation of the Arrow C data interface: numbers stored as texts are read as this type.
+    /// None: the field is skipped.
     pub wanted: Option<String>,
 }
 
@@ -38,31 +38,32 @@ struct Field {
     terminator: Vec<u8>,
     /// Bytes of each value; None: any number.
     width: Option<usize>,
-    /// Bytes of a text's smallest part; 0: it is no text.
+    /// Bytes of a text's code unit; 0: it is no text.
     unit: usize,
     is_empty_null: bool,
     coding: Coding,
     column: Option<Builder>,
 }
 
-/// How a field's values are in the file.
+/// The encoding of a field's values in the file.
 enum Coding {
     Native,
     /// Numbers as texts.
     Written,
-    /// Precision, scale, sign and magnitude: 19 bytes of SQL Server's DBNUMERIC, which is ODBC's SQL_NUMERIC_STRUCT, 35 of
-    /// Open Client's CS_NUMERIC, of which the precision tells the used ones. Sign and magnitude are as on the wire.
+    /// Precision, scale, sign and magnitude: 19 bytes of SQL Server's DBNUMERIC, which is ODBC's SQL_NUMERIC_STRUCT; 35
+    /// of Open Client's CS_NUMERIC, whose precision determines the bytes in use. Sign and magnitude are encoded as in
+    /// TDS.
     Numeric(Box<Dialect>),
 }
 
-/// The columns of the wanted fields, while they are made.
+/// The columns of the wanted fields, under construction.
 pub struct Rows {
     fields: Vec<Field>,
     dialect: Dialect,
     rows: usize,
     /// Bytes of the rows in the file.
     bytes: usize,
-    /// Rows that were taken out before.
+    /// Rows that were returned before.
     before: u64,
 }
 
@@ -86,7 +87,7 @@ fn type_of(kind: &str, is_sybase: bool, scale: u8) -> Option<TypeInfo> {
         "CHAR" | "VARCHAR" => TypeToken::VarChar,
         "NCHAR" | "NVARCHAR" => TypeToken::NVarChar,
         "BINARY" | "VARBINARY" => TypeToken::VarBinary,
-        // texts: each value has a scale of its own
+        // texts: each value has its own scale
         "DECIMAL" | "NUMERIC" => TypeToken::VarChar,
         _ => return None,
     };
@@ -94,7 +95,7 @@ fn type_of(kind: &str, is_sybase: bool, scale: u8) -> Option<TypeInfo> {
 }
 
 impl Rows {
-    /// `charset`: of texts; `scale`: of datetime2, which format files do not have.
+    /// `charset`: of texts; `scale`: of datetime2, which format files lack.
     pub fn new(fields: Vec<Described>, charset: &'static Charset, scale: u8) -> Result<Rows> {
         let dialect = Dialect { charset, ..Dialect::new(Version::Tds50) };
         let fields =
@@ -105,7 +106,7 @@ impl Rows {
         Ok(Rows { fields, dialect, rows: 0, bytes: 0, before: 0 })
     }
 
-    /// The names of the columns and their types as the Arrow C data interface writes them.
+    /// The names of the columns and their types in the notation of the Arrow C data interface.
     pub fn columns(&self) -> Vec<(String, String)> {
         self.fields
             .iter()
@@ -113,8 +114,8 @@ impl Rows {
             .collect()
     }
 
-    /// Decodes complete rows until they have so many bytes, and returns the bytes that it has read. `is_all`: nothing
-    /// follows `input`.
+    /// Decodes complete rows of at least `bytes` bytes. Returns the number of bytes read. `is_all`: the file ends with
+    /// `input`.
     pub fn read(&mut self, input: &[u8], is_all: bool, bytes: usize) -> Result<usize> {
         let mut at = 0;
         while self.bytes < bytes && at < input.len() {
@@ -142,7 +143,7 @@ impl Rows {
         self.bytes >= bytes
     }
 
-    /// Takes the rows out.
+    /// Removes and returns the rows.
     pub fn take(&mut self) -> (usize, Vec<Made>) {
         self.bytes = 0;
         self.before += self.rows as u64;
@@ -150,7 +151,7 @@ impl Rows {
         (std::mem::take(&mut self.rows), columns.map(Builder::finish).collect())
     }
 
-    /// The end of the row; None: it is not complete. The columns are without it then, and after an error.
+    /// Returns the end of the row; None: it is incomplete. The columns remain without it then, and after an error.
     fn row(&mut self, input: &[u8], begin: usize) -> Result<Option<usize>> {
         let mut at = begin;
         for field in &mut self.fields {
@@ -213,7 +214,7 @@ impl Field {
         Ok(Field { name, prefix, length, terminator, width, unit, is_empty_null, coding, column })
     }
 
-    /// Decodes the value, and returns where the next field begins; None: it is not complete.
+    /// Decodes the value and returns the start of the next field; None: it is incomplete.
     #[inline]
     fn take(
         &mut self,
@@ -236,7 +237,7 @@ impl Field {
         Ok(Some(end))
     }
 
-    /// The place of the value, None for NULL, and where the next field begins. None: the field is not complete.
+    /// The position of the value, None for NULL, and the start of the next field. None: the field is incomplete.
     #[inline]
     #[allow(clippy::type_complexity)]
     fn find(
@@ -296,7 +297,7 @@ impl Field {
     }
 }
 
-/// A numeric as PostgreSQL writes it.
+/// A numeric in PostgreSQL's text format.
 fn numeric(raw: &[u8], dialect: &Dialect) -> std::result::Result<String, ConvertError> {
     let wrong = || ConvertError::overflow("a numeric of these digits", "numeric");
     let ([precision, scale], digits) = raw.split_first_chunk().ok_or_else(wrong)?;

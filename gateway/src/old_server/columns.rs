@@ -1,4 +1,4 @@
-//! Columns that are being made, in Arrow's layout.
+//! Columns under construction, in Arrow's layout.
 
 use crate::tds::dialect::{Dialect, Endian};
 use crate::tds::types::{decode_value, nanoseconds, ConvertError, TypeInfo, TypeToken, Value};
@@ -8,7 +8,7 @@ const DAYS_TO_2000: i32 = 10_957; // since 1970
 const MICROS_TO_2000: i64 = DAYS_TO_2000 as i64 * DAY;
 const MONEY: (u8, u8) = (19, 4);
 
-/// Whether a number that was read from a text is infinite only if the text says so.
+/// Whether a number read from a text is infinite only if the text says so.
 fn is_near(number: f64, text: &str) -> bool {
     number.is_finite() || !text.bytes().any(|byte| byte.is_ascii_digit())
 }
@@ -17,7 +17,7 @@ fn is_near(number: f64, text: &str) -> bool {
 pub struct Made {
     /// A bit for each value, set if it is present; None: all are present.
     pub valid: Option<Vec<u8>>,
-    /// Of texts and binaries: the begin of each value and the end of the last, in 32 bits.
+    /// For texts and binaries: the start of each value and the end of the last, in 32 bits.
     pub bounds: Option<Vec<u8>>,
     pub content: Vec<u8>,
 }
@@ -25,11 +25,11 @@ pub struct Made {
 pub struct Builder {
     type_info: TypeInfo,
     form: Form,
-    /// Whether values on the wire are as Arrow has them.
+    /// Whether values on the wire have Arrow's encoding.
     is_copied: bool,
     values: Vec<u8>,
     bounds: Vec<u8>,
-    /// The places of nulls, ascending.
+    /// The indexes of nulls, ascending.
     nulls: Vec<usize>,
     rows: usize,
 }
@@ -37,7 +37,7 @@ pub struct Builder {
 /// An Arrow type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// A byte for each while they are made.
+    /// One byte each under construction.
     Bits,
     Int(usize),
     Real,
@@ -49,7 +49,7 @@ enum Form {
     Time,
     /// Microseconds since 1970, without a zone.
     Moment,
-    /// Likewise, in UTC.
+    /// Microseconds since 1970, in UTC.
     Instant,
     /// Nanoseconds since 1970, without a zone.
     Nanoseconds,
@@ -91,7 +91,7 @@ impl Form {
         }
     }
 
-    /// Bytes of a value; None: any number.
+    /// Bytes of a value; None: variable.
     fn width(self) -> Option<usize> {
         match self {
             Form::Bits => Some(1),
@@ -123,7 +123,7 @@ impl Builder {
         builder
     }
 
-    /// A column whose times keep all of their seven digits.
+    /// A column whose times keep all seven digits.
     pub fn exact(type_info: TypeInfo, dialect: &Dialect) -> Builder {
         let mut builder = Builder::new(type_info, dialect);
         if type_info.token == TypeToken::DateTime2N && type_info.scale == 7 {
@@ -132,8 +132,8 @@ impl Builder {
         builder
     }
 
-    /// A column of numbers that are [written](Self::push_written) as texts, by the type as the Arrow C data interface
-    /// writes it; None: it is no number.
+    /// A column of numbers that are [written](Self::push_written) as texts, for a type in the notation of the Arrow C
+    /// data interface; None: it is not a number.
     pub fn of_written(format: &str, dialect: &Dialect) -> Option<Builder> {
         let token = match format {
             "b" => TypeToken::Bit,
@@ -151,7 +151,7 @@ impl Builder {
         &self.type_info
     }
 
-    /// The type as the Arrow C data interface writes it.
+    /// The type in the notation of the Arrow C data interface.
     pub fn format(&self) -> String {
         match self.form {
             Form::Bits => "b".into(),
@@ -171,7 +171,7 @@ impl Builder {
         }
     }
 
-    /// Adds a value of the wire; None is NULL. After an error the column is to be [cut](Self::cut).
+    /// Adds a value of the wire; None is NULL. After an error the column must be [cut](Self::cut).
     #[inline]
     pub fn push(&mut self, raw: Option<&[u8]>, dialect: &Dialect) -> Result<(), ConvertError> {
         match raw {
@@ -200,7 +200,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds a number that is written as a text, as the nearest number of the column's type.
+    /// Adds a number given as text, as the nearest number of the column's type.
     #[inline]
     pub fn push_written(&mut self, raw: &[u8]) -> Result<(), ConvertError> {
         let text = raw.trim_ascii();
@@ -279,7 +279,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Keeps so many rows only.
+    /// Truncates the column to this many rows.
     pub fn cut(&mut self, rows: usize) {
         match self.form.width() {
             Some(width) => self.values.truncate(rows * width),
@@ -295,7 +295,7 @@ impl Builder {
         self.rows = rows;
     }
 
-    /// Takes the rows out.
+    /// Removes and returns the rows.
     pub fn finish(&mut self) -> Made {
         let rows = std::mem::take(&mut self.rows);
         let nulls = std::mem::take(&mut self.nulls);

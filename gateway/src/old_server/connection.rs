@@ -1,4 +1,4 @@
-//! The connection, which blocks: the caller has a thread for it.
+//! A blocking connection: its caller has a thread for it.
 
 use super::answer::Answer;
 use super::columns::Made;
@@ -17,13 +17,13 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// The largest packets: SQL Server has 32,767 bytes at most, ASE multiples of 512.
+/// The largest packets: at most 32,767 bytes for SQL Server, multiples of 512 for ASE.
 const PACKET_7: usize = 32_767;
 const PACKET_5: usize = 32_256;
-/// Before the login.
+/// The packet size before the login.
 const FIRST_PACKET_7: usize = 4096;
 const FIRST_PACKET_5: usize = 512;
-/// Bytes that are read at once.
+/// Bytes of one read.
 const READ: usize = 256 << 10;
 /// The most bytes of a row or another token.
 const LARGEST_TOKEN: usize = 256 << 20;
@@ -40,7 +40,7 @@ pub struct Wanted {
     /// This host's name, and the program's.
     pub client: String,
     pub application: String,
-    /// For one answer to begin or go on.
+    /// The longest wait for an answer to begin or continue.
     pub timeout: Duration,
 }
 
@@ -50,12 +50,12 @@ pub struct Connection {
     assembler: Assembler,
     timeout: Duration,
     buffer: Vec<u8>,
-    /// Bytes of packets that are not complete.
+    /// Bytes of incomplete packets.
     raw: BytesMut,
     /// Bytes of the answer from `at` on.
     body: Vec<u8>,
     at: usize,
-    /// The answer's last packet has come.
+    /// The answer's last packet has arrived.
     is_all: bool,
     answer: Answer,
 }
@@ -135,7 +135,7 @@ impl Connection {
             return Err(ReadError::Other("the server has refused the login without a reason".into()));
         };
         if let Some(size) = self.answer.packet_size {
-            // a size that a packet's header cannot hold is no size
+            // a size that a packet's header cannot hold is invalid
             self.packets.packet_size = size.clamp(FIRST_PACKET_5, PACKET_7);
         }
         Ok(())
@@ -145,8 +145,8 @@ impl Connection {
         self.packets.packet_size
     }
 
-    /// Sends a query, and returns the names and types of its columns; none: it has no result. The rest of the answer
-    /// before is read to its end.
+    /// Sends a query, and returns the names and types of its columns; empty if it has no result. The rest of the
+    /// previous answer is read and discarded.
     pub fn query(&mut self, text: &str) -> Result<Vec<(String, String)>> {
         self.drain()?;
         let dialect = *self.answer.dialect();
@@ -179,14 +179,14 @@ impl Connection {
         Ok(self.answer.columns())
     }
 
-    /// The next rows: at most `rows`, and no more after `bytes` of the wire. None: there are no more.
+    /// The next rows: at most `rows`, and no more after `bytes` of the wire. None at the end.
     pub fn read(&mut self, rows: usize, bytes: usize) -> Result<Option<(usize, Vec<Made>)>> {
         while !self.is_over()? && self.advance(rows, bytes)? {}
         self.answer.demand_no_error()?;
         Ok((self.answer.rows() > 0).then(|| self.answer.take()))
     }
 
-    /// Reads an answer to its end.
+    /// Reads and discards the rest of an answer.
     fn drain(&mut self) -> Result<()> {
         while self.read(usize::MAX, READ)?.is_some() {}
         Ok(())
@@ -200,7 +200,7 @@ impl Connection {
         Ok(is_read)
     }
 
-    /// Decodes the bytes that have come, and waits for more if they are not enough. False: there are enough rows, or no more.
+    /// Decodes the bytes received, and waits for more if needed. Returns false if there are enough rows, or no more.
     fn advance(&mut self, rows: usize, bytes: usize) -> Result<bool> {
         let input = self.body.get(self.at..).unwrap_or_default();
         self.at += self.answer.read(input, self.is_all, rows, bytes)?;
@@ -222,14 +222,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads from the socket until there is another packet.
+    /// Reads from the socket until another packet is complete.
     fn fill(&mut self) -> Result<()> {
         self.body.drain(..self.at);
         self.at = 0;
         if self.body.len() > LARGEST_TOKEN {
             return Err(WireError::Malformed(format!("a row of more than {LARGEST_TOKEN} bytes")).into());
         }
-        // twice the bytes of a long row, which is decoded from its begin again
+        // twice the bytes of a long row, whose decoding starts again from its begin
         let wanted = self.body.len() * 2 + 1;
         while !self.is_all && self.body.len() < wanted {
             let count = self.stream.read(&mut self.buffer).map_err(|error| match error.kind() {

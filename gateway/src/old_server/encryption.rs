@@ -17,7 +17,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Begins TLS. Version 1.3 would send more after the handshake, for which PRELOGIN packets have no place.
+    /// Begins TLS. Version 1.3 would send more after the handshake, which PRELOGIN packets do not allow.
     pub fn encrypted(mut socket: TcpStream, host: &str) -> super::Result<Stream> {
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
         let config = unverified(&[&rustls::version::TLS12])?;
@@ -32,7 +32,7 @@ impl Stream {
         Ok(Stream::Encrypted(Box::new(StreamOwned::new(connection, socket))))
     }
 
-    /// The socket without TLS, where only the login was encrypted.
+    /// The socket without TLS, if only the login was encrypted.
     pub fn plain(self) -> Stream {
         match self {
             Stream::Plain(socket) => Stream::Plain(socket),
@@ -70,12 +70,12 @@ impl Write for Stream {
 struct Tunnel<'a> {
     socket: &'a mut TcpStream,
     pending: Vec<u8>,
-    /// Bytes of the present packet.
+    /// Remaining bytes of the current packet.
     left: usize,
 }
 
 impl Tunnel<'_> {
-    /// One message for all that was written since the server has spoken.
+    /// Sends the bytes written since the server's last message, as one message.
     fn send(&mut self) -> io::Result<()> {
         if self.pending.is_empty() {
             return Ok(());

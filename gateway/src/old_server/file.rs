@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Bytes that are read at once.
+/// Bytes of one read.
 const READ: usize = 4 << 20;
 /// The most bytes of a row.
 const LARGEST_ROW: usize = 256 << 20;
@@ -19,7 +19,7 @@ pub struct BcpFile {
     buffer: Vec<u8>,
     at: usize,
     is_all: bool,
-    /// Bytes of the rows that were decoded.
+    /// Bytes of the decoded rows.
     done: u64,
 }
 
@@ -36,7 +36,7 @@ impl BcpFile {
         self.done
     }
 
-    /// The next rows, no more after so many bytes. None: there are no more.
+    /// The next rows, no more after `bytes` bytes. None at the end.
     pub fn read(&mut self, bytes: usize) -> Result<Option<(usize, Vec<Made>)>> {
         loop {
             let input = self.buffer.get(self.at..).unwrap_or_default();
@@ -50,7 +50,7 @@ impl BcpFile {
         }
     }
 
-    /// Reads on: as much again as is there, so that a long row is not searched for its end too often.
+    /// Doubles the buffered bytes, so that the end of a long row is not searched for too often.
     fn fill(&mut self) -> Result<()> {
         self.buffer.drain(..self.at);
         self.at = 0;

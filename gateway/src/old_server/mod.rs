@@ -1,9 +1,9 @@
-//! A client of old servers for history: sends a query at TDS 5.0 or 7.1–7.4 and decodes the rows into columns in Arrow's
-//! layout; and the decoder of the files that their bcp writes.
+//! A client of old servers for history: sends a query at TDS 5.0 or 7.1–7.4 and decodes the rows into columns in
+//! Arrow's layout; and a decoder of bcp's data files.
 //!
-//! `answer` reads the tokens, `bcp` the rows of files, `columns` makes the columns, all without I/O; `connection` has the
-//! socket, and blocks, `file` the file; `python` is the interface. The bytes are not trusted: they are decoded, or an
-//! error is returned.
+//! `answer` reads the tokens, `bcp` the rows of files, `columns` builds the columns, all without I/O; `connection` has
+//! the socket, and blocks, `file` the file; `python` is the interface. The bytes are not trusted: they are decoded, or
+//! an error is returned.
 
 mod answer;
 mod bcp;
@@ -21,7 +21,7 @@ pub use python::{OldServerError, PyBcpFile, PyOldServer};
 use crate::tds::types::ConvertError;
 use crate::tds::wire::WireError;
 
-/// Why rows cannot be read.
+/// The reasons why rows cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     #[error("{0}")]

@@ -18,7 +18,7 @@ create_exception!(_core, OldServerError, PyException, "Rows of an old server can
 /// Buffers of validity, bounds and content.
 type PyMade = (Option<Py<PyBytes>>, Option<Py<PyBytes>>, Py<PyBytes>);
 
-/// Python's lock is free while it waits and decodes. After an error it is closed.
+/// A connection. Python's lock is released while it waits and decodes. An error closes it.
 #[pyclass(name = "OldServer")]
 pub struct PyOldServer(Option<Connection>);
 
@@ -54,18 +54,18 @@ impl PyOldServer {
         Ok(PyOldServer(Some(py.detach(|| Connection::open(&wanted)).map_err(raised)?)))
     }
 
-    /// Bytes of a packet that the server has agreed to.
+    /// The packet size agreed with the server, in bytes.
     #[getter]
     fn packet_size(&mut self) -> PyResult<usize> {
         self.with(|connection| Ok(connection.packet_size()))
     }
 
-    /// Sends a query, and returns its columns: names, and types as the Arrow C data interface writes them.
+    /// Sends a query, and returns its columns: names, and types in the notation of the Arrow C data interface.
     fn query(&mut self, py: Python<'_>, text: &str) -> PyResult<Vec<(String, String)>> {
         py.detach(|| self.with(|connection| connection.query(text)))
     }
 
-    /// The next rows, at most so many, and no more after so many bytes of the wire: their number and the columns.
+    /// The next rows, at most `rows`, and no more after `bytes` bytes of the wire: their number and the columns.
     fn read(&mut self, py: Python<'_>, rows: usize, bytes: usize) -> PyResult<Option<(usize, Vec<PyMade>)>> {
         let found = py.detach(|| self.with(|connection| connection.read(rows, bytes)))?;
         Ok(found.map(|rows| given(py, rows)))
@@ -87,12 +87,12 @@ impl PyOldServer {
     }
 }
 
-/// A data file of bcp for one thread. Python's lock is free while it reads and decodes.
+/// A data file of bcp for one thread. Python's lock is released while it reads and decodes.
 #[pyclass(name = "BcpFile")]
 pub struct PyBcpFile(BcpFile);
 
-/// Of a field: the column's name, the type, whether ASE has written it, bytes of the prefix and of the value, the
-/// terminator, and the wanted type.
+/// A field: the column's name, the type, whether ASE wrote it, bytes of the prefix and of the value, the terminator,
+/// and the wanted type.
 type PyField = (String, String, bool, usize, usize, Vec<u8>, Option<String>);
 
 #[pymethods]
@@ -114,19 +114,19 @@ impl PyBcpFile {
         Ok(PyBcpFile(rows.and_then(|rows| BcpFile::open(&path, rows)).map_err(raised)?))
     }
 
-    /// The columns of the wanted fields: names, and types as the Arrow C data interface writes them.
+    /// The columns of the wanted fields: names, and types in the notation of the Arrow C data interface.
     #[getter]
     fn columns(&self) -> Vec<(String, String)> {
         self.0.columns()
     }
 
-    /// Bytes of the file that were decoded.
+    /// Bytes of the file decoded so far.
     #[getter]
     fn done(&self) -> u64 {
         self.0.done()
     }
 
-    /// The next rows, no more after so many bytes of the file: their number and the columns.
+    /// The next rows, no more after `bytes` bytes of the file: their number and the columns.
     fn read(&mut self, py: Python<'_>, bytes: usize) -> PyResult<Option<(usize, Vec<PyMade>)>> {
         let found = py.detach(|| self.0.read(bytes)).map_err(raised)?;
         Ok(found.map(|rows| given(py, rows)))

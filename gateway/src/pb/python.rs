@@ -11,11 +11,11 @@ use std::path::PathBuf;
 
 create_exception!(_core, PbError, PyException, "A PB file is damaged.");
 
-/// A PB file for one thread. Python's lock is free while it reads and decodes.
+/// A PB file for one thread. Python's lock is released while it reads and decodes.
 #[pyclass(name = "PbFile")]
 pub struct PyPbFile(PbFile);
 
-/// A byte for each value that is there, bounds and content.
+/// A byte for each value that is present, bounds and content.
 type PyTexts = (Py<PyBytes>, Py<PyBytes>, Py<PyBytes>);
 /// Count, times, severities, statuses, bounds of waveforms, values, wanted fields, and samples with other fields.
 type PySamples = (
@@ -36,7 +36,7 @@ impl PyPbFile {
         PbFile::open(&path, skips).map(PyPbFile).map_err(raised)
     }
 
-    /// Of the PV.
+    /// The name of the PV.
     #[getter]
     fn name(&self) -> &str {
         &self.0.header.name
@@ -47,7 +47,7 @@ impl PyPbFile {
         self.0.header.year
     }
 
-    /// Of the values, or of the points of waveforms, as the Arrow C data interface writes it.
+    /// The type of the values, or of the points of waveforms, in the notation of the Arrow C data interface.
     #[getter]
     fn format(&self) -> &'static str {
         self.0.header.payload.form.format()
@@ -64,29 +64,30 @@ impl PyPbFile {
         self.0.header.fields.clone()
     }
 
-    /// The byte that is read next, and the time of the sample before it.
+    /// The position of the next byte, and the time of the sample before it.
     #[getter]
     fn place(&self) -> (u64, Option<i64>) {
         (self.0.at, self.0.last)
     }
 
-    /// Lines that were left out.
+    /// The number of skipped lines.
     #[getter]
     fn skipped(&self) -> u64 {
         self.0.skipped.unwrap_or(0)
     }
 
-    /// Goes to the first samples of this time or later, in nanoseconds since 1970, or somewhat before them.
+    /// Moves to the first samples at or after this time, in nanoseconds since 1970, or somewhat before them.
     fn seek(&mut self, py: Python<'_>, since: i64) -> PyResult<()> {
         py.detach(|| self.0.seek(since)).map_err(raised)
     }
 
-    /// Goes on at a `place` from before.
+    /// Continues at an earlier `place`.
     fn resume(&mut self, place: (u64, Option<i64>)) {
         (self.0.at, self.0.last) = place;
     }
 
-    /// The samples from `since` on and before `until`, no more after so many bytes of the file, and whether there may be more.
+    /// The samples from `since` to before `until`, no more after `bytes` bytes of the file, and whether there may be
+    /// more.
     fn read(
         &mut self,
         py: Python<'_>,

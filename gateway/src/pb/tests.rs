@@ -60,7 +60,7 @@ fn a_header_has_pv_type_year_and_fields() {
     }
 }
 
-/// Number of the type, fields of the value, content and bounds of the column.
+/// The type's number, fields of the value, content and bounds of the column.
 type Case = (u8, &'static [&'static [u8]], &'static [u8], Option<[u8; 8]>);
 
 #[test]
@@ -74,7 +74,7 @@ fn values_of_each_type_are_decoded() {
         (7, &[b"\x1a\x01a", b"\x1a\0"], b"a", Some([0, 0, 0, 0, 2, 0, 0, 0])),
         (10, &[b"\x1a\x03\x02\x80\x01"], &[1, 0, 0, 0, 64, 0, 0, 0], Some([0, 0, 0, 0, 2, 0, 0, 0])),
         (11, &[b"\x1a\x02\x01\xff"], &[1, 0, 0xff, 0xff], Some([0, 0, 0, 0, 2, 0, 0, 0])),
-        // points that are not packed, as protobuf's readers have to take them
+        // points that are not packed, which protobuf's readers must accept
         (
             12,
             &[b"\x1d\x07\0\0\0", b"\x1d\x08\0\0\0"],

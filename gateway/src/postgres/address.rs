@@ -1,4 +1,4 @@
-//! The address of the database: one server, or several of which one is the primary.
+//! The address of the database: one server, or several, one of which is the primary.
 
 use super::encryption::Encryption;
 use crate::stream::ServerStream;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 
-/// Of several servers, and of a node: a machine that is gone must not take the time of one that is there.
+/// The timeout with several servers, and for a node: a vanished machine must not delay the use of another.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// TCP keepalive for machines that vanish: the time before the first probe, the time between probes, and the
 /// number of unanswered probes. (A limit for unacknowledged data would also end connections to a server that
@@ -27,7 +27,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// The path of the Unix socket, where it is one.
+    /// The path of the Unix socket, if it is one.
     pub fn socket(&self) -> Option<String> {
         self.name.starts_with('/').then(|| format!("{}/.s.PGSQL.{}", self.name, self.port))
     }
@@ -44,13 +44,13 @@ impl Host {
     }
 }
 
-/// Which of several servers will do.
+/// The requested role among several servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     Any,
-    /// One that takes changes.
+    /// One that accepts changes.
     Primary,
-    /// A standby; where there is none, any.
+    /// A standby; any if there is none.
     Standby,
 }
 
@@ -61,15 +61,15 @@ pub struct Address {
     pub database: String,
     pub encryption: Encryption,
     pub wanted: Wanted,
-    /// One that does not answer is not waited for.
+    /// Connecting does not wait for a server that does not answer.
     is_node: bool,
-    /// The host to try first: the one that was right last, or for standbys the next; shared by all copies.
+    /// The host to try first: the last one with the requested role, or for standbys the next; shared by all copies.
     first: Arc<AtomicUsize>,
-    /// Of those who want a standby: the host that was none when it was last tried; shared by all copies.
+    /// For sessions that want a standby: the host that was not one when last tried; shared by all copies.
     primary: Arc<AtomicUsize>,
 }
 
-/// The place of no host.
+/// The index of no host.
 const NONE: usize = usize::MAX;
 
 impl Address {
@@ -78,7 +78,7 @@ impl Address {
         Address { hosts, database, encryption, wanted, is_node: false, first: Arc::default(), primary }
     }
 
-    /// The same for those who read only; None: there is one server for all.
+    /// The same address for sessions that only read; None: one server serves all.
     pub fn for_readers(&self) -> Option<Address> {
         (self.hosts.len() > 1).then(|| Address {
             wanted: Wanted::Standby,
@@ -88,13 +88,13 @@ impl Address {
         })
     }
 
-    /// The same for a node: while it is away, its writers soon get an error.
+    /// The same address for a node: while it is down, its writers soon get an error.
     pub fn of_a_node(self) -> Address {
         Address { is_node: true, ..self }
     }
 
-    /// The hosts in the order to try them: first the one that was right last; standbys take turns, and the primary
-    /// comes last, so that each of them gets the same number of sessions.
+    /// The hosts in the order to try them: first the last one with the requested role; standbys take turns, and the
+    /// primary comes last, so that each standby gets the same number of sessions.
     pub fn hosts(&self) -> impl Iterator<Item = (usize, &Host)> {
         let count = self.hosts.len();
         let mut places: Vec<usize> = (0..count).collect();
@@ -120,12 +120,12 @@ impl Address {
         }
     }
 
-    /// The host at this place is no standby: the next sessions that want one try it last.
+    /// The host at this index is not a standby: the next sessions that want one try it last.
     pub fn found_primary(&self, place: usize) {
         self.primary.store(place, Ordering::Relaxed);
     }
 
-    /// The host at this place was the right one.
+    /// The host at this index had the requested role.
     pub fn prefer(&self, place: usize) {
         if self.wanted != Wanted::Standby {
             self.first.store(place, Ordering::Relaxed);
@@ -153,7 +153,7 @@ mod tests {
         readers.prefer(0);
         assert_eq!(names(&readers), ["b", "c", "a"]);
         assert_eq!(names(&address), ["b", "c", "a"]);
-        // whatever the primary's place, both standbys get every second session
+        // at any index of the primary, each standby gets every second session
         readers.found_primary(1);
         let both = [names(&readers), names(&readers), names(&readers), names(&readers)];
         assert_eq!(both, [["a", "c", "b"], ["c", "a", "b"], ["a", "c", "b"], ["c", "a", "b"]]);

@@ -29,11 +29,11 @@ pub struct Encryption(Option<Wanted>);
 #[derive(Clone)]
 struct Wanted {
     connector: TlsConnector,
-    /// Not without it.
+    /// Connections without TLS are refused.
     required: bool,
 }
 
-/// Why there is no such encryption.
+/// The reasons why there is no such encryption.
 #[derive(Debug, thiserror::Error)]
 pub enum EncryptionError {
     #[error("sslmode={0} is none of disable, allow, prefer, require, verify-ca, verify-full")]
@@ -47,7 +47,7 @@ pub enum EncryptionError {
 }
 
 impl Encryption {
-    /// By libpq's words. Where a root is given the certificate is checked from `require` on, as libpq does.
+    /// From libpq's settings. With a root the certificate is checked from `require` on, as in libpq.
     pub fn new(mode: &str, root: Option<&Path>) -> Result<Encryption, EncryptionError> {
         let check = match (mode, root) {
             ("disable" | "allow", _) => return Ok(Encryption(None)),
@@ -68,11 +68,11 @@ impl Encryption {
         Ok(Encryption(Some(Wanted { connector, required: mode != "prefer" })))
     }
 
-    /// Begins a connection: inside TLS when that is wanted and PostgreSQL has it.
+    /// Begins a connection: inside TLS if requested and available in PostgreSQL.
     pub async fn begin(&self, mut stream: TcpStream, host: &str) -> io::Result<Box<dyn ServerStream>> {
         let Some(Wanted { connector, required }) = &self.0 else { return Ok(Box::new(stream)) };
         stream.write_all(&SSL_REQUEST).await?;
-        // one byte and no more: what followed it in the clear would not be PostgreSQL's
+        // only one byte: further plaintext bytes could come from an attacker
         match stream.read_u8().await? {
             b'S' => {}
             b'N' if !required => return Ok(Box::new(stream)),
@@ -130,9 +130,9 @@ enum Check {
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
-    /// None: any certificate will do.
+    /// None: any certificate is accepted.
     chain: Option<Arc<WebPkiServerVerifier>>,
-    /// Certificates that are trusted themselves.
+    /// Certificates that are themselves trusted.
     trusted: Vec<CertificateDer<'static>>,
     checks_name: bool,
 }
@@ -171,8 +171,8 @@ impl ServerCertVerifier for Verifier {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !self.checks_name => Ok(ServerCertVerified::assertion()),
-            // one signed by its own key says of itself that it may sign others, which webpki refuses of a server;
-            // dates are checked before that
+            // a self-signed certificate is marked as an authority, which webpki refuses for a server; dates are checked
+            // before
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
                 if self.trusted.iter().any(|trusted| trusted == end_entity) =>
             {

@@ -15,20 +15,20 @@ pub struct Notice {
     pub schema: String,
     pub table: String,
     pub constraint: String,
-    /// The place in a function or in a COPY.
+    /// The location in a function or in a COPY.
     pub context: String,
-    /// The statement of a function or procedure that PostgreSQL could not read.
+    /// The statement of a function or procedure that PostgreSQL could not parse.
     pub query: String,
-    /// What T-SQL says where the catalogue was asked, with its number and severity (`Backend::explained`).
+    /// T-SQL's message made from the catalogue, with its number and severity (`Backend::explained`).
     pub told: Option<(i32, u8, String)>,
-    /// Notices that came before the error of a call, and have to be sent before it.
+    /// Notices before the error of a call, which must be sent before it.
     pub before: Vec<Notice>,
-    /// Rows that were selected before it cannot be sent any more.
+    /// Rows selected before the error cannot be sent.
     pub lost_rows: bool,
 }
 
 impl Notice {
-    /// Reads the fields; unknown ones are left out, bytes that are not UTF-8 are shown as such.
+    /// Reads the fields; unknown ones are ignored, and invalid UTF-8 is replaced.
     pub fn read(fields: ErrorFields<'_>) -> std::io::Result<Notice> {
         use fallible_iterator::FallibleIterator;
         let mut notice = Notice::default();
@@ -52,7 +52,7 @@ impl Notice {
         Ok(notice)
     }
 
-    /// The bytes it takes in memory, roughly.
+    /// The approximate bytes in memory.
     pub fn size(&self) -> usize {
         let texts = [&self.message, &self.detail, &self.hint, &self.context];
         size_of::<Notice>() + texts.iter().map(|text| text.len()).sum::<usize>()
@@ -72,7 +72,7 @@ impl Notice {
         text
     }
 
-    /// A notice as a client's message: number 0, as PRINT, unless it has a number of its own.
+    /// A notice as a client's message: number 0, as PRINT, unless it has its own number.
     pub fn to_message(&self) -> ServerMessage {
         if self.sqlstate == notices::NUMBERED {
             if let Some(message) = self.numbered() {
@@ -82,7 +82,7 @@ impl Notice {
         self.placed(ServerMessage { sqlstate: self.sqlstate.clone(), ..ServerMessage::info(0, self.text()) })
     }
 
-    /// The message, said by the procedure it comes from.
+    /// The message, with the procedure that it comes from.
     fn placed(&self, message: ServerMessage) -> ServerMessage {
         match self.context.lines().find_map(place) {
             Some((procedure, line)) => ServerMessage { procedure: procedure.to_owned(), line, ..message },
@@ -102,7 +102,7 @@ impl Notice {
         Some(ServerMessage { state, line, procedure, ..error })
     }
 
-    /// The error with the number legacy code tests for, in T-SQL's words or in PostgreSQL's own with the SQLSTATE.
+    /// The error with the number that legacy code tests for, with T-SQL's text or with PostgreSQL's and the SQLSTATE.
     pub fn to_error(&self) -> ServerMessage {
         if self.sqlstate == notices::RAISED {
             if let Some(message) = self.numbered() {
@@ -122,7 +122,7 @@ impl Notice {
         if let Some((number, text)) = errors::of_variant(&self.sqlstate, &self.message) {
             return self.placed(ServerMessage::error(number, 16, text));
         }
-        // what kind of column takes no value is said by the detail alone
+        // only the detail shows which kind of column accepts no value
         let told = match self.detail.ends_with("is a generated column.") {
             true => format!("{}{}", errors::GENERATED, self.message),
             false => self.message.clone(),
@@ -137,7 +137,7 @@ impl Notice {
     }
 }
 
-/// The function that a line of PostgreSQL's context names, and the line in it; None for those that stand for T-SQL
+/// The function that a line of PostgreSQL's context names, and the line in it; None for functions that implement T-SQL
 /// itself. A procedure compiled from T-SQL has the lines of its text.
 fn place(context: &str) -> Option<(&str, u32)> {
     let (signature, rest) = context.strip_prefix("PL/pgSQL function ")?.rsplit_once(") line ")?;
@@ -153,7 +153,7 @@ fn place(context: &str) -> Option<(&str, u32)> {
     Some((name, line.parse().ok()?)).filter(|_| !is_language)
 }
 
-/// Why a request to PostgreSQL has no result.
+/// The reasons why a request to PostgreSQL has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum PgError {
     #[error("{}", .0.message)]
@@ -162,13 +162,13 @@ pub enum PgError {
     Io(#[from] std::io::Error),
     #[error("PostgreSQL sent {0}")]
     Protocol(String),
-    /// It has committed, and the connection goes on.
+    /// It has committed, and the connection remains usable.
     #[error("the commit no longer waited for its synchronous standby, which may not have it")]
     Unconfirmed,
 }
 
 impl PgError {
-    /// An error of T-SQL's own, as a function of schema tsql raises it.
+    /// An error of T-SQL itself, as a function of schema tsql raises it.
     pub fn refused(number: i32, text: String) -> PgError {
         let sqlstate = format!("S{number:04}");
         PgError::Server(Box::new(Notice {
@@ -191,7 +191,7 @@ impl PgError {
         }
     }
 
-    /// Whether the connection can be used no further.
+    /// Whether the connection is unusable.
     pub fn is_fatal(&self) -> bool {
         match self {
             PgError::Server(notice) => matches!(notice.severity.as_str(), "FATAL" | "PANIC"),
@@ -200,7 +200,7 @@ impl PgError {
         }
     }
 
-    /// Whether rows that were selected before it are lost. A deadlock is repeated with all of the call.
+    /// Whether rows selected before the error are lost. After a deadlock the whole call is repeated.
     pub fn takes_rows(&self) -> bool {
         matches!(self, PgError::Server(notice) if notice.lost_rows && !notice.sqlstate.starts_with("40"))
     }
@@ -215,7 +215,7 @@ impl PgError {
         }
     }
 
-    /// The notices of a call before it failed.
+    /// The notices of a call before its failure.
     pub fn before(&self) -> &[Notice] {
         match self {
             PgError::Server(notice) => &notice.before,

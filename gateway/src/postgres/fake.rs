@@ -1,4 +1,4 @@
-//! PostgreSQL as a test plays it (PostgreSQL: "Message Formats").
+//! A PostgreSQL server implemented by a test (PostgreSQL: "Message Formats").
 
 use super::{Address, Connection, Encryption, Host, Wanted};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// In the place of the protocol's version: a request to cancel what a process runs.
+/// Replaces the protocol's version in a request to cancel a process's statement.
 const CANCEL: i32 = 80_877_102;
 
 pub struct Fake {
@@ -25,7 +25,7 @@ pub struct Peer {
 /// The purpose of a client's connection.
 pub enum Arrived {
     Peer(Peer),
-    /// To cancel what this process runs.
+    /// To cancel this process's statement.
     Cancel(i32),
 }
 
@@ -51,7 +51,7 @@ impl Fake {
 
     pub async fn arrived(&self) -> Arrived {
         let mut stream = self.listener.accept().await.unwrap().0;
-        // a message is not kept until the one before is acknowledged
+        // a message is sent before the previous one is acknowledged
         stream.set_nodelay(true).unwrap();
         let length = stream.read_u32().await.unwrap();
         let mut body = vec![0; usize::try_from(length).unwrap() - 4];
@@ -65,7 +65,7 @@ impl Fake {
         let user = String::from_utf8(user.to_vec()).unwrap();
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
         let mut peer = Peer { stream, process, user };
-        // a password in the clear, please
+        // AuthenticationCleartextPassword
         peer.put(b'R', &3i32.to_be_bytes()).await;
         assert_eq!(peer.message().await.0, b'p');
         peer.put(b'R', &0i32.to_be_bytes()).await;
@@ -93,7 +93,7 @@ impl Peer {
         self.stream.write_all(&message).await.unwrap();
     }
 
-    /// `status`: I outside of a transaction, T in one, E in one that has failed.
+    /// `status`: I outside of a transaction, T in one, E in a failed one.
     pub async fn ready(&mut self, status: u8) {
         self.put(b'Z', &[status]).await;
     }
@@ -131,7 +131,7 @@ impl Peer {
     }
 }
 
-/// The text at the beginning of a message's rest.
+/// Removes the text at the beginning of the rest of a message.
 pub fn take_text(body: &mut Bytes) -> String {
     let end = body.iter().position(|byte| *byte == 0).unwrap();
     let text = body.split_to(end);

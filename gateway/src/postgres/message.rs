@@ -18,13 +18,13 @@ pub struct PgColumn {
     pub name: String,
     pub oid: u32,
     pub typmod: i32,
-    /// The column of a table that it is, by the table's oid and its number there; zeros for none.
+    /// The table column that it is, by the table's oid and the column's number; zeros for none.
     pub origin: (u32, i16),
-    /// Its T-SQL declaration, as far as PostgreSQL does not keep it.
+    /// The T-SQL declaration that PostgreSQL does not keep.
     pub declared: Declaration,
 }
 
-/// A message with its length filled in afterwards. Ours stay far below 2 GiB: requests are bounded.
+/// Appends a message; its length is inserted afterwards. Lengths stay far below 2 GiB: requests are bounded.
 pub fn put_message(out: &mut BytesMut, kind: u8, body: impl FnOnce(&mut BytesMut)) {
     out.put_u8(kind);
     let at = out.len();
@@ -60,7 +60,7 @@ pub fn server_error(body: &backend::ErrorResponseBody) -> Result<PgError> {
     Ok(PgError::Server(Box::new(Notice::read(body.fields())?)))
 }
 
-/// An error after which the connection goes on; a fatal one comes back as such.
+/// An error after which the connection continues; a fatal one is returned as Err.
 pub fn survived(body: &backend::ErrorResponseBody) -> Result<PgError> {
     match server_error(body)? {
         fatal if fatal.is_fatal() => Err(fatal),
@@ -72,10 +72,10 @@ pub fn server_notice(body: &backend::NoticeResponseBody) -> Result<Notice> {
     Ok(Notice::read(body.fields())?)
 }
 
-/// SQLSTATE crash_shutdown: a server process says it by a warning before it ends, another having crashed.
+/// SQLSTATE crash_shutdown: the warning of a server process that ends because another has crashed.
 const CRASH_SHUTDOWN: &[u8] = b"57P02";
 
-/// Whether PostgreSQL says something to an idle connection that does not concern it, and goes on.
+/// Whether a message to an idle connection does not concern it, so that the connection continues.
 pub fn is_aside(message: &Message) -> Result<bool> {
     Ok(match message {
         Message::NotificationResponse(_) => true,
@@ -86,11 +86,12 @@ pub fn is_aside(message: &Message) -> Result<bool> {
     })
 }
 
-/// Where PostgreSQL's source says that a commit waits no longer for its synchronous standby, which is no error to it
-/// (src/backend/replication/syncrep.c). The words are in the server's language and have no SQLSTATE of their own.
+/// The function in PostgreSQL's source that reports that a commit no longer waits for its synchronous standby, which is
+/// not an error for PostgreSQL (src/backend/replication/syncrep.c). The text is in the server's language and has no
+/// SQLSTATE of its own.
 const WAITS_FOR_STANDBY: &[u8] = b"SyncRepWaitForLSN";
 
-/// Whether a notice says that a commit no longer waits for its standby, so that a failover may lose it.
+/// Whether a notice reports that a commit no longer waits for its standby, so that a failover may lose it.
 pub fn gives_up_standby(body: &backend::NoticeResponseBody) -> Result<bool> {
     Ok(body.fields().any(|field| Ok(field.type_() == b'R' && field.value_bytes() == WAITS_FOR_STANDBY))?)
 }
@@ -134,7 +135,7 @@ pub fn row_values(row: &Bytes) -> impl Iterator<Item = Option<&[u8]>> {
     })
 }
 
-/// A row of texts, NULL as an empty one. Bytes that are not UTF-8 are shown as such.
+/// A row of texts, NULL as an empty one. Invalid UTF-8 is replaced.
 pub struct TextRow<'a>(Vec<Cow<'a, str>>);
 
 impl<'a> TextRow<'a> {

@@ -1,5 +1,5 @@
-//! Gives PostgreSQL's processes that commit writers' calls priority over all others, if they run on this machine and
-//! this process has the right.
+//! Gives priority to PostgreSQL's processes that commit writers' calls, if they run on this machine and this process
+//! has the right.
 
 use super::{Connection, Host, PgError};
 use crate::scheduler::{put_ahead, put_session_ahead, Ahead, NICE};
@@ -12,13 +12,13 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 use tracing::warn;
 
-/// Whether the kernel has a group for each session, which every backend is.
+/// Whether the kernel has a group for each session, as each backend is one.
 const AUTOGROUPS: &str = "/proc/sys/kernel/sched_autogroup_enabled";
-/// The kernel changes one group's nice in a tenth of a second (kernel/sched/autogroup.c), and refuses others meanwhile.
+/// The kernel changes one group's nice per tenth of a second (kernel/sched/autogroup.c), and refuses others meanwhile.
 const PAUSE: Duration = Duration::from_millis(110);
 const TRIES: usize = 50;
 
-/// The priority of writers, and why it is not higher than that of others.
+/// The priority of writers, and the reason if it is not higher than that of others.
 #[derive(Debug)]
 pub struct WriterPriority {
     postmaster: Option<i32>,
@@ -26,14 +26,14 @@ pub struct WriterPriority {
 }
 
 impl WriterPriority {
-    /// `first`: they are to go first. `postmaster`: PostgreSQL's first process, where it is known to be here.
+    /// `first`: whether they get priority. `postmaster`: PostgreSQL's first process, if known to be on this machine.
     pub fn new(first: bool, postmaster: Option<i32>) -> WriterPriority {
         let obstacle = if first { Obstacle::Elsewhere } else { Obstacle::Setting };
         WriterPriority { postmaster, found: ArcSwap::from_pointee(Err(obstacle)) }
     }
 
-    /// Finds out what can be done where `connection` leads to, by doing it with this connection's process. The
-    /// connection's application name says it, for `ringlog status`.
+    /// Determines whether the server of `connection` can be given priority, by doing it with this connection's process.
+    /// The result is the connection's application name, for `ringlog status`.
     pub async fn look(&self, connection: &mut Connection) -> Result<(), PgError> {
         if **self.found.load() != Err(Obstacle::Setting) {
             let found = Priority::find(connection.host(), self.postmaster, connection.process()).await;
@@ -51,7 +51,7 @@ impl WriterPriority {
         Ok(())
     }
 
-    /// Puts the process of a connection ahead, which it is to its end.
+    /// Gives priority to the process of a connection, until its end.
     pub fn put_ahead(&self, backend: i32) {
         if let Ok(priority) = **self.found.load() {
             priority.put_ahead(backend);
@@ -59,7 +59,7 @@ impl WriterPriority {
     }
 }
 
-/// PostgreSQL on this machine, whose processes may be put ahead.
+/// PostgreSQL on this machine, whose processes may be given priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Priority {
     postmaster: Pid,
@@ -67,7 +67,7 @@ struct Priority {
     ahead: Ahead,
 }
 
-/// Why writers have the priority of others. An application name has 63 bytes.
+/// The reasons why writers have no priority. An application name has 63 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum Obstacle {
     #[error("it is set so")]
@@ -79,8 +79,8 @@ enum Obstacle {
 }
 
 impl Priority {
-    /// What can be done at `host`, where `backend` is a process that serves a connection of ours. `postmaster` is
-    /// PostgreSQL's first process where it is known; a Unix socket reports it.
+    /// Determines what is possible at `host`, where `backend` serves one of our connections. `postmaster`: PostgreSQL's
+    /// first process, if known; a Unix socket reports it.
     async fn find(host: &Host, postmaster: Option<i32>, backend: i32) -> Result<Priority, Obstacle> {
         let postmaster = match postmaster {
             Some(postmaster) => Some(postmaster),
@@ -112,7 +112,7 @@ impl Priority {
     }
 }
 
-/// A process that PostgreSQL's first process has started. What a pooler in between calls a process is none.
+/// A process started by PostgreSQL's first process. A pooler's process id is not a process.
 fn child_of(postmaster: Pid, process: i32) -> Option<Pid> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;

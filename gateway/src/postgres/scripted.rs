@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// A value, of which a column has the type.
+/// A value; its column has the type.
 #[derive(Clone, Copy, Debug)]
 pub enum Cell {
     Bool(bool),
@@ -18,13 +18,13 @@ pub enum Cell {
     Text(&'static str),
 }
 
-/// What becomes of a statement.
+/// The outcome of a statement.
 #[derive(Clone, Debug)]
 pub enum Answer {
     Rows(Vec<Vec<Cell>>),
     /// The tag of a command without rows.
     Done(&'static str),
-    /// SQLSTATE and text of an error when it is executed, and when it is prepared.
+    /// SQLSTATE and text of an error at execution, or at preparation.
     Fails(&'static str, &'static str),
     Refused(&'static str, &'static str),
     /// It runs until it is cancelled.
@@ -33,8 +33,8 @@ pub enum Answer {
     Dies,
 }
 
-/// The answers to statements by a part of their text, which is their name in what the server notes. The last answer of
-/// each holds from then on.
+/// The answers to statements, each by a part of the statement's text, under which the server records it. The last
+/// answer of each is repeated.
 #[derive(Clone, Default)]
 pub struct Script(Vec<(&'static str, VecDeque<Answer>)>);
 
@@ -55,7 +55,7 @@ pub fn row(values: impl IntoIterator<Item = Cell>) -> Answer {
     Answer::Rows(vec![values.into_iter().collect()])
 }
 
-/// The answers to a condition, one after another.
+/// Successive answers to a condition.
 pub fn holds<const N: usize>(answers: [bool; N]) -> [Answer; N] {
     answers.map(|is_true| row([Cell::Bool(is_true)]))
 }
@@ -68,7 +68,7 @@ pub fn inserted() -> [Answer; 1] {
 struct State {
     script: Script,
     sent: Vec<String>,
-    /// What processes run that hang.
+    /// The waiting processes, by id.
     hanging: HashMap<i32, Arc<Notify>>,
 }
 
@@ -76,7 +76,7 @@ struct State {
 pub struct Scripted {
     pub address: Address,
     state: Arc<Mutex<State>>,
-    /// Rung when a statement has come.
+    /// Notified when a statement has arrived.
     came: Arc<Notify>,
     serving: tokio::task::JoinHandle<()>,
 }
@@ -88,7 +88,7 @@ impl Drop for Scripted {
 }
 
 impl Scripted {
-    /// `own`: the role whose statements are answered without rows, and not noted.
+    /// `own`: the role whose statements are answered without rows and not recorded.
     pub async fn start(script: Script, own: &'static str) -> Scripted {
         let fake = Fake::new().await;
         let address = fake.address();
@@ -121,7 +121,7 @@ impl Scripted {
         std::mem::take(&mut self.state.lock().sent)
     }
 
-    /// Waits until a statement has come.
+    /// Waits until the statement has arrived.
     pub async fn until(&self, statement: &str) {
         loop {
             let next = self.came.notified();
@@ -143,10 +143,10 @@ async fn answer_all(mut peer: Peer) {
     }
 }
 
-/// A statement as it was parsed.
+/// A parsed statement.
 #[derive(Clone)]
 struct Parsed {
-    /// Its place in the script.
+    /// Its index in the script.
     rule: usize,
     parameters: Vec<u32>,
 }
@@ -167,12 +167,12 @@ struct Backend {
     came: Arc<Notify>,
     statements: HashMap<String, Parsed>,
     bound: Option<Bound>,
-    /// As ReadyForQuery says it.
+    /// The status byte of ReadyForQuery.
     status: u8,
     savepoints: Vec<String>,
     /// The transaction has changed something.
     has_written: bool,
-    /// Up to the next Sync nothing is done.
+    /// Messages are skipped up to the next Sync.
     skips: bool,
 }
 
@@ -225,7 +225,8 @@ impl Backend {
         self.came.notify_waiters();
     }
 
-    /// Statements of the simple protocol are the gateway's own: the script need not have them. Its questions are not noted.
+    /// Statements of the simple protocol are the gateway's own: the script need not contain them. Its queries are not
+    /// recorded.
     async fn run_simple(&mut self, mut body: Bytes) -> bool {
         let text = take_text(&mut body);
         let is_asked = text.starts_with("select ");
@@ -261,7 +262,7 @@ impl Backend {
         true
     }
 
-    /// A statement of the gateway's own: its tag, and the value that it gives.
+    /// A statement of the gateway's own: its tag, and the value that it returns.
     fn run_own(&mut self, statement: &str) -> Result<(&'static str, Option<&'static str>), Failed> {
         let words: Vec<_> = statement.split(' ').collect();
         let is_end = matches!(words[0], "commit" | "rollback");

@@ -3,11 +3,11 @@
 use crate::convert::Packed;
 use bytes::Bytes;
 
-/// Each parameter with its length. Long waveforms among them stay as their client has sent them until they are sent on.
+/// Each parameter with its length. Long waveforms remain in the client's format until they are sent on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values {
     bytes: Bytes,
-    /// Each with its place in `bytes`, in order.
+    /// Each with its position in `bytes`, in order.
     waveforms: Vec<(usize, Packed)>,
 }
 

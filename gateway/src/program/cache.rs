@@ -1,5 +1,5 @@
 //! Caches the programs of texts. The key is the text without the values of its literals: one program serves all texts
-//! that differ only in literals that decide nothing.
+//! that differ only in literals that do not affect compilation.
 
 use super::literal;
 use super::Asking;
@@ -18,15 +18,15 @@ use tsql::program::{Program, Settings};
 use tsql::schema::Schema;
 use tsql::Reading;
 
-/// Bytes of a text that is compiled where its session runs; a longer one goes to a thread of its own.
+/// The most bytes of a text that is compiled on its session's thread; a longer one is compiled on its own thread.
 const LONGEST_AT_ONCE: usize = 16 << 10;
-/// Bytes of keys and programs kept.
+/// The most bytes of cached keys and programs.
 const MOST_BYTES: usize = 64 << 20;
-/// Keys that a place is made for at first.
+/// The initial capacity in keys.
 const USUAL: usize = 1000;
 /// Bytes of the longest key that is kept.
 const LONGEST_KEPT: usize = 256 << 10;
-/// Programs of one key, which differ in literals that decide something.
+/// The most programs of one key, which differ in literals that affect compilation.
 const MOST_VARIANTS: usize = 32;
 
 /// A text ready to run.

@@ -128,7 +128,7 @@ fn an_answer_in_two_pieces_is_the_same() {
             assert!(used <= cut && !answer.is_over);
             assert_eq!(answer.read(&bytes[used..], true, ALL, ALL).unwrap(), bytes.len() - used, "{cut}");
             assert_eq!(content(&answer.take().1), expected, "{cut}");
-            // an answer that ends there is an error, or lacks its DONE
+            // an answer cut here is an error, or lacks its DONE
             let mut answer = Answer::new(dialect);
             assert!(answer.read(&bytes[..cut], true, ALL, ALL).is_err() || !answer.is_over, "{cut}");
         }

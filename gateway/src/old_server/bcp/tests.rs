@@ -63,7 +63,7 @@ fn a_row_that_is_not_complete_waits() {
         let complete = usize::from(length >= first);
         assert_eq!((used, rows.rows()), (first * complete, complete), "{length}");
         assert_eq!(rows.take().1[0].content.len(), 4 * complete);
-        // the rest comes later
+        // the rest arrives later
         rows.read(&input[used..], true, usize::MAX).unwrap();
         assert_eq!(rows.rows(), 2 - complete);
         if length > 0 && length != first {
@@ -102,13 +102,13 @@ fn lengths_of_nothing() {
     assert_eq!(valid(&ended, b"||"), (false, vec![]));
     assert_eq!(valid(&ended, b"\0||"), (true, vec![]));
     assert_eq!(valid(&ended, b"a|b||"), (true, b"a|b".to_vec()));
-    // the terminator's bytes are at the end of one unit and the begin of the next
+    // the terminator's bytes occur at the end of one unit and the start of the next
     let wide = field("NCHAR", 0, b"\t\0", Some("u"));
     assert_eq!(valid(&wide, &[0x61, 0x09, 0x00, 0x01, 0x09, 0x00]), (true, "\u{961}\u{100}".into()));
     assert_eq!(valid(&wide, &[0, 0, 9, 0]), (true, vec![]));
 }
 
-/// Values as the documentation of the types has them (MS-TDS 2.2.5.5.1.2, 2.2.5.5.1.7 and 2.2.5.5.1.8).
+/// Values from the documentation of the types (MS-TDS 2.2.5.5.1.2, 2.2.5.5.1.7 and 2.2.5.5.1.8).
 #[test]
 fn native_values() {
     let day = 25_567i32.to_le_bytes();
@@ -164,7 +164,7 @@ fn another_format_is_an_error() {
         .contains("row 1, column a has a length of 7 bytes, not 4"));
     let ended = Described { terminator: b"\n".to_vec(), ..real };
     assert!(refused(from_ref(&ended), &[4, 0, 0, 0, 0, b'!']).contains("has no terminator after it"));
-    // the row before stays
+    // the previous row remains
     let mut some = rows(&[ended]);
     let error = some.read(&[4, 0, 0, 0, 0, b'\n', 3], true, usize::MAX).err().unwrap();
     assert!(error.to_string().starts_with("row 2, column a"), "{error}");
@@ -175,7 +175,7 @@ fn another_format_is_an_error() {
     assert!(Rows::new(vec![], &crate::tds::charset::UTF_8, 7).is_err());
 }
 
-/// 123.45 as ODBC's documentation of SQL_NUMERIC_STRUCT has it, and -123.45 of ASE in numeric(5, 2).
+/// 123.45 from ODBC's documentation of SQL_NUMERIC_STRUCT, and -123.45 as ASE's numeric(5, 2).
 #[test]
 fn numerics_have_their_own_scale() {
     let microsoft = |sign: u8, precision: u8| [&[precision, 2, sign, 0x39, 0x30][..], &[0; 14]].concat();

@@ -9,8 +9,8 @@ fn done(out: &mut BytesMut) {
     Done::new(Scope::Statement, Ended::default(), Command::Select, None, &dialect).encode(out, &dialect);
 }
 
-/// A server without encryption, which answers a query with an int column of `rows` rows. Its packets have bodies of `body`
-/// bytes and come in writes of `write` bytes; `end` bytes of the last answer do not come.
+/// A server without encryption, which answers a query with an int column of `rows` rows. Its packets have bodies of
+/// `body` bytes and are written `write` bytes at a time; the last `end` bytes of the last answer are missing.
 fn serve(rows: i32, body: usize, write: usize, end: usize) -> Wanted {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

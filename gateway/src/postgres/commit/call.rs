@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How long a call may wait for a lock and so hold up the others of its group. One that waits longer is rolled back with
-/// them, the others run again at once, and its procedure runs on another connection until it is quick again.
+/// How long a call may wait for a lock and thus delay its group. A call that waits longer is rolled back with the
+/// group, the others run again at once, and its procedure runs on another connection until it is fast again.
 pub const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Whether a call waited for a lock longer than PATIENCE (SQLSTATE lock_not_available).
@@ -22,7 +22,7 @@ pub fn is_too_late(error: &PgError) -> bool {
 pub struct Statement {
     /// Unique in the process.
     pub id: u64,
-    /// The procedure's oid, which decides the connection.
+    /// The procedure's oid, which determines the connection.
     pub procedure: u32,
     pub sql: String,
     pub parameter_types: Vec<u32>,
@@ -33,17 +33,17 @@ pub struct Statement {
 /// The result of a committed call.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The row of results in binary, when the statement gave one.
+    /// The result row in binary, if the statement returned one.
     pub row: Option<Bytes>,
     pub notices: Vec<Notice>,
     pub count: Option<u64>,
-    /// @@rowcount, where the procedure has said it.
+    /// @@rowcount, if the procedure has reported it.
     pub row_count: Option<i64>,
     /// The versions of the rows of an updatable cursor, None for a deleted row.
     pub versions: Vec<Option<String>>,
 }
 
-/// Whether a call has gone to PostgreSQL or was withdrawn before: the first of both decides.
+/// Whether a call was sent to PostgreSQL or withdrawn before: the first of both counts.
 #[derive(Clone, Debug, Default)]
 pub struct Claim(Arc<AtomicU8>);
 
@@ -52,18 +52,18 @@ const SENT: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
 impl Claim {
-    /// Another call waits, those before being over.
+    /// Resets the claim for another call; earlier calls are over.
     pub fn renew(&self) {
         self.0.store(WAITING, Ordering::Release);
     }
 
-    /// Whether the call may go to PostgreSQL; from then on its result stands.
+    /// Whether the call may be sent to PostgreSQL; its result counts from then on.
     pub fn send(&self) -> bool {
         let before = self.0.compare_exchange(WAITING, SENT, Ordering::AcqRel, Ordering::Acquire);
         matches!(before, Ok(_) | Err(SENT))
     }
 
-    /// Takes the call back. False: it has been sent.
+    /// Withdraws the call. False: it has been sent.
     pub fn withdraw(&self) -> bool {
         let before = self.0.compare_exchange(WAITING, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire);
         before.is_ok()
@@ -75,7 +75,7 @@ pub type Answer = oneshot::Sender<Result<Outcome, PgError>>;
 /// A call in the queue of a lane.
 pub struct QueuedCall {
     pub statement: Arc<Statement>,
-    /// By its oid: a name may have been dropped and made again, or have become another's.
+    /// The role's oid: its name may have been dropped and created again, or given to another role.
     pub role: u32,
     pub values: Values,
     pub claim: Claim,

@@ -1,5 +1,5 @@
-//! A group of calls on its connection: a transaction as a pipeline under one Sync, in which each call acts as its caller's
-//! role.
+//! A group of calls on its connection: one transaction, sent as a pipeline under one Sync, in which each call acts as
+//! its caller's role.
 
 use super::call::{Outcome, QueuedCall};
 use crate::postgres::error::{Notice, PgError};
@@ -18,10 +18,10 @@ pub struct Open {
     role: Option<u32>,
 }
 
-/// Why a group was rolled back.
+/// The reason why a group was rolled back.
 pub struct Failure {
     pub error: PgError,
-    /// The index of the call that failed. None: the commit.
+    /// The index of the failed call. None: the commit failed.
     pub call: Option<usize>,
 }
 
@@ -40,34 +40,35 @@ impl From<std::io::Error> for Failure {
 /// The steps of a group, in order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Takes a role, or confirms it.
+    /// Sets a role, or confirms it.
     Role,
     Call,
 }
 
 const SET_ROLE: &str = "ringlog_set_role";
-/// The last statement of a transaction: commits wait for the disk, whatever roles have set,
-/// and the gateway may act for the role still, which may have been locked since the connection took it.
+/// The last statement of a transaction: it makes the commit wait for the disk, whatever roles have set, and checks that
+/// the gateway may still act for the role, which may have been locked since the connection took it.
 const CONFIRM: &str = "ringlog_confirm";
-/// SQLSTATEs invalid_parameter_value and insufficient_privilege: what SET_ROLE answers for a role that is gone, or for
-/// which the gateway may act no more.
+/// SQLSTATEs invalid_parameter_value and insufficient_privilege: the errors of SET_ROLE for a dropped role, or for one
+/// for which the gateway may no longer act.
 const NO_ROLE: [&str; 2] = ["22023", "42501"];
-/// Bytes of the messages of one call, which its client gets after the commit. A call with more is cancelled.
+/// The most bytes of the messages of one call, which are sent to its client after the commit. A call with more is
+/// cancelled.
 const MOST_SAID: usize = 1 << 20;
-/// It may catch the cancel: after so many, each MOST_SAID later, its connection is given up.
+/// A call may catch the cancel: after this many, MOST_SAID bytes after each other, its connection is closed.
 const MOST_CANCELS: usize = 16;
-/// PostgreSQL's own number of the type oid.
+/// PostgreSQL's oid of the type oid.
 const OID: u32 = 26;
 
 impl Open {
-    /// Prepares what groups need on a new connection. `patience`: how long calls may wait for a lock.
+    /// Prepares the statements for groups on a new connection. `patience`: how long calls may wait for a lock.
     pub async fn new(mut connection: Connection, patience: Option<Duration>) -> Result<Open, PgError> {
-        // as a parameter, so that no name of a role is ever pasted into SQL
+        // as a parameter, so that no role's name is inserted into SQL
         let sql = "select pg_catalog.set_config('role', pg_catalog.pg_get_userbyid($1), false)";
         connection.prepare(SET_ROLE, sql, &[OID]).await?;
         let rows = connection.query_text("show synchronous_commit").await?;
         let found = rows.into_iter().flatten().next().flatten();
-        // those with which a commit waits for the own disk and for a standby where there is one
+        // the values with which a commit waits for its own disk, and for a standby if there is one
         let durable = found.filter(|found| matches!(found.as_str(), "remote_apply" | "remote_write"));
         let durable = durable.unwrap_or_else(|| "on".to_owned());
         let confirm = format!(
@@ -105,7 +106,7 @@ impl Open {
         self.connection.flush().await?;
         let outcome = self.read(&steps, group.len()).await;
         if outcome.is_err() {
-            // the role went back with the transaction; a Parse stays only where it succeeded
+            // the rollback resets the role; a prepared statement remains only if its Parse succeeded
             self.role = before;
             for id in fresh {
                 if let Some(name) = self.prepared.remove(&id) {
@@ -148,7 +149,7 @@ impl Open {
         let mut steps = steps.iter();
         let mut current = Outcome::default();
         let mut failure: Option<Failure> = None;
-        // bytes of the messages of the call that runs, and which call has sent too many
+        // bytes of the running call's messages, and the call that has sent too many
         let mut said = 0;
         let mut talks = None;
         let mut cancels = 0;
@@ -173,7 +174,7 @@ impl Open {
                         }
                         talks = Some(outcomes.len());
                         cancels += 1;
-                        // nothing is read meanwhile, so PostgreSQL waits with the next messages
+                        // nothing is read meanwhile, so PostgreSQL blocks at its next messages
                         let _ = self.connection.canceller().cancel().await;
                     }
                 }
@@ -207,7 +208,7 @@ impl Open {
     }
 }
 
-/// A SQLSTATE of our own for a call that sends more than MOST_SAID, of PostgreSQL's class for limits.
+/// The gateway's SQLSTATE for a call that sends more than MOST_SAID, in PostgreSQL's class for limits.
 pub const TALKS_TOO_MUCH: &str = "54R01";
 
 fn talks_too_much() -> PgError {
@@ -222,7 +223,7 @@ fn talks_too_much() -> PgError {
     }))
 }
 
-/// The role that a session logged in as cannot be set: it was dropped, or the gateway may act for it no more.
+/// The role of a session's login cannot be set: it was dropped, or the gateway may no longer act for it.
 fn role_is_gone() -> Notice {
     Notice {
         severity: "ERROR".into(),

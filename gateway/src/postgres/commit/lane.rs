@@ -1,4 +1,4 @@
-//! A lane: a connection, the queue of calls in front of it, and the task that commits them in groups.
+//! A lane: a connection, its queue of calls, and the task that commits them in groups.
 
 use super::call::{is_too_late, not_written, QueuedCall, PATIENCE};
 use super::group::{Failure, Open};
@@ -13,35 +13,35 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tracing::debug;
 
-/// The most calls and the most bytes of one transaction: bounds how long a call waits for its companions.
+/// The most calls and bytes of one transaction, which bound how long a call waits for its group.
 const LARGEST_GROUP: usize = 64;
 const LARGEST_BYTES: usize = 1 << 20;
-/// Calls that may wait in one queue before senders wait themselves.
+/// Calls that may wait in a queue before senders block.
 const QUEUE: usize = 4096;
 /// Pause before PostgreSQL is tried again.
 const RETRY: Duration = Duration::from_millis(100);
-/// After so many failures of a group its calls run one by one.
+/// After this many failures of a group its calls run one by one.
 const MOST_SPLITS: usize = 3;
-/// A connection of quarantine is given up when it was idle for so long.
+/// A quarantine connection is closed after this idle time.
 const IDLE: Duration = Duration::from_secs(60);
 
 pub(super) type Queue = mpsc::Sender<QueuedCall>;
 
-/// Where a procedure goes that takes long, and from where it comes back.
+/// Moves slow procedures to quarantine and back.
 pub(super) trait Elsewhere: Send + Sync {
-    /// Puts a procedure in quarantine and returns the queue that its calls take from now on.
+    /// Puts a procedure in quarantine and returns the queue for its further calls.
     fn quarantine(&self, procedure: u32) -> Queue;
 
-    /// Ends the quarantine of a procedure, in whose lane something was slow at `slow` for the last time.
+    /// Ends the quarantine of a procedure; a call in its lane was slow at `slow` for the last time.
     fn release(&self, procedure: u32, slow: Instant);
 }
 
 /// The kind of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LaneKind {
-    /// Calls wait for a lock for PATIENCE at most.
+    /// Calls wait for a lock for at most PATIENCE.
     Quick,
-    /// Procedures that take long: without a time limit.
+    /// Slow procedures, without a time limit.
     Quarantine,
 }
 
@@ -68,8 +68,7 @@ impl Maker {
     }
 
     async fn connect(&self, kind: LaneKind) -> Result<Open, PgError> {
-        // Procedures take long only where they wait for a lock; a machine with more to run than cores must not count as
-        // that.
+        // Procedures are slow only if they wait for a lock; an overloaded machine must not count as that.
         let settings = [("statement_timeout", "0"), ("lock_timeout", "0")];
         let name = "ringlog group commit";
         let connection =
@@ -85,7 +84,7 @@ struct Lane {
     kind: LaneKind,
     routes: Weak<dyn Elsewhere>,
     open: Option<Open>,
-    /// When a transaction last took longer than PATIENCE, and whether the latest did.
+    /// The time of the last transaction longer than PATIENCE, and whether the latest one was.
     slow: Instant,
     is_slow: bool,
 }
@@ -94,7 +93,7 @@ impl Lane {
     async fn run(mut self, mut queue: mpsc::Receiver<QueuedCall>) {
         while let Some(first) = self.next_call(&mut queue).await {
             let mut group = vec![first];
-            // calls that take long do not wait for one another's acknowledgement
+            // slow calls do not wait for one another's acknowledgement
             if !self.is_slow {
                 gather(&mut queue, &mut group).await;
             }
@@ -102,8 +101,8 @@ impl Lane {
         }
     }
 
-    /// The next call in the queue. A connection that dies meanwhile is let go, so that the call finds
-    /// a new one instead of a doubtful failure.
+    /// The next call in the queue. A connection that dies meanwhile is closed, so that the call gets a new one instead
+    /// of a failure with unknown outcome.
     async fn next_call(&mut self, queue: &mut mpsc::Receiver<QueuedCall>) -> Option<QueuedCall> {
         while let Some(open) = &mut self.open {
             tokio::select! {
@@ -125,7 +124,7 @@ impl Lane {
         let mut groups = vec![group];
         while let Some(mut group) = groups.pop() {
             let Some(failure) = self.commit_once(&mut group).await else { continue };
-            // all was rolled back: calls may run again
+            // everything was rolled back: calls may run again
             match self.stuck(&failure, &group) {
                 Some(procedure) => {
                     let (stuck, rest) =
@@ -153,19 +152,19 @@ impl Lane {
         }
     }
 
-    /// The procedure that has held up the others, if that is why the group failed.
+    /// The procedure that has delayed the others, if that is why the group failed.
     fn stuck(&self, failure: &Failure, group: &[QueuedCall]) -> Option<u32> {
         let call = group.get(failure.call?)?;
         let is_late = self.kind == LaneKind::Quick && is_too_late(&failure.error);
         is_late.then_some(call.statement.procedure)
     }
 
-    /// Moves a procedure and these calls of it to a lane of its own.
+    /// Moves a procedure and its calls to its own lane.
     fn put_in_quarantine(&self, procedure: u32, calls: Vec<QueuedCall>) {
         debug!(procedure, "slow: its calls take a connection of its own");
         let queue = match self.routes.upgrade() {
             Some(routes) => routes.quarantine(procedure),
-            // the catalogue has changed, and all connections with it
+            // the catalogue has changed, and all connections have been replaced
             None => self.maker.lane(LaneKind::Quarantine, self.routes.clone()),
         };
         for call in calls {
@@ -176,8 +175,8 @@ impl Lane {
         }
     }
 
-    /// Runs a group and answers its calls. Returns the failure if some of the calls may succeed without the others, or on
-    /// another lane.
+    /// Runs a group and answers its calls. Returns the failure if some of the calls may succeed without the others, or
+    /// on another lane.
     async fn commit_once(&mut self, group: &mut Vec<QueuedCall>) -> Option<Failure> {
         if group.is_empty() {
             return None;
@@ -214,7 +213,7 @@ impl Lane {
                 return None;
             }
             Err(failure) if failure.error.is_fatal() => {
-                // whether the group committed is not known: every sender gets an error and may repeat its call
+                // it is unknown whether the group committed: every sender gets an error and may repeat its call
                 let message = failure.error.to_string();
                 for call in group.drain(..) {
                     let _ = call.answer.send(Err(PgError::Io(std::io::Error::other(message.clone()))));
@@ -232,7 +231,7 @@ impl Lane {
         failed
     }
 
-    /// Procedures that take long no more go back to where they were.
+    /// Returns procedures that are no longer slow to their lanes.
     fn release(&mut self, group: &[QueuedCall]) {
         if self.kind != LaneKind::Quarantine {
             return;
@@ -246,7 +245,7 @@ impl Lane {
         }
     }
 
-    /// Makes sure of a connection. One that PostgreSQL has ended would leave the calls in doubt.
+    /// Ensures a connection. On one that PostgreSQL has closed, the outcome of the calls would be unknown.
     async fn connected(&mut self) -> Result<(), PgError> {
         if let Some(open) = &mut self.open {
             if open.connection.has_ended().await {
@@ -260,9 +259,9 @@ impl Lane {
     }
 }
 
-/// Adds the calls that wait. Those whose bytes have arrived but were not read yet are on their way to the
-/// queue: it is looked at again after every round of reading that brought some. That costs a lone call one
-/// look at the sockets and no waiting.
+/// Adds the waiting calls. Calls whose bytes have arrived but are not read yet will soon be in the queue: it is checked
+/// again after every round of reading that added some. For a single call this costs one check of the sockets and no
+/// waiting.
 async fn gather(queue: &mut mpsc::Receiver<QueuedCall>, group: &mut Vec<QueuedCall>) {
     let mut bytes: usize = group.iter().map(|call| call.values.length()).sum();
     loop {

@@ -1,11 +1,11 @@
-//! Group commit. Calls that wait at the same moment are sent to PostgreSQL as one pipeline under one Sync, which is
-//! one transaction; each is answered only after PostgreSQL has reported the commit. If a call fails, the whole group
-//! is rolled back and its calls run again, each in its own transaction. There is no timer: a call that arrives while
+//! Group commit. Calls that wait at the same time are sent to PostgreSQL as one pipeline under one Sync, which is one
+//! transaction; each is answered only after PostgreSQL has reported the commit. If a call fails, the whole group is
+//! rolled back and its calls run again, each in its own transaction. There is no timer: a call that arrives while
 //! nothing runs is sent at once.
 //!
-//! It is for ringlog's own procedures (`catalogue/functions.sql`), which leave no state on the connection. Each call acts
-//! as its caller's role (`group.rs`). All calls of one procedure use the same connection (`routes.rs`), whose task is its
-//! lane (`lane.rs`).
+//! Only ringlog's own procedures use it (`catalogue/functions.sql`), which leave no state on the connection. Each call
+//! acts as its caller's role (`group.rs`). All calls of one procedure use the same connection (`routes.rs`), whose task
+//! is its lane (`lane.rs`).
 
 mod call;
 mod group;
@@ -30,13 +30,13 @@ pub struct GroupCommit {
 }
 
 impl GroupCommit {
-    /// Starts `connections` tasks that connect as the maker says when they are first needed.
+    /// Starts `connections` tasks, which connect when first needed.
     pub fn start(maker: &Arc<Maker>, connections: usize) -> GroupCommit {
         GroupCommit { routes: Routes::new(maker, connections) }
     }
 
-    /// Runs one call under `role` and returns once it is committed or has failed for good. It does not run when
-    /// `claim` is withdrawn in time.
+    /// Runs one call under `role` and returns once it is committed or has finally failed. It does not run if `claim` is
+    /// withdrawn in time.
     pub async fn call(
         &self,
         statement: Arc<Statement>,

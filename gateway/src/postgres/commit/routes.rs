@@ -1,6 +1,6 @@
 //! Chooses the lane of a procedure's calls: always the same one, so that rows of one table are never contended and a
-//! statement is planned once. Procedures are distributed over a few lanes, and those with long calls over others, so that
-//! short calls do not wait behind them. A procedure that takes long is in quarantine until it has not for a while.
+//! statement is planned once. Procedures are distributed over a few lanes, and those with long calls over others, so
+//! that short calls do not wait for them. A slow procedure is in quarantine until it has been fast for a while.
 
 use super::call::Statement;
 use super::lane::{Elsewhere, LaneKind, Maker, Queue};
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 /// Lanes of quarantine; procedures that would need more share them.
 const MOST_QUARANTINES: usize = 8;
-/// Lanes for procedures that have been called with at least so many bytes: the waveforms.
+/// Lanes for procedures that have been called with at least this many bytes, for waveforms.
 const LONG_LANES: usize = 2;
 const LONG: usize = 32 << 10;
-/// A procedure leaves quarantine when nothing there has been slow for so long.
+/// A procedure leaves quarantine when no call there has been slow for this time.
 const PROBATION: Duration = Duration::from_secs(10);
 
 pub struct Routes {
@@ -28,7 +28,7 @@ pub struct Routes {
 #[derive(Default)]
 struct Places {
     by_procedure: HashMap<u32, Route>,
-    /// The number of each procedure's lane, and likewise of those with long calls.
+    /// The lane number of each procedure, and likewise of those with long calls.
     dealt: HashMap<u32, usize>,
     long: HashMap<u32, usize>,
     quarantines: Vec<Quarantine>,
@@ -42,7 +42,7 @@ struct Route {
 
 struct Quarantine {
     queue: Queue,
-    /// With the time at which each came.
+    /// With the time of each procedure's arrival.
     procedures: HashMap<u32, Instant>,
 }
 
@@ -64,7 +64,7 @@ impl Routes {
         })
     }
 
-    /// The queue that a statement's call of so many bytes goes into.
+    /// The queue for a statement's call of this many bytes.
     pub fn queue(&self, statement: &Statement, bytes: usize) -> Queue {
         let procedure = statement.procedure;
         let is_long = bytes >= LONG;
@@ -125,7 +125,7 @@ impl Elsewhere for Routes {
         for lane in &mut places.quarantines {
             if lane.procedures.get(&procedure).is_some_and(|since| since.elapsed() >= PROBATION) {
                 lane.procedures.remove(&procedure);
-                // the next call finds its place anew
+                // the next call chooses its lane anew
                 places.by_procedure.remove(&procedure);
                 return;
             }

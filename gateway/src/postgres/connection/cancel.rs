@@ -12,9 +12,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// The time limit of the connection, before which nothing was asked.
+/// The timeout of the connection; no cancel request has been sent before.
 const CONNECTING: Duration = Duration::from_secs(10);
-/// The pause before PostgreSQL is asked again, which doubles each time, and the longest one.
+/// The pause before the next cancel request, which doubles each time, and the longest one.
 const AGAIN: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -39,8 +39,8 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Asks PostgreSQL once; whether the statement ended by it shows on its own connection. Afterwards no request is
-    /// on its way any more, which would hit the next statement.
+    /// Sends one cancel request; whether the statement ended by it shows on its own connection. After the return no
+    /// request is under way that could hit the next statement.
     pub async fn cancel(&self) -> io::Result<()> {
         let opening = timeout(CONNECTING, self.host.open(&self.encryption));
         let mut stream = opening.await.map_err(io::Error::from)??;
@@ -54,8 +54,8 @@ impl Canceller {
     }
 }
 
-/// PostgreSQL is asked to cancel a statement, again and again until that has ended: it takes no notice of a request that
-/// comes before it has begun with the statement (PostgreSQL, src/backend/tcop/postgres.c: ProcessInterrupts).
+/// Sends cancel requests until the statement has ended: PostgreSQL ignores a request that arrives before it has begun
+/// with the statement (PostgreSQL, src/backend/tcop/postgres.c: ProcessInterrupts).
 pub struct Cancelling {
     /// Dropped: the statement has ended.
     statement: oneshot::Sender<()>,
@@ -78,7 +78,7 @@ impl Cancelling {
         Cancelling { statement, asking }
     }
 
-    /// The statement has ended. Waits until no request is on its way any more.
+    /// Called when the statement has ended. Waits until no request is under way.
     pub async fn finish(self) {
         drop(self.statement);
         let _ = self.asking.await;

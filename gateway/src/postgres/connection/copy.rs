@@ -9,7 +9,7 @@ use postgres_protocol::message::frontend;
 type Result<T> = std::result::Result<T, PgError>;
 
 impl Connection {
-    /// Begins a COPY … FROM STDIN, whose data then goes out by [`Connection::put_copy_data`].
+    /// Begins a COPY … FROM STDIN, whose data is then sent by [`Connection::put_copy_data`].
     pub async fn begin_copy(&mut self, sql: &str) -> Result<()> {
         frontend::query(sql, &mut self.output)?;
         self.flush().await?;
@@ -24,7 +24,7 @@ impl Connection {
         }
     }
 
-    /// Puts what `body` writes into the output as data of a COPY; nothing when it fails.
+    /// Appends the data that `body` writes to the output as CopyData; nothing if it fails.
     pub fn put_copy_data<E>(
         &mut self,
         body: impl FnOnce(&mut BytesMut) -> std::result::Result<(), E>,
@@ -42,12 +42,12 @@ impl Connection {
         frontend::copy_done(&mut self.output);
     }
 
-    /// Puts the word that the COPY is to be undone.
+    /// Appends a CopyFail, which undoes the COPY.
     pub fn put_copy_fail(&mut self, reason: &str) -> Result<()> {
         Ok(frontend::copy_fail(reason, &mut self.output)?)
     }
 
-    /// The number of bytes that wait to be sent.
+    /// The number of unsent bytes.
     pub fn unsent(&self) -> usize {
         self.output.len()
     }

@@ -12,7 +12,7 @@ use postgres_protocol::message::frontend;
 
 type Result<T> = std::result::Result<T, PgError>;
 
-/// Bytes of a waveform that are worth a system call.
+/// The bytes of a waveform at which a system call is worthwhile.
 const FULL: usize = 32 << 10;
 
 impl Connection {
@@ -22,8 +22,8 @@ impl Connection {
         format!("s{}", self.statements)
     }
 
-    /// Parses `sql` under `name` and asks for the types of its parameters and its result columns; one round
-    /// trip. A parameter type of 0 is PostgreSQL's to infer.
+    /// Parses `sql` under `name` and requests the types of its parameters and its result columns, in one round trip.
+    /// PostgreSQL infers a parameter type of 0.
     pub async fn prepare(
         &mut self,
         name: &str,
@@ -53,7 +53,7 @@ impl Connection {
         }
     }
 
-    /// Has PostgreSQL describe statements once more: an error if one of them has other columns than when it was prepared.
+    /// Describes statements again: an error if the columns of one have changed since it was prepared.
     pub async fn describe_again(&mut self, names: impl Iterator<Item = &String>) -> Result<()> {
         for name in names {
             frontend::describe(b'S', name, &mut self.output)?;
@@ -76,7 +76,7 @@ impl Connection {
         }
     }
 
-    /// Parses `sql` without a name and asks for its columns, inside the transaction that is under way.
+    /// Parses `sql` without a name and requests its columns, inside the current transaction.
     pub async fn put_parse(&mut self, sql: &str) -> Result<()> {
         frontend::parse("", sql, [], &mut self.output)?;
         frontend::describe(b'S', "", &mut self.output)?;
@@ -84,8 +84,8 @@ impl Connection {
         self.flush().await
     }
 
-    /// Puts a Bind and an Execute for `limit` rows, 0 for all, into the output. `values` holds each parameter with its
-    /// length. `parameters` and `results` are formats, 0 for text and 1 for binary.
+    /// Appends a Bind and an Execute for `limit` rows, 0 for all, to the output. `values` contains each parameter with
+    /// its length. `parameters` and `results` are formats, 0 for text and 1 for binary.
     pub fn put_execute(
         &mut self,
         statement: &str,
@@ -99,8 +99,8 @@ impl Connection {
         self.put_execution(results, limit);
     }
 
-    /// As `put_execute` for all rows, but sends long waveforms while it writes them, so that the output never holds more than
-    /// a piece of one.
+    /// Like `put_execute` for all rows, but sends long waveforms while it converts them, so that the output never holds
+    /// more than a piece of one.
     pub async fn send_execute(
         &mut self,
         statement: &str,
@@ -124,13 +124,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Puts a Bind up to its values, which have so many bytes.
+    /// Appends a Bind up to its values, which have this many bytes.
     fn put_bind(&mut self, statement: &str, parameters: &[i16], values: usize, results: &[i16]) {
         let out = &mut self.output;
         let formats = |formats: &[i16]| 2 + 2 * formats.len();
         let length = 4 + 1 + statement.len() + 1 + formats(parameters) + 2 + values + formats(results);
         out.put_u8(b'B');
-        // requests are bounded: it stays far below 2 GiB
+        // requests are bounded: the length stays far below 2 GiB
         out.put_u32(length as u32);
         out.put_u8(0);
         out.put_slice(statement.as_bytes());
@@ -139,7 +139,7 @@ impl Connection {
         out.put_u16(parameters.len() as u16);
     }
 
-    /// Puts the end of a Bind, and an Execute.
+    /// Appends the end of a Bind, and an Execute.
     fn put_execution(&mut self, results: &[i16], limit: i32) {
         put_formats(&mut self.output, results);
         put_message(&mut self.output, b'E', |out| {
@@ -152,7 +152,7 @@ impl Connection {
         Ok(frontend::close(b'P', name, &mut self.output)?)
     }
 
-    /// Puts the word that answers are wanted, though the transaction goes on.
+    /// Appends a Flush, which requests the answers while the transaction continues.
     pub fn put_flush(&mut self) {
         frontend::flush(&mut self.output);
     }

@@ -14,18 +14,18 @@ use std::time::Duration;
 
 type Result<T> = std::result::Result<T, PgError>;
 
-/// The time limit of a connection and its authentication.
+/// The timeout of a connection and its authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// PostgreSQL starts, stops or recovers (SQLSTATE cannot_connect_now).
+/// PostgreSQL is starting, stopping or recovering (SQLSTATE cannot_connect_now).
 const CANNOT_CONNECT_NOW: &str = "57P03";
 
-/// Where PostgreSQL searches names without a schema, operators among them, for the gateway's own statements: only
-/// PostgreSQL and ringlog make objects there. Python's sessions have the same (schema/session.py).
+/// Where PostgreSQL searches unqualified names, also of operators, in the gateway's own statements: only PostgreSQL and
+/// ringlog create objects there. Python's sessions have the same path (schema/session.py).
 const OWN_PATH: (&str, &str) = ("search_path", "pg_catalog, online, log, ringlog, pg_temp");
 
 impl Connection {
-    /// Connects as `user`. PostgreSQL's own refusal comes back as `PgError::Server`.
+    /// Connects as `user`. A refusal by PostgreSQL is returned as `PgError::Server`.
     pub async fn open(
         address: &Address,
         user: &str,
@@ -35,8 +35,8 @@ impl Connection {
         Connection::open_with(address, user, password, application, &[]).await
     }
 
-    /// A connection for the gateway itself. The settings hold from the beginning, and RESET goes back to them: they win
-    /// over those of the role and the database.
+    /// A connection for the gateway itself. The settings apply from the beginning, and RESET restores them: they
+    /// override those of the role and the database.
     pub async fn open_own(
         address: &Address,
         user: &str,
@@ -91,7 +91,7 @@ impl Connection {
                     address.prefer(place);
                     return Ok(connection);
                 }
-                // another host may know better; what PostgreSQL says of the login holds everywhere
+                // another host may answer otherwise; an error about the login is the same on all
                 Err(error @ PgError::Server(_)) if error.sqlstate() != Some(CANNOT_CONNECT_NOW) => {
                     return Err(error);
                 }
@@ -213,7 +213,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether it is a standby, or takes no changes by a setting.
+    /// Whether it is a standby, or a setting makes it read-only.
     pub fn is_read_only(&self) -> bool {
         ["in_hot_standby", "default_transaction_read_only"]
             .iter()

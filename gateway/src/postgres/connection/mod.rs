@@ -1,4 +1,4 @@
-//! One connection to PostgreSQL: messages out and in.
+//! One connection to PostgreSQL: messages sent and received.
 
 mod cancel;
 mod copy;
@@ -27,13 +27,13 @@ use tokio::time::timeout;
 
 type Result<T> = std::result::Result<T, PgError>;
 
-/// How long the rest of a message may take that has begun to arrive at an idle connection.
+/// How long the rest of a message may take that has begun to arrive on an idle connection.
 const HEARING: Duration = Duration::from_secs(1);
 
-/// A buffer that has been longer is given back, in bytes.
+/// A longer buffer is freed, in bytes.
 const LARGEST_KEPT: usize = 4 << 20;
 
-/// Bytes of what PostgreSQL says while it is still sent something.
+/// The most bytes of PostgreSQL's messages read while output is still being sent.
 const MOST_EARLY: usize = 16 << 20;
 
 pub struct Connection {
@@ -41,7 +41,7 @@ pub struct Connection {
     encryption: Encryption,
     stream: Box<dyn ServerStream>,
     input: BytesMut,
-    /// The memory of the long message that arrives, and of the one that was given out last.
+    /// The memory of the long message that is arriving, and of the last one returned.
     long: Option<SemaphorePermit<'static>>,
     given: Option<SemaphorePermit<'static>>,
     /// The bytes that the next `flush` sends.
@@ -50,14 +50,15 @@ pub struct Connection {
     secret: i32,
     parameters: HashMap<String, String>,
     statements: u64,
-    /// A commit has given up waiting for its standby; what says that the transaction has ended is still to come.
+    /// A commit has given up waiting for its standby; the end of the transaction has not arrived yet.
     is_unconfirmed: bool,
-    /// The payloads of notifications that came while statements of ours ran. None: the connection does not listen.
+    /// The payloads of notifications that arrived while the gateway's statements ran. None: the connection does not
+    /// listen.
     notified: Option<Vec<String>>,
 }
 
 impl Connection {
-    /// A setting PostgreSQL reports by itself, such as TimeZone.
+    /// A setting that PostgreSQL reports by itself, such as TimeZone.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
@@ -71,13 +72,13 @@ impl Connection {
         self.process
     }
 
-    /// The buffer of messages to send; nothing goes out before `flush`.
+    /// The buffer of messages to send; nothing is sent before `flush`.
     pub fn output(&mut self) -> &mut BytesMut {
         &mut self.output
     }
 
-    /// Sends the output. What PostgreSQL says to the beginning of it is read meanwhile, where the socket is full:
-    /// PostgreSQL reads nothing itself until it has been heard.
+    /// Sends the output. If the socket is full, PostgreSQL's answers to the first part are read meanwhile: PostgreSQL
+    /// reads nothing itself until they are read.
     pub async fn flush(&mut self) -> Result<()> {
         loop {
             let sent = tokio::select! {
@@ -103,8 +104,8 @@ impl Connection {
         Ok(())
     }
 
-    /// A message that has already arrived. ParameterStatus is kept and not returned. `PgError::Unconfirmed` comes in
-    /// the place of ReadyForQuery.
+    /// A message that has already arrived. ParameterStatus is stored and not returned. `PgError::Unconfirmed` replaces
+    /// ReadyForQuery.
     pub fn arrived(&mut self) -> Result<Option<Message>> {
         while let Some(message) = Message::parse(&mut self.input)? {
             self.given = self.long.take();
@@ -139,7 +140,7 @@ impl Connection {
         }
     }
 
-    /// Makes room for what arrives next. A long message waits until there is memory for it.
+    /// Reserves room for the next bytes. A long message waits until there is memory for it.
     async fn make_room(&mut self) -> Result<()> {
         let mut more = 16 * 1024;
         let length = self.input.get(1..5).and_then(|length| length.try_into().ok()).map(u32::from_be_bytes);
@@ -154,7 +155,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Keeps a notification for `notifications`, if the connection listens.
+    /// Stores a notification for `notifications`, if the connection listens.
     pub fn keep(&mut self, body: &NotificationResponseBody) -> Result<()> {
         if let Some(notified) = &mut self.notified {
             notified.push(body.message()?.to_owned());
@@ -162,12 +163,12 @@ impl Connection {
         Ok(())
     }
 
-    /// The payloads of the notifications that have been kept since the last time.
+    /// Returns the payloads of the notifications stored since the last call.
     pub fn notifications(&mut self) -> Vec<String> {
         self.notified.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Whether PostgreSQL has ended the connection while nothing ran on it.
+    /// Whether PostgreSQL has ended the connection while it was idle.
     pub async fn has_ended(&mut self) -> bool {
         loop {
             let message = if self.stream.has_arrived() {
@@ -186,8 +187,8 @@ impl Connection {
         }
     }
 
-    /// Sends the output and takes what PostgreSQL says meanwhile, so that neither waits for the other. None: all
-    /// is sent.
+    /// Sends the output and receives PostgreSQL's messages meanwhile, so that neither waits for the other. None:
+    /// everything is sent.
     pub async fn flush_or_receive(&mut self) -> Result<Option<Message>> {
         loop {
             if let Some(message) = self.arrived()? {
@@ -199,7 +200,7 @@ impl Connection {
         }
     }
 
-    /// Sends some of the output, or reads what PostgreSQL says. Whether all is sent.
+    /// Sends some of the output, or reads a message of PostgreSQL. Returns whether everything is sent.
     async fn send_or_read(&mut self) -> Result<bool> {
         self.input.reserve(16 * 1024);
         let (mut reading, mut writing) = tokio::io::split(&mut self.stream);
@@ -212,14 +213,14 @@ impl Connection {
         }
     }
 
-    /// Says goodbye; the connection is closed when it is dropped.
+    /// Sends Terminate; the connection is closed when it is dropped.
     pub async fn close(mut self) {
         frontend::terminate(&mut self.output);
         let _ = self.flush().await;
     }
 }
 
-/// Sends some of `output`. Whether there was nothing left of it; TLS keeps what it could not send.
+/// Sends some of `output`. Returns whether it was empty; TLS keeps the bytes that it could not send.
 async fn send(stream: &mut (impl AsyncWrite + Unpin), output: &mut BytesMut) -> io::Result<bool> {
     if !output.has_remaining() {
         return stream.flush().await.map(|()| true);
@@ -247,7 +248,7 @@ mod tests {
         assert!(!connection.has_ended().await);
         peer.say(b'N', "NOTICE", "00000", "of no concern").await;
         assert!(!connection.has_ended().await);
-        // from here on nothing lets the runtime look at its sockets
+        // from here on the runtime does not check its sockets
         peer.say(b'E', "FATAL", "57P01", "terminating connection").await;
         assert!(connection.has_ended().await);
     }

@@ -1,4 +1,4 @@
-//! The simple query protocol: texts of the gateway's own, and rows of text.
+//! The simple query protocol: the gateway's own statements, and rows of text.
 
 use super::Connection;
 use crate::postgres::error::PgError;
@@ -9,7 +9,7 @@ use postgres_protocol::message::frontend;
 type Result<T> = std::result::Result<T, PgError>;
 
 impl Connection {
-    /// Runs statements of our own by the simple protocol and returns the rows of text.
+    /// Runs the gateway's own statements by the simple protocol and returns the rows of text.
     pub async fn query_text(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
         self.run_text(sql).await.map(|(rows, _)| rows)
     }
@@ -19,13 +19,13 @@ impl Connection {
         self.run_text("commit").await.map(|(_, tag)| tag == "COMMIT")
     }
 
-    /// Has PostgreSQL notify this connection from now on. What comes while a statement runs is kept.
+    /// Subscribes this connection to notifications. Those that arrive while a statement runs are stored.
     pub async fn listen(&mut self, channel: &str) -> Result<()> {
         self.notified = Some(Vec::new());
         self.query_text(&format!("listen {channel}")).await.map(drop)
     }
 
-    /// Gives each row of a statement of our own to `take`. What that refuses ends the statement.
+    /// Passes each row of the gateway's own statement to `take`. An error of `take` ends the statement.
     pub async fn each_row(
         &mut self,
         sql: &str,
