@@ -142,8 +142,8 @@ impl PyServer {
         Ok(())
     }
 
-    /// The last call of each procedure that was called: its name; host, program and login of the caller; when, in
-    /// seconds since 1970; and when, with what number and text it failed last, if it did.
+    /// The last call of each procedure that was called: its name; host, program and login of the caller; the time in
+    /// seconds since 1970; and time, number and text of its last error, if any.
     fn last_calls(&self) -> Vec<PyLastCall> {
         let seconds = |at: SystemTime| at.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
         let row = |(name, call): (String, LastCall)| {
@@ -195,7 +195,7 @@ fn start_log(level: &str, json: bool) -> PyResult<()> {
     Ok(())
 }
 
-/// A certificate for these host names and addresses, signed by its own key, and the key: both as PEM.
+/// A self-signed certificate for these host names and addresses, and its key, both as PEM.
 #[pyfunction]
 fn self_signed(names: Vec<String>, days: u32) -> PyResult<(String, String)> {
     tls::self_signed(names, days).map_err(|error| PyValueError::new_err(error.to_string()))
@@ -204,7 +204,7 @@ fn self_signed(names: Vec<String>, days: u32) -> PyResult<(String, String)> {
 create_exception!(_core, TsqlError, PyException, "A text of T-SQL cannot be run: number, line and text.");
 
 /// The SQL for PostgreSQL of the statements of a batch, in order, as a session runs it, with `$1`, `$2` and so on for
-/// variables. Statements without SQL are left out. Raises TsqlError.
+/// variables. Statements without SQL are omitted. Raises TsqlError.
 #[pyfunction]
 #[pyo3(signature = (text, *, database = String::new(), sybase = false, quoted_identifiers = None))]
 fn translate(

@@ -1,9 +1,9 @@
 //! Limits the memory of long requests: a fixed number of each size may be in progress, and the next waits, with its bytes
 //! in its socket, until one has been answered.
 //!
-//! A request takes a place of a size when it has grown beyond it, and keeps it until it is answered. It then needs no
-//! further place of that or a smaller size, so waiting requests always wait for ones that can continue. A request whose
-//! bytes arrive too slowly is ended when another waits for its place.
+//! A request takes a place of a size when it exceeds the next smaller size, and keeps it until it is answered. It then
+//! needs no further place of that or a smaller size, so waiting requests always wait for ones that can continue. A
+//! request whose bytes arrive too slowly is ended when another waits for its place.
 
 use crate::client::error::{SessionError, PACE};
 use crate::shares::{Claimant, Permit, Shares};
@@ -24,8 +24,7 @@ struct Size {
     of_login: usize,
 }
 
-/// Together they are 256 MiB of requests: 64 of up to 1 MiB, 8 of up to 8 MiB and 2 of up to the longest that a session
-/// takes.
+/// Together 256 MiB of requests: 64 of up to 1 MiB, 8 of up to 8 MiB and 2 of up to the longest request of a session.
 const SIZES: [Size; 3] = [
     Size { without: WITHOUT_PLACE, places: 64, of_login: 48 },
     Size { without: 1 << 20, places: 8, of_login: 6 },
@@ -57,7 +56,7 @@ impl Room {
         Room(SIZES.map(|size| Shares::new(size.places, 0)))
     }
 
-    /// For a session of this login.
+    /// The places of a session of this login.
     pub fn places(&self, login: &Arc<str>) -> Places {
         Places {
             room: self.clone(),
@@ -72,7 +71,7 @@ impl Room {
 }
 
 impl Places {
-    /// Waits for the places of a request that has grown to so many bytes. Safe to drop while waiting.
+    /// Waits for the places of a request that has grown to this many bytes. Safe to drop while waiting.
     pub async fn take(&mut self, bytes: usize) {
         while let Some((size, shares)) = SIZES.iter().zip(&self.room.0).nth(self.held.len()) {
             if bytes <= size.without {
@@ -131,7 +130,7 @@ impl Places {
         SIZES.get(self.held.len()).map_or(0, |size| size.without)
     }
 
-    /// The request has been answered.
+    /// Returns the places of an answered request.
     pub fn give_back(&mut self) {
         self.held.clear();
         (self.credit, self.empty_since, self.is_unused) = (GRACE, None, false);

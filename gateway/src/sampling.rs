@@ -13,9 +13,9 @@ use sampling::channel_access::{ChannelAccess, Event, Part, Value, Variable};
 use sampling::monitors::{Heard, Monitors};
 use sampling::reading::{Deadband, Reading};
 
-/// A policy as Python gives it: whether it monitors, microseconds of a cycle and of the shortest period, seconds of the
-/// longest, microseconds that a clock may be ahead, the deadband of each column (a distance, and whether it is relative),
-/// the place of the nanoseconds.
+/// A policy as Python passes it: whether it monitors, microseconds of a cycle and of the shortest period, seconds of
+/// the longest, microseconds that a clock may be ahead, the deadband of each column (a distance, and whether it is
+/// relative), the index of the nanoseconds.
 type GivenPolicy = (bool, i64, Option<i64>, Option<f64>, i64, Vec<Option<(f64, bool)>>, Option<usize>);
 
 fn policy_of(given: GivenPolicy) -> PyResult<Policy> {
@@ -185,10 +185,11 @@ impl PyChannelAccess {
     }
 }
 
-/// An event as Python takes it: the signal's number, nanoseconds since 1970 (None: it is lost), value, severity, status.
+/// An event as Python receives it: the signal's number, nanoseconds since 1970 (None: it is lost), value, severity,
+/// status.
 type GivenEvent<'py> = (u32, Option<i64>, Bound<'py, PyAny>, u16, u16);
 
-/// Events of monitors of EPICS's libca that Python has made, with the object that stands for any array.
+/// Events of monitors of EPICS's libca created by Python, with the object that represents any array.
 #[pyclass(name = "Monitors", frozen)]
 pub struct PyMonitors {
     monitors: Monitors,
@@ -226,7 +227,7 @@ impl PyMonitors {
     }
 }
 
-/// A text stands for any text, a tuple for any array.
+/// A text represents any text, a tuple any array.
 fn unfit_object<'py>(py: Python<'py>, value: Value) -> Bound<'py, PyAny> {
     match value {
         Value::Whole(number) => PyInt::new(py, number).into_any(),

@@ -19,7 +19,7 @@ pub enum Ahead {
     Slices,
 }
 
-/// Prefers a thread or process, as far as this process may.
+/// Prefers a thread or process as far as permitted.
 pub fn put_ahead(process: Pid) -> io::Result<Ahead> {
     let own = getpriority_process(Some(process))?;
     if own <= NICE {
@@ -31,8 +31,8 @@ pub fn put_ahead(process: Pid) -> io::Result<Ahead> {
     }
 }
 
-/// Gives the session that a process leads the same weight among sessions. Where the kernel groups processes by session,
-/// the group's nice counts before those in it (sched(7)).
+/// Gives the session that a process leads the same weight among sessions. If the kernel groups processes by session,
+/// the group's nice takes precedence over those of its members (sched(7)).
 pub fn put_session_ahead(leader: Pid) -> io::Result<()> {
     fs::write(format!("/proc/{}/autogroup", leader.as_raw_nonzero()), NICE.to_string())
 }
@@ -47,15 +47,15 @@ pub fn put_own_session_ahead() {
     }
 }
 
-/// The session of this process by its leader's number: 0 where the leader lives outside the container that this
-/// process sees, which rustix's own getsid ends with a panic (pid_namespaces(7)).
+/// This process's session, as its leader's number: 0 if the leader is outside the container, for which rustix's getsid
+/// panics (pid_namespaces(7)).
 #[allow(unsafe_code)]
 fn own_session() -> libc::pid_t {
     // SAFETY: getsid(2) takes a number and returns one; it touches no memory.
     unsafe { libc::getsid(0) }
 }
 
-/// sched_setattr(2), for which there is no safe function.
+/// sched_setattr(2), which has no safe function.
 #[allow(unsafe_code)]
 fn set(process: Pid, nice: i32) -> io::Result<()> {
     let size = u32::try_from(size_of::<libc::sched_attr>()).map_err(io::Error::other)?;

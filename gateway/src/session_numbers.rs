@@ -1,4 +1,4 @@
-//! The numbers of sessions (@@spid, a smallint): they are reused, but not while a session has them.
+//! The numbers of sessions (@@spid, a smallint): unique among current sessions, and reused.
 
 use parking_lot::Mutex;
 use std::collections::HashSet;
@@ -26,7 +26,7 @@ impl SessionNumbers {
     pub fn next(&self) -> SessionNumber {
         let mut state = self.0.lock();
         while {
-            // clients take 0 as no number
+            // clients treat 0 as no number
             state.last = state.last % LAST + 1;
             let last = state.last;
             !state.taken.insert(last)

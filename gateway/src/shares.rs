@@ -1,6 +1,6 @@
-//! Places that logins share, such as connections to PostgreSQL. No login has more than its share, and the last places are
-//! reserved. Waiting logins are served in turn, whatever the number of their requests. A holder that does not use its place
-//! reports that, and is recalled when a waiting login could have it.
+//! Places that logins share, such as connections to PostgreSQL. No login has more than its share, and the last places
+//! are reserved. Waiting logins are served in turn, whatever the number of their requests. A holder that does not use
+//! its place reports that, and its place is recalled when a waiting login could have it.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -33,7 +33,7 @@ struct State {
     holders: BTreeMap<u64, Holder>,
     /// Places held, by login.
     held: HashMap<Arc<str>, usize>,
-    /// Logins that wait, in the order of their turns.
+    /// Waiting logins, in the order of their turns.
     order: VecDeque<Arc<str>>,
     waiting: HashMap<Arc<str>, VecDeque<Waiter>>,
 }
@@ -132,7 +132,7 @@ impl Shares {
 }
 
 impl State {
-    /// Whether a place is free for it, or would be without this holder.
+    /// Whether a place is free for the claimant, or would be without this holder.
     fn admits(&self, claimant: &Claimant, without: Option<&Holder>) -> bool {
         let reserved = if claimant.has_reserve { 0 } else { self.reserved };
         let of_login = usize::from(without.is_some_and(|holder| holder.login == claimant.login));
@@ -328,7 +328,7 @@ mod tests {
         let mut waiting = Box::pin(shares.take(&one, &recall));
         assert!(timeout(SHORT, &mut waiting).await.is_err());
         drop(place);
-        // it has been given the place, and does not come to take it
+        // it has received the place, but was dropped before taking it
         drop(waiting);
         assert!(now(&shares, &one).await.is_some());
         let state = shares.0.state.lock();

@@ -12,9 +12,9 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Stream for T {}
 
-/// PostgreSQL's.
+/// PostgreSQL's stream.
 pub trait ServerStream: Stream {
-    /// Whether bytes, or the end, have arrived at this machine. The runtime may hear of that only later.
+    /// Whether bytes, or the end, have arrived on this machine. The runtime may notice that later.
     fn has_arrived(&self) -> bool;
 }
 
@@ -41,8 +41,8 @@ fn has_arrived(socket: &impl AsFd) -> bool {
     !found.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// A client's.
+/// A client's stream.
 pub trait ClientStream: Stream {
-    /// From now on arriving bytes wake the threads that this is called on.
+    /// Registers the socket with the current thread, which its bytes wake from now on.
     fn register_here(&mut self) -> io::Result<()>;
 }

@@ -1,4 +1,4 @@
-//! The Python interface of the crate `spans`. Python's lock is free while it counts.
+//! The Python interface of the crate `spans`. Python's lock is released during the computation.
 
 use crate::encoding::Held;
 use pyo3::exceptions::PyValueError;
@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use spans::Spans;
 
-/// Summarises columns of `rows` doubles, one after another; `nulls` has a byte for each value, `starts` the first rows of the
-/// spans, in 64 bits each. Returns the bytes of n, min, max, mean, first, last, squares, nans and nulls: a number of 8 bytes for each span,
-/// column by column.
+/// Summarises columns of `rows` doubles, one after another; `nulls` has a byte for each value, `starts` the first rows
+/// of the spans, in 64 bits each. Returns the bytes of n, min, max, mean, first, last, squares, nans and nulls: a
+/// number of 8 bytes for each span, column by column.
 #[pyfunction]
 pub fn summarise(
     py: Python<'_>,
@@ -21,8 +21,8 @@ pub fn summarise(
     given(py, py.detach(|| spans::of_columns(values, nulls, rows, &starts).map(|spans| spans.bytes())))
 }
 
-/// Combines spans of columns, one after another, each of `rows` spans: `parts` and what is returned are as `summarise` returns
-/// them, `starts` are the first spans of each longer one.
+/// Combines spans of columns, one after another, each of `rows` spans: `parts` and the result have the layout of
+/// `summarise`'s result, `starts` are the first spans of each longer one.
 #[pyfunction]
 pub fn combine(py: Python<'_>, parts: [Held; 9], rows: usize, starts: Held) -> PyResult<Vec<Py<PyBytes>>> {
     let (parts, starts) = (parts.each_ref().map(Held::bytes), places(&starts));
@@ -33,7 +33,7 @@ pub fn combine(py: Python<'_>, parts: [Held; 9], rows: usize, starts: Held) -> P
     given(py, made)
 }
 
-/// Places of 64 bits each.
+/// Indexes of 64 bits each.
 fn places(bytes: &Held) -> Vec<usize> {
     let (places, _) = bytes.bytes().as_chunks::<8>();
     places.iter().map(|place| u64::from_le_bytes(*place) as usize).collect()

@@ -1,6 +1,6 @@
-//! The gateway's threads, of two kinds. Those for calls read requests, answer procedure calls of known shape and
-//! commit groups, and do nothing else that takes long. Everything else runs on threads for statements, which have a
-//! lower priority: logins, TLS handshakes, text, result sets, bulk copies, reading the catalogue.
+//! The gateway's threads, of two kinds. Those for calls read requests, answer procedure calls of known shape and commit
+//! groups, but do no other long work. Everything else runs on threads for statements, which have a lower priority:
+//! logins, TLS handshakes, text, result sets, bulk copies, reading the catalogue.
 
 use crate::memory::return_large_allocations;
 use crate::scheduler::{put_ahead, put_own_session_ahead};
@@ -16,7 +16,7 @@ use tracing::Instrument;
 
 /// How much lower the priority of statements is: lowering a priority needs no right, raising one does.
 const STATEMENTS_NICE: i32 = 10;
-/// Shorter than what sessions wait for.
+/// Shorter than the sessions' own timeouts.
 const TICK: Duration = Duration::from_millis(500);
 
 pub struct Threads {
@@ -33,8 +33,8 @@ impl Threads {
         }
         let cores = available_parallelism().map_or(1, usize::from);
         let threads = Threads {
-            // A quarter of the cores: PostgreSQL needs the others. On one thread a call costs a fifth less than on
-            // two, because its tasks wake each other without the kernel.
+            // A quarter of the cores: PostgreSQL needs the others. On one thread a call costs a fifth less than on two,
+            // because its tasks wake each other without the kernel.
             calls: Builder::new_multi_thread()
                 .worker_threads((cores / 4).clamp(1, 4))
                 .thread_name("ringlog-calls")
@@ -80,8 +80,8 @@ impl Threads {
     }
 }
 
-/// A timer that is always set. A timer that becomes the earliest wakes the thread that waits for events; without this one
-/// each wait for a client's next request would cost a system call and a poll.
+/// A timer that is always set. A timer that becomes the earliest wakes the thread that waits for events; without this
+/// one each wait for a client's next request would cost a system call and a poll.
 async fn tick() {
     loop {
         tokio::time::sleep(TICK).await;
@@ -119,7 +119,7 @@ impl Pool {
                 Ok(done) => done,
                 Err(error) => match error.try_into_panic() {
                     Ok(panic) => std::panic::resume_unwind(panic),
-                    // the threads are being ended
+                    // the threads are ending
                     Err(_) => std::future::pending().await,
                 },
             }

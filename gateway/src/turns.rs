@@ -1,5 +1,6 @@
-//! Turns of result sets: a fixed number stream at once; the others wait for their next turn, login by login. A login with
-//! many requests gets no more than any other, and readers never use more cores than there are places.
+//! Turns of result sets: a fixed number of them are streamed at the same time; the others wait for their next turn,
+//! login by login. A login with many requests gets no more than any other, and readers never use more cores than there
+//! are places.
 
 use crate::metrics::Metrics;
 use parking_lot::Mutex;
@@ -23,7 +24,7 @@ pub struct Turns {
 
 struct State {
     free: usize,
-    /// Logins of which result sets wait, in the order of their turns.
+    /// Logins with waiting result sets, in the order of their turns.
     order: VecDeque<Arc<str>>,
     waiting: HashMap<Arc<str>, VecDeque<oneshot::Sender<Slot>>>,
     count: usize,
@@ -85,7 +86,7 @@ impl Turns {
             let Some(next) = next else { return };
             match next.send(Slot(Some(self.clone()))) {
                 Ok(()) => return,
-                // it was abandoned
+                // the wait was abandoned
                 Err(mut place) => place.0 = None,
             }
         }
@@ -135,7 +136,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Waits for a place, unless it has one. Dropped while it waits, it loses its place in the queue.
+    /// Waits for a place, unless it has one. If dropped while waiting, it loses its place in the queue.
     pub async fn take(&mut self) {
         if self.place.is_some() {
             return;
@@ -165,7 +166,7 @@ impl Turn {
         }
     }
 
-    /// Waits until the turn is over; for ever without a place.
+    /// Waits until the turn is over; forever without a place.
     pub async fn is_over(&self) {
         if self.place.is_none() {
             return std::future::pending().await;
@@ -203,7 +204,7 @@ mod tests {
         (state.free, state.count)
     }
 
-    /// Streams so many portions, one in a millisecond of its turn.
+    /// Streams this many portions, one in a millisecond of its turn.
     async fn stream(turns: Arc<Turns>, login: &str, portions: usize, done: Arc<AtomicUsize>) {
         let mut turn = turns.turn(&login.into());
         for _ in 0..portions {

@@ -33,7 +33,7 @@ const MOST_VARIANTS: usize = 32;
 #[derive(Clone, Debug)]
 pub struct Compiled {
     pub program: Arc<Program>,
-    /// The variables that stand for literals, with what this text writes there.
+    /// The variables that stand for literals, with their values in this text.
     pub literals: Arc<[Given]>,
 }
 
@@ -45,7 +45,7 @@ pub struct Given {
     pub value: Value<'static>,
 }
 
-/// The text that a session compiled last: a repeated text is compiled once.
+/// The text that a session compiled last, so that a repeated text is compiled once.
 #[derive(Debug, Default)]
 pub struct Latest(Option<(String, Settings, bool, Compiled)>);
 
@@ -78,8 +78,7 @@ impl Programs {
         Programs { kept: Mutex::new(kept), metrics: metrics.clone() }
     }
 
-    /// The program of a text; None where the schema lacks a table. `lifts`: it may have variables where the text has
-    /// literals.
+    /// The program of a text; None if the schema lacks a table. `lifts`: variables may replace its literals.
     pub async fn compile(
         self: &Arc<Self>,
         text: &str,
@@ -141,8 +140,8 @@ impl Programs {
     }
 }
 
-/// What the compiler makes. Its panic, which is ringlog's fault and logged with its trace (log.rs), is an error of the text
-/// and not the end of the session.
+/// Runs the compiler. A panic, which is a defect of ringlog and logged with its trace (log.rs), becomes an error of the
+/// text and does not end the session.
 fn unless_it_panics<T>(work: impl FnOnce() -> Result<T, tsql::Error>) -> Result<T, ServerMessage> {
     match panic::catch_unwind(AssertUnwindSafe(work)) {
         Ok(made) => made.map_err(|error| literal::refusal(&error)),
@@ -157,7 +156,7 @@ fn no_compiler() -> ServerMessage {
     ServerMessage::error(8624, 16, text)
 }
 
-/// The settings that a program depends on, beside the literals of its text.
+/// All that a program depends on besides the literals of its text.
 fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
     let Settings {
         database,
@@ -210,7 +209,7 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
 
 /// A program and the literals that it was compiled with.
 struct Variant {
-    /// Their numbers in the text, and how they are written.
+    /// Their numbers in the text, and their spelling.
     fixed: Vec<(usize, String)>,
     program: Arc<Program>,
     bytes: usize,
@@ -232,7 +231,7 @@ impl Variant {
     }
 }
 
-/// The programs of each key, the one kept last behind.
+/// The programs of each key, the most recent last.
 type Kept = Cache<String, Vec<Variant>, Bytes>;
 
 struct Bytes;
@@ -245,7 +244,7 @@ impl Weighter<String, Vec<Variant>> for Bytes {
 
 fn find(kept: &Kept, key: &str, reading: &Reading<'_>, schema: &Asking) -> Option<Arc<Program>> {
     let is_meant = |variant: &&Variant| variant.is_of(reading) && variant.program.uses.hold_in(schema);
-    // what holds of a table that is not known may not be so
+    // a program compiled without a table does not apply when the table may exist
     let variant = kept.get(key)?.iter().rev().find(is_meant).filter(|_| !schema.lacks())?;
     Some(variant.program.clone())
 }
@@ -307,7 +306,7 @@ mod tests {
         ] {
             assert!(Arc::ptr_eq(program, &compile(&programs, text).program), "{text}");
         }
-        // the newest of a key are kept
+        // the newest of a key remain
         for number in 3..100 {
             compile(&programs, &format!("select top {number} a from t where b = 1"));
         }

@@ -9,7 +9,7 @@ pub fn value_of(literal: &Literal) -> Value<'static> {
     match literal {
         Literal::Null => Value::Null,
         Literal::Integer(number) => Value::Int(*number),
-        // the reader of texts lets no other digits through
+        // the parser of texts accepts no other digits
         Literal::Decimal(text) => decimal(text).map_or(Value::Null, Value::Decimal),
         Literal::Float(number) => Value::Float(*number),
         Literal::Money(amount) => Value::Money(*amount),
@@ -24,7 +24,7 @@ pub fn refusal(error: &tsql::Error) -> ServerMessage {
     ServerMessage { state: error.state, line: error.line, ..message }
 }
 
-/// `-12.50` with as many decimals as are written.
+/// `-12.50` with the decimals as written.
 pub fn decimal(text: &str) -> Option<Decimal> {
     let digits = text.strip_prefix('-');
     let negative = digits.is_some();

@@ -1,4 +1,4 @@
-//! T-SQL for the session: the crate `tsql` compiles texts to programs, `cache` keeps them.
+//! T-SQL for the session: the crate `tsql` compiles texts to programs, `cache` stores them.
 
 mod cache;
 mod literal;

@@ -1,4 +1,4 @@
-//! The declarations of the tables and views that the texts of a session name; the texts are compiled under them.
+//! The declarations of the tables and views that the texts of a session name, which affect compilation.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
@@ -7,22 +7,22 @@ use std::sync::Arc;
 use tsql::resolve::names::is_global;
 use tsql::schema::{is_type, Schema, Table};
 
-/// Names kept of one session.
+/// The most names kept per session.
 const MOST_NAMES: usize = 2000;
 
-/// Tables of all sessions, by their numbers in PostgreSQL: those that declare the same share it.
+/// Tables of all sessions by their oids: equal declarations are shared.
 pub type Shared = Mutex<HashMap<u32, Arc<Table>>>;
 
 /// The tables and views that a session has named.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// The database in which they were looked for.
+    /// The database that was searched.
     database: String,
     /// By their names in SQL; None: there is no such table.
     tables: HashMap<String, Option<Arc<Table>>>,
 }
 
-/// A snapshot under which a text is compiled.
+/// A snapshot for the compilation of one text.
 #[derive(Debug)]
 pub struct Asking {
     snapshot: Arc<Snapshot>,
@@ -31,12 +31,12 @@ pub struct Asking {
 }
 
 impl Snapshot {
-    /// Whether the names were looked for in this database.
+    /// Whether this database was searched.
     pub fn is_of(&self, database: &str) -> bool {
         self.database == database
     }
 
-    /// Whether PostgreSQL was asked for this name.
+    /// Whether PostgreSQL was queried for this name.
     pub fn has(&self, name: &str) -> bool {
         self.tables.contains_key(name)
     }
@@ -61,7 +61,7 @@ impl Schema for Snapshot {
 
 impl Schema for Asking {
     fn table(&self, name: &str) -> Option<Arc<Table>> {
-        // other sessions may make it again
+        // other sessions may create it again
         if is_global(name) {
             return None;
         }
@@ -69,7 +69,7 @@ impl Schema for Asking {
             self.lacked.lock().insert(name.to_owned());
             return None;
         };
-        // a type that is missing may have been made since
+        // a missing type may have been created since
         self.is_used.fetch_or(known.is_some() || is_type(name), Ordering::Relaxed);
         known.clone()
     }
@@ -80,7 +80,7 @@ impl Asking {
         Arc::new(Asking { snapshot, lacked: Mutex::default(), is_used: AtomicBool::new(false) })
     }
 
-    /// Whether the text names a table that the session has not asked for.
+    /// Whether the text names a table that the session has not queried.
     pub fn lacks(&self) -> bool {
         !self.lacked.lock().is_empty()
     }

@@ -37,7 +37,7 @@ pub async fn log_in(
     }
     limits.has_asked();
     let is_known = limits.was_right(&login.user, &login.password.0);
-    // logins that equal an earlier one of their address do not wait for others
+    // logins equal to an earlier one of their address do not wait for others
     let claimant = Claimant {
         login: format!("{} {is_known}", limits.address()).into(),
         most: usize::MAX,
@@ -60,8 +60,8 @@ pub async fn log_in(
     in_time(enter(client, spid, limits, gateway, login, place)).await
 }
 
-/// Waits for a place among the logins that are being checked. Many may arrive at once; the client decides how
-/// long it waits.
+/// Waits for a place among the logins that are being checked. Many may arrive at once; the client determines how long
+/// it waits.
 async fn place(client: &mut Client, gateway: &Gateway, claimant: &Claimant) -> Result<Permit, SessionError> {
     let recall = Arc::default();
     let place = gateway.logins.take(claimant, &recall);
@@ -214,7 +214,7 @@ async fn read_record(client: &mut Client, tls: Option<&Tls>) -> Result<Login, Se
     loop {
         let message = client.request().await?.ok_or(SessionError::Closed)?;
         let login = match message.kind {
-            // FreeTDS announces no encryption, and begins a handshake if the server requires it
+            // FreeTDS requests no encryption, and begins a handshake if the server requires it
             MessageKind::Prelogin if message.body.first() == Some(&TLS_HANDSHAKE) => {
                 let text = "this server demands TLS, and the client's settings rule it out \
                             (FreeTDS: encryption = off)";

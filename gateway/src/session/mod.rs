@@ -29,7 +29,7 @@ const LONGEST_LOGIN: usize = 32 * 1024;
 const LONGEST_REQUEST: usize = 64 * 1024 * 1024;
 /// Flags of requests that first reset the session.
 const RESETS: PacketStatus = PacketStatus::RESET.union(PacketStatus::RESET_KEEP_TRANSACTION);
-/// After so many statements in a row a session stays on the threads for statements.
+/// After this many statements in a row a session stays on the threads for statements.
 const SETTLED: u32 = 3;
 /// An unused PostgreSQL connection without state is closed after this time.
 const BACKEND_IDLE: Duration = Duration::from_secs(30);
@@ -51,7 +51,7 @@ struct Session {
 
 /// A message of the client, decoded.
 enum Next {
-    /// Nothing: the client has left, or the gateway stops.
+    /// The client has disconnected, or the gateway stops.
     End,
     /// A call of known shape, already answered.
     Answered,
@@ -103,7 +103,7 @@ pub async fn serve(
 }
 
 impl Session {
-    /// Serves a client that is logged in until it leaves.
+    /// Serves a client that is logged in until it disconnects.
     async fn serve(self: Box<Self>, stopping: CancellationToken, span: Span) -> Result<(), SessionError> {
         let mut session = self;
         session.client.register_here()?;
@@ -165,8 +165,8 @@ impl Session {
         Ok(if answered { Next::Answered } else { Next::Statement(Statement::Request(request)) })
     }
 
-    /// Answers statements on the threads for them: one, or after several in a row all until a call of known
-    /// shape. False: the client leaves.
+    /// Answers statements on the threads for them: one, or after several in a row all until a call of known shape.
+    /// False: the client disconnects.
     async fn answer_statements(
         &mut self,
         mut statement: Statement,
@@ -191,8 +191,8 @@ impl Session {
         }
     }
 
-    /// The next request; None if the client has left. While it waits, the session's connection to PostgreSQL
-    /// is closed after some time, or when others have none.
+    /// The next request; None if the client has disconnected. While it waits, the session's connection to PostgreSQL is
+    /// closed after some time, or when others have none.
     async fn request(&mut self) -> Result<Option<Message>, SessionError> {
         if self.interpreter.procedures.is_elsewhere() {
             tokio::select! {
@@ -253,7 +253,7 @@ impl Session {
         self.conclude(Ok(true)).await
     }
 
-    /// Answers any other request. False: the client leaves.
+    /// Answers any other request. False: the client disconnects.
     async fn answer(&mut self, statement: Statement) -> Result<bool, SessionError> {
         let Session { client, interpreter, .. } = self;
         let answered = match statement {

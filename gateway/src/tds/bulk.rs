@@ -16,24 +16,24 @@ const DONE: u8 = 0xFD;
 /// The longest row, and the longest description of columns.
 const LONGEST: usize = 64 * 1024 * 1024;
 
-/// The bytes of a bulk copy that were not read yet.
+/// The bytes of a bulk copy that have not been decoded yet.
 #[derive(Debug)]
 pub struct Rows {
     dialect: Dialect,
     input: BytesMut,
     columns: Option<Vec<Column>>,
-    /// Nothing more can be read before so many bytes are there.
+    /// The bytes that must have arrived before more can be decoded.
     wanted: usize,
     is_done: bool,
 }
 
 impl Rows {
-    /// Rows of a client of 7.x, which describes them itself.
+    /// Rows of a 7.x client, which describes them itself.
     pub fn described(dialect: Dialect) -> Rows {
         Rows { dialect, input: BytesMut::new(), columns: None, wanted: 0, is_done: false }
     }
 
-    /// Rows of a client of 5.0, to which these columns were sent.
+    /// Rows of a 5.0 client, which has received the descriptions of these columns.
     pub fn stored(dialect: Dialect, columns: Vec<Column>) -> Rows {
         Rows { columns: Some(columns), ..Rows::described(dialect) }
     }
@@ -43,7 +43,7 @@ impl Rows {
         self.input.extend_from_slice(body);
     }
 
-    /// The columns, once they are known; `is_last`: no more bytes will come.
+    /// The columns, once they are known; `is_last`: no more bytes follow.
     pub fn columns(&mut self, is_last: bool) -> Result<Option<&[Column]>> {
         if self.columns.is_none() && !self.waits(is_last) {
             let mut reader = Reader::new(&self.input, Endian::Little);
@@ -59,7 +59,7 @@ impl Rows {
         Ok(self.columns.as_deref())
     }
 
-    /// Gives the next row and its columns to `take`. None: more bytes are needed, or there are no more rows.
+    /// Passes the next row and its columns to `take`. None: more bytes are needed, or there are no more rows.
     pub fn next<T>(
         &mut self,
         is_last: bool,
@@ -99,8 +99,8 @@ impl Rows {
         !is_last && self.input.len() < self.wanted
     }
 
-    /// What ends too early may go on in the next packet. A long row is looked at again only when it has grown
-    /// by a fraction, so that its length does not count squared.
+    /// Data cut off may continue in the next packet. A long row is decoded again only after it has grown by a fraction,
+    /// so that the time is not quadratic in its length.
     fn more(&mut self, error: WireError, is_last: bool) -> Result<()> {
         if is_last || !matches!(error, WireError::Truncated(_)) {
             return Err(error);
@@ -113,8 +113,7 @@ impl Rows {
     }
 }
 
-/// COLMETADATA of a client: as a server's, but that a table name stands as one name (FreeTDS
-/// tds7_bcp_send_colmetadata).
+/// COLMETADATA of a client: as a server's, except that a table name is one name (FreeTDS tds7_bcp_send_colmetadata).
 fn decode_columns(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Vec<Column>> {
     let token = reader.u8("column description")?;
     if token != COLMETADATA {
@@ -142,7 +141,7 @@ fn decode_columns(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Vec<Colu
     Ok(columns)
 }
 
-/// A row of 7.x; None: DONE, after which nothing comes.
+/// A row of 7.x; None: the final DONE.
 fn decode_row<'a>(reader: &mut Reader<'a>, columns: &[Column], dialect: &Dialect) -> Result<Option<Row<'a>>> {
     let nulls = match reader.u8("row")? {
         ROW => None,

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 use tsql::facts::types::{Type, TABLE};
 
-/// The most parameters of one call: PostgreSQL's widest row type and some.
+/// The most parameters of one call: somewhat more than the columns of PostgreSQL's widest row type.
 const MOST_PARAMETERS: usize = 2_100;
 
 /// The called procedure.
@@ -22,7 +22,7 @@ pub enum Procedure {
     Numbered(u16),
 }
 
-/// A parameter's name without its @, as it was sent: names are compared, seldom read.
+/// A parameter's name without its @, as sent: names are compared, rarely decoded.
 #[derive(Clone, Debug)]
 pub enum Name<'a> {
     /// UTF-16LE, of a 7.x RPC.
@@ -49,9 +49,9 @@ pub struct Param<'a> {
     /// The client requests the procedure's default.
     pub default: bool,
     content: Content<'a>,
-    /// What the text of an `exec` says of its type.
+    /// The type that the text of an `exec` declares.
     of: Option<Type>,
-    /// The value for a place that takes a text, where it is another than PostgreSQL's text of it.
+    /// The value for a text parameter, if it differs from PostgreSQL's text of the value.
     text: OnceLock<Value<'static>>,
 }
 
@@ -66,12 +66,12 @@ impl<'a> Param<'a> {
         Param { of, ..self }
     }
 
-    /// Gives it a value of its own for a place that takes a text.
+    /// Sets a separate value for a text parameter.
     pub fn set_text(&self, value: Value<'static>) {
         self.text.get_or_init(|| value);
     }
 
-    /// The word `default` in the text of an `exec`.
+    /// The keyword `default` in the text of an `exec`.
     pub fn default(name: String) -> Param<'a> {
         Param { default: true, ..Param::of_text(name, Value::Null, false) }
     }
@@ -115,7 +115,7 @@ impl<'a> Param<'a> {
         }
     }
 
-    /// The value for a place that takes a text or, `is_text` being false, another.
+    /// The value for a text parameter or, if not `is_text`, for another.
     pub fn value_for(
         &self,
         is_text: bool,
@@ -127,7 +127,7 @@ impl<'a> Param<'a> {
         }
     }
 
-    /// The type of its value in T-SQL; None: not known.
+    /// The T-SQL type of its value; None: unknown.
     pub fn type_of(&self) -> Option<Type> {
         match &self.content {
             Content::Wire { type_info, .. } => type_of_wire(type_info),
@@ -136,7 +136,7 @@ impl<'a> Param<'a> {
         }
     }
 
-    /// The type the client declared; None in text, which declares none.
+    /// The type that the client declared; None in text, which declares none.
     pub fn declared_type(&self) -> Option<TypeInfo> {
         match &self.content {
             Content::Wire { type_info, .. } => Some(*type_info),
@@ -144,7 +144,7 @@ impl<'a> Param<'a> {
         }
     }
 
-    /// The table that was sent as its value.
+    /// The table sent as its value.
     pub fn table(&self) -> Option<&TableValue<'a>> {
         match &self.content {
             Content::Table(table) => Some(table),
@@ -152,7 +152,7 @@ impl<'a> Param<'a> {
         }
     }
 
-    /// The type that its value has in a sql_variant; None: not known.
+    /// The type of its value in a sql_variant; None: unknown.
     pub fn variant_type(&self) -> Option<TypeInfo> {
         self.declared_type().or_else(|| self.of.and_then(wire_of_type))
     }
@@ -162,7 +162,7 @@ impl<'a> Param<'a> {
 pub struct Call<'a> {
     pub procedure: Procedure,
     pub params: Vec<Param<'a>>,
-    /// The client knows the columns of the rows already (fNoMetaData).
+    /// The client already knows the columns of the rows (fNoMetaData).
     pub knows_columns: bool,
 }
 
@@ -243,8 +243,8 @@ pub(super) fn decode_rpc_param_head<'a>(reader: &mut Reader<'a>) -> Result<(&'a 
 
 const DBRPC: u8 = 0xE6;
 
-/// Reads a 5.0 call up to its values: its DBRPC token and what declares the parameters.
-/// None when another token comes.
+/// Reads a 5.0 call up to its values: its DBRPC token and the declaration of the parameters. None if another token
+/// follows.
 pub(super) fn decode_dbrpc_head<'a>(
     reader: &mut Reader<'a>,
     dialect: &Dialect,
@@ -265,7 +265,7 @@ pub(super) fn decode_dbrpc_head<'a>(
     Ok(Some((Procedure::Named(name.into_owned()), formats)))
 }
 
-/// Reads PARAMFMT or PARAMFMT2 and the PARAMS token that follows it when anything is declared.
+/// Reads PARAMFMT or PARAMFMT2, and the PARAMS token that follows if anything is declared.
 fn decode_declared<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Vec<Format<'a>>> {
     let wide = match reader.u8("parameter format")? {
         PARAMFMT => false,
@@ -283,7 +283,7 @@ fn decode_declared<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Vec
     Ok(formats)
 }
 
-/// Passes over the declarations of parameters whose values come later.
+/// Skips the declarations of parameters whose values are sent later.
 pub(super) fn skip_formats(reader: &mut Reader<'_>) -> Result<()> {
     let length = match reader.u8("parameter format")? {
         PARAMFMT => usize::from(reader.u16("PARAMFMT length")?),
@@ -302,7 +302,7 @@ pub fn decode_arguments<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Resul
     decode_params(reader, formats, dialect)
 }
 
-/// Reads a 5.0 call. None when another token comes.
+/// Reads a 5.0 call. None if another token follows.
 pub fn decode_dbrpc<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Option<Call<'a>>> {
     let Some((procedure, formats)) = decode_dbrpc_head(reader, dialect)? else { return Ok(None) };
     let params = decode_params(reader, formats, dialect)?;
@@ -352,7 +352,7 @@ fn decode_formats<'a>(reader: &mut Reader<'a>, wide: bool, dialect: &Dialect) ->
     Ok(formats)
 }
 
-/// Reads the values of a 5.0 PARAMS token as `formats` declares them.
+/// Reads the values of a 5.0 PARAMS token, declared by `formats`.
 fn decode_params<'a>(
     reader: &mut Reader<'a>,
     formats: Vec<Format<'a>>,
@@ -439,7 +439,7 @@ mod tests {
         let seven = Dialect::new(Version::Tds74);
         let five = Dialect::new(Version::Tds50);
         for length in 1..RPC.len() {
-            // a call may end behind its head, behind each parameter and behind the separator
+            // a call may end after its head, after each parameter and after the separator
             let whole = matches!(length, 12 | 25 | 41 | 42);
             assert_eq!(rpc_calls(&RPC[..length], &seven).is_ok(), whole, "{length}");
         }

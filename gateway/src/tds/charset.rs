@@ -1,7 +1,7 @@
-//! Character sets, by the names that Sybase's clients give at login, and by the code pages of 7.x collations. Both
+//! Character sets, by the names that Sybase's clients send at login, and by the code pages of 7.x collations. Both
 //! directions are exact: bytes and characters without an equivalent are reported to the caller.
 //!
-//! Most tables are encoding_rs'; those lack the code pages of DOS and HP's Roman-8, and have Windows code pages in
+//! Most tables are encoding_rs's, which lacks the code pages of DOS and HP's Roman-8, and has Windows code pages in
 //! place of ISO 8859. Roman-8: RFC 1345, hp-roman8.
 
 use encoding_rs::Encoding;
@@ -11,16 +11,16 @@ use std::fmt;
 
 /// A character set. ASCII is part of each.
 pub struct Charset {
-    /// Sybase's name first, then others for the same.
+    /// Sybase's name first, then synonyms.
     names: &'static [&'static str],
     map: Map,
 }
 
 enum Map {
     Web(&'static Encoding),
-    /// As the Windows code page, except that the bytes 0x80 to 0x9F are control characters.
+    /// Like the Windows code page, except that the bytes 0x80 to 0x9F are control characters.
     Iso(&'static Encoding),
-    /// Characters of two bytes have both in 0xA1 to 0xFE; the web's map has more.
+    /// Both bytes of a two-byte character are in 0xA1 to 0xFE; the web's map has more.
     Euc(&'static Encoding),
     /// The upper half of a page.
     Page(&'static [char; 128]),
@@ -32,14 +32,14 @@ enum Map {
 
 const ROMAN8: &str =
     "ÀÂÈÊËÎÏ´ˋˆ¨˜ÙÛ₤¯Ýý°ÇçÑñ¡¿¤£¥§ƒ¢âêôûáéóúàèòùäëöüÅîØÆåíøæÄìÖÜÉïßÔÁÃãÐðÍÌÓÒÕõŠšÚŸÿÞþ·µ¶¾—¼½ªº«■»±";
-/// With the euro in place of the currency sign.
+/// With the euro instead of the currency sign.
 const ROMAN9: &str =
     "ÀÂÈÊËÎÏ´ˋˆ¨˜ÙÛ₤¯Ýý°ÇçÑñ¡¿€£¥§ƒ¢âêôûáéóúàèòùäëöüÅîØÆåíøæÄìÖÜÉïßÔÁÃãÐðÍÌÓÒÕõŠšÚŸÿÞþ·µ¶¾—¼½ªº«■»±";
 
 pub static UTF_8: Charset = Charset { names: &["utf8", "utf-8"], map: Map::Web(&encoding_rs::UTF_8_INIT) };
 pub static CP1252: Charset =
     Charset { names: &["cp1252", "windows-1252"], map: Map::Web(&encoding_rs::WINDOWS_1252_INIT) };
-/// Code pages of which only the common half is known.
+/// Code pages of which only the common half is supported.
 pub static ASCII: Charset = Charset { names: &["ascii_7", "us-ascii", "ascii", "roman7"], map: Map::Ascii };
 
 macro_rules! charsets {
@@ -93,11 +93,11 @@ charsets! {
     ["big5", "cp950"], Map::Web(&encoding_rs::BIG5_INIT);
 }
 
-/// Bytes of control characters that ISO 8859 has where Windows has characters.
+/// Bytes that are control characters in ISO 8859 and other characters in Windows code pages.
 const CONTROLS: std::ops::RangeInclusive<u8> = 0x80..=0x9F;
 
 impl Charset {
-    /// The character set that a login means by `name`.
+    /// The character set that a login names.
     pub fn named(name: &str) -> Option<&'static Charset> {
         CHARSETS
             .iter()
@@ -110,7 +110,7 @@ impl Charset {
         self.names.first().copied().unwrap_or("")
     }
 
-    /// Most bytes a character takes, to size columns by.
+    /// The most bytes of a character, by which columns are sized.
     pub fn max_bytes_per_char(&self) -> u32 {
         let two = [encoding_rs::SHIFT_JIS, encoding_rs::EUC_KR, encoding_rs::BIG5, encoding_rs::GBK];
         match self.map {
@@ -123,7 +123,7 @@ impl Charset {
         }
     }
 
-    /// None when some bytes are no characters.
+    /// None if some bytes are invalid.
     pub fn decode<'a>(&self, raw: &'a [u8]) -> Option<Cow<'a, str>> {
         if let Map::Web(encoding) | Map::Euc(encoding) = self.map {
             return encoding.decode_without_bom_handling_and_without_replacement(raw);
@@ -134,7 +134,7 @@ impl Charset {
         raw.iter().map(|byte| self.character(*byte)).collect::<Option<String>>().map(Cow::Owned)
     }
 
-    /// As [`Charset::decode`], for messages: invalid bytes are replaced.
+    /// Like [`Charset::decode`], for messages: invalid bytes are replaced.
     pub fn decode_lossily(&self, raw: &[u8]) -> String {
         match self.decode(raw) {
             Some(text) => text.into_owned(),
@@ -144,7 +144,7 @@ impl Charset {
         }
     }
 
-    /// The bytes of `text`, or the first character that has none.
+    /// The bytes of `text`, or the first character without an encoding.
     pub fn encode<'a>(&self, text: &'a str) -> Result<Cow<'a, [u8]>, char> {
         if text.is_ascii() {
             return Ok(Cow::Borrowed(text.as_bytes()));
@@ -162,7 +162,7 @@ impl Charset {
         Ok(Cow::Owned(bytes))
     }
 
-    /// Whether no two characters have the same bytes. The web's Japanese maps write the yen as a backslash.
+    /// Whether no two characters have the same bytes. The web's Japanese maps encode the yen as a backslash.
     fn is_one_to_one(&self) -> bool {
         match self.map {
             Map::Web(encoding) => encoding.is_single_byte() || encoding == encoding_rs::UTF_8,

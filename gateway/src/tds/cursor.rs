@@ -18,7 +18,7 @@ const DECLARE3: u8 = 0x10;
 /// The cursor of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor<'a> {
-    /// As the server has assigned it.
+    /// The number that the server has assigned.
     Number(i32),
     /// In the client's character set.
     Name(&'a [u8]),
@@ -42,11 +42,11 @@ pub enum Operation<'a> {
     Open {
         params: Vec<Param<'a>>,
     },
-    /// So many rows by each fetch.
+    /// The rows of each fetch.
     SetRows(u32),
-    /// Asks for its state.
+    /// Requests its state.
     Inquire,
-    /// 1 to 6: next, previous, first, last, absolute, relative. `row`: of the latter two.
+    /// 1 to 6: next, previous, first, last, absolute, relative. `row`: for the last two.
     Fetch {
         direction: u8,
         row: i32,
@@ -57,7 +57,7 @@ pub enum Operation<'a> {
     Change,
 }
 
-/// Reads a request about a cursor. None when another token comes.
+/// Reads a request about a cursor. None if another token follows.
 pub fn decode<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Option<CursorRequest<'a>>> {
     let token = match reader.peek() {
         Some(token @ (CLOSE..=DECLARE | INFO3 | DECLARE3)) => token,
@@ -114,7 +114,7 @@ fn decode_declare<'a>(
     wide: bool,
 ) -> Result<CursorRequest<'a>> {
     const DYNAMIC: u32 = 0x08;
-    /// INSENSITIVE and SEMISENSITIVE are scrollable only together with this.
+    /// INSENSITIVE and SEMISENSITIVE are scrollable only together with this bit.
     const SCROLLABLE: u32 = 0x100;
     const HAS_ARGUMENTS: u8 = 1;
     let length = usize::from(body.u8("cursor name")?);
@@ -124,7 +124,7 @@ fn decode_declare<'a>(
     let length = if wide { body.u32("cursor text")? as usize } else { usize::from(body.u16("cursor text")?) };
     let text = body.take(length, "cursor text")?;
     if has_params {
-        // their types; those of the values that come when it is opened count
+        // the types of the parameters; those sent with the values at the opening count
         super::call::skip_formats(reader)?;
     }
     // the columns that could be updated follow
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// As FreeTDS sends them (src/tds/query.c, tds_cursor_declare and following).
+    /// As sent by FreeTDS (src/tds/query.c, tds_cursor_declare and following).
     #[test]
     fn requests_of_freetds() {
         let declare = b"\x86\x12\0\x02c1\x01\0\x0a\0select a,b\0";

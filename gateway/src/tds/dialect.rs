@@ -2,7 +2,7 @@
 
 use super::charset::{self, Charset};
 
-/// The protocol a client logged in with. Ordered by age within Microsoft's line.
+/// The protocol of a client's login. Ordered by age within Microsoft's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// Sybase TDS 5.0
@@ -17,33 +17,33 @@ pub enum Version {
     Tds74,
 }
 
-/// Byte order of integers and floats after login: TDS 7.x is little, a TDS 5.0 client chooses.
+/// Byte order of integers and floats after login: little-endian at 7.x, chosen by the client at 5.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endian {
     Little,
     Big,
 }
 
-/// Everything the codec must know about the client it talks to.
+/// The properties of a client that the codec depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
     pub version: Version,
     pub endian: Endian,
-    /// Encoding of single-byte character data: the login's character set at TDS 5.0,
-    /// the announced collation's code page at 7.x.
+    /// Encoding of single-byte character data: the login's character set at TDS 5.0, the code page of the session's
+    /// collation at 7.x.
     pub charset: &'static Charset,
-    /// TDS 7.4 only: the client has asked for UTF-8 in single-byte columns (MS-TDS 2.2.6.4, UTF8_SUPPORT).
+    /// TDS 7.4 only: the client has requested UTF-8 in single-byte columns (MS-TDS 2.2.6.4, UTF8_SUPPORT).
     pub knows_utf8: bool,
-    /// TDS 5.0 only: what the client's capabilities allow in results.
+    /// TDS 5.0 only: the types that the client's capabilities allow in results.
     pub takes: Takes,
-    /// TDS 5.0 only: a client of ct-library. Its programs convert texts to the types that parameters are described with,
-    /// and some do so without looking: DBD::Sybase makes 0 of 'abc' (atoi, atof).
+    /// TDS 5.0 only: a client of ct-library. Its programs convert texts to the types with which parameters are
+    /// described, some without checking: DBD::Sybase converts 'abc' to 0 (atoi, atof).
     pub is_ct_library: bool,
-    /// TDS 5.0 only: bytes that a TEXT or IMAGE column is announced with, by which clients size buffers.
+    /// TDS 5.0 only: the described length of a TEXT or IMAGE column, by which clients size buffers.
     pub text_size: u32,
 }
 
-/// Types that only newer clients of TDS 5.0 take. In place of one that a client does not take goes an older one.
+/// Types that only newer clients of TDS 5.0 accept. Other clients get an older type instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Takes {
     pub int8: bool,
@@ -53,7 +53,7 @@ pub struct Takes {
     pub big_time: bool,
     /// LONGCHAR and LONGBINARY
     pub long: bool,
-    /// ROWFMT2 in place of ROWFMT, which go-ase does not read rightly.
+    /// ROWFMT2 instead of ROWFMT, which go-ase misreads.
     pub wide_tables: bool,
 }
 

@@ -8,7 +8,7 @@ use super::wire::{Reader, Result, WireError};
 use bytes::{BufMut, BytesMut};
 
 const DYNAMIC: u8 = 0xE7;
-/// As SAP/go-dblib has it, and as FreeTDS has it.
+/// The token of SAP/go-dblib, and that of FreeTDS.
 const DYNAMIC2: [u8; 2] = [0x62, 0xA3];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +27,12 @@ pub struct Dynamic<'a> {
     pub operation: Operation,
     /// The statement's name, in the client's character set.
     pub id: &'a [u8],
-    /// Its text, in the client's character set; empty where the operation has none.
+    /// Its text, in the client's character set; empty if the operation has none.
     pub text: &'a [u8],
     pub params: Vec<Param<'a>>,
 }
 
-/// Reads a dynamic statement. None when another token comes.
+/// Reads a dynamic statement. None if another token follows.
 pub fn decode<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Option<Dynamic<'a>>> {
     /// status bit: parameters follow
     const HAS_ARGUMENTS: u8 = 1;
@@ -62,7 +62,7 @@ pub fn decode<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Option<D
     let status = body.u8("dynamic status")?;
     let id_length = usize::from(body.u8("statement id")?);
     let id = body.take(id_length, "statement id")?;
-    // operations without a text may leave out its length
+    // operations without a text may omit its length
     let text_length = match wide {
         _ if body.is_empty() => 0,
         true => body.u32("statement text")? as usize,
@@ -79,7 +79,7 @@ pub fn put_acknowledgement(out: &mut BytesMut, id: &[u8], dialect: &Dialect) {
     let _ = put_token(out, DYNAMIC, dialect, |out| {
         out.put_u8(ACKNOWLEDGE);
         out.put_u8(0);
-        // an id is at most 255 bytes long: its length has come in one byte
+        // an id has at most 255 bytes: its length was received in one byte
         out.put_u8(id.len() as u8);
         out.put_slice(id);
     });

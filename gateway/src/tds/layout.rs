@@ -25,7 +25,7 @@ struct Slot {
 }
 
 impl Layout {
-    /// The shape of the one call that `body` holds after its headers. None when it holds anything else.
+    /// The shape of the single call in `body` after its headers. None if `body` contains anything else.
     pub fn of(body: &[u8], dialect: &Dialect) -> Result<Option<Layout>> {
         if dialect.is_tds7() {
             Layout::of_rpc(body, dialect)
@@ -79,7 +79,7 @@ impl Layout {
         self.params.get(place).map(|slot| &slot.type_info)
     }
 
-    /// Starts reading `body`, if its head is that of this shape; otherwise None.
+    /// Starts reading `body`, if its head has this shape; otherwise None.
     pub fn read<'a>(&'a self, body: &'a [u8], dialect: &'a Dialect) -> Option<Values<'a>> {
         let rest = body.strip_prefix(&*self.head)?;
         Some(Values { layout: self, dialect, reader: call::reader(rest, dialect), next: 0, prefix_at: 0 })
@@ -100,11 +100,11 @@ pub struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// The next value and its type. None when the bytes are of another shape after all.
+    /// The next value and its type. None if the bytes have another shape.
     pub fn value(&mut self) -> Option<(TypeInfo, Option<Cow<'a, [u8]>>)> {
         let slot = self.layout.params.get(self.next)?;
         let prefix = self.layout.prefixes.get(self.prefix_at..slot.prefix_end)?;
-        // comparing nothing is slow where memory is compared by masked loads
+        // an empty comparison is slow on machines that compare memory by masked loads
         if !prefix.is_empty() && self.reader.take(prefix.len(), "parameter").ok()? != prefix {
             return None;
         }

@@ -3,7 +3,7 @@
 use super::dialect::Dialect;
 use std::fmt;
 
-/// A password that never shows in a log or a panic message.
+/// A password that is never shown in a log or a panic message.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Password(pub String);
 
@@ -13,12 +13,12 @@ impl fmt::Debug for Password {
     }
 }
 
-/// The way in which a TDS 5.0 client sends its password when it is not in the login record.
+/// How a TDS 5.0 client sends its password if it is not in the login record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PasswordEncryption {
-    /// Encrypted behind a nonce (TDS_SEC_LOG_ENCRYPT3).
+    /// Encrypted with a nonce before it (TDS_SEC_LOG_ENCRYPT3).
     Nonce,
-    /// The same, by clients that can also encrypt commands.
+    /// The same, for clients that can also encrypt commands.
     OnDemand,
 }
 
@@ -27,20 +27,20 @@ pub enum PasswordEncryption {
 pub struct Login {
     pub dialect: Dialect,
     pub user: String,
-    /// Empty when it comes encrypted.
+    /// Empty if it is sent encrypted.
     pub password: Password,
     pub password_encryption: Option<PasswordEncryption>,
     pub host: String,
     pub application: String,
     pub database: String,
     pub language: String,
-    /// TDS 7.x: the client is ODBC or like it (fODBC), for which "x" is a name.
+    /// TDS 7.x: the client is ODBC or similar (fODBC): "x" is a name.
     pub is_odbc: bool,
-    /// TDS 7.x: the client says that it only reads (ApplicationIntent=ReadOnly).
+    /// TDS 7.x: the client declares that it only reads (ApplicationIntent=ReadOnly).
     pub reads_only: bool,
-    /// Packet size asked for in bytes; None: the server's choice.
+    /// Requested packet size in bytes; None: the server's choice.
     pub packet_size: Option<usize>,
-    /// The TDS version bytes to say back in LOGINACK.
+    /// The TDS version bytes to return in LOGINACK.
     pub version: [u8; 4],
     /// TDS 5.0: the name of the client's character set, "" for the server's choice.
     pub charset: String,

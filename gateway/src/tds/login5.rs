@@ -12,18 +12,18 @@ const NAME: usize = 30;
 const BYTE_ORDER: usize = 4 * (NAME + 1);
 const INT2_BIG: u8 = 2;
 const CAPABILITY: u8 = 0xE2;
-/// Bits of the last login flag: the password does not stand in clear text; it may come by RSA with a nonce.
+/// Bits of the last login flag: the password is not in clear text; it may be sent by RSA with a nonce.
 const ENCRYPTED_PASSWORD: u8 = 0x01 | 0x20 | 0x80;
 const ENCRYPTED_WITH_NONCE: u8 = 0x80;
-/// Request capability of clients that can encrypt commands, and their passwords as the newest ASE has it
+/// Request capability of clients that can encrypt commands, and their passwords in the way of the newest ASE
 /// (SAP/go-dblib tds/packageCapability.go, TDS_REQ_COMMAND_ENCRYPTION).
 const COMMAND_ENCRYPTION: usize = 106;
 
-/// The capabilities of FreeTDS, the client that servers know best: requests and responses.
+/// The capabilities of FreeTDS, the most common client: requests and responses.
 const OF_FREETDS: [u8; 32] = *b"\x01\x0e\x00\x00\x60\x08\x81\x81\xe8\x0f\x6d\x7f\xff\xff\xff\xfe\
     \x02\x0e\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x68\x00\x00\x00";
 
-/// The record of a client, in its byte order. The password stands in clear.
+/// The record of a client, in its byte order, with the password in clear text.
 pub fn encode(login: &Request<'_>, endian: Endian) -> Result<BytesMut> {
     let Request { user, password, host, application, server, charset, packet_size, .. } = login;
     let password = password.0.as_str();
@@ -43,7 +43,7 @@ pub fn encode(login: &Request<'_>, endian: Endian) -> Result<BytesMut> {
         Endian::Little => &[3, 1, 6, 10, 9],
         Endian::Big => &[2, 0, 6, 4, 8],
     });
-    // the server is to report a change of the database
+    // the server must report a change of the database
     record.put_slice(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     for text in [application, server] {
         put_field(&mut record, text.as_bytes(), NAME);
@@ -64,7 +64,7 @@ pub fn encode(login: &Request<'_>, endian: Endian) -> Result<BytesMut> {
     Ok(record)
 }
 
-/// A field of fixed width and its length; a longer text is cut.
+/// A field of fixed width and its length; a longer text is truncated.
 fn put_field(record: &mut BytesMut, text: &[u8], width: usize) {
     let text = text.get(..width).unwrap_or(text);
     record.put_slice(text);
@@ -114,7 +114,7 @@ pub fn decode(message: &[u8]) -> Result<Login> {
             )))
         }
     };
-    // 4 and 10 are IEEE 754, high and low byte first; VAX and ND5000 formats have no living client
+    // 4 and 10 are IEEE 754, high and low byte first; no current client uses the VAX and ND5000 formats
     if !matches!(float8, 4 | 10) {
         return Err(WireError::Malformed(format!(
             "float format {float8} in the login record is not IEEE 754"
@@ -189,8 +189,8 @@ fn text(bytes: &[u8], charset: &Charset, what: &str) -> Result<String> {
     })
 }
 
-/// A password of more than 30 bytes stands whole in the remote password field, as (length 0 for the
-/// server's name, length, bytes).
+/// The remote password field contains a whole password of more than 30 bytes, as (length 0 for the server's name,
+/// length, bytes).
 fn long_password(remote: &[u8]) -> Option<&[u8]> {
     let (&[0, length], rest) = remote.split_first_chunk::<2>()? else { return None };
     rest.get(..usize::from(length))
@@ -202,9 +202,9 @@ fn unknown(name: &str) -> WireError {
     ))
 }
 
-/// The capability token's body, empty when the client sends none.
+/// The capability token's body, empty if the client sends none.
 fn capabilities(reader: &mut Reader<'_>, endian: Endian) -> Result<Vec<u8>> {
-    // four bytes of padding, which some clients cut short
+    // four bytes of padding, which some clients truncate
     let padding = reader.remaining().min(4);
     reader.take(padding, "login padding")?;
     if reader.peek() != Some(CAPABILITY) {
@@ -219,13 +219,13 @@ fn capabilities(reader: &mut Reader<'_>, endian: Endian) -> Result<Vec<u8>> {
     Ok(reader.take(usize::from(length), "capabilities")?.to_vec())
 }
 
-/// What the client knows and does not ask to be spared (FreeTDS include/freetds/enum_cap.h, TDS_REQ_DATA_… and
+/// The types that the client supports and has not excluded (FreeTDS include/freetds/enum_cap.h, TDS_REQ_DATA_… and
 /// TDS_RES_DATA_NO…).
 fn takes(capabilities: &[u8]) -> Takes {
     let takes = |known: usize, spared: usize| {
         has_type(capabilities, known) && !mask(capabilities, 2).is_some_and(|mask| has(mask, spared))
     };
-    /// The newest types have no bit by which a client is spared them.
+    /// The newest types have no bit by which a client excludes them.
     const NONE: usize = usize::MAX;
     Takes {
         int8: takes(51, 35),

@@ -12,14 +12,14 @@ const READS_ONLY: u8 = 0x20;
 /// OptionFlags3, fExtension: features follow.
 const HAS_EXTENSION: u8 = 0x10;
 
-/// The dialect of the refusal to a client whose record cannot be read: 7.0 reads what 7.1 does, and from 7.2 on an error's
-/// line has four bytes (MS-TDS 2.2.7.10).
+/// The dialect of the refusal to a client whose record cannot be read: 7.0 accepts 7.1's format, and from 7.2 on an
+/// error's line has four bytes (MS-TDS 2.2.7.10).
 pub fn dialect_of_refusal(message: &[u8]) -> Dialect {
     let is_older = matches!(message.get(7), Some(0x07 | 0x70 | 0x71));
     Dialect::new(if is_older { Version::Tds71 } else { Version::Tds74 })
 }
 
-/// The version that its number means (MS-TDS 2.2.7.14); None: none of ours.
+/// The version of a version number (MS-TDS 2.2.7.14); None: not supported.
 pub fn version_of(number: u32) -> Option<Version> {
     match number {
         0x0701_0000 | 0x7100_0000 | 0x7100_0001 => Some(Version::Tds71),
@@ -31,10 +31,10 @@ pub fn version_of(number: u32) -> Option<Version> {
     }
 }
 
-/// The record as FreeTDS lays it out: 94 fixed bytes, then the texts.
+/// The record in FreeTDS's layout: 94 fixed bytes, then the texts.
 pub fn encode(login: &Request<'_>, version: Version) -> Result<BytesMut> {
     const FIXED: usize = 94;
-    /// The server changes to the database or refuses; the session's settings are those of ODBC.
+    /// The server changes to the database or refuses the login; the session's settings are those of ODBC.
     const FLAGS: [u8; 4] = [0xE0, 0x03, 0, 0];
     let version: u32 = match version {
         Version::Tds50 | Version::Tds71 => 0x7100_0001,
@@ -92,7 +92,7 @@ pub fn decode(message: &[u8]) -> Result<Login> {
     let type_flags = reader.u8("LOGIN7 type flags")?;
     let flags3 = reader.u8("LOGIN7 flags")?;
     reader.take(8, "LOGIN7 time zone and locale")?;
-    // OptionFlags1: byte order x86, ASCII, IEEE 754 are the only ones any client sends
+    // OptionFlags1: all clients send byte order x86, ASCII and IEEE 754
     if flags1 & 0x0F != 0 {
         return Err(WireError::Malformed(
             "LOGIN7 asks for a byte order or float format of no living client".into(),
@@ -173,7 +173,7 @@ fn field<'a>(message: &'a [u8], reader: &mut Reader<'a>, what: &'static str) -> 
         .ok_or_else(|| WireError::Malformed(format!("LOGIN7 {what} is not valid UTF-16")))
 }
 
-/// Each byte was exchanged by halves and then XORed with 0xA5.
+/// Each byte was sent with its halves swapped and then XORed with 0xA5.
 fn password<'a>(message: &'a [u8], reader: &mut Reader<'a>) -> Result<Password> {
     let clear: Vec<u8> =
         place(message, reader, "password")?.iter().map(|byte| (byte ^ 0xA5).rotate_left(4)).collect();

@@ -1,5 +1,5 @@
-//! Encrypted passwords of TDS 5.0: the server sends a public key and a nonce, the client the nonce and the password,
-//! encrypted (FreeTDS src/tds/sec_negotiate.c; SAP/go-dblib tds/login.go).
+//! Encrypted passwords of TDS 5.0: the server sends a public key and a nonce, the client returns the nonce and the
+//! password, encrypted (FreeTDS src/tds/sec_negotiate.c; SAP/go-dblib tds/login.go).
 
 use super::call::decode_arguments;
 use super::dialect::{Dialect, Endian};
@@ -29,7 +29,7 @@ impl PasswordEncryption {
     }
 }
 
-/// Puts the key and the nonce for the client's password, after a LOGINACK that announces a negotiation.
+/// Appends the key and the nonce for the client's password, after a LOGINACK with status Negotiate.
 pub fn put_challenge(
     out: &mut BytesMut,
     encryption: PasswordEncryption,
@@ -50,7 +50,7 @@ pub fn put_challenge(
         for bytes in [public_key, nonce] {
             out.put_slice(&[0; 6]);
             out.put_u8(LONGBINARY);
-            // FreeTDS takes the size of the type for the length of the value
+            // FreeTDS uses the size of the type as the length of the value
             out.put_u32_as(bytes.len() as u32, dialect.endian);
             out.put_u8(0);
         }
@@ -64,7 +64,7 @@ pub fn put_challenge(
 }
 
 /// The encrypted password in the client's answer; other messages in it (passwords for other servers, a key for
-/// commands) do not matter here.
+/// commands) are ignored.
 pub fn decode_response(message: &[u8], dialect: &Dialect) -> Result<Vec<u8>> {
     let mut reader = Reader::new(message, if dialect.is_tds7() { Endian::Little } else { dialect.endian });
     let mut password = None;
@@ -100,7 +100,7 @@ mod tests {
         Dialect { endian, ..Dialect::new(Version::Tds50) }
     }
 
-    /// As FreeTDS lays it out, with a password of three bytes.
+    /// In FreeTDS's layout, with a password of three bytes.
     const RESPONSE: &[u8] = b"\x65\x03\x01\x1f\x00\
         \xec\x0e\x00\x01\x00\x00\x00\x00\x00\x00\x00\xe1\xff\xff\xff\x7f\x00\xd7\x03\x00\x00\x00abc\
         \x65\x03\x01\x20\x00\

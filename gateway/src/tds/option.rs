@@ -10,9 +10,9 @@ pub(super) const TOKEN: u8 = 0xA6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     Set,
-    /// Back to the default.
+    /// Resets it to the default.
     Default,
-    /// Asks for its value.
+    /// Requests its value.
     List,
     Other(u8),
 }
@@ -27,7 +27,7 @@ pub struct OptionCommand<'a> {
 }
 
 impl<'a> OptionCommand<'a> {
-    /// Reads what follows the token.
+    /// Reads the body of the token.
     pub(super) fn decode(reader: &mut Reader<'a>) -> Result<OptionCommand<'a>> {
         let length = usize::from(reader.u16("option length")?);
         let body = reader.take(length, "option")?;
@@ -45,7 +45,7 @@ impl<'a> OptionCommand<'a> {
     }
 }
 
-/// The answer to a List, with a value of one byte, or of four where `is_wide`.
+/// The answer to a List, with a value of one byte, or of four if `is_wide`.
 pub fn put_info(out: &mut BytesMut, option: u8, value: u32, is_wide: bool, dialect: &Dialect) {
     const INFO: u8 = 4;
     // a few bytes always fit

@@ -1,14 +1,14 @@
-//! Packets: an 8-byte header and a body; a message is the bodies up to the packet marked last.
-//! MS-TDS 2.2.3.1; the same header serves TDS 5.0.
+//! Packets: an 8-byte header and a body; a message is the bodies up to the packet marked last. MS-TDS 2.2.3.1; TDS 5.0
+//! has the same header.
 
 use super::wire::WireError;
 use bitflags::bitflags;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 pub const HEADER: usize = 8;
-/// The smallest packet size a client may ask for (MS-TDS 2.2.6.4).
+/// The smallest packet size that a client may request (MS-TDS 2.2.6.4).
 pub const SMALLEST: usize = 512;
-/// The largest packet size the gateway agrees to.
+/// The largest packet size that the gateway accepts.
 pub const LARGEST: usize = 32_768;
 
 /// The kind of a message, from the first header byte.
@@ -60,9 +60,9 @@ bitflags! {
     pub struct Status: u8 {
         const LAST = 0x01;
         const IGNORE = 0x02;
-        /// The session's settings go back to those after login before this request runs.
+        /// The session's settings are reset to those after login before this request runs.
         const RESET = 0x08;
-        /// As RESET, but an open transaction stays.
+        /// Like RESET, but an open transaction remains.
         const RESET_KEEP_TRANSACTION = 0x10;
         const _ = !0;
     }
@@ -77,7 +77,7 @@ pub struct Message {
     pub body: Bytes,
 }
 
-/// A message of which the last packet is still to come.
+/// A message whose last packet has not arrived.
 #[derive(Debug)]
 struct Begun {
     kind: MessageKind,
@@ -101,31 +101,30 @@ impl Assembler {
         self.limit = limit;
     }
 
-    /// Whether a message has begun and lacks its last packet.
+    /// Whether a message has begun but is incomplete.
     pub fn is_inside_message(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Gives up the message that has begun.
+    /// Discards the incomplete message.
     pub fn forget(&mut self) {
         self.open = None;
     }
 
-    /// Bytes of the message that has begun.
+    /// Bytes of the incomplete message.
     pub fn held(&self) -> usize {
         self.open.as_ref().map_or(0, |open| open.body.len())
     }
 
-    /// Makes room for the message that has begun to become so many bytes long, so that its bytes stay where they are
-    /// while it grows.
+    /// Reserves memory for the incomplete message to grow to this many bytes without being moved.
     pub fn reserve(&mut self, bytes: usize) {
         if let Some(open) = &mut self.open {
             open.body.reserve(bytes.saturating_sub(open.body.len()));
         }
     }
 
-    /// Takes the next packet of a message that is read as it comes, such as the rows of a bulk copy; its status
-    /// says whether it is the last. None: more bytes are needed.
+    /// Removes the next packet of a message that is processed packet by packet, such as the rows of a bulk copy; its
+    /// status shows whether it is the last. None: more bytes are needed.
     pub fn part(&mut self, input: &mut BytesMut) -> Result<Option<Message>, WireError> {
         let Some((kind, status, length)) = header(input)? else { return Ok(None) };
         if input.len() < length {
@@ -135,9 +134,8 @@ impl Assembler {
         Ok(Some(Message { kind, status, body: input.split_to(length - HEADER).freeze() }))
     }
 
-    /// Takes whole packets from the front of `input` until a message is complete.
-    /// None: more bytes are needed. An attention is its own message even between the packets of another,
-    /// which it ends.
+    /// Removes whole packets from the front of `input` until a message is complete. None: more bytes are needed. An
+    /// attention is its own message even between the packets of another, which it ends.
     pub fn next(&mut self, input: &mut BytesMut) -> Result<Option<Message>, WireError> {
         loop {
             let Some((kind, status, length)) = header(input)? else { return Ok(None) };
@@ -200,18 +198,18 @@ pub struct Packetizer {
     /// The first byte of each packet.
     pub kind: u8,
     pub packet_size: usize,
-    /// Session number clients of 7.x read from the header.
+    /// The session number, which 7.x clients read from the header.
     pub spid: u16,
     sequence: u8,
 }
 
 impl Packetizer {
-    /// Of replies.
+    /// For replies.
     pub fn new(spid: u16) -> Packetizer {
         Packetizer { kind: 0x04, packet_size: 4096, spid, sequence: 0 }
     }
 
-    /// Moves `reply` into `wire` as packets. Unless `last`, what does not fill a packet stays in `reply`.
+    /// Moves `reply` into `wire` as packets. Unless `last`, bytes that do not fill a packet remain in `reply`.
     pub fn cut(&mut self, reply: &mut BytesMut, last: bool, wire: &mut BytesMut) {
         let room = self.packet_size - HEADER;
         while reply.len() > room {
@@ -238,7 +236,7 @@ impl Packetizer {
         wire.reserve(HEADER + body.len());
         wire.put_u8(self.kind);
         wire.put_u8(status.bits());
-        // packet_size is at most LARGEST, which a u16 holds
+        // packet_size is at most LARGEST, which fits into a u16
         wire.put_u16((HEADER + body.len()) as u16);
         wire.put_u16(self.spid);
         wire.put_u8(self.sequence);
@@ -366,7 +364,7 @@ mod tests {
         ) {
             let mut bytes = bytes;
             for index in kinds {
-                // more of them begin like packets
+                // more bytes begin like packets
                 if bytes.len() > 4 {
                     let at = index.index(bytes.len() - 4);
                     bytes[at..at + 4].copy_from_slice(&[3, 0, 0, 12]);

@@ -19,7 +19,7 @@ impl Encryption {
             0 => Ok(Encryption::Off),
             1 => Ok(Encryption::On),
             2 => Ok(Encryption::NotSupported),
-            // 4 is go-mssqldb's word for what TLS before the login has settled already
+            // 4 is go-mssqldb's value for TLS already established before the login
             3 | 4 => Ok(Encryption::Required),
             other => Err(WireError::Malformed(format!("PRELOGIN encryption {other} is unknown"))),
         }
@@ -66,7 +66,7 @@ const THREAD: u8 = 3;
 const MARS: u8 = 4;
 const END: u8 = 0xFF;
 
-/// Decodes the setting of the other side.
+/// Decodes the other side's setting.
 pub fn decode(message: &[u8]) -> Result<Encryption> {
     let mut reader = Reader::new(message, super::dialect::Endian::Big);
     let mut encryption = Encryption::NotSupported;
@@ -85,12 +85,12 @@ pub fn decode(message: &[u8]) -> Result<Encryption> {
     }
 }
 
-/// The server's answer. The MARS option must be there: without it FreeTDS drops to TDS 7.1.
+/// The server's answer. The MARS option is required: without it FreeTDS falls back to TDS 7.1.
 pub fn encode(encryption: Encryption, version: [u8; 4], out: &mut BytesMut) {
     put(encryption, version, &[], out);
 }
 
-/// A client's setting. Its thread is not told.
+/// A client's setting, without its thread id.
 pub fn encode_client(encryption: Encryption, out: &mut BytesMut) {
     put(encryption, [0; 4], &[0; 4], out);
 }
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(decode(&out), Ok(Encryption::NotSupported));
     }
 
-    /// MS-TDS 2.2.6.5, the table of what client and server say.
+    /// MS-TDS 2.2.6.5, the table of client and server settings.
     #[test]
     fn what_comes_of_what_both_sides_say() {
         use Encryption::{NotSupported, Off, On, Required};

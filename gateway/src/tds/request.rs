@@ -1,6 +1,6 @@
-//! A client's requests after login: a message is decoded into requests before anything acts on them.
+//! A client's requests after login: a message is decoded into requests before any of them runs.
 //!
-//! A 7.x message holds one request, or several calls; a 5.0 message is a stream of tokens. Requests are decoded one
+//! A 7.x message contains one request, or several calls; a 5.0 message is a stream of tokens. Requests are decoded one
 //! after another, so that those before a malformed one are answered.
 
 use super::call::{self, decode_arguments, Call, Param};
@@ -70,7 +70,7 @@ impl<'a> Requests<'a> {
         self.body
     }
 
-    /// The next request. None: there are no more.
+    /// The next request. None at the end.
     pub fn next_request(&mut self) -> Result<Option<Request<'a>>> {
         let dialect = self.dialect;
         match self.kind {
@@ -79,7 +79,7 @@ impl<'a> Requests<'a> {
             MessageKind::Normal => decode_token(&mut self.reader, &dialect).map(Some),
             _ if std::mem::replace(&mut self.is_done, true) => Ok(None),
             MessageKind::Batch if dialect.is_tds7() => decode_batch(&mut self.reader).map(Some),
-            // FreeTDS sends several queries in one text so
+            // FreeTDS sends several queries in one text this way
             MessageKind::Batch => Ok(Some(Request::Language { text: self.body, params: Vec::new() })),
             MessageKind::Transaction => {
                 Ok(Some(Request::Transaction(TransactionRequest::decode(&mut self.reader)?)))
@@ -113,14 +113,14 @@ fn decode_token<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Reques
         LANGUAGE => decode_language(reader, dialect),
         option::TOKEN => Ok(Request::Option(OptionCommand::decode(reader)?)),
         LOGOUT => Ok(Request::Logout),
-        // its length is unknown, so nothing after it can be read
+        // its length is unknown, so the tokens after it cannot be read
         other => Err(WireError::Malformed(format!("token 0x{other:02x} is not served"))),
     }
 }
 
 /// LANGUAGE (SAP/go-dblib tds/packageLanguage.go).
 fn decode_language<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Request<'a>> {
-    /// the status bit that says that parameters follow
+    /// the status bit for parameters that follow
     const HAS_PARAMETERS: u8 = 1;
     let length = reader.u32("command length")? as usize;
     let body = reader.take(length, "command")?;

@@ -1,16 +1,16 @@
 //! A row in the layout in which ASE stores it, as bulk copies of TDS 5.0 send it (FreeTDS src/tds/bulk.c,
-//! tds5_send_record and tds5_bcp_add_variable_columns). The gateway describes all columns to its clients as
-//! variable, so a row is
+//! tds5_send_record and tds5_bcp_add_variable_columns). The gateway describes all columns to its clients as variable,
+//! so a row consists of
 //!
-//! * its length in two bytes of the client's order; the rest but for texts is little-endian whatever the client;
-//! * the number of columns stored, a zero (the number of the row on its page);
-//! * the length of the row once more, when there are columns;
-//! * the values without any length, NULL being of none, and NULLs at the end left out;
-//! * where the values begin and where the last ends. The low bytes stand last to first at the very end; before
-//!   them for each multiple of 256, highest first, one more than the number of places below it; before those,
-//!   sometimes, the number of places.
-//! * Then for each text column, or each up to the last that is not NULL: a zero in two bytes, which no row begins
-//!   with, its type, its number and length, and its bytes.
+//! * its length in two bytes of the client's byte order; all else except texts is little-endian for every client;
+//! * the number of stored columns, and a zero (the number of the row on its page);
+//! * the length of the row once more, if there are columns;
+//! * the values without lengths, NULL being empty, and trailing NULLs omitted;
+//! * the offsets of the values and of the end of the last one. The low bytes are at the very end, last to first; before
+//!   them, for each multiple of 256, highest first, one more than the number of offsets below it; before those,
+//!   sometimes, the number of offsets.
+//! * Then for each text column, or each up to the last that is not NULL: a zero in two bytes, with which no row begins,
+//!   its type, its number and length, and its bytes.
 
 use super::bulk_row::{Column, Row};
 use super::dialect::{Dialect, Endian};
@@ -20,12 +20,12 @@ use std::borrow::Cow;
 
 /// The most columns whose offsets a stored row can hold in single bytes.
 pub const MOST_COLUMNS: usize = 250;
-/// The size of the text pointer in place of a text's bytes, which follow the row.
+/// The size of the text pointer that replaces a text's bytes, which follow the row.
 const TEXT_POINTER: usize = 16;
 /// The count, the zero and the length before the first value.
 const HEAD: usize = 4;
 
-/// Reads one row. `is_last`: nothing follows the bytes of the reader.
+/// Reads one row. `is_last`: no bytes follow those of the reader.
 pub fn decode<'a>(reader: &mut Reader<'a>, columns: &[Column], is_last: bool) -> Result<Row<'a>> {
     let length = usize::from(reader.u16("row length")?);
     let stored = reader.take(length, "row")?;
@@ -57,7 +57,7 @@ fn places(stored: &[u8], count: usize) -> Result<Vec<usize>> {
     }
     let lows_at = stored.len().checked_sub(count + 1).ok_or_else(wrong)?;
     let lows = stored.get(lows_at..).ok_or_else(wrong)?;
-    // the table begins where the last value ends, at 256 * high + low, and has `high` more bytes, or one more
+    // the table begins at the end of the last value, at 256 * high + low, and has `high` more bytes, or one more
     let low = usize::from(*lows.first().ok_or_else(wrong)?);
     let before = lows_at.checked_sub(low).ok_or_else(wrong)?;
     let (high, has_count) = match (before / 257, before % 257) {
@@ -121,7 +121,7 @@ fn take_texts<'a>(
     Ok(())
 }
 
-/// Whether a row begins here, and no text.
+/// Whether a row begins here, rather than a text.
 fn begins_row(reader: &Reader<'_>) -> Result<bool> {
     Ok(reader.clone().u16("text")? != 0)
 }
@@ -149,8 +149,8 @@ mod tests {
         texts.iter().map(column).collect()
     }
 
-    /// A row as FreeTDS makes it; before 1.4 (`old`) the number of places always stands in the table, and NULL
-    /// texts are never left out.
+    /// A row in FreeTDS's layout; before 1.4 (`old`) the table always contains the number of offsets, and NULL texts
+    /// are never omitted.
     fn stored(values: &[Option<Vec<u8>>], texts: &[bool], old: bool, big: bool) -> Vec<u8> {
         let mut row = vec![0, 0, 0, 0];
         let mut offsets = vec![row.len()];

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// TVPTYPE.
 const TABLE_VALUE: u8 = 0xF3;
-/// TVP_NULL_TOKEN in place of the number of columns.
+/// TVP_NULL_TOKEN, which replaces the number of columns.
 const NO_COLUMNS: u16 = 0xFFFF;
 /// "Column count up to 1024 max"
 const MOST_COLUMNS: usize = 1024;
@@ -19,16 +19,16 @@ const ROW: u8 = 0x01;
 const ORDER_UNIQUE: u8 = 0x10;
 const COLUMN_ORDERING: u8 = 0x11;
 
-/// A table as a client sends it.
+/// A table sent by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableValue<'a> {
-    /// "" for that of the called procedure.
+    /// "" for the schema of the called procedure.
     pub schema: String,
-    /// "" where the client leaves it to the procedure.
+    /// "" if the client leaves it to the procedure.
     pub type_name: String,
     /// None for NULL, which has no rows.
     pub columns: Option<Vec<SentColumn>>,
-    /// The rows one behind another, which have been read to their end.
+    /// The rows one after another, which have been checked to their end.
     rows: Cow<'a, [u8]>,
 }
 
@@ -44,7 +44,7 @@ pub struct SentColumn {
 pub type SentRow<'a> = Vec<Option<Cow<'a, [u8]>>>;
 
 impl<'a> TableValue<'a> {
-    /// Whether the type of the next parameter is a table's.
+    /// Whether the next parameter's type is a table.
     pub fn is_next(reader: &Reader<'_>, dialect: &Dialect) -> bool {
         dialect.is_tds7() && reader.peek() == Some(TABLE_VALUE)
     }
@@ -111,7 +111,7 @@ fn decode_columns(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Option<V
         if type_info.token == TypeToken::Null {
             return Err(malformed("has a column without a type"));
         }
-        // empty by the specification, and without a meaning
+        // empty according to the specification, and ignored
         let units = reader.u8("name of a column")?;
         reader.take(usize::from(units) * 2, "name of a column")?;
         Ok(SentColumn { type_info, is_default: flags & IS_DEFAULT != 0 })
@@ -119,7 +119,7 @@ fn decode_columns(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Option<V
     (0..count).map(|_| column(reader)).collect::<Result<_>>().map(Some)
 }
 
-/// Reads up to the end of the metadata. The order and uniqueness of rows are for the server's plans only.
+/// Reads up to the end of the metadata. The order and uniqueness of rows only serve the server's plans.
 fn skip_order(reader: &mut Reader<'_>, columns: &[SentColumn]) -> Result<()> {
     let mut has_order = false;
     loop {
@@ -238,7 +238,7 @@ mod tests {
             b"\xf3\0\0\x01t\0\x01\x04\0\0",
             b"\xf3\0\0\x01t\0\x01\0\0\0\0\0\0\0\x1f\0\0\0",
             b"\xf3\0\0\x01t\0\x01\0\0\0\0\0\0\0\xf3\0\0\0",
-            // ordered by column 2, ordered twice, a token nobody knows
+            // ordered by column 2, ordered twice, an unknown token
             b"\xf3\0\0\x01t\0\x01\0\0\0\0\0\0\0\x26\x04\0\x10\x01\0\x02\0\x01\0\0",
             b"\xf3\0\0\x01t\0\x01\0\0\0\0\0\0\0\x26\x04\0\x10\0\0\x10\0\0\0\0",
             b"\xf3\0\0\x01t\0\x01\0\0\0\0\0\0\0\x26\x04\0\0\x02\0",

@@ -4,7 +4,7 @@ use super::wire::{Reader, Result, WireError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// With its isolation level, 0 for the one that is.
+    /// With its isolation level, 0 for the current one.
     Begin(u8),
     Commit,
     Rollback,
@@ -23,7 +23,7 @@ pub struct TransactionRequest {
 }
 
 impl TransactionRequest {
-    /// Reads the request behind its headers.
+    /// Reads the request after its headers.
     pub fn decode(reader: &mut Reader<'_>) -> Result<TransactionRequest> {
         const BEGINS_AGAIN: u8 = 1;
         let operation = match reader.u16("transaction request")? {

@@ -1,12 +1,12 @@
-//! Reading and writing the primitive fields of both dialects, with every length checked.
+//! Reads and writes the primitive fields of both dialects, and checks every length.
 
 use super::dialect::Endian;
 use bytes::{BufMut, BytesMut};
 use encoding_rs::UTF_16LE;
 use std::borrow::Cow;
 
-/// A message that does not hold what its format demands. Fatal for the connection, but for a known form of a call's
-/// parameter that is not served: the call has been read to its end.
+/// A message that violates its format. Fatal for the connection, except for a known but unsupported form of a call's
+/// parameter: the call has been read to its end.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum WireError {
     #[error("message ends inside {0}")]
@@ -19,8 +19,8 @@ pub enum WireError {
 
 pub type Result<T> = std::result::Result<T, WireError>;
 
-/// A cursor over one complete message. Multi-byte integers follow the client's byte order
-/// unless a method says otherwise.
+/// A cursor over one complete message. Multi-byte integers are in the client's byte order unless a method specifies
+/// otherwise.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// UTF-16LE bytes to text; None for an odd length or a lone surrogate.
+/// Decodes UTF-16LE bytes; None for an odd length or a lone surrogate.
 pub fn utf16_text(raw: &[u8]) -> Option<String> {
     UTF_16LE.decode_without_bom_handling_and_without_replacement(raw).map(Cow::into_owned)
 }

@@ -1,6 +1,6 @@
-//! The key for encrypted passwords of TDS 5.0 clients: RSA with OAEP and SHA-1, the method that they support.
-//! It is made for the first such client and kept for the life of the process. It protects against
-//! eavesdroppers as well as TLS does, but not against a man in the middle, since nothing certifies the key.
+//! The key for encrypted passwords of TDS 5.0 clients: RSA with OAEP and SHA-1, the method that they support. It is
+//! generated for the first such client and kept for the life of the process. It protects against eavesdroppers as well
+//! as TLS does, but not against a man in the middle, since the key is not certified.
 
 use rsa::pkcs1::{EncodeRsaPublicKey, LineEnding};
 use rsa::rand_core::{OsRng, RngCore};
@@ -19,14 +19,14 @@ pub struct LoginKey {
 }
 
 impl LoginKey {
-    /// Takes some time to find the primes.
+    /// Generates a key, which takes some time.
     pub fn generate() -> Result<LoginKey, rsa::Error> {
         let key = RsaPrivateKey::new(&mut OsRng, BITS)?;
         let public = key.to_public_key().to_pkcs1_pem(LineEnding::LF).map_err(rsa::Error::Pkcs1)?;
         Ok(LoginKey { key, public })
     }
 
-    /// Decrypts a password that the client has encrypted after `nonce`; None if it has not.
+    /// Decrypts a password that the client has encrypted together with `nonce`; None if it has not.
     pub fn decrypt(&self, nonce: &[u8], encrypted: &[u8]) -> Option<Vec<u8>> {
         let clear = self.key.decrypt_blinded(&mut OsRng, Oaep::new::<Sha1>(), encrypted).ok()?;
         clear.strip_prefix(nonce).map(<[u8]>::to_vec)
@@ -35,7 +35,7 @@ impl LoginKey {
 
 pub type KeyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The process's key, made at its first use.
+/// The process's key, generated at its first use.
 #[derive(Default)]
 pub struct OwnKey(OnceCell<LoginKey>);
 

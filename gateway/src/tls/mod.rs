@@ -34,8 +34,8 @@ pub struct Tls {
 struct Acceptors {
     /// From the first byte on.
     strict: TlsAcceptor,
-    /// Inside PRELOGIN packets. At TLS 1.3 the server would send more after the handshake, for which those
-    /// packets have no place.
+    /// Inside PRELOGIN packets. With TLS 1.3 the server would send more after the handshake, which these packets do not
+    /// allow.
     tunnelled: TlsAcceptor,
 }
 
@@ -55,8 +55,7 @@ impl Tls {
         Ok(Tls { certificate, key, acceptors, required })
     }
 
-    /// Reads the files again, for connections that begin from now on. After an error the present ones stay in
-    /// use.
+    /// Reads the files again, for connections that begin later. After an error the previous ones remain in use.
     pub fn reload(&self) -> Result<(), TlsError> {
         self.acceptors.store(Arc::new(Acceptors::load(&self.certificate, &self.key)?));
         Ok(())
@@ -104,7 +103,7 @@ fn config(
         .with_protocol_versions(versions)?
         .with_no_client_auth()
         .with_single_cert(chain, key.clone_key())?;
-    // connections last; a resumed handshake would let the client speak first
+    // connections are long-lived, and in a resumed handshake the client would send first
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(config)

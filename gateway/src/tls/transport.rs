@@ -21,7 +21,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
         matches!(self, Transport::Encrypted(_))
     }
 
-    /// The stream below TLS; None after a handshake that failed.
+    /// The stream below TLS; None after a failed handshake.
     pub fn get_mut(&mut self) -> Option<&mut S> {
         match self {
             Transport::Plain(stream) => Some(stream),

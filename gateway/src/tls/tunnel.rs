@@ -1,5 +1,5 @@
-//! The stream below TLS. During the handshake of a 7.x client each message is inside PRELOGIN packets; after it TLS
-//! has the connection for itself.
+//! The stream below TLS. During the handshake of a 7.x client each message is inside PRELOGIN packets; after it the
+//! bytes of TLS are sent directly.
 
 use crate::tds::packet::{Status, HEADER};
 use bytes::{Buf, BufMut, BytesMut};
@@ -9,7 +9,7 @@ use std::task::{ready, Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 const PRELOGIN: u8 = 0x12;
-/// Bytes in one packet of the handshake: every client takes packets of 4096 bytes.
+/// Bytes in one packet of the handshake: every client accepts packets of 4096 bytes.
 const ROOM: usize = 4096 - HEADER;
 
 pub struct Tunnel<S> {
@@ -17,7 +17,7 @@ pub struct Tunnel<S> {
     in_packets: bool,
     /// Raw bytes already received.
     input: BytesMut,
-    /// The rest of the packet that is being read.
+    /// The rest of the current packet.
     left: usize,
     /// TLS messages to be sent, and packets being sent.
     output: BytesMut,
@@ -57,7 +57,7 @@ impl<S: AsyncRead + Unpin> Tunnel<S> {
         Poll::Ready(Ok(!buffer.filled().is_empty()))
     }
 
-    /// Takes the header of the next packet.
+    /// Reads the header of the next packet.
     fn header(&mut self) -> io::Result<bool> {
         let Some(header) = self.input.first_chunk::<HEADER>() else { return Ok(false) };
         let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
@@ -135,7 +135,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Tunnel<S> {
         if !this.in_packets {
             return Pin::new(&mut this.stream).poll_write(context, bytes);
         }
-        // one flight of the handshake is a message of its own, sent by the flush
+        // one flight of the handshake is one message, sent by the flush
         this.output.extend_from_slice(bytes);
         Poll::Ready(Ok(bytes.len()))
     }

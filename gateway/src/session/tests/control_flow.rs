@@ -1,4 +1,4 @@
-//! IF, WHILE, BREAK, CONTINUE, GOTO, RETURN. Conditions are rows of tables, which the script returns or not.
+//! IF, WHILE, BREAK, CONTINUE, GOTO, RETURN. Conditions are queries, for which the script returns rows or none.
 
 use super::*;
 use crate::postgres::scripted::{holds, inserted, rows, Answer as Answered};

@@ -1,4 +1,4 @@
-//! Errors: which statements follow, and where the error goes.
+//! Errors: which statements follow, and which code handles the error.
 
 use super::*;
 use crate::postgres::scripted::{holds, inserted, row, Answer as Answered, Cell};

@@ -1,4 +1,4 @@
-//! Cancels, clients that leave, and lost connections to PostgreSQL.
+//! Cancels, clients that disconnect, and lost connections to PostgreSQL.
 
 use super::*;
 use crate::postgres::scripted::{holds, inserted, Answer as Answered};
@@ -35,7 +35,7 @@ async fn a_cancel_ends_the_statement_and_the_batch() {
                 insert step (n) values (3)";
     talk.cancelled(text, "hanging").await;
     assert_eq!(talk.sent(), "hanging 1, hanging cancelled");
-    // and no TRY block stays open
+    // and no TRY block remains open
     let answer = talk.batch("insert failing (n) values (1) insert step (n) values (4)").await;
     assert_eq!((talk.sent().as_str(), answer.messages.len()), ("failing 1, step 4", 1));
 }
@@ -47,7 +47,7 @@ async fn a_cancel_in_a_transaction_undoes_the_statement_alone() {
     talk.sent();
     talk.cancelled("insert hanging (n) values (2)", "hanging").await;
     let undo = "rollback to savepoint ringlog_statement; release savepoint ringlog_statement";
-    // before it the table's columns were asked for
+    // the table's columns are queried first
     let sent = talk.sent();
     assert!(
         sent.ends_with(&format!(", savepoint ringlog_statement, hanging 2, hanging cancelled, {undo}")),

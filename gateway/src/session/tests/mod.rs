@@ -1,4 +1,4 @@
-//! Sessions whose PostgreSQL follows a script: which statements of T-SQL run, in which order, and what the client gets.
+//! Sessions with a scripted PostgreSQL: which statements of T-SQL run, in which order, and the client's answers.
 
 mod control_flow;
 mod errors;
@@ -26,7 +26,7 @@ struct Talk {
     stream: DuplexStream,
     postgres: Scripted,
     dialect: Dialect,
-    /// Ends when dropped.
+    /// Ends the session when dropped.
     _stopping: tokio_util::sync::DropGuard,
 }
 

@@ -1,5 +1,5 @@
-//! Transactions: the statements that PostgreSQL gets, and the state after errors. The scripted PostgreSQL
-//! refuses statements in a failed transaction, as the real one does.
+//! Transactions: the statements sent to PostgreSQL, and the state after errors. The scripted PostgreSQL refuses
+//! statements in a failed transaction, as the real one does.
 
 use super::*;
 use crate::postgres::scripted::{inserted, rows, Answer as Answered};

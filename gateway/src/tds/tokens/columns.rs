@@ -1,5 +1,5 @@
-//! The description of a result set: COLMETADATA at 7.x (MS-TDS 2.2.7.4), ROWFMT and for wide ones ROWFMT2
-//! at 5.0 (FreeTDS src/tds/token.c, tds5_process_result, tds5_process_result2).
+//! The description of a result set: COLMETADATA at 7.x (MS-TDS 2.2.7.4), ROWFMT and for wide ones ROWFMT2 at 5.0
+//! (FreeTDS src/tds/token.c, tds5_process_result, tds5_process_result2).
 
 use super::text::{put_long, put_short, put_token, take_short};
 use crate::tds::dialect::{Dialect, Version};
@@ -14,10 +14,10 @@ pub const ROWFMT2: u8 = 0x61;
 /// The token before each row.
 pub const ROW: u8 = 0xD1;
 
-/// Of the name of a table: database, owner and its own.
+/// The most parts of a table's name: database, owner and name.
 const MOST_PARTS: usize = 3;
 
-/// UTF-16 units of a name.
+/// The most UTF-16 units of a name.
 const LONGEST_NAME: usize = 128;
 
 #[derive(Clone, Debug)]
@@ -25,21 +25,21 @@ pub struct Column {
     pub name: String,
     pub type_info: TypeInfo,
     pub traits: Traits,
-    /// Of a text or image that has a pointer: its table, as the query names it.
+    /// The table, as the query names it, of a text or image with a pointer.
     pub table: Option<Arc<str>>,
 }
 
-/// Properties of a column beside its type.
+/// Properties of a column in addition to its type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traits {
     pub not_null: bool,
-    /// Its values are the server's: bulk copies of most clients leave it out.
+    /// The server generates its values: bulk copies of most clients omit it.
     pub identity: bool,
     /// Likewise.
     pub computed: bool,
-    /// Not the query's: what the server says of the row.
+    /// Not a column of the query: it contains information about the row.
     pub hidden: bool,
-    /// A part of the key by which a client finds the row again.
+    /// Part of the key by which a client finds the row again.
     pub key: bool,
     pub changes: Changes,
 }
@@ -47,12 +47,12 @@ pub struct Traits {
 /// Whether a client may change a column's values (MS-TDS 2.2.7.4, usUpdateable).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Changes {
-    /// An expression, or a value that is the server's.
+    /// An expression, or a value that the server generates.
     #[default]
     No = 0,
-    /// By the cursor that it is a column of.
+    /// By the cursor to which the column belongs.
     Yes = 1,
-    /// A column of a table: the client's rights are not known. mssql-jdbc copies only such columns in bulk.
+    /// A table's column: the client's rights are unknown. mssql-jdbc copies only such columns in bulk.
     Unknown = 2,
 }
 
@@ -116,7 +116,7 @@ fn put_colmetadata(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
     }
 }
 
-/// The user type, which is four bytes wide since 7.2: that of a timestamp, or 0.
+/// The user type, of four bytes since 7.2: that of a timestamp, or 0.
 pub fn put_user_type_7(out: &mut BytesMut, user_type: u32, dialect: &Dialect) {
     if dialect.version >= Version::Tds72 {
         out.put_u32_as(user_type, dialect.endian);
@@ -125,7 +125,8 @@ pub fn put_user_type_7(out: &mut BytesMut, user_type: u32, dialect: &Dialect) {
     }
 }
 
-/// The table name text columns carry, which may be empty. Since 7.2 it has one to four parts, and mssql-jdbc takes no fewer.
+/// The table name of text columns, which may be empty. Since 7.2 it has one to four parts, and mssql-jdbc accepts no
+/// fewer.
 fn put_table_name(out: &mut BytesMut, table: &str, dialect: &Dialect) {
     if dialect.version < Version::Tds72 {
         put_long(out, table, LONGEST_NAME, dialect);
@@ -138,7 +139,7 @@ fn put_table_name(out: &mut BytesMut, table: &str, dialect: &Dialect) {
     }
 }
 
-/// No columns are described: they are those of the rows before.
+/// No columns are described: they are those of the previous rows.
 const NO_COLUMNS: u16 = 0xFFFF;
 
 /// COLMETADATA of rows whose columns the client knows.
@@ -147,23 +148,23 @@ pub fn put_none(out: &mut BytesMut, dialect: &Dialect) {
     out.put_u16_as(NO_COLUMNS, dialect.endian);
 }
 
-/// Which columns of which tables the columns of a result are.
+/// The table columns from which a result's columns come.
 #[derive(Debug, Default)]
 pub struct Origins {
     pub tables: Vec<String>,
-    /// None for an expression. Of a column behind them nothing is said.
+    /// None for an expression. Columns after them are omitted.
     pub columns: Vec<Option<Origin>>,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Its table's place in TABNAME, from 1.
+    /// Its table's position in TABNAME, from 1.
     pub table: u8,
     pub name: String,
 }
 
-/// COLINFO (MS-TDS 2.2.7.3): number, table and status of each column, behind TABNAME (2.2.7.23) where there are tables.
+/// COLINFO (MS-TDS 2.2.7.3): number, table and status of each column, after TABNAME (2.2.7.23) if there are tables.
 pub fn put_colinfo(out: &mut BytesMut, columns: &[Column], origins: &Origins, dialect: &Dialect) {
     const TABNAME: u8 = 0xA4;
     const COLINFO: u8 = 0xA5;
@@ -180,7 +181,7 @@ pub fn put_colinfo(out: &mut BytesMut, columns: &[Column], origins: &Origins, di
         for (place, column) in columns.iter().enumerate() {
             let flag = |is: bool, flag: u8| if is { flag } else { 0 };
             let status = flag(column.traits.hidden, HIDDEN) | flag(column.traits.key, KEY);
-            // clients count for themselves: there may be more than 255
+            // clients count the columns themselves: there may be more than 255
             let number = (place + 1) as u8;
             match origins.columns.get(place) {
                 None => out.put_slice(&[number, 0, status]),
@@ -195,7 +196,7 @@ pub fn put_colinfo(out: &mut BytesMut, columns: &[Column], origins: &Origins, di
     });
 }
 
-/// A table in TABNAME: in parts since revision 1 of 7.1, though in COLMETADATA since 7.2 only.
+/// A table in TABNAME: in parts since revision 1 of 7.1, but in COLMETADATA since 7.2 only.
 fn put_named(out: &mut BytesMut, table: &str, dialect: &Dialect) {
     if !dialect.is_tds7() {
         return put_short(out, table, dialect);
@@ -204,7 +205,7 @@ fn put_named(out: &mut BytesMut, table: &str, dialect: &Dialect) {
     put_long(out, table, LONGEST_NAME, dialect);
 }
 
-/// Reads what follows COLMETADATA.
+/// Reads the body of COLMETADATA.
 pub fn decode_colmetadata(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Vec<Column>> {
     let count = match reader.u16("column count")? {
         NO_COLUMNS => 0,
@@ -269,7 +270,7 @@ fn put_rowfmt2(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
     out[at..at + 4].copy_from_slice(&length);
 }
 
-/// Reads what follows ROWFMT, or ROWFMT2 where it is `wide`.
+/// Reads the body of ROWFMT, or of ROWFMT2 if `wide`.
 pub fn decode_rowfmt(reader: &mut Reader<'_>, wide: bool, dialect: &Dialect) -> Result<Vec<Column>> {
     decode_formats(reader, wide, true, dialect)
 }
@@ -293,7 +294,7 @@ pub(super) fn decode_formats(
             }
         }
         let status = if wide { body.u32("column status")? } else { u32::from(body.u8("column status")?) };
-        // a parameter's status says other things
+        // the bits of a parameter's status have other meanings
         let traits = if of_rows { Traits::of_status_5(status) } else { Traits::default() };
         columns.push(Column { name, type_info: take_type_5(&mut body, dialect)?, traits, table: None });
     }
@@ -320,7 +321,7 @@ fn put_column_type_5(out: &mut BytesMut, column: &Column, dialect: &Dialect) {
     };
     out.put_u32_as(column.type_info.user_type, dialect.endian);
     column.type_info.encode(out, dialect);
-    // the type of a text ends with no name
+    // the type of a text ends without a name
     out.truncate(out.len() - 2);
     put_table_name(out, table, dialect);
     out.put_u8(0);
@@ -379,7 +380,7 @@ mod tests {
             column("n", TypeToken::IntN, 4, identity),
             column("größe", TypeToken::VarChar, 30, Traits::default()),
         ];
-        // more than the two bytes of ROWFMT's length can say
+        // more than ROWFMT's two-byte length can express
         let many: Vec<_> =
             (0..1600).map(|n| column(&format!("{n:060}"), TypeToken::VarChar, 30, identity)).collect();
         for version in [Version::Tds50, Version::Tds71, Version::Tds74] {

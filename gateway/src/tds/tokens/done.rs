@@ -1,5 +1,5 @@
-//! DONE, DONEPROC, DONEINPROC: the end of a statement, a procedure, a statement in a procedure.
-//! MS-TDS 2.2.7.6–8; at 5.0 the field after the status is the transaction state.
+//! DONE, DONEPROC, DONEINPROC: the end of a statement, of a procedure, of a statement in a procedure. MS-TDS 2.2.7.6–8;
+//! at 5.0 the field after the status is the transaction state.
 
 use crate::tds::dialect::{Dialect, Endian, Version};
 use crate::tds::wire::{Put, Reader, Result, WireError};
@@ -51,7 +51,7 @@ pub struct Done {
     pub status: Status,
     /// [`Command`] at 7.x, the transaction's state at 5.0.
     pub command: u16,
-    /// The number of rows, where there is one.
+    /// The number of rows, if there is one.
     pub count: Option<u64>,
 }
 
@@ -113,7 +113,7 @@ impl Done {
     }
 }
 
-/// Says of the token that `out` ends with that nothing follows it.
+/// Clears the MORE flag of the token at the end of `out`.
 pub fn make_last(out: &mut BytesMut, dialect: &Dialect) {
     let at = out.len() - Done::length(dialect) + 1;
     if let Some(status) = out.get_mut(at..at + 2) {

@@ -24,7 +24,7 @@ pub fn put_text(out: &mut BytesMut, change: Text, new: &str, old: &str, dialect:
     });
 }
 
-/// Reads what follows the token: the new packet size or character set, if that is what changes.
+/// Reads the body of the token: the new packet size or character set, if one of them changes.
 pub fn decode(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Option<(Text, String)>> {
     let mut body = take_token(reader, "ENVCHANGE")?;
     let change = match body.u8("ENVCHANGE type")? {
@@ -53,7 +53,7 @@ pub enum Transaction {
     RolledBack = 10,
 }
 
-/// `descriptor` is the number the client repeats in its headers while the transaction is open.
+/// `descriptor`: the number that the client repeats in its headers while the transaction is open.
 pub fn put_transaction(out: &mut BytesMut, change: Transaction, descriptor: u64, dialect: &Dialect) {
     let bytes = descriptor.to_le_bytes();
     let (new, old): (&[u8], &[u8]) = match change {
@@ -69,7 +69,7 @@ pub fn put_transaction(out: &mut BytesMut, change: Transaction, descriptor: u64,
     });
 }
 
-/// The session was reset as the packet header asked, 7.1 and later.
+/// The session was reset as requested in the packet header, 7.1 and later.
 pub fn put_reset(out: &mut BytesMut, dialect: &Dialect) {
     let _ = put_token(out, TOKEN, dialect, |out| {
         out.put_u8(18);

@@ -8,7 +8,7 @@ use crate::tds::wire::{Reader, Result};
 use bytes::{BufMut, BytesMut};
 use std::ops::RangeInclusive;
 
-/// Product version sent to 7.x clients, which decide by it what they may send: SQL Server 2014.
+/// Product version sent to 7.x clients, which use the features of this version: SQL Server 2014.
 pub const VERSION_7: [u8; 4] = [12, 0, 0, 0];
 /// Product version sent to 5.0 clients: ASE 15.7.
 pub const VERSION_5: [u8; 4] = [15, 7, 0, 0];
@@ -20,7 +20,7 @@ pub const TOKEN: u8 = 0xAD;
 pub enum Status {
     Succeeded = 5,
     Failed = 6,
-    /// The password is still to come.
+    /// The password follows.
     Negotiate = 7,
 }
 
@@ -36,19 +36,19 @@ pub fn put(out: &mut BytesMut, login: &Login, status: Status) {
         } else {
             out.put_u8(status as u8);
             out.put_slice(&login.version);
-            // Sybase's word for a gateway that speaks its protocol; FreeTDS then sends no probes
+            // Sybase's name of a gateway for its protocol, to which FreeTDS sends no probes
             put_short(out, "OpenServer", dialect);
             out.put_slice(&VERSION_5);
         }
     });
 }
 
-/// Reads what follows the token: at 7.x it comes only after a login that has succeeded.
+/// Reads the body of the token, which at 7.x is sent only after a successful login.
 pub fn decode(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Status> {
     Ok(decode_with_version(reader, dialect)?.0)
 }
 
-/// The same, with the version of TDS that the server has chosen.
+/// The same, with the TDS version chosen by the server.
 pub fn decode_with_version(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<(Status, u32)> {
     let mut body = take_token(reader, "LOGINACK")?;
     let status = match body.u8("login status")? {
@@ -60,27 +60,27 @@ pub fn decode_with_version(reader: &mut Reader<'_>, dialect: &Dialect) -> Result
     Ok((status, u32::from_be_bytes(body.array("TDS version")?)))
 }
 
-/// Requests the gateway does not serve (numbers of SAP/go-dblib tds/packageCapability.go, TDS_REQ_*).
+/// Requests that the gateway does not support (numbers of SAP/go-dblib tds/packageCapability.go, TDS_REQ_*).
 const NOT_SERVED: [RangeInclusive<usize>; 16] = [
     // events, cursors
     3..=3,
     6..=6,
     // messages
     8..=8,
-    // cursors that scroll
+    // scrollable cursors
     33..=38,
     // logical connections, urgent events
     41..=41,
     44..=44,
-    // bits that may be NULL, which ASE has none of; jTDS has no way to declare them where it may send them
+    // nullable bits, which ASE lacks; if they were allowed, jTDS could not declare them
     50..=50,
-    // rows of bulk copies as tables with row locks store them
+    // rows of bulk copies in the layout of tables with row locks
     53..=53,
     // Java objects; 55 and 57 are texts and binaries of any length (BLOB)
     54..=54,
     // implicit cursors, other forms of unitext
     65..=70,
-    // intervals, cursors that scroll
+    // intervals, scrollable cursors
     73..=78,
     // XML, DBRPC2
     85..=85,
@@ -89,7 +89,7 @@ const NOT_SERVED: [RangeInclusive<usize>; 16] = [
     89..=91,
     // batches of parameters, LOB locators; 95 is LOB parameters
     96..=101,
-    // parameters without their format, commands encrypted
+    // parameters without their format, encrypted commands
     103..=106,
 ];
 

@@ -7,17 +7,17 @@ use crate::tds::types::{ConvertError, ErrorKind};
 use crate::tds::wire::{Put, Reader, Result};
 use bytes::{BufMut, BytesMut};
 
-/// A message to the client. Severity (class) over 10 makes it an error.
+/// A message to the client. A severity (class) above 10 makes it an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerMessage {
     pub number: i32,
     pub state: u8,
     pub severity: u8,
     pub text: String,
-    /// The procedure it came from, or "".
+    /// The procedure that it came from, or "".
     pub procedure: String,
     pub line: u32,
-    /// The SQLSTATE, sent at 5.0 only; "" when there is none.
+    /// The SQLSTATE, sent at 5.0 only; "" if there is none.
     pub sqlstate: String,
 }
 
@@ -51,7 +51,7 @@ impl ServerMessage {
 }
 
 impl ConvertError {
-    /// The number legacy clients know it by.
+    /// The number by which legacy clients know it.
     pub fn number(&self) -> i32 {
         match self.kind {
             ErrorKind::Overflow => 8115,
@@ -64,7 +64,7 @@ impl ConvertError {
     }
 }
 
-/// The longest message text in units: that of a PRINT ("PRINT (Transact-SQL)"); a token always holds it.
+/// The most units of a message text: those of a PRINT ("PRINT (Transact-SQL)"); they always fit into a token.
 const LONGEST_TEXT: usize = 8000;
 
 const SERVER: &str = "ringlog";
@@ -81,7 +81,7 @@ pub fn put(out: &mut BytesMut, message: &ServerMessage, dialect: &Dialect) {
         (_, true) => ERROR,
         (_, false) => INFO,
     };
-    // SQL Server sends severity 10 as 0, and pymssql takes a 10 for an error
+    // SQL Server sends severity 10 as 0, and pymssql treats 10 as an error
     let severity = if dialect.is_tds7() && message.severity == 10 { 0 } else { message.severity };
     let _ = put_token(out, token, dialect, |out| {
         out.put_u32_as(message.number as u32, dialect.endian);
@@ -108,7 +108,7 @@ pub fn put(out: &mut BytesMut, message: &ServerMessage, dialect: &Dialect) {
     });
 }
 
-/// Reads what follows one of the tokens; and whether parameters follow that belong to the message.
+/// Reads the body of a message token. Returns also whether parameters of the message follow.
 pub fn decode(reader: &mut Reader<'_>, token: u8, dialect: &Dialect) -> Result<(ServerMessage, bool)> {
     const HAS_PARAMETERS: u8 = 1;
     let mut body = take_token(reader, "message")?;

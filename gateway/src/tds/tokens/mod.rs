@@ -1,4 +1,4 @@
-//! The tokens of a reply, one subject a file. Differences between the dialects are in the dialect value.
+//! The tokens of a reply, one subject per file. Differences between the dialects are in the dialect value.
 
 pub mod columns;
 pub mod done;
@@ -11,7 +11,7 @@ pub mod text;
 use super::dialect::Dialect;
 use super::wire::{Reader, Result, WireError};
 
-/// Skips what follows a token that says nothing of rows, messages or the end of a statement.
+/// Skips the body of a token that is neither a row, a message nor the end of a statement.
 pub fn skip(reader: &mut Reader<'_>, token: u8, dialect: &Dialect) -> Result<()> {
     match token {
         // FEATUREEXTACK: features up to the byte 0xFF

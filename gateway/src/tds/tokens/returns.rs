@@ -1,5 +1,5 @@
-//! What a procedure returns: RETURNSTATUS, and output parameters as RETURNVALUE at 7.x (MS-TDS 2.2.7.18–19)
-//! or PARAMFMT and PARAMS at 5.0.
+//! The results of a procedure: RETURNSTATUS, and output parameters as RETURNVALUE at 7.x (MS-TDS 2.2.7.18–19) or
+//! PARAMFMT and PARAMS at 5.0.
 
 use super::columns::{decode_formats, put_type_5, put_user_type_7, take_user_type_7, Column, Traits};
 use super::text::{put_short, put_token, take_short};
@@ -27,11 +27,11 @@ pub struct Output {
     pub ordinal: u16,
     pub type_info: TypeInfo,
     pub value: BytesMut,
-    /// The value of a user-defined function, of which there is one and no parameter.
+    /// The value of a user-defined function, which is single and not a parameter.
     pub of_function: bool,
 }
 
-/// MS-TDS: the value of an OUTPUT parameter; at 5.0 the same bit says return parameter.
+/// MS-TDS: the value of an OUTPUT parameter; at 5.0 the same bit marks a return parameter.
 const OUTPUT: u8 = 0x01;
 /// MS-TDS: the return value of a user-defined function.
 const OF_FUNCTION: u8 = 0x02;
@@ -82,12 +82,12 @@ fn put_formats(out: &mut BytesMut, formats: &[(&str, TypeInfo)], status: u8, dia
     });
 }
 
-/// Reads what follows RETURNSTATUS.
+/// Reads the body of RETURNSTATUS.
 pub fn decode_status(reader: &mut Reader<'_>) -> Result<i32> {
     reader.i32("return status")
 }
 
-/// Reads what follows RETURNVALUE up to the value, which stands there as in a row.
+/// Reads RETURNVALUE up to the value, which is encoded as in a row.
 pub fn decode_returned(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Column> {
     reader.u16("parameter ordinal")?;
     let name = take_short(reader, "parameter name", dialect)?;
@@ -97,7 +97,7 @@ pub fn decode_returned(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Col
     Ok(Column { name, type_info: TypeInfo::decode(reader, dialect)?, traits: Traits::default(), table: None })
 }
 
-/// Reads what follows PARAMFMT, or PARAMFMT2 where it is `wide`.
+/// Reads the body of PARAMFMT, or of PARAMFMT2 if `wide`.
 pub fn decode_paramfmt(reader: &mut Reader<'_>, wide: bool, dialect: &Dialect) -> Result<Vec<Column>> {
     decode_formats(reader, wide, false, dialect)
 }

@@ -1,6 +1,6 @@
 //! Names and messages inside tokens: UTF-16 counted in code units at 7.x, the client's character set counted in bytes
-//! at 5.0. Texts that are too long are cut at a character; a character missing in the character set becomes `?` (data
-//! is never encoded here).
+//! at 5.0. Texts that are too long are cut between characters; a character that the character set lacks becomes `?`
+//! (data is never encoded here).
 
 use crate::tds::dialect::Dialect;
 use crate::tds::wire::{Put, Reader, Result};
@@ -26,13 +26,13 @@ pub fn put_long(out: &mut BytesMut, text: &str, longest: usize, dialect: &Dialec
     out[at..at + 2].copy_from_slice(&length);
 }
 
-/// Reads what [`put_short`] writes.
+/// Reads a text written by [`put_short`].
 pub fn take_short(reader: &mut Reader<'_>, what: &'static str, dialect: &Dialect) -> Result<String> {
     let length = usize::from(reader.u8(what)?);
     take(reader, length, what, dialect)
 }
 
-/// Reads what [`put_long`] writes.
+/// Reads a text written by [`put_long`].
 pub fn take_long(reader: &mut Reader<'_>, what: &'static str, dialect: &Dialect) -> Result<String> {
     let length = usize::from(reader.u16(what)?);
     take(reader, length, what, dialect)
@@ -71,14 +71,14 @@ fn put_at_most(out: &mut BytesMut, text: &str, longest: usize, dialect: &Dialect
     count
 }
 
-/// The body of a token whose length stands before it in two bytes.
+/// The body of a token that is preceded by its length in two bytes.
 pub fn take_token<'a>(reader: &mut Reader<'a>, what: &'static str) -> Result<Reader<'a>> {
     let length = usize::from(reader.u16(what)?);
     Ok(Reader::new(reader.take(length, what)?, reader.endian()))
 }
 
-/// Writes a token whose body is preceded by its length in two bytes. None if the body has more than 65,535 bytes:
-/// `out` is then as before.
+/// Writes a token whose body is preceded by its length in two bytes. None if the body has more than 65,535 bytes: `out`
+/// then remains unchanged.
 pub fn put_token(
     out: &mut BytesMut,
     token: u8,

@@ -10,7 +10,7 @@ use super::value::{ConvertError, Result, Value};
 use bytes::{BufMut, BytesMut};
 use std::borrow::Cow;
 
-/// Between the wire's order and RFC 4122's; its own inverse.
+/// Converts between the wire's byte order and RFC 4122's; its own inverse.
 fn swap_guid(mut bytes: [u8; 16]) -> [u8; 16] {
     bytes[..4].reverse();
     bytes[4..6].reverse();

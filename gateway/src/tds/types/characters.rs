@@ -58,7 +58,7 @@ pub(super) fn decode<'a>(raw: &'a [u8], t: &TypeInfo, d: &Dialect) -> Result<Val
 
 pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> Result<()> {
     let text = v.to_text(t.token.name())?;
-    // TDS 5.0 cannot distinguish an empty text from NULL: ASE keeps and sends it as one blank
+    // TDS 5.0 cannot distinguish an empty text from NULL: ASE stores and sends it as one blank
     let text = if text.is_empty() && !d.is_tds7() { Cow::Borrowed(" ") } else { text };
     let text = without_padding(&text, t, d);
     put_framed(v.kind(), t, d, out, |out| match form(t, d) {
@@ -80,8 +80,8 @@ pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -
     })
 }
 
-/// A text of nchar(n) without the blanks that the type has no room for: PostgreSQL fills it up by characters, and some are
-/// two units of UTF-16.
+/// A text of nchar(n) without the blanks for which the type has no room: PostgreSQL pads by characters, some of which
+/// are two UTF-16 units.
 fn without_padding<'v>(text: &'v str, t: &TypeInfo, d: &Dialect) -> &'v str {
     let fits = t.token != TypeToken::NChar || text.len() * 2 <= t.size as usize;
     if fits || !text.ends_with(' ') {
@@ -94,7 +94,7 @@ fn without_padding<'v>(text: &'v str, t: &TypeInfo, d: &Dialect) -> &'v str {
     }
 }
 
-/// As much of a text as a type's size has room for.
+/// The part of a text that fits into a type's size.
 pub(super) fn cut<'v>(text: &'v str, t: &TypeInfo, d: &Dialect) -> &'v str {
     let form = form(t, d);
     let length = |character: char| match form {
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn a_code_page_without_a_table_takes_ascii_only() {
         let d = Dialect::new(Version::Tds74);
-        // Hindi has none
+        // Hindi has no code page
         let t = TypeInfo::new(TypeToken::BigVarChar, 20).with_collation([0x39, 0x04, 0xD0, 0x00, 0]);
         assert_eq!(decode_value(Some(b"ring"), &t, &d), Ok(Value::Text("ring".into())));
         assert_eq!(decode_value(Some(&[0x82]), &t, &d).unwrap_err().kind, ErrorKind::Charset);

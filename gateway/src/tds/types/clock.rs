@@ -46,8 +46,8 @@ impl Value<'_> {
         }
     }
 
-    /// Microseconds of the day; a datetime only on the days that stand for none: 1900-01-01, and 1970-01-01, of which
-    /// mssql-jdbc makes a java.sql.Time (its sendTimeAsDatetime, which is on by default).
+    /// Microseconds of the day; of a datetime only on the days that stand for no date: 1900-01-01, and 1970-01-01, from
+    /// which mssql-jdbc makes a java.sql.Time (its sendTimeAsDatetime, on by default).
     pub(crate) fn to_time(&self, to: &str) -> Result<i64> {
         match self {
             Value::Time(micros) => Ok(*micros),
@@ -59,7 +59,7 @@ impl Value<'_> {
         }
     }
 
-    /// Microseconds since 2000-01-01 of a clock without a zone; a date is its midnight.
+    /// Microseconds since 2000-01-01 of a clock without a zone; of a date at midnight.
     pub(crate) fn to_datetime(&self, to: &str) -> Result<i64> {
         match self {
             Value::DateTime(micros) => Ok(*micros),
@@ -71,7 +71,7 @@ impl Value<'_> {
     }
 }
 
-/// A datetime of the years 1 to 9999, give or take the day that a zone may shift it by.
+/// A datetime of the years 1 to 9999, plus or minus the day by which a zone may shift it.
 pub(crate) fn in_calendar(micros: i64) -> bool {
     (-TO_0001 - 1..=LAST_DAY + 1).contains(&split(micros).0)
 }

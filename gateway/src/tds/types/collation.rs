@@ -6,16 +6,16 @@
 use super::super::charset::{self, Charset};
 use super::super::dialect::Dialect;
 
-/// SQL_Latin1_General_CP1_CI_AS, what SQL Server announces by default. Most of our
-/// columns are NVARCHAR, of which it says nothing; those declared as char, varchar and text are in its code page.
+/// SQL_Latin1_General_CP1_CI_AS, SQL Server's default. Most columns here are NVARCHAR, which it does not affect; those
+/// declared as char, varchar and text use its code page.
 pub(crate) const DEFAULT: [u8; 5] = [0x09, 0x04, 0xD0, 0x00, 0x34];
 
-/// Latin1_General_100_CI_AS_SC_UTF8: single-byte columns for clients that know the flag of UTF-8.
+/// Latin1_General_100_CI_AS_SC_UTF8: single-byte columns for clients that support the flag of UTF-8.
 pub(crate) const UTF8: [u8; 5] = [0x09, 0x04, 0xD0, 0x24, 0x00];
 
 const UTF8_FLAG: u8 = 0x04;
 
-/// The character set of single-byte data in this collation; None for locales that only ASCII is known of. A
+/// The character set of single-byte data in this collation; None for locales of which only the ASCII part is known. A
 /// collation of zeros is the connection's own.
 pub(super) fn charset(collation: [u8; 5], d: &Dialect) -> Option<&'static Charset> {
     let [low, high, _, flags, sort_id] = collation;

@@ -124,7 +124,7 @@ fn encode_datetime(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> 
     let name = t.token.name();
     let overflow = || ConvertError::overflow(v.kind(), name);
     let moment = match v {
-        // as T-SQL has it, and clients without a type for times
+        // as in T-SQL, and in clients without a type for times
         Value::Time(micros) => micros - TO_1900 * DAY,
         _ => v.to_datetime(name)?,
     };
@@ -199,7 +199,7 @@ mod tests {
         out
     }
 
-    /// What cs_convert of FreeTDS 1.3.17 makes of a text on a little-endian machine.
+    /// The results of FreeTDS 1.3.17's cs_convert for a text on a little-endian machine.
     #[test]
     fn the_bytes_of_freetds() {
         use TypeToken::*;

@@ -1,8 +1,7 @@
 //! Decimals (MS-TDS 2.2.5.5.1.6; FreeTDS src/tds/numeric.c) and money (2.2.5.5.1.2).
 //!
-//! A decimal is a sign byte and a magnitude. TDS 7.x: 1 is positive, little-endian. TDS 5.0: 0 is
-//! positive, big-endian whatever the client's byte order. Money counts 1/10000 and, of 8 bytes, sends
-//! the more significant four first.
+//! A decimal is a sign byte and a magnitude. TDS 7.x: 1 is positive, little-endian. TDS 5.0: 0 is positive, big-endian
+//! for every client. Money counts 1/10000; its 8-byte form has the more significant four bytes first.
 
 use super::super::dialect::{Dialect, Endian};
 use super::framing::put_short;
@@ -22,7 +21,7 @@ const SYBASE_BYTES: [u8; 39] = [
     14, 15, 15, 16, 16, 16, 17, 17,
 ];
 
-/// Bytes of a value of `precision` digits, sign included: TDS 7.x knows only four lengths.
+/// Bytes of a value of `precision` digits, sign included: TDS 7.x has only four lengths.
 pub(crate) fn bytes_of_precision(precision: u8, d: &Dialect) -> u8 {
     match d.is_tds7() {
         true => bytes_at_7(precision),
@@ -30,7 +29,7 @@ pub(crate) fn bytes_of_precision(precision: u8, d: &Dialect) -> u8 {
     }
 }
 
-/// The same of TDS 7, whatever the dialect.
+/// The same for TDS 7 in any dialect.
 pub(crate) fn bytes_at_7(precision: u8) -> u8 {
     match precision {
         0..=9 => 5,
@@ -133,7 +132,7 @@ impl Decimal {
         Decimal { negative: int < 0, magnitude: u128::from(int.unsigned_abs()), scale: 0 }
     }
 
-    /// The same number with `scale` digits after the point; None when digits would be lost or do not fit.
+    /// The same number with `scale` decimals; None if digits would be lost or do not fit.
     pub fn rescaled(self, scale: u8) -> Option<Decimal> {
         let mut number = self;
         if scale >= self.scale {
@@ -155,13 +154,13 @@ impl Decimal {
         Some(number)
     }
 
-    /// With fewer digits after the point, the others cut off.
+    /// The number with fewer decimals, the others truncated.
     pub fn truncated(self, scale: u8) -> Decimal {
         let factor = 10u128.checked_pow(u32::from(self.scale.saturating_sub(scale)));
         Decimal { magnitude: factor.map_or(0, |factor| self.magnitude / factor), scale, ..self }
     }
 
-    /// The same to the nearest one, a half away from zero.
+    /// The same, rounded half away from zero.
     pub fn rounded(self, scale: u8) -> Decimal {
         let longer = self.truncated(scale.saturating_add(1));
         Decimal { magnitude: longer.magnitude.saturating_add(5) / 10, scale, ..self }
@@ -191,7 +190,8 @@ impl Decimal {
 }
 
 impl Value<'_> {
-    /// This number as a decimal of at most 38 digits, a float by the shortest decimal that reads back as it.
+    /// This number as a decimal of at most 38 digits; a float by its shortest decimal that reads back as the same
+    /// float.
     pub(crate) fn to_decimal(&self, to: &str) -> Result<Decimal> {
         match self {
             Value::Decimal(decimal) => Ok(*decimal),
@@ -201,7 +201,7 @@ impl Value<'_> {
             Value::Real(_) | Value::Float(_) => {
                 let mut text = Digits::new();
                 text.put_number(self);
-                // NaN and infinities are no numerals
+                // NaN and infinities are not numerals
                 let numeral = Numeral::read(text.as_str());
                 let decimal = numeral.and_then(|numeral| numeral.to_decimal());
                 decimal.ok_or_else(|| ConvertError::overflow(self.kind(), to))
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// CS_NUMERIC as cs_convert of FreeTDS 1.3.17 fills it, which is TDS 5.0's form.
+    /// CS_NUMERIC as filled by cs_convert of FreeTDS 1.3.17, which is TDS 5.0's form.
     #[test]
     fn the_bytes_of_freetds() {
         let d = Dialect::new(Version::Tds50);
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(short, Ok(of(true, 0x68F5, 2)));
     }
 
-    /// CS_MONEY and CS_MONEY4 as cs_convert of FreeTDS 1.3.17 fills them.
+    /// CS_MONEY and CS_MONEY4 as filled by cs_convert of FreeTDS 1.3.17.
     #[test]
     fn money_sends_its_high_half_first() {
         let little = Dialect::new(Version::Tds50);

@@ -1,4 +1,4 @@
-//! IEEE floats (MS-TDS 2.2.5.5.1.3), in the client's byte order. NaN and infinities pass unchanged.
+//! IEEE floats (MS-TDS 2.2.5.5.1.3), in the client's byte order. NaN and infinities remain unchanged.
 
 use super::super::dialect::{Dialect, Endian};
 use super::framing::put_short;
@@ -47,15 +47,15 @@ impl Value<'_> {
         }
     }
 
-    /// This number as the nearest float of 4 bytes. As PostgreSQL's cast does, a finite number that would
-    /// become infinite, or zero without being zero, is out of range.
+    /// This number as the nearest float of 4 bytes. As in PostgreSQL's cast, a finite number that would become
+    /// infinite, or zero without being zero, is out of range.
     #[inline]
     pub(crate) fn to_real(&self, to: &str) -> Result<f32> {
         if let Value::Real(real) = self {
             return Ok(*real);
         }
         let float = match self {
-            // straight, not by way of a double: rounded once
+            // converted directly, not through a double: rounded once
             Value::Int(int) => return Ok(*int as f32),
             Value::Decimal(_) | Value::Money(_) => return Ok(self.to_decimal(to)?.to_f32()),
             _ => self.to_float(to)?,

@@ -1,4 +1,4 @@
-//! Where a value begins and ends: TYPE_VARBYTE of MS-TDS 2.2.5.2.3, FreeTDS tds_generic_get and tds_generic_put in
+//! The boundaries of values: TYPE_VARBYTE of MS-TDS 2.2.5.2.3, FreeTDS tds_generic_get and tds_generic_put in
 //! src/tds/data.c.
 
 use super::super::dialect::{Dialect, Endian};
@@ -12,11 +12,11 @@ use std::borrow::Cow;
 const PARTIAL_NULL: u64 = u64::MAX;
 const PARTIAL_UNKNOWN_LENGTH: u64 = u64::MAX - 1;
 
-/// Splits a parameter's value off the message without reading it; None = NULL. Chunked values are
-/// joined, all others borrowed.
+/// Splits a parameter's value off the message without decoding it; None = NULL. Chunked values are joined, all others
+/// borrowed.
 #[inline]
 pub fn take_value<'a>(r: &mut Reader<'a>, t: &TypeInfo, d: &Dialect) -> Result<Option<Cow<'a, [u8]>>> {
-    // MS-TDS 2.2.5.2.3: text pointer and timestamp stand in rows only
+    // MS-TDS 2.2.5.2.3: only rows contain text pointer and timestamp
     if d.is_tds7() && t.token.layout() == Layout::TextPointer && !t.is_max() {
         let length = r.u32("value length")?;
         return if length == u32::MAX { Ok(None) } else { borrow(r, length as usize) };
@@ -24,7 +24,7 @@ pub fn take_value<'a>(r: &mut Reader<'a>, t: &TypeInfo, d: &Dialect) -> Result<O
     take_row_value(r, t, d)
 }
 
-/// As [`take_value`], for the values of a row (results; bulk copy at TDS 7.x).
+/// Like [`take_value`], for the values of a row (results; bulk copy at TDS 7.x).
 #[inline]
 pub fn take_row_value<'a>(r: &mut Reader<'a>, t: &TypeInfo, _d: &Dialect) -> Result<Option<Cow<'a, [u8]>>> {
     if t.is_max() {
@@ -65,8 +65,8 @@ fn borrow<'a>(r: &mut Reader<'a>, length: usize) -> Result<Option<Cow<'a, [u8]>>
     Ok(Some(Cow::Borrowed(r.take(length, "value")?)))
 }
 
-/// PLP_BODY of MS-TDS 2.2.5.2.3: a total length or "unknown", then chunks until an empty one. A value of
-/// one chunk is borrowed.
+/// PLP_BODY of MS-TDS 2.2.5.2.3: a total length or "unknown", then chunks until an empty one. A value of one chunk is
+/// borrowed.
 fn take_partial<'a>(r: &mut Reader<'a>) -> Result<Option<Cow<'a, [u8]>>> {
     let total = r.u64("value length")?;
     if total == PARTIAL_NULL {
@@ -91,11 +91,11 @@ fn take_partial<'a>(r: &mut Reader<'a>) -> Result<Option<Cow<'a, [u8]>>> {
     Ok(Some(value))
 }
 
-/// More chunks follow one whose length has this bit.
+/// More chunks follow a chunk whose length has this bit.
 const MORE_CHUNKS: u32 = 1 << 31;
 
-/// A BLOB of TDS 5.0: how it is written down and its class, then chunks up to one without the bit (jTDS
-/// TdsData.java, writeTds5Param). One without any bytes is NULL, as with the other long types there.
+/// A BLOB of TDS 5.0: its serialization and class, then chunks up to one without the bit (jTDS TdsData.java,
+/// writeTds5Param). An empty one is NULL, as for the other long types of 5.0.
 fn take_blob<'a>(r: &mut Reader<'a>, t: &TypeInfo) -> Result<Option<Cow<'a, [u8]>>> {
     let serialization = r.u8("BLOB serialization")?;
     if serialization != 0 {
@@ -121,7 +121,7 @@ fn take_blob<'a>(r: &mut Reader<'a>, t: &TypeInfo) -> Result<Option<Cow<'a, [u8]
     }
 }
 
-/// The NULL of a type; an error for types that have none.
+/// The NULL of a type; an error for types without NULL.
 pub(super) fn put_null(t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> value::Result<()> {
     if t.is_max() {
         out.put_u64_le(PARTIAL_NULL);
@@ -145,7 +145,7 @@ fn put_blob_head(length: u32, d: &Dialect, out: &mut BytesMut) {
     out.put_u32_as(length, d.endian);
 }
 
-/// Writes the frame of a value around what `body` writes, checking the length against the type's size.
+/// Writes the frame of a value around the bytes written by `body`, and checks the length against the type's size.
 /// `kind` names the value in errors. On an error the output is left incomplete.
 pub(super) fn put_framed(
     kind: &str,
@@ -154,7 +154,7 @@ pub(super) fn put_framed(
     out: &mut BytesMut,
     body: impl FnOnce(&mut BytesMut) -> value::Result<()>,
 ) -> value::Result<()> {
-    // room for the longest prefix of the layout, its length filled in afterwards
+    // room for the longest prefix of the layout, whose length is inserted afterwards
     let start = out.len();
     if t.is_max() {
         out.put_bytes(0, 12);
@@ -165,7 +165,7 @@ pub(super) fn put_framed(
             Layout::ShortLength => out.put_u16(0),
             Layout::LongLength => out.put_u32(0),
             Layout::TextPointer => {
-                // a dummy text pointer: of a value that has one it is put in afterwards
+                // a dummy text pointer; a real one is inserted afterwards
                 out.put_u8(16);
                 out.put_bytes(0xFF, 16 + TIMESTAMP_BYTES);
                 out.put_u32(0);
@@ -177,7 +177,7 @@ pub(super) fn put_framed(
     let body_start = out.len();
     body(out)?;
     let length = out.len() - body_start;
-    // the announced length of a TEXT is only an expectation for clients
+    // the described length of a TEXT is only an expectation for clients
     if length as u64 > u64::from(t.size) && t.token.layout() != Layout::TextPointer {
         return Err(ConvertError::truncation(kind, t.token.name()));
     }
@@ -187,14 +187,14 @@ pub(super) fn put_framed(
         };
         patch(out, start, &u64::from(chunk).to_le_bytes());
         if length == 0 {
-            // the empty chunk that ends the value is the one reserved
+            // the reserved bytes are the empty chunk that ends the value
             return Ok(());
         }
         patch(out, start + 8, &chunk.to_le_bytes());
         out.put_u32_le(0);
         return Ok(());
     }
-    // NULL where a length of 0 means NULL: an empty value has the same form
+    // NULL if a length of 0 means NULL: an empty value has the same form
     let ends_in_null = match t.token.layout() {
         Layout::ByteLength | Layout::LongLength | Layout::Stream => length == 0,
         _ => false,
@@ -231,7 +231,7 @@ fn patch(out: &mut BytesMut, at: usize, bytes: &[u8]) {
     }
 }
 
-/// Writes a value of few bytes with its length, for layouts Fixed and ByteLength.
+/// Writes a short value with its length, for layouts Fixed and ByteLength.
 #[inline]
 pub(super) fn put_short(t: &TypeInfo, bytes: &[u8], out: &mut BytesMut) {
     if t.token.layout() == Layout::ByteLength {
@@ -240,7 +240,7 @@ pub(super) fn put_short(t: &TypeInfo, bytes: &[u8], out: &mut BytesMut) {
     out.put_slice(bytes);
 }
 
-/// A number of 2, 4 or 8 bytes, the highest first, for layouts Fixed and ByteLength.
+/// A number of 2, 4 or 8 bytes, highest byte first, for layouts Fixed and ByteLength.
 #[inline]
 pub fn put_number(t: &TypeInfo, big_endian: &[u8], d: &Dialect, out: &mut BytesMut) {
     if let Some(bytes) = big_endian.first_chunk::<8>() {
@@ -322,7 +322,7 @@ mod tests {
         let pointer = [&[16][..], &[0; 24], &[2, 0, 0, 0, b'o', b'k']].concat();
         let mut r = Reader::new(&pointer, Endian::Little);
         assert_eq!(take_row_value(&mut r, &t, &d).unwrap().as_deref(), Some(&b"ok"[..]));
-        // TDS 5.0: everywhere
+        // TDS 5.0: in any position
         let five = Dialect { endian: Endian::Big, ..Dialect::new(Version::Tds50) };
         let pointer = [&[16][..], &[0; 24], &[0, 0, 0, 2, b'o', b'k']].concat();
         assert_eq!(taken(&pointer, &t, &five), Ok(Some(b"ok".to_vec())));
@@ -338,7 +338,7 @@ mod tests {
             );
             let word = |n: u32| if endian == Endian::Big { n.to_be_bytes() } else { n.to_le_bytes() };
             let blob = |parts: &[&[u8]]| [&[0; 3][..], &parts.concat()].concat();
-            // as jTDS ends it, with an empty chunk, and with the last one full
+            // as jTDS ends it, with an empty chunk, and with a full last one
             let jtds = blob(&[&word(MORE_CHUNKS | 2), b"ri", &word(MORE_CHUNKS | 2), b"ng", &word(0)]);
             let full = blob(&[&word(MORE_CHUNKS | 3), b"rin", &word(1), b"g"]);
             for wire in [&jtds, &full] {

@@ -7,7 +7,7 @@ use super::time_size::size;
 use super::token::{Layout, TypeToken};
 use bytes::{BufMut, BytesMut};
 
-/// The size of (max) types, whose values come partially length-prefixed.
+/// The size of (max) types, whose values are partially length-prefixed.
 pub const MAX: u32 = u32::MAX;
 
 // FreeTDS proto.h TDS_USER_TYPE: a LONGBINARY with one of these holds UTF-16
@@ -15,24 +15,24 @@ const USER_UNICHAR: u32 = 34;
 const USER_UNIVARCHAR: u32 = 35;
 const USER_UNITEXT: u32 = 36;
 
-/// A type as it stands on the wire.
+/// A type as described on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypeInfo {
     pub token: TypeToken,
-    /// Most bytes of a value; [`MAX`] for (max), XML and UDT.
+    /// The most bytes of a value; [`MAX`] for (max), XML and UDT.
     pub size: u32,
     /// Digits of a decimal.
     pub precision: u8,
-    /// Digits after the point of a decimal or a time's second.
+    /// Decimals of a decimal or of a time's second.
     pub scale: u8,
     /// TDS 7.x character types; zero otherwise.
     pub collation: [u8; 5],
-    /// TDS 5.0: the user type that stands before the type byte. Read and written by the caller.
+    /// TDS 5.0: the user type before the type byte, read and written by the caller.
     pub user_type: u32,
 }
 
 impl TypeInfo {
-    /// A type of `size` bytes with nothing else to say; for fixed types `size` does not matter.
+    /// A type of `size` bytes without further properties; for fixed types `size` is ignored.
     pub fn new(token: TypeToken, size: u32) -> TypeInfo {
         let size = match token.layout() {
             Layout::Fixed(bytes) => u32::from(bytes),
@@ -42,7 +42,7 @@ impl TypeInfo {
         TypeInfo { token, size, precision: 0, scale: 0, collation: [0; 5], user_type: 0 }
     }
 
-    /// A time, datetime2 or datetimeoffset of 7.3 with so many digits behind the second, 7 at most.
+    /// A time, datetime2 or datetimeoffset of 7.3 with this many decimals of the second, at most 7.
     pub fn of_time(token: TypeToken, digits: u8) -> TypeInfo {
         let digits = digits.min(7);
         TypeInfo::new(token, u32::from(size(token, digits))).with_scale(0, digits)
@@ -73,14 +73,14 @@ impl TypeInfo {
     pub fn is_unichar(&self) -> bool {
         match self.token {
             TypeToken::LongBinary => matches!(self.user_type, USER_UNICHAR | USER_UNIVARCHAR),
-            // jTDS's word for unitext (TdsData.java, writeTds5ParamFmt)
+            // jTDS's type for unitext (TdsData.java, writeTds5ParamFmt)
             TypeToken::BlobBinary => self.user_type == USER_UNITEXT,
             _ => false,
         }
     }
 
-    /// COLMETADATA of TDS 7.x wants a table name after such a column's type (MS-TDS 2.2.7.4): from 7.2
-    /// on a number of parts and as many names, at 7.1 one name.
+    /// In COLMETADATA of TDS 7.x a table name follows such a column's type (MS-TDS 2.2.7.4): from 7.2 on a number of
+    /// parts and as many names, at 7.1 one name.
     pub fn has_table_name(&self) -> bool {
         self.token.layout() == Layout::TextPointer
     }
@@ -90,8 +90,8 @@ impl TypeInfo {
         matches!(self.token, BigChar | BigVarChar | NChar | NVarChar | Text | NText)
     }
 
-    /// Reads the type byte and what follows it. A type this server does not know is malformed: the length of its
-    /// values is unknown.
+    /// Reads the type byte and the rest of the description. An unknown type is malformed: the length of its values is
+    /// unknown.
     pub fn decode(r: &mut Reader, d: &Dialect) -> Result<TypeInfo> {
         let byte = r.u8("type")?;
         let token = TypeToken::from_wire(byte, d)
@@ -109,7 +109,7 @@ impl TypeInfo {
                     t.size = MAX;
                 }
             }
-            // UDT and XML never come here; below MAX, so that it keeps its meaning
+            // UDT and XML have another layout; below MAX, so that MAX keeps its meaning
             Layout::LongLength | Layout::TextPointer => t.size = r.u32("type size")?.min(MAX - 1),
             Layout::Partial => t.decode_partial(r)?,
             Layout::Stream => t.decode_blob(r)?,
@@ -155,7 +155,7 @@ impl TypeInfo {
         Ok(())
     }
 
-    /// XML_INFO and UDT_INFO_IN_RPC of MS-TDS 2.2.5.5.3 and 2.2.5.5.2; the names in them do not matter.
+    /// XML_INFO and UDT_INFO_IN_RPC of MS-TDS 2.2.5.5.3 and 2.2.5.5.2, whose names are ignored.
     fn decode_partial(&mut self, r: &mut Reader) -> Result<()> {
         let skip = |r: &mut Reader, units: usize| r.take(units * 2, "type name").map(|_| ());
         if self.token == TypeToken::Xml {
@@ -176,7 +176,7 @@ impl TypeInfo {
         Ok(())
     }
 
-    /// What a BLOB of TDS 5.0 holds, and its class, which only Java objects have (jTDS TdsData.java,
+    /// The content type of a BLOB of TDS 5.0, and its class, which only Java objects have (jTDS TdsData.java,
     /// writeTds5ParamFmt; SAP/go-dblib tds/field.go, BlobType).
     fn decode_blob(&mut self, r: &mut Reader) -> Result<()> {
         let kind = r.u8("BLOB type")?;
@@ -194,8 +194,8 @@ impl TypeInfo {
         Ok(())
     }
 
-    /// Writes the type byte and what follows it, the counterpart of [`TypeInfo::decode`]. A type that
-    /// the dialect does not have is written as NULLTYPE; [`crate::convert::column_type`] names none.
+    /// Writes the type byte and the rest of the description, the counterpart of [`TypeInfo::decode`]. A type that the
+    /// dialect lacks is written as NULLTYPE; [`crate::convert::column_type`] returns none.
     pub fn encode(&self, out: &mut BytesMut, d: &Dialect) {
         use TypeToken::*;
         let token = if matches!(self.token, BlobText | BlobUniText) { BlobBinary } else { self.token };

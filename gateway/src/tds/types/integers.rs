@@ -1,5 +1,5 @@
-//! Integers and bits (MS-TDS 2.2.5.5.1; FreeTDS proto.h). INT1 is unsigned in both dialects; the other
-//! unsigned types and SINT1 are TDS 5.0's.
+//! Integers and bits (MS-TDS 2.2.5.5.1; FreeTDS proto.h). INT1 is unsigned in both dialects; only TDS 5.0 has the other
+//! unsigned types and SINT1.
 
 use super::super::dialect::{Dialect, Endian};
 use super::framing::put_short;
@@ -10,7 +10,7 @@ use bytes::BytesMut;
 
 const TWO_POW_127: f64 = 170141183460469231731687303715884105728.0;
 
-/// `N` bytes in the client's order as little-endian ones.
+/// `N` bytes in the client's byte order as little-endian ones.
 #[inline]
 pub(super) fn ordered<const N: usize>(raw: &[u8], d: &Dialect) -> Option<[u8; N]> {
     let mut bytes: [u8; N] = raw.try_into().ok()?;
@@ -91,7 +91,7 @@ pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -
 }
 
 impl Value<'_> {
-    /// This number as an integer, if it is one exactly. `to` names the target in errors.
+    /// This number as an integer, if exact. `to` names the target in errors.
     #[inline]
     pub(crate) fn to_integer(&self, to: &str) -> Result<i128> {
         match self {
@@ -110,7 +110,7 @@ impl Value<'_> {
         }
     }
 
-    /// T-SQL's bit: any number but zero is 1.
+    /// T-SQL's bit: any number except zero is 1.
     pub(crate) fn to_bit(&self, to: &str) -> Result<bool> {
         match self {
             Value::Bit(bit) => Ok(*bit),

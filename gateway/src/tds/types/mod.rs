@@ -1,7 +1,7 @@
 //! The data types of TDS: how they are described, framed, decoded and encoded.
 //!
-//! A value has three forms. On the wire it is framed by its type ([`take_value`] splits it off without decoding);
-//! raw, it is the bytes between the frames; decoded, it is a [`Value`].
+//! A value has three forms. On the wire it is framed by its type ([`take_value`] splits it off without decoding); raw,
+//! it is the bytes inside the frame; decoded, it is a [`Value`].
 //!
 //! Sources: MS-TDS 2.2.5.4–2.2.5.6; FreeTDS src/tds/data.c, include/freetds/proto.h.
 
@@ -68,11 +68,11 @@ pub fn decode_value<'a>(raw: Option<&'a [u8]>, t: &TypeInfo, d: &Dialect) -> val
     }
 }
 
-/// Writes one value of a result row or an output parameter: its length prefix and its bytes, or the
-/// NULL of its type. On an error nothing is written.
+/// Writes one value of a result row or an output parameter: its length prefix and its bytes, or the NULL of its type.
+/// On an error nothing is written.
 ///
-/// A value is rounded only where the type counts time more coarsely (1/300 s, minutes, a lower scale of
-/// a 7.3 time); everything else that does not fit is an error.
+/// A value is rounded only if the type has a coarser unit of time (1/300 s, minutes, a lower scale of a 7.3 time); any
+/// other value that does not fit is an error.
 #[inline]
 pub fn encode_value(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> value::Result<()> {
     let before = out.len();
@@ -86,7 +86,7 @@ pub fn encode_value(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) ->
     result
 }
 
-/// As much of a text or a byte string as a type's size has room for; None: it is neither, or has no size.
+/// The part of a text or byte string that fits into a type's size; None: it is neither, or has no size.
 pub fn cut<'v>(v: &'v Value<'_>, t: &TypeInfo, d: &Dialect) -> Option<Value<'v>> {
     match v {
         _ if t.size == 0 => None,

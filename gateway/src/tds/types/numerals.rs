@@ -3,7 +3,7 @@
 use super::value::{Decimal, Value};
 use std::fmt::Write;
 
-/// A number as it is written: `[sign] digits [. digits] [e exponent]`.
+/// A number in decimal notation: `[sign] digits [. digits] [e exponent]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Numeral<'t> {
     pub negative: bool,
@@ -13,7 +13,7 @@ pub(crate) struct Numeral<'t> {
 }
 
 impl<'t> Numeral<'t> {
-    /// None when `text` is not a number in this form, blanks included.
+    /// None if `text` is not a number in this form; blanks are not allowed.
     pub fn read(text: &'t str) -> Option<Numeral<'t>> {
         let (negative, rest) = match text.as_bytes() {
             [b'-', rest @ ..] => (true, rest),
@@ -36,10 +36,10 @@ impl<'t> Numeral<'t> {
         Some(Numeral { negative, integer, fraction, exponent })
     }
 
-    /// Its value; None when it has more than 38 digits.
+    /// Its value; None if it has more than 38 digits.
     pub fn to_decimal(self) -> Option<Decimal> {
         let mut magnitude = 0u128;
-        // zeros not yet multiplied in: those that end the number move the point instead
+        // pending zeros: those at the end of the number move the decimal point instead
         let mut zeros = 0u32;
         for digit in self.integer.iter().chain(self.fraction) {
             let digit = u128::from(digit - b'0');
@@ -80,7 +80,7 @@ fn read_exponent(bytes: &[u8]) -> Option<i32> {
     text.parse().ok()
 }
 
-/// A short text on the stack: the longest number, date or GUID.
+/// A short text on the stack, with room for the longest number, date or GUID.
 #[derive(Clone, Copy)]
 pub(crate) struct Digits {
     bytes: [u8; 64],
@@ -102,7 +102,7 @@ impl Digits {
     }
 
     pub fn as_str(&self) -> &str {
-        // only whole strings were ever written
+        // only whole strings are ever written
         std::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
     }
 
@@ -124,8 +124,8 @@ impl Digits {
         }
     }
 
-    /// Numbers in PostgreSQL's notation, floats with the fewest digits that read back as the same float,
-    /// money with its four decimals. Other values are left out.
+    /// Numbers in PostgreSQL's notation, floats with the fewest digits that read back as the same float, money with its
+    /// four decimals. Other values are omitted.
     pub fn put_number(&mut self, value: &Value) {
         match value {
             Value::Int(int) => self.put(format_args!("{int}")),

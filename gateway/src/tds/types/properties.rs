@@ -29,7 +29,7 @@ fn pair() -> impl Strategy<Value = (TypeInfo, Value<'static>)> {
     prop_oneof![integer(), number(), text(), datetime(), variant(), Just((t(IntN, 4), Value::Null))]
 }
 
-/// A value of any type that a sql_variant holds, as one.
+/// A sql_variant of any base type, with a value.
 fn variant() -> impl Strategy<Value = (TypeInfo, Value<'static>)> {
     let any = prop_oneof![integer(), number(), text(), datetime()];
     let held = any.prop_filter_map("no base type of a sql_variant", |(t, value)| {
@@ -148,7 +148,7 @@ proptest! {
     fn values_survive_the_round_trip((t, value) in pair(), d in dialect()) {
         prop_assume!(t.token.to_wire(&d).is_some());
         prop_assume!(!t.is_max() || d.version >= Version::Tds72);
-        // before 7.3 dates and times are texts in a sql_variant
+        // before 7.3 dates and times in a sql_variant are texts
         prop_assume!(!matches!(value, Value::Variant(_)) || d.version >= Version::Tds73);
         let mut out = BytesMut::new();
         t.encode(&mut out, &d);
@@ -193,7 +193,7 @@ proptest! {
         raw in prop::collection::vec(any::<u8>(), 0..40),
     ) {
         if let Ok(value) = decode_value(Some(&raw), &t, &d) {
-            // and a read value can be sent back, or is refused by its type's limits
+            // a decoded value can be sent back, or is refused by its type's limits
             let mut out = BytesMut::new();
             let _ = encode_value(&value, &t, &d, &mut out);
             let _ = value.to_text("text");

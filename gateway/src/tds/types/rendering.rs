@@ -8,7 +8,7 @@ use jiff::civil::date;
 use std::borrow::Cow;
 
 impl Value<'_> {
-    /// The value's text; `to` names the target in errors. Binary has none: it is no text in any charset.
+    /// The value's text; `to` names the target in errors. Binary has none: it is not text in any charset.
     pub(crate) fn to_text(&self, to: &str) -> Result<Cow<'_, str>> {
         match self {
             Value::Text(text) => Ok(Cow::Borrowed(text)),
@@ -17,7 +17,7 @@ impl Value<'_> {
         }
     }
 
-    /// The text of any value but text and binary, on the stack.
+    /// The text of any value except text and binary, on the stack.
     pub(crate) fn short_text(&self, to: &str) -> Result<Digits> {
         let mut text = Digits::new();
         match self {

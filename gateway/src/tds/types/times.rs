@@ -1,7 +1,7 @@
 //! DATE, TIME, DATETIME2 and DATETIMEOFFSET of TDS 7.3 (MS-TDS 2.2.5.5.1.8).
 //!
-//! A time counts 10^-scale s in 3 to 5 bytes, a date the days since 0001-01-01 in 3, an offset the
-//! minutes in 2, always little-endian. A DATETIMEOFFSET's time and date are UTC.
+//! A time counts 10^-scale s in 3 to 5 bytes, a date the days since 0001-01-01 in 3, an offset the minutes in 2, always
+//! little-endian. Time and date of a DATETIMEOFFSET are in UTC.
 
 use super::clock::{self, DAY, LAST_DAY, TO_0001};
 use super::framing::put_short;
@@ -31,12 +31,12 @@ pub(super) fn decode(raw: &[u8], t: &TypeInfo) -> Result<Value<'static>> {
     let (time, rest) = raw.split_at_checked(time_bytes(t.scale)).ok_or_else(|| wrong_length(t))?;
     let time = micros(little(time), t.scale).ok_or_else(out_of_range)?;
     if t.token == TypeToken::TimeN {
-        // the last 50 ns of a day do not round to 24:00, which T-SQL does not have
+        // the last 50 ns of a day are not rounded to 24:00, which T-SQL lacks
         return Ok(Value::Time(time.min(DAY - 1)));
     }
     let (days, offset) = rest.split_at_checked(DATE_BYTES).ok_or_else(|| wrong_length(t))?;
     let days = date(days).ok_or_else(out_of_range)?;
-    // the last 100 ns of the calendar do not round into the year 10000
+    // the last 100 ns of the calendar are not rounded into the year 10000
     let datetime = (days * DAY + time).min((LAST_DAY + 1) * DAY - 1);
     match offset {
         [low, high] => {
@@ -50,7 +50,7 @@ pub(super) fn decode(raw: &[u8], t: &TypeInfo) -> Result<Value<'static>> {
     }
 }
 
-/// The nanoseconds since 2000-01-01 of a DATETIME2 of seven digits; they reach the years 1708 to 2292.
+/// The nanoseconds since 2000-01-01 of a DATETIME2 with seven decimals; their range is the years 1708 to 2292.
 pub fn nanoseconds(raw: &[u8], t: &TypeInfo) -> Result<i64> {
     let (time, days) = raw.split_at_checked(time_bytes(7)).ok_or_else(|| wrong_length(t))?;
     if days.len() != DATE_BYTES {

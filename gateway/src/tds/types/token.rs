@@ -7,11 +7,11 @@ use super::super::dialect::Dialect;
 /// How values of a type are delimited in a row or parameter list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// A fixed number of bytes; cannot be NULL (NULLTYPE, of no bytes, is nothing but NULL).
+    /// A fixed number of bytes, not NULL (NULLTYPE, of no bytes, is always NULL).
     Fixed(u8),
     /// One length byte, 0 = NULL.
     ByteLength,
-    /// Two length bytes, 0xFFFF = NULL (TDS 7.x); partially length-prefixed when the type says (max).
+    /// Two length bytes, 0xFFFF = NULL (TDS 7.x); partially length-prefixed for (max) types.
     ShortLength,
     /// Four length bytes, 0 = NULL (TDS 5.0 long types, SQL_VARIANT).
     LongLength,
@@ -20,7 +20,7 @@ pub enum Layout {
     TextPointer,
     /// Always partially length-prefixed (XML, UDT).
     Partial,
-    /// TDS 5.0's BLOB: a serialization type and a class, then chunks up to one that says that it is the last.
+    /// TDS 5.0's BLOB: a serialization type and a class, then chunks, of which the last is marked.
     Stream,
 }
 
@@ -34,7 +34,7 @@ struct Row {
 
 macro_rules! type_tokens {
     ($($token:ident $sybase:literal $microsoft:literal $layout:expr, $name:literal;)*) => {
-        /// A type of either dialect, apart from the byte it has there.
+        /// A type of either dialect, independent of its byte there.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum TypeToken { $($token),* }
 
@@ -88,7 +88,7 @@ type_tokens! {
     BigBinary      0x00 0xAD ShortLength, "BIGBINARY";
     BigVarBinary   0x00 0xA5 ShortLength, "BIGVARBINARY";
     Image          0x22 0x22 TextPointer, "IMAGE";
-    // one type byte; what they hold, the announcement says
+    // one type byte; the description contains the content type
     BlobBinary     0x24 0x00 Stream, "BLOB";
     BlobText       0x00 0x00 Stream, "BLOB";
     BlobUniText    0x00 0x00 Stream, "BLOB";
@@ -127,13 +127,13 @@ static SYBASE: [Option<TypeToken>; 256] = lookup(false);
 static MICROSOFT: [Option<TypeToken>; 256] = lookup(true);
 
 impl TypeToken {
-    /// The type that `byte` means to this client; None for one it cannot send or we do not know.
+    /// The type of `byte` for this client; None if the client cannot send it or the gateway does not know it.
     pub fn from_wire(byte: u8, d: &Dialect) -> Option<TypeToken> {
         let table = if d.is_tds7() { &MICROSOFT } else { &SYBASE };
         table[usize::from(byte)]
     }
 
-    /// The type's byte for this client; None when its dialect has no such type.
+    /// The type's byte for this client; None if its dialect has no such type.
     pub fn to_wire(self, d: &Dialect) -> Option<u8> {
         let row = &ROWS[self as usize];
         let byte = if d.is_tds7() { row.microsoft } else { row.sybase };
@@ -144,7 +144,7 @@ impl TypeToken {
         ROWS[self as usize].layout
     }
 
-    /// The protocol's own name, for messages.
+    /// The protocol's name, for messages.
     pub fn name(self) -> &'static str {
         ROWS[self as usize].name
     }

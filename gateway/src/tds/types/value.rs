@@ -3,24 +3,24 @@
 use super::info::TypeInfo;
 use std::borrow::Cow;
 
-/// Why a value does not fit, as legacy error numbers distinguish it.
+/// The reasons why a value does not fit, as legacy error numbers distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// Out of the target's range (8115, 220).
     Overflow,
-    /// Longer than the target holds (8152).
+    /// Longer than the target (8152).
     Truncation,
-    /// Not of a form the target can be read from (8114).
+    /// Not in a form that can be converted to the target (8114).
     Conversion,
     /// NaN or an infinity for a type of exact numbers (8023).
     NoNumber,
-    /// Bytes outside the client's character set, or a character it does not have.
+    /// Bytes outside the client's character set, or a character that it lacks.
     Charset,
-    /// A type this server does not handle.
+    /// An unsupported type.
     Unsupported,
 }
 
-/// A value that cannot be what it should be. The text names types, never the value.
+/// A value that cannot be converted. The text names types, never the value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct ConvertError {
@@ -69,12 +69,12 @@ pub struct Decimal {
 /// A value of a sql_variant, with its base type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant<'a> {
-    /// Of those that a sql_variant can hold, in the form that takes no NULL.
+    /// One of the types that a sql_variant can hold, in its form without NULL.
     pub of: TypeInfo,
     pub value: Value<'a>,
 }
 
-/// One decoded value, nothing of the wire left in it.
+/// One decoded value, independent of the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     Null,
@@ -93,14 +93,14 @@ pub enum Value<'a> {
     Time(i64),
     /// Microseconds since 2000-01-01 00:00 of a clock without a zone.
     DateTime(i64),
-    /// An instant in microseconds since 2000-01-01 00:00 UTC, and the offset it was written with.
+    /// An instant in microseconds since 2000-01-01 00:00 UTC, and its offset.
     DateTimeOffset {
         utc: i64,
         offset_minutes: i16,
     },
     /// In the byte order of RFC 4122.
     Guid([u8; 16]),
-    /// Of SSVARIANT: it says its type.
+    /// A SSVARIANT, which contains its type.
     Variant(Box<Variant<'a>>),
 }
 

@@ -1,4 +1,4 @@
-//! SSVARIANT of TDS 7.x: a value behind the type that it has, the type's properties between (MS-TDS 2.2.5.5.4).
+//! SSVARIANT of TDS 7.x: a base type, its properties and the value (MS-TDS 2.2.5.5.4).
 
 use super::super::dialect::{Dialect, Version};
 use super::collation::{DEFAULT, UTF8};
@@ -11,19 +11,19 @@ use super::{decode_value, encode_value};
 use bytes::{BufMut, BytesMut};
 use std::borrow::Cow;
 
-/// Most bytes of a value: 8000, and before them a type with its properties.
+/// The most bytes of a SSVARIANT: a value of 8000, preceded by a type with its properties.
 pub const LONGEST: u32 = 8009;
 const LONGEST_BASE: u32 = 8000;
 const MOST_DIGITS: u8 = 38;
 
 impl<'a> Variant<'a> {
-    /// A value that came as one of type `t`; None for a type that no sql_variant holds.
+    /// A value received with type `t`; None for a type that sql_variant excludes.
     pub fn of(value: Value<'a>, t: &TypeInfo) -> Option<Variant<'a>> {
         let of = Variant::base(t)?;
         Some(Self { of, value })
     }
 
-    /// The base type of values that come as ones of type `t`.
+    /// The base type of values received with type `t`.
     pub fn base(t: &TypeInfo) -> Option<TypeInfo> {
         use TypeToken::*;
         let token = match (t.token, t.size) {
@@ -54,7 +54,7 @@ impl<'a> Variant<'a> {
     }
 }
 
-/// A value that came as one of type `t` for a place of type sql_variant.
+/// A value received with type `t`, for a column of type sql_variant.
 pub fn as_variant<'a>(value: Value<'a>, t: Option<TypeInfo>) -> value::Result<Value<'a>> {
     if matches!(value, Value::Null | Value::Variant(_)) {
         return Ok(value);
@@ -68,7 +68,7 @@ pub fn as_variant<'a>(value: Value<'a>, t: Option<TypeInfo>) -> value::Result<Va
     Ok(Value::Variant(Box::new(variant)))
 }
 
-/// The bytes of a base type's properties; None for a type that no sql_variant holds.
+/// The bytes of a base type's properties; None for a type that sql_variant excludes.
 fn property_bytes(token: TypeToken) -> Option<usize> {
     use TypeToken::*;
     Some(match token {
@@ -118,7 +118,7 @@ pub(super) fn decode<'a>(raw: &'a [u8], d: &Dialect) -> value::Result<Value<'a>>
         return Err(malformed());
     }
     let value = decode_value(Some(raw), &of, d)?;
-    // the collation has said how to read the text, and is no part of the type
+    // the collation was needed only to decode the text, and is not part of the type
     let of = of.with_collation([0; 5]);
     Ok(Value::Variant(Box::new(Variant { of, value })))
 }
@@ -155,7 +155,7 @@ pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -
     })
 }
 
-/// As the client's dialect has it: before 7.3, dates and times of their own are texts.
+/// The value for the client's dialect: before 7.3, the newer date and time types are texts.
 fn for_client<'v>(variant: &'v Variant<'_>, d: &Dialect) -> value::Result<(TypeInfo, Cow<'v, Value<'v>>)> {
     use TypeToken::*;
     let of = variant.of;
@@ -227,7 +227,7 @@ mod tests {
             &[0xE7, 2, 4, 0, 65, 0],
             &[0xF1, 0, 65],
             &[0x62, 0, 0x38, 0, 1, 2, 3, 4],
-            // longer than it says
+            // a size larger than the value
             &[0xA5, 2, 1, 0, 1, 2],
         ] {
             assert!(decode(raw, &d).is_err(), "{raw:?}");
