@@ -1,7 +1,7 @@
-//! Columns in Arrow's layout, borrowed: the types that samples have.
+//! Borrowed columns in Arrow's layout, of the types that samples have.
 //!
-//! Values have the machine's byte order, which is little-endian on all supported machines; a buffer need not
-//! be aligned.
+//! Values have the machine's byte order, which is little-endian on all supported machines; a buffer need not be
+//! aligned.
 
 /// A column from `offset` on.
 pub struct Column<'a> {
@@ -56,7 +56,7 @@ impl<'a> Points<'a> {
         (self.begin..self.begin + self.length).map(|index| self.column.get(index))
     }
 
-    /// Their bytes, if they are doubles (8), floats (4) or integers of this width and none is missing.
+    /// The bytes of the values, if these are doubles (8), floats (4) or integers of this width and none is missing.
     pub fn bytes(self, width: usize, floating: bool) -> Option<&'a [u8]> {
         let bytes = match self.column.values {
             Values::Double(bytes) if floating && width == 8 => bytes,
@@ -124,7 +124,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// An integer, 0 for anything else.
+    /// An integer; 0 for other values.
     pub fn whole(&'a self, index: usize) -> i64 {
         match self.get(index) {
             Value::Whole(number) => number,

@@ -54,8 +54,8 @@ impl Payload {
     }
 }
 
-/// The line before the events of a year: `pairs` are names and values of EPICS's fields, `points` the number
-/// of values of the first event.
+/// The line before the events of a year: `pairs` are names and values of EPICS's fields, `points` the number of values
+/// of the first event.
 pub fn header(payload: u8, name: &[u8], year: i32, points: u32, pairs: &[(&[u8], &[u8])]) -> Vec<u8> {
     let (mut message, mut pair, mut out) = (Vec::new(), Vec::new(), Vec::new());
     number(&mut message, 1, payload.into());
@@ -73,7 +73,7 @@ pub fn header(payload: u8, name: &[u8], year: i32, points: u32, pairs: &[(&[u8],
     out
 }
 
-/// Columns of events, a value each.
+/// Columns of events, with one value per event.
 pub struct Events<'a> {
     /// Since 1970 UTC.
     pub nanoseconds: Column<'a>,
@@ -94,8 +94,8 @@ impl Events<'_> {
     }
 }
 
-/// Lines of events of the year that begins at this second. A missing value, or one of another type than
-/// `payload`, becomes an undefined one: NaN, 0, an empty text, or a waveform of one of these.
+/// Lines of events of the year that begins at this second. A missing value, or one of another type than `payload`,
+/// becomes an undefined one: NaN, 0, an empty text, or a waveform of one of these.
 pub fn lines(payload: Payload, begin: i64, events: &Events<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(events.nanoseconds.length * 40);
     let mut message = Vec::with_capacity(64);
@@ -144,7 +144,7 @@ pub fn lines(payload: Payload, begin: i64, events: &Events<'_>) -> Vec<u8> {
     out
 }
 
-/// The field of a waveform. Numbers with the same form in the message as in memory go to `out` directly,
+/// The field of a waveform. Numbers with the same form in the message as in memory are appended to `out` directly,
 /// after the present content of the message.
 fn waveform(message: &mut Vec<u8>, out: &mut Vec<u8>, payload: Payload, points: Points<'_>) {
     if payload == Payload::Texts {
@@ -182,7 +182,7 @@ fn waveform(message: &mut Vec<u8>, out: &mut Vec<u8>, payload: Payload, points: 
     bytes(message, VALUE, &packed);
 }
 
-/// One point, because Phoebus cannot read waveforms if the first has none.
+/// An undefined waveform has one point, because Phoebus cannot read waveforms if the first is empty.
 fn undefined(message: &mut Vec<u8>, payload: Payload, missing: &Value<'_>) {
     match payload {
         Payload::Doubles => bytes(message, VALUE, &double(missing).to_le_bytes()),

@@ -1,6 +1,6 @@
-//! Columns of samples as lines, a sample each: text by a template (`lines`), and the Archiver Appliance's
-//! events in Protocol Buffers (`events`), which `pb` reads again from its files. The columns (`column`) are Arrow's,
-//! borrowed. Independent of Python.
+//! Columns of samples as lines, one sample each: text by a template (`lines`), and the Archiver Appliance's events in
+//! Protocol Buffers (`events`); `pb` decodes these from its files. The columns (`column`) are Arrow's, borrowed.
+//! Independent of Python.
 
 pub mod column;
 pub mod events;

@@ -1,4 +1,4 @@
-//! Lines of text by a template: pieces that are the same in each line, and values of columns in some form.
+//! Lines of text by a template: constant pieces, and values of columns in some form.
 
 use crate::column::{Column, Points, Value};
 use crate::texts;
@@ -32,7 +32,7 @@ pub enum Style<'a> {
     Iso,
 }
 
-/// Writes `count` lines; each column has so many values.
+/// Writes `count` lines; each column has this many values.
 pub fn lines(pieces: &[Piece<'_>], count: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(count * (24 * pieces.len()));
     let (mut iso, mut human) = (Days::new(Form::Iso), Days::new(Form::Human));

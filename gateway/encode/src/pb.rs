@@ -1,6 +1,6 @@
-//! Reads the lines of PB files, in which the Archiver Appliance keeps samples: a header, then a message of Protocol Buffers
-//! for each sample (its documentation, "The .pb file format and the .pbraw binary protocol", and EPICSEvent.proto). The
-//! bytes are not trusted: they are decoded, or an error is returned.
+//! Decodes the lines of PB files, in which the Archiver Appliance stores samples: a header, then a message of Protocol
+//! Buffers for each sample (its documentation, "The .pb file format and the .pbraw binary protocol", and
+//! EPICSEvent.proto). The bytes are not trusted: they are decoded, or an error is returned.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ const CUT_SHORT: &str = "a message is cut short";
 /// The most names of fields that are counted.
 const NAMES: usize = 64;
 
-/// Why a line is no header, or no sample.
+/// The error is the reason why a line is not a header, or not a sample.
 pub type Result<T> = std::result::Result<T, &'static str>;
 
-/// What the samples of a file are.
+/// The description of a file's samples.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Header {
     pub payload: Payload,
-    /// Of the PV.
+    /// The name of the PV.
     pub name: String,
     pub year: i32,
     /// Names and values of EPICS's fields.
@@ -36,7 +36,7 @@ pub struct Payload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Text,
-    /// Also of enumerations.
+    /// Also for enumerations.
     Short,
     Float,
     Byte,
@@ -45,7 +45,7 @@ pub enum Form {
 }
 
 impl Payload {
-    /// By its number in EPICSEvent.proto.
+    /// From its number in EPICSEvent.proto.
     fn of(number: u64) -> Result<Payload> {
         let form = match number % 7 {
             0 => Form::Text,
@@ -64,7 +64,7 @@ impl Payload {
 }
 
 impl Form {
-    /// The type as the Arrow C data interface writes it.
+    /// The type in the notation of the Arrow C data interface.
     pub fn format(self) -> &'static str {
         match self {
             Form::Text => "u",
@@ -75,7 +75,7 @@ impl Form {
         }
     }
 
-    /// Bytes of a value; None: any number.
+    /// Bytes of a value; None: variable.
     fn width(self) -> Option<usize> {
         match self {
             Form::Text => None,
@@ -107,10 +107,10 @@ pub fn header(line: &[u8]) -> Result<Header> {
     Ok(Header { payload, name: name.ok_or("the header names no PV")?, year, fields })
 }
 
-/// Columns that are being made, in Arrow's layout: little-endian, bounds of 32 bits.
+/// Columns under construction, in Arrow's layout: little-endian, bounds of 32 bits.
 pub struct Samples {
     payload: Payload,
-    /// Of the year, in nanoseconds since 1970.
+    /// The start of the year, in nanoseconds since 1970.
     begin: i64,
     pub count: usize,
     /// Nanoseconds since 1970 UTC, in 64 bits.
@@ -120,7 +120,7 @@ pub struct Samples {
     pub statuses: Vec<u8>,
     /// The values, or the points of all waveforms.
     pub values: Texts,
-    /// Of waveforms: the bounds of their points.
+    /// For waveforms: the bounds of their points.
     pub waveforms: Vec<u8>,
     points: usize,
     /// The wanted fields of each sample.
@@ -130,10 +130,10 @@ pub struct Samples {
     room: Vec<u8>,
 }
 
-/// A column of texts, or the content of one of numbers.
+/// A column of texts, or the bytes of a column of numbers.
 #[derive(Default)]
 pub struct Texts {
-    /// A byte for each.
+    /// A byte for each value: whether it is present.
     pub there: Vec<u8>,
     pub bounds: Vec<u8>,
     pub content: Vec<u8>,
@@ -174,7 +174,7 @@ enum Value<'a> {
 }
 
 impl Samples {
-    /// Samples of a file with this header, with these of EPICS's fields.
+    /// An empty set of samples of a file with this header, with the named EPICS fields.
     pub fn new(header: &Header, fields: &[String]) -> Samples {
         let year = i64::from(header.year);
         let days = 365 * (year - 1970) + (year - 1969) / 4 - (year - 1901) / 100 + (year - 1601) / 400;
@@ -194,8 +194,8 @@ impl Samples {
         }
     }
 
-    /// Adds the sample of a line if its time, which is returned, is from `since` on and before `until`. After an error the
-    /// columns are as before.
+    /// Adds the sample of a line if its time, which is returned, is from `since` to before `until`. After an error the
+    /// columns remain unchanged.
     #[inline]
     pub fn add(&mut self, line: &[u8], since: i64, until: i64) -> Result<i64> {
         let mut room = std::mem::take(&mut self.room);
@@ -209,12 +209,12 @@ impl Samples {
         added
     }
 
-    /// Takes the last sample out.
+    /// Removes the last sample.
     pub fn cut_last(&mut self) {
         self.cut(self.count.saturating_sub(1));
     }
 
-    /// Keeps so many samples.
+    /// Truncates the columns to this many samples.
     fn cut(&mut self, count: usize) {
         let width = self.payload.form.width();
         self.count = count;
@@ -434,7 +434,7 @@ fn varint(bytes: &mut &[u8]) -> Result<u64> {
     Err("a number has more than 64 bits")
 }
 
-/// The bytes of a line before they were escaped.
+/// The bytes of a line without the escapes.
 #[inline]
 fn unescaped<'a>(line: &'a [u8], room: &'a mut Vec<u8>) -> Result<&'a [u8]> {
     const ESCAPE: u8 = 0x1b;

@@ -31,7 +31,7 @@ pub fn json(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// A text, in quotes if it has a comma, a quote, a tab or a line break (RFC 4180).
+/// A text, in quotes if it contains a comma, a quote, a tab or a line break (RFC 4180).
 pub fn csv(out: &mut Vec<u8>, text: &[u8]) {
     if !text.iter().any(|byte| matches!(byte, b',' | b'"' | b'\t' | b'\n' | b'\r')) {
         out.extend_from_slice(text);

@@ -19,7 +19,7 @@ pub enum Form {
     Human,
 }
 
-/// Days as text: the last one is kept, because successive samples mostly have the same day.
+/// Converts days to text: the last one is cached, because successive samples mostly have the same day.
 pub struct Days {
     form: Form,
     number: i64,
@@ -31,7 +31,7 @@ impl Days {
         Self { form, number: i64::MIN, text: Vec::new() }
     }
 
-    /// The second of an instant since 1970 as text, to its seconds.
+    /// Appends an instant as text with whole seconds, given in seconds since 1970.
     pub fn put(&mut self, out: &mut Vec<u8>, seconds: i64) {
         let day = seconds.div_euclid(86_400);
         if day != self.number {
@@ -75,7 +75,7 @@ impl Form {
     }
 }
 
-/// Four digits at least.
+/// At least four digits.
 fn number_of_year(out: &mut Vec<u8>, year: i64) {
     match u32::try_from(year) {
         Ok(year) if year < 10_000 => digits(out, year, 4),

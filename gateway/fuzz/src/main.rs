@@ -1,6 +1,6 @@
 //! The fuzzer of one target: `make fuzz` runs it for each.
 //!
-//! FUZZ_TARGET names the target; FUZZ_SEEDS is a folder, where given, into which its seeds are written first.
+//! FUZZ_TARGET names the target; FUZZ_SEEDS, if given, is a folder into which its seeds are written first.
 
 #![no_main]
 

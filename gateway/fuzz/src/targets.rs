@@ -29,7 +29,7 @@ use tsql::program::Settings;
 pub struct Target {
     pub name: &'static str,
     pub run: fn(&[u8]),
-    /// Inputs captured from clients, from which others are made.
+    /// Inputs captured from clients, from which the fuzzer derives others.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
@@ -51,11 +51,11 @@ pub const TARGETS: &[Target] = &[
     Target { name: "tsql", run: text, seeds: texts },
 ];
 
-/// Numbers of `dialect` with which a seed is worth trying.
+/// The dialects, by number, with which a seed is tried.
 const FIVE: &[u8] = &[0, 1, 2];
 const SEVEN: &[u8] = &[4, 5, 6, 7];
 
-/// The dialect that the first byte chooses, and the rest.
+/// The dialect chosen by the first byte, and the other bytes.
 fn dialect(data: &[u8]) -> Option<(Dialect, &[u8])> {
     let (first, rest) = data.split_first()?;
     let five = Dialect::new(Version::Tds50);
@@ -162,7 +162,7 @@ fn values(call: &Call<'_>, dialect: &Dialect) {
     }
 }
 
-/// The call as one of known shape.
+/// Decodes the call as one of known shape.
 fn shape(body: &[u8], dialect: &Dialect) {
     let Ok(Some(shape)) = layout::Layout::of(body, dialect) else { return };
     let Some(mut values) = shape.read(body, dialect) else { return };
@@ -177,7 +177,7 @@ fn bulk7(data: &[u8]) {
 
 fn bulk5(data: &[u8]) {
     let Some((dialect, body)) = dialect(data).filter(|(dialect, _)| !dialect.is_tds7()) else { return };
-    // those of the table that tests/gateway/record.py copies into, and the other forms of a stored column
+    // the columns of the table into which tests/gateway/record.py copies, and the other forms of a stored column
     let columns = [
         (PgType::Int4, -1),
         (PgType::Varchar, 4 + 20),
@@ -211,7 +211,7 @@ fn rows(mut rows: Rows, body: &[u8]) {
     }
 }
 
-/// An old server's answer, which comes in two parts and is taken two rows at a time.
+/// An old server's answer, which is split in two and read two rows at a time.
 fn answers(data: &[u8]) {
     let Some((dialect, body)) = dialect(data) else { return };
     let mut answer = Answer::new(dialect);
@@ -419,7 +419,7 @@ fn bodies(kind: MessageKind, firsts: &[u8]) -> Vec<Vec<u8>> {
     bodies
 }
 
-/// The first message of a handshake at TLS 1.2, by itself and in a packet.
+/// The first message of a TLS 1.2 handshake, alone and in a packet.
 fn handshakes() -> Vec<Vec<u8>> {
     let mut hello = vec![0x03, 0x03];
     hello.extend([7; 32]);
@@ -445,7 +445,7 @@ fn handshakes() -> Vec<Vec<u8>> {
     vec![[&[0], &record[..]].concat(), [&[1], &packet[..]].concat(), [&[9], &packet[..]].concat()]
 }
 
-/// Answers with an int, a real and a text, of which one is NULL.
+/// Answers with an int, a real and a text, one of them NULL.
 fn rows_of_answers() -> Vec<Vec<u8>> {
     let columns = |token: TypeToken| {
         [(TypeToken::IntN, 4), (TypeToken::FloatN, 4), (TypeToken::DateTimeN, 8), (token, 40)].map(

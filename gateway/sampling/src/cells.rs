@@ -12,17 +12,17 @@ pub fn now() -> i64 {
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// When readings become a row. Times are in microseconds where they have no type.
+/// When a row is made from readings. Times are in microseconds unless they have a type.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// A row when something has changed, in place of one each cycle.
+    /// A row at each change, instead of one per cycle.
     pub monitors: bool,
     pub cycle: i64,
     pub min_period: Option<i64>,
     pub max_period: Option<Duration>,
     /// How far ahead of this machine's clock a time stamp may be.
     pub clock_drift: i64,
-    /// Of each column.
+    /// The deadband of each column.
     pub deadbands: Vec<Option<Deadband>>,
     /// The column with the nanoseconds of a row's time.
     pub nanoseconds: Option<usize>,
@@ -57,7 +57,7 @@ pub struct Cells {
     /// The waiting updates of each column, and its latest reading.
     updates: Vec<VecDeque<Update>>,
     newest: Vec<Reading>,
-    /// The latest time of the rows so far, and when the last row was made.
+    /// The latest time of the rows so far, and the time of making the last row.
     latest: Stamp,
     made: Instant,
     /// Signals whose last time stamp was too far ahead.
@@ -85,7 +85,7 @@ impl Cells {
         self.readings.len()
     }
 
-    /// Uses another policy from now on; the readings stay.
+    /// Sets another policy; the readings remain.
     pub fn adopt(&mut self, policy: Policy) {
         if self.policy.monitors && !policy.monitors {
             for (place, updates) in self.updates.iter_mut().enumerate() {
@@ -104,13 +104,14 @@ impl Cells {
         self.policy = policy;
     }
 
-    /// The number of readings since the last question that a newer one of their column replaced before a row was made.
+    /// The number of readings since the last call that were replaced by a newer one of their column before a row was
+    /// made.
     pub fn take_dropped(&mut self) -> u64 {
         mem::take(&mut self.dropped)
     }
 
-    /// A reading's time stamp, or the present time in place of one that is too far ahead; then also the distance in
-    /// seconds, if the signal's stamp before was not.
+    /// A reading's time stamp, or the present time if the stamp is too far ahead; then also the distance in seconds, if
+    /// the signal's previous stamp was not.
     pub fn believed(&mut self, stamp: i64, signal: &str) -> (i64, Option<i64>) {
         let moment = now();
         if stamp <= moment.saturating_add(self.policy.clock_drift) {
@@ -141,7 +142,7 @@ impl Cells {
         self.row(Stamp::default()).values
     }
 
-    /// The rows that are due. A row has the updates of one cycle, at most one of each column. No update is omitted,
+    /// The rows that are due. A row contains the updates of one cycle, at most one per column. No update is omitted,
     /// however late, except with `min_period`: then the last one of each column counts.
     pub fn due(&mut self) -> Vec<Row> {
         let moment = Instant::now();
@@ -163,7 +164,7 @@ impl Cells {
             if let Some(period) = self.policy.min_period {
                 end = end.max(self.latest.microseconds + period + self.policy.cycle);
             } else {
-                // readings of one moment stay together
+                // readings with equal stamps stay together
                 let seconds = self.updates.iter().filter_map(|updates| updates.get(1));
                 end = seconds.map(|update| update.stamp.microseconds).fold(end, i64::min).max(first + 1);
             }

@@ -20,7 +20,7 @@ const SECOND: i64 = 1_000_000;
 pub enum Part {
     Double,
     Real,
-    /// A whole number of so many bits.
+    /// An integer of this many bits.
     Whole(u32),
     Bit,
     Severity,
@@ -29,7 +29,7 @@ pub enum Part {
     Time,
 }
 
-/// A process variable, and the columns that it sets, by their places.
+/// A process variable, and the indexes of the columns that it sets.
 pub struct Variable {
     pub name: String,
     pub columns: Vec<(usize, Part)>,
@@ -48,7 +48,7 @@ pub enum Event {
         place: usize,
         value: Value,
     },
-    /// A time stamp so many seconds ahead of this machine's clock.
+    /// A time stamp this many seconds ahead of this machine's clock.
     Ahead {
         seconds: i64,
     },
@@ -57,7 +57,7 @@ pub enum Event {
 /// An event with its variable, counted from 0, and its time in microseconds since 1970.
 pub type Noted = (usize, i64, Event);
 
-/// Subscriptions, which last as long as the process.
+/// Subscriptions, which last until the process ends.
 pub struct ChannelAccess {
     signals: Vec<&'static Signal>,
     events: Arc<Events>,
@@ -195,7 +195,7 @@ impl Listener for Signal {
     }
 }
 
-/// A value in a column's type: exactly, or not at all.
+/// Converts a value to a column's type; None if this is not exact.
 fn fit(value: Value, part: Part) -> Option<Reading> {
     let number = match value {
         Value::Whole(number) => number as f64,

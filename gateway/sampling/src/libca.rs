@@ -10,14 +10,14 @@ use std::sync::OnceLock;
 use libloading::Library;
 use parking_lot::Mutex;
 
-/// Callbacks come in threads of the library.
+/// Callbacks run in threads of the library.
 const PREEMPTIVE_CALLBACK: c_int = 1;
 pub(crate) const NORMAL: c_int = 1;
 const CONNECTION_UP: c_long = 6;
 const VALUE_OR_ALARM: c_long = 1 | 4;
-/// The first of the types DBR_TIME_…, which follow the order of the field types.
+/// The first of the types DBR_TIME_…, which are in the order of the field types.
 pub(crate) const DBR_TIME: c_long = 14;
-/// The time stamps of EPICS count from 1990.
+/// EPICS time stamps count from 1990.
 pub(crate) const EPOCH: i64 = 631_152_000;
 
 type Channel = *mut c_void;
@@ -51,7 +51,7 @@ type Puser = unsafe extern "C" fn(Channel) -> *const c_void;
 type OnConnection = extern "C" fn(ConnectionArguments);
 type OnEvent = extern "C" fn(EventArguments);
 
-/// A value that a monitor has sent.
+/// A value sent by a monitor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     Whole(i64),
@@ -71,17 +71,17 @@ pub struct Update {
     pub nanoseconds: u32,
 }
 
-/// Hears of a process variable, in the library's threads.
+/// Receives the events of a process variable, in the library's threads.
 pub trait Listener: Sync {
     fn update(&self, update: Update);
-    /// The connection has ended, or the right to read.
+    /// The connection, or the right to read, has been lost.
     fn lost(&self);
 }
 
 /// Finds the Monitor of a channel whose connection has changed.
 static PUSER: OnceLock<Puser> = OnceLock::new();
 
-/// The functions of an open library, in a context of its own.
+/// The functions of an opened library, with its own context.
 pub struct Libca {
     create_channel:
         unsafe extern "C" fn(*const c_char, OnConnection, *const c_void, c_uint, *mut Channel) -> c_int,
@@ -119,7 +119,7 @@ struct Subscription {
 unsafe impl Send for Subscription {}
 
 impl Libca {
-    /// Opens the library. Monitors are added in the thread that has opened it.
+    /// Opens the library. Monitors must be added in the same thread.
     pub fn open(path: &Path) -> Result<Self, String> {
         let fault = |error: libloading::Error| format!("{}: {error}", path.display());
         // SAFETY: the library is EPICS's, whose constructors have no conditions; the types are those of cadef.h
@@ -141,7 +141,7 @@ impl Libca {
             };
             (libca, create_context)
         };
-        // SAFETY: as cadef.h says
+        // SAFETY: the call follows cadef.h
         match unsafe { create_context(PREEMPTIVE_CALLBACK) } {
             NORMAL => Ok(libca),
             status => Err(format!("ca_context_create: status {status}")),
@@ -170,7 +170,7 @@ impl Libca {
         }
     }
 
-    /// Sends what waits.
+    /// Sends the queued requests.
     pub fn flush(&self) {
         // SAFETY: it has no arguments
         unsafe { (self.flush)() };
@@ -178,9 +178,9 @@ impl Libca {
 }
 
 impl Monitor {
-    /// Subscribes, and again if the type has changed: a subscription is renewed by the library itself.
+    /// Subscribes, or renews the subscription if the type has changed; otherwise the library renews it.
     fn connected(&'static self, channel: Channel) {
-        // SAFETY: the channel is the one of this callback
+        // SAFETY: the channel is that of this callback
         let (field_type, count) =
             unsafe { ((self.libca.field_type)(channel), (self.libca.element_count)(channel)) };
         self.is_array.store(count > 1, Ordering::Release);
@@ -189,7 +189,7 @@ impl Monitor {
             if known.field_type == field_type {
                 return;
             }
-            // SAFETY: the id is that of a subscription which exists
+            // SAFETY: the id is that of an existing subscription
             unsafe { (self.libca.clear_subscription)(known.id) };
         }
         let mut id = ptr::null_mut();
@@ -210,7 +210,7 @@ impl Monitor {
 /// `value` is a structure of this type.
 unsafe fn read(kind: c_long, value: *const c_void, is_array: bool) -> Option<Update> {
     let header: Header = unsafe { ptr::read_unaligned(value.cast()) };
-    // SAFETY, of each: db_access.h has the value of this type at this offset
+    // SAFETY, of each: in db_access.h this type's value is at this offset
     let at = |offset: usize| unsafe { value.byte_add(offset) };
     let read = match kind - DBR_TIME {
         0 => Value::Text,

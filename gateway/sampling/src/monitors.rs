@@ -1,4 +1,4 @@
-//! Events of monitors that another holder of EPICS's libca has made, queued until they are taken.
+//! Events of monitors created by another user of EPICS's libca, queued until they are fetched.
 
 use std::mem;
 use std::ptr;
@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 
 use crate::libca::{on_queued, Listener, Update};
 
-/// An event of a signal, by its number; None when it is lost.
+/// An event of a signal, by its number; None if the signal is lost.
 pub type Heard = (u32, Option<Update>);
 
-/// Events in the order in which they came.
+/// Events in the order of their arrival.
 #[derive(Clone, Default)]
 pub struct Monitors(Arc<Mutex<Vec<Heard>>>);
 
@@ -26,8 +26,8 @@ impl Monitors {
         on_queued as *const () as usize
     }
 
-    /// The user argument of a subscription for a signal; it lasts as long as the process, because libca may use it
-    /// until the subscription has ended.
+    /// The user argument of a signal's subscription; it lasts until the process ends, because libca may use it until
+    /// the subscription has ended.
     pub fn subscriber(&self, number: u32) -> usize {
         let subscriber: Box<dyn Listener> = Box::new(Subscriber { monitors: self.clone(), number });
         ptr::from_ref(Box::leak(Box::new(subscriber))).expose_provenance()

@@ -38,7 +38,7 @@ impl PartialEq for Reading {
     }
 }
 
-/// The distance by which a reading must move to count as a change: in its unit, or relative to the one before.
+/// The smallest change of a reading that counts: in its unit, or relative to the previous reading.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadband {
     pub distance: f64,

@@ -1,8 +1,8 @@
-//! Summaries of spans of time, column by column. NULL and NaN are counted alone.
+//! Summaries of time spans, column by column. NULL and NaN are counted separately.
 
 use std::ops::Range;
 
-/// Of each column, one after another, a value for each span. Where `n` is 0 the floats are NaN.
+/// A value for each span, column by column. If `n` is 0 the floats are NaN.
 #[derive(Debug, Default)]
 pub struct Spans {
     pub n: Vec<i64>,
@@ -17,8 +17,8 @@ pub struct Spans {
     pub nulls: Vec<i64>,
 }
 
-/// Summarises columns of `rows` values, one after another, as the bytes of doubles; `nulls` has a byte for each value, not 0
-/// where there is none. `starts` are the first rows of the spans, ascending from 0. None: the lengths do not fit.
+/// Summarises columns of `rows` values, one after another, as the bytes of doubles; `nulls` has a byte for each value,
+/// not 0 for a NULL. `starts` are the first rows of the spans, ascending from 0. None: the lengths do not fit.
 pub fn of_columns(values: &[u8], nulls: Option<&[u8]>, rows: usize, starts: &[usize]) -> Option<Spans> {
     let (values, rest) = values.as_chunks::<8>();
     let fit = rest.is_empty()
@@ -128,7 +128,7 @@ impl Spans {
         }
     }
 
-    /// Adds the span that consists of these.
+    /// Adds a span that combines these.
     #[inline]
     fn combine(&mut self, parts: &Spans, places: Range<usize>) {
         let sum = |counts: &[i64]| counts[places.clone()].iter().sum();

@@ -1,51 +1,51 @@
-//! Written SQL: text and marks, and facts that are noted while it is written. Nobody reads it again.
+//! Written SQL: text and marks, and facts noted during writing. It is not parsed again.
 //!
-//! Marks stand between NULs, which neither T-SQL nor PostgreSQL's SQL contains.
+//! Marks are enclosed in NULs, which neither T-SQL nor PostgreSQL's SQL contains.
 
 use crate::resolve::names::{Relation, RelationKind};
 
-/// Stands behind the select list of rows of tables.
+/// Marks the end of the select list of a query of tables.
 pub const LIST_END: &str = "\0list\0";
-/// Stands before the query of `create table … as`.
+/// Precedes the query of `create table … as`.
 pub const QUERY: &str = "\0query\0";
 
 /// A part of written SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fragment {
     Text(String),
-    /// By its place among those of the statement, from 0.
+    /// By its index among those of the statement, from 0.
     Variable(usize),
     ListEnd,
     Query,
 }
 
-/// The facts noted of SQL while it is written.
+/// Facts about SQL, noted while it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// It calls functions that are none of T-SQL's, and may change something.
+    /// It calls functions that are not T-SQL's and may have effects.
     pub calls: bool,
     /// It has a FROM.
     pub reads: bool,
     /// Its rows depend on the time or the session's state.
     pub varies: bool,
-    /// It may give nulls for columns that take none: the other side of an outer join, or a total.
+    /// It may return nulls for columns declared not null: the other side of an outer join, or a total.
     pub adds_nulls: bool,
-    /// No other SQL has its text: it names a cursor.
+    /// Its text is unique: it names a cursor.
     pub once: bool,
     /// The tables, views and functions of the catalogue that it names.
     pub tables: Vec<Relation>,
-    /// The table that it makes.
+    /// The table that it creates.
     pub created: Option<Relation>,
-    /// The tables and views that it defines otherwise.
+    /// The tables and views whose definition it changes.
     pub changed: Vec<Relation>,
-    /// Conditions in it that name no variables, and fail where it does not fit its tables.
+    /// Conditions without variables that it must satisfy: they fail if it does not fit its tables.
     pub guards: Vec<String>,
-    /// The tables that are locked before it runs, so that others do not write to them.
+    /// The tables that are locked before it runs, against writers.
     pub locks: Vec<String>,
 }
 
 impl Facts {
-    /// Whether a query gives the same rows whenever it runs on the same tables. A global temporary table may end.
+    /// Whether a query returns the same rows whenever it runs on the same tables. A global temporary table may end.
     pub fn keeps(&self) -> bool {
         let is_one = |table: &Relation| !matches!(table.kind, RelationKind::Function | RelationKind::Global);
         !self.calls && !self.varies && self.tables.iter().all(is_one)
@@ -60,7 +60,7 @@ impl Facts {
         self.named().any(|table| table.is_temporary())
     }
 
-    /// Whether it defines temporary tables alone.
+    /// Whether it defines only temporary tables.
     pub fn defines_temporary(&self) -> bool {
         let mut defined = self.created.iter().chain(&self.changed).peekable();
         defined.peek().is_some() && defined.all(|table| table.is_temporary())
@@ -70,7 +70,7 @@ impl Facts {
         self.named().any(Relation::is_global)
     }
 
-    /// The global temporary tables that have to be there, with ##.
+    /// The global temporary tables that must exist, with ##.
     pub fn globals(&self) -> impl Iterator<Item = &str> {
         let globals = self.tables.iter().chain(&self.changed).filter(|table| table.is_global());
         globals.map(|table| table.own.as_str())
@@ -82,9 +82,9 @@ impl Facts {
 pub struct RowSource {
     /// The qualifier of its columns.
     pub qualifier: String,
-    /// In SQL.
+    /// Its name in SQL.
     pub table: String,
-    /// As the query names it.
+    /// Its name in the query.
     pub shown: String,
 }
 

@@ -1,13 +1,13 @@
 //! Reserved words, and words that begin statements.
 
-/// The class of a word where a statement may begin or a name may stand.
+/// The class of a word at the beginning of a statement or in place of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// No name without brackets, and the beginning of a statement.
+    /// Not a name without brackets; begins a statement.
     Statement,
-    /// Begins a statement, except where an operand must follow: there it is a name.
+    /// Begins a statement, except in place of an operand: there it is a name.
     StatementOrName,
-    /// No name without brackets. Words that T-SQL reserves but that are used as names of columns (file, percent,
+    /// Not a name without brackets. Words that T-SQL reserves but that are used as names of columns (file, percent,
     /// read, …) are plain.
     Reserved,
     Plain,

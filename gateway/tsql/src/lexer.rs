@@ -5,20 +5,20 @@ use crate::keywords::{self, Class};
 use crate::tree::Position;
 use std::borrow::Cow;
 
-/// Characters of the longest text that is read.
+/// The most characters of a text.
 pub const LONGEST: usize = 1 << 20;
 
-/// What a row of MERGE has met, which OUTPUT may name.
+/// The action of MERGE on a row, which OUTPUT may name.
 pub const ACTION: &str = "$action";
 
-/// How a text is read.
+/// The syntax options of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Syntax {
     /// "x" is a name and not a text.
     pub quoted_identifiers: bool,
     /// `?` is a variable, ?1 the first.
     pub placeholders: bool,
-    /// A sign belongs to its operand alone (ASE, "Operator precedence"), and not to the whole product (SQL Server, the
+    /// A sign applies to its operand alone (ASE, "Operator precedence"), not to the whole product (SQL Server, the
     /// same): 100 / -10 / 2 is -5 or -20.
     pub close_signs: bool,
 }
@@ -42,13 +42,13 @@ pub enum TokenKind {
     /// `@name` or `@@name` as written; `?1` and so on.
     Variable,
     Integer,
-    /// Digits with a point.
+    /// Digits with a decimal point.
     Decimal,
     /// Digits with an exponent.
     Float,
-    /// A sign of a currency and an amount; the value is the amount alone.
+    /// A currency sign and an amount; the value is the amount alone.
     Money,
-    /// The value has the hexadecimal digits of `0x…`.
+    /// The value is the hexadecimal digits of `0x…`.
     Binary,
     /// An operator or a punctuation mark.
     Symbol,
@@ -57,15 +57,15 @@ pub enum TokenKind {
 #[derive(Clone, Debug)]
 pub struct Token<'a> {
     pub kind: TokenKind,
-    /// What it means: without quotes and brackets.
+    /// The value without quotes and brackets.
     pub value: Cow<'a, str>,
     pub at: Position,
-    /// Of a literal: how many literals stand before it.
+    /// For a literal: the number of literals before it.
     pub place: u32,
 }
 
 impl Token<'_> {
-    /// Whether it is this word, given in lower case, and not in brackets or quotes.
+    /// Whether it is this word, given in lower case, without brackets or quotes.
     pub fn is(&self, word: &str) -> bool {
         matches!(self.kind, TokenKind::Word(_)) && self.value.eq_ignore_ascii_case(word)
     }
@@ -97,7 +97,7 @@ impl Token<'_> {
         matches!(self.kind, Text { .. } | Integer | Decimal | Float | Money | Binary)
     }
 
-    /// As an error message names it.
+    /// The token in an error message.
     pub fn shown(&self) -> String {
         if self.kind == TokenKind::Binary {
             return format!("0x{}", self.value);
@@ -109,10 +109,10 @@ impl Token<'_> {
     }
 }
 
-/// Splits a text; blanks and comments, which nest, vanish.
+/// Splits a text; blanks and comments, which may be nested, are removed.
 ///
-/// The error is 105 for a text or name without its end, 113 for a comment without its end, 1038 for an empty
-/// name, 103 for a text that is too long.
+/// Errors: 105 for an unterminated text or name, 113 for an unterminated comment, 1038 for an empty name, 103 for a
+/// text that is too long.
 pub fn tokens(text: &str, syntax: Syntax) -> Result<Vec<Token<'_>>, Error> {
     if text.len() > LONGEST {
         let length = text.chars().count();
@@ -121,7 +121,7 @@ pub fn tokens(text: &str, syntax: Syntax) -> Result<Vec<Token<'_>>, Error> {
             return Err(Error::new(103, message, 1_u32));
         }
     }
-    // PostgreSQL takes no NUL, in texts and names neither
+    // PostgreSQL accepts no NUL, not even in texts and names
     if let Some(at) = text.find('\0') {
         let lines = text[..at].matches('\n').count();
         let line = u32::try_from(lines).unwrap_or(u32::MAX - 1) + 1;
@@ -135,7 +135,7 @@ pub fn tokens(text: &str, syntax: Syntax) -> Result<Vec<Token<'_>>, Error> {
     Ok(tokens)
 }
 
-/// The text of a definition as the catalogue keeps it: SQL Server writes CREATE in the place of ALTER.
+/// The text of a definition as the catalogue stores it: SQL Server replaces ALTER by CREATE.
 pub fn as_created(text: &str) -> Result<Cow<'_, str>, Error> {
     Ok(match tokens(text, Syntax::default())?.first() {
         Some(alter) if alter.is("alter") => {
@@ -146,7 +146,7 @@ pub fn as_created(text: &str) -> Result<Cow<'_, str>, Error> {
     })
 }
 
-/// Where the first name of a temporary table stands.
+/// The position of the first name of a temporary table.
 pub fn temporary_name(text: &str) -> Result<Option<Position>, Error> {
     Ok(tokens(text, Syntax::default())?.iter().find(|token| token.is_temporary()).map(|token| token.at))
 }
@@ -169,7 +169,7 @@ impl<'a> Lexer<'a> {
         self.text.as_bytes().get(self.at + ahead).copied()
     }
 
-    /// Goes behind the next bytes and counts their lines.
+    /// Skips bytes and counts their lines.
     fn skip(&mut self, bytes: usize) -> &'a str {
         let skipped = &self.rest()[..bytes];
         let lines = skipped.bytes().filter(|byte| *byte == b'\n').count();
@@ -250,7 +250,7 @@ impl<'a> Lexer<'a> {
         Ok(Some(token))
     }
 
-    /// A text or a name up to its last mark, which is doubled inside.
+    /// A text or a name up to its closing mark, which is doubled inside.
     fn quoted(&mut self, mark: char) -> Result<Cow<'a, str>, Error> {
         let line = self.line;
         self.at += 1;
@@ -345,7 +345,7 @@ impl<'a> Lexer<'a> {
         self.digits();
         if self.byte(0) == Some(b',') && self.byte(1).is_some_and(|byte| byte.is_ascii_digit()) {
             let whole = &self.text[before..self.at];
-            // SQL Server passes over the comma, others see two values
+            // SQL Server ignores the comma, other parsers see two values
             let why = "write an amount without commas, or a blank between two values";
             return Err(Error::refused(whole, why, line));
         }
@@ -381,7 +381,7 @@ impl<'a> Lexer<'a> {
         self.at += rest.find(|c| !goes_on(c)).unwrap_or(rest.len());
     }
 
-    /// Blanks may stand between the two characters of a comparison.
+    /// The two characters of a comparison may be separated by blanks.
     fn symbol(&mut self, first: char) -> Cow<'a, str> {
         let start = self.at;
         self.at += first.len_utf8();
@@ -415,7 +415,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Whether eight bytes hold the number: neither too large, nor a zero of other digits.
+/// Whether a double can represent the number: it is neither too large, nor rounded to zero.
 fn is_double(written: &str) -> bool {
     let mantissa = written.split(['e', 'E']).next().unwrap_or(written);
     // `1e` is 1e0
@@ -424,8 +424,8 @@ fn is_double(written: &str) -> bool {
     whole.parse::<f64>().is_ok_and(|value| value.is_finite() && (value != 0.0 || is_zero))
 }
 
-/// A text without the ends of lines that follow a backslash, and without that ("Backslash (Line Continuation)"; ASE
-/// Reference Manual, "Using the continuation character").
+/// Removes the line breaks that follow a backslash, and the backslashes ("Backslash (Line Continuation)"; ASE Reference
+/// Manual, "Using the continuation character").
 fn continued(text: Cow<'_, str>) -> Cow<'_, str> {
     if !text.contains("\\\n") && !text.contains("\\\r\n") {
         return text;
@@ -444,7 +444,7 @@ fn continued(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(whole)
 }
 
-/// A text as it stands between quotes.
+/// A text as written between quotes.
 pub fn as_quoted(text: &str) -> String {
     let text = text.replace('\'', "''");
     text.replace("\\\r\n", "\\\\\r\n\r\n").replace("\\\n", "\\\\\n\n")

@@ -1,6 +1,6 @@
-//! Reads T-SQL and translates it for PostgreSQL: text → tokens → tree → program. Without I/O.
+//! Parses T-SQL and translates it for PostgreSQL: text → tokens → tree → program. Without I/O.
 //!
-//! `lexer` splits a text, `parser` makes a `tree` of it, which prints itself as T-SQL.
+//! `lexer` splits a text, `parser` builds a `tree`, which can be printed as T-SQL.
 
 mod compile;
 mod digest;

@@ -1,8 +1,8 @@
 //! Replaces literals of a tree by variables, so that one program serves all texts that differ only in them.
 //!
-//! Only literals that cannot change the meaning of the text are replaced: compared with something in a WHERE or ON,
-//! inserted or assigned to a column without an expression, or passed to a procedure. Those of TOP, of styles,
-//! lengths, ORDER BY, select lists and GROUP BY, patterns and definitions stay.
+//! Only literals that cannot change the meaning of the text are replaced: those compared in a WHERE or ON, inserted or
+//! assigned to a column without an expression, or passed to a procedure. Those of TOP, styles, lengths, ORDER BY,
+//! select lists, GROUP BY, patterns and definitions remain.
 
 use crate::facts::types::{self, Type, INT, LONGEST_VARCHAR, MOST_DIGITS};
 use crate::lexer::{Token, TokenKind};
@@ -14,8 +14,8 @@ use crate::tree::{
 use crate::units;
 use crate::Dialect;
 
-/// The kind of a literal as far as it decides how a lifted one is written; texts that differ in it have programs
-/// of their own. None: a token that is no literal.
+/// The kind of a literal that affects how a lifted one is written; texts that differ in it have separate programs.
+/// None: not a literal.
 pub(crate) fn class(token: &Token<'_>) -> Option<char> {
     let scale = |written: &str| written.split_once('.').map_or(0, |(_, fraction)| fraction.len());
     Some(match token.kind {
@@ -49,7 +49,7 @@ fn is_short(text: &str) -> bool {
     units::fits(text, LONGEST_VARCHAR as usize)
 }
 
-/// The value of a lifted literal that `token` writes.
+/// The value of a lifted literal, from its token.
 pub(crate) fn value(token: &Token<'_>, lifted: &Lifted, dialect: &Dialect) -> Option<Literal> {
     let digits = || token.value.to_string();
     let written = match token.kind {
@@ -66,7 +66,7 @@ pub(crate) fn value(token: &Token<'_>, lifted: &Lifted, dialect: &Dialect) -> Op
     crate::compile::of_number(&written, lifted.negative)
 }
 
-/// Lifts what can be lifted. `literals`: where each literal of the text begins, by its number.
+/// Lifts all suitable literals. `literals`: the position of each literal of the text, by its number.
 pub(crate) fn lift(statements: &mut [Statement], literals: &[u32]) -> Vec<Lifted> {
     let mut lifting = Lifting { literals, lifted: Vec::new() };
     for statement in statements {
@@ -223,7 +223,7 @@ impl Lifting<'_> {
         }
     }
 
-    /// Makes a variable of a literal, with the minus before it.
+    /// Replaces a literal, with the minus before it, by a variable.
     fn literal(&mut self, value: &mut Expression) {
         let (literal, negative) = match value {
             Expression::Literal(literal) => (literal, false),
@@ -235,7 +235,7 @@ impl Lifting<'_> {
         };
         let Some(of) = type_of(&literal.value, negative) else { return };
         let place = literal.number.0;
-        // a bare word among the arguments of a procedure is a text and no literal of the text's
+        // a bare word among the arguments of a procedure is a text, but not a literal
         let written = self.literals.get(place as usize).is_some_and(|start| *start == literal.at.start);
         let name = format!("#{place}");
         if !written || self.lifted.iter().any(|lifted| lifted.place == place) {
@@ -247,7 +247,8 @@ impl Lifting<'_> {
     }
 }
 
-/// Whether a literal beside it means the same whatever its value: it is no literal and no variable itself.
+/// Whether the value of a literal compared with it does not change the meaning: it is neither a literal nor a variable
+/// itself.
 fn decides(side: &Expression) -> bool {
     match side {
         Expression::Unary { operand, .. } => decides(operand),
@@ -255,7 +256,7 @@ fn decides(side: &Expression) -> bool {
     }
 }
 
-/// The type that a lifted literal has: of the widest of its class.
+/// The type of a lifted literal: the widest of its class.
 fn type_of(value: &LiteralValue, negative: bool) -> Option<Type> {
     match value {
         LiteralValue::Integer(digits) => is_int(digits).then_some(INT),

@@ -1,4 +1,4 @@
-//! Names of T-SQL that are longer than PostgreSQL's: those end with a digest in PostgreSQL, and comments have them whole.
+//! T-SQL names longer than PostgreSQL's limit: in PostgreSQL they end with a digest, and comments contain them in full.
 
 use crate::digest;
 use crate::error::Error;
@@ -12,7 +12,7 @@ const LONGEST: usize = 128;
 /// Characters of the digest.
 const DIGEST: usize = 16;
 
-/// The name as PostgreSQL stores it, in small letters. `tsql.stored_name` makes the same.
+/// The name as PostgreSQL stores it, in lower case, like `tsql.stored_name`.
 pub fn stored(name: &str) -> String {
     let name = name.to_lowercase();
     if name.len() <= LONGEST_STORED {
@@ -22,7 +22,7 @@ pub fn stored(name: &str) -> String {
     format!("{}~{}", &name[..begin], &digest::md5(name.as_bytes())[..DIGEST])
 }
 
-/// Error 103 of a name that is too long for T-SQL.
+/// Error 103 for a name that is too long for T-SQL.
 pub fn check(name: &str, line: impl Into<u32>) -> Result<(), Error> {
     if units::units(name) <= LONGEST {
         return Ok(());
@@ -32,7 +32,7 @@ pub fn check(name: &str, line: impl Into<u32>) -> Result<(), Error> {
     Err(Error::new(103, text, line))
 }
 
-/// Refuses the name of an object that has no place for a longer one than PostgreSQL's. `what`: its kind.
+/// Refuses a name longer than PostgreSQL's limit for an object whose full name cannot be stored. `what`: its kind.
 pub fn demand_short(name: &str, what: &str, line: impl Into<u32>) -> Result<(), Error> {
     if name.len() <= LONGEST_STORED {
         return Ok(());
@@ -40,12 +40,12 @@ pub fn demand_short(name: &str, what: &str, line: impl Into<u32>) -> Result<(), 
     Err(Error::refused(name, &format!("the name of a {what} has at most {LONGEST_STORED} bytes"), line))
 }
 
-/// The long names of a text, as it writes them.
+/// The long names of a text, as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LongNames(Vec<String>);
 
 impl LongNames {
-    /// Error 103: one is too long for T-SQL.
+    /// Error 103: a name is too long for T-SQL.
     pub fn of(tokens: &[Token<'_>]) -> Result<LongNames, Error> {
         let mut names = Vec::new();
         for token in tokens.iter().filter(|token| token.value.len() > LONGEST_STORED) {
@@ -57,7 +57,7 @@ impl LongNames {
         Ok(LongNames(names))
     }
 
-    /// A message in which they stand as they were written.
+    /// Restores the original names in a message.
     pub fn restored(&self, message: String) -> String {
         self.0.iter().fold(message, |message, name| message.replace(&stored(name), name))
     }
@@ -76,7 +76,7 @@ mod tests {
         assert_ne!(stored(&one), stored(&other));
         assert_eq!(stored(&stored(&one)), stored(&one));
         assert_eq!(stored(&"X".repeat(63)), "x".repeat(63));
-        // characters stay whole
+        // characters are not split
         assert!(stored(&"加".repeat(22)).starts_with(&format!("{}~", "加".repeat(15))));
     }
 

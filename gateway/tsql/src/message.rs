@@ -6,10 +6,10 @@ use crate::resolve::{names, Scope};
 use crate::translate::{self, Variables};
 use crate::tree::{Expression, LiteralValue, Raise, Throw};
 
-/// The place of a RAISERROR's first argument.
+/// The index of a RAISERROR's first argument.
 const FIRST_ARGUMENT: usize = 4;
 
-/// The text that a print shows; null is nothing.
+/// The text shown by a print; null is empty.
 pub fn printed(
     text: &Expression,
     arguments: &[Expression],
@@ -86,8 +86,8 @@ fn array(values: &[Expression], scope: &Scope, variables: &mut dyn Variables) ->
     Ok(names::array(values, "text"))
 }
 
-/// Whether the arguments of a RAISERROR are numbers; null of a value without a type. Error 2748: only whole numbers, texts and
-/// bytes can be arguments ("RAISERROR (Transact-SQL)").
+/// Whether the arguments of a RAISERROR are numbers; null for a value without a type. Error 2748: only integers, texts
+/// and binaries can be arguments ("RAISERROR (Transact-SQL)").
 fn substitutes(
     values: &[Expression],
     line: u32,

@@ -1,4 +1,4 @@
-//! Writes a statement again from its tree, under other declarations of its tables.
+//! Writes a statement again from its tree, with other declarations of its tables.
 
 use crate::error::Error;
 use crate::program::{Bound, ListItem, Sql, Tree, Uses};
@@ -7,10 +7,10 @@ use crate::schema::Schema;
 use crate::translate::{self, Numbered};
 use std::sync::Arc;
 
-/// Operand type clash, no implicit conversion, incompatible operands, an argument or operand that is not taken.
+/// Operand type clash, no implicit conversion, incompatible operands, an invalid argument or operand.
 const NO_OPERATION: [i32; 5] = [206, 257, 402, 8116, 8117];
 
-/// SQL that was written again.
+/// The newly written SQL.
 #[derive(Debug)]
 pub struct Typed {
     pub sql: Sql,
@@ -19,8 +19,8 @@ pub struct Typed {
 }
 
 impl Bound {
-    /// The same under another schema; `variables` are those of the SQL. None: it cannot be written so. Error: T-SQL has no
-    /// such operation on values of these types.
+    /// Writes the same statement for another schema; `variables` are those of the SQL. None: this is impossible. Error:
+    /// T-SQL has no such operation on values of these types.
     pub fn again(&self, schema: Arc<dyn Schema>, variables: &[String]) -> Result<Option<Typed>, Error> {
         let scope = Scope { schema: Some(schema), ..self.scope.clone() };
         match self.written(&scope) {

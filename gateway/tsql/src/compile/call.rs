@@ -68,7 +68,7 @@ impl Compiler<'_> {
         translate::value(value, &self.scope, &mut Numbered::default(), None).ok()?.of
     }
 
-    /// A value as a variable has it; None where nothing declares the variable.
+    /// Converts a value to the type of the variable; None if the variable is not declared.
     fn taken_by(&self, variable: &tree::Variable) -> Result<Option<Sql>, Error> {
         let of = self.scope.type_of(&variable.name, variable.at.line)?;
         of.map(|of| self.taken(&[Some(of)], variable.at.line)).transpose()
@@ -98,7 +98,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The text of a parameter of type `target` for a value of another type, which is the variable `#taken_1`.
+/// The text that a parameter of type `target` receives for a value of another type, which is the variable `#taken_1`.
 pub fn text_for(source: Type, target: Type, dialect: &Dialect) -> Result<Sql, Error> {
     let own = if source.family == Family::Money { format!("::tsql.{}", source.name) } else { String::new() };
     let value = Value::new(format!("{}{own}", fragments::variable(0)), source);
@@ -107,7 +107,7 @@ pub fn text_for(source: Type, target: Type, dialect: &Dialect) -> Result<Sql, Er
     Ok(selected(&text, Numbered { names, ..Numbered::default() }))
 }
 
-/// The insert of so many rows of values, which have the types of their parameters: the first `width` are the first row.
+/// The insert of `rows` rows of values, which have the types of their parameters: the first `width` are the first row.
 pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, dialect: &Dialect) -> Sql {
     let names = (1..=rows * width).map(|place| format!("@{place}"));
     Sql::written(&translate::insert_of_rows(filled, width, rows, dialect), names.collect())

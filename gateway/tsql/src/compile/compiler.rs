@@ -15,20 +15,20 @@ pub struct Compiler<'t> {
     pub settings: &'t Settings,
     pub text: &'t str,
     pub batch: &'t [tree::Statement],
-    /// How many CATCH blocks stand around the statement.
+    /// The number of CATCH blocks around the statement.
     pub catches: usize,
     pub length: usize,
     /// See `Program::unlisted`.
     pub unlisted: Vec<String>,
-    /// It makes temporary tables.
+    /// It creates temporary tables.
     pub makes_temporary: bool,
-    /// Of the lists of statements around the one that is compiled, the innermost last.
+    /// The labels of the lists of statements around the current one, innermost last.
     pub labels: Vec<Labels>,
     pub last_label: u32,
 }
 
 impl Compiler<'_> {
-    /// SQL with what it depends on. `at`: where the text has what `tree` returns.
+    /// SQL with its dependencies. `at`: the position in the text of `tree`'s result.
     pub fn bound(
         &self,
         sql: &str,
@@ -43,7 +43,7 @@ impl Compiler<'_> {
     }
 }
 
-/// `select …` of the variables that have been written.
+/// `select …` of the variables written so far.
 pub fn selected(sql: &str, numbered: Numbered) -> Sql {
     numbered_sql(&format!("select {sql}"), numbered)
 }

@@ -54,7 +54,7 @@ impl Compiler<'_> {
         Ok(Action::Cursor(CursorAction::Fetch { name: fetch.cursor.known(), from, into, taken }))
     }
 
-    /// Values of any types as those of `types`.
+    /// Converts values of any types to `types`.
     pub(super) fn taken(&self, types: &[Option<Type>], line: u32) -> Result<Sql, Error> {
         let mut values = Vec::with_capacity(types.len());
         for (place, of) in types.iter().enumerate() {

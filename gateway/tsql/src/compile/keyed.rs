@@ -12,12 +12,12 @@ use crate::tree::StatementKind;
 #[derive(Clone, Debug)]
 pub struct Keyed {
     pub of: OfTable,
-    /// All behind the select list, with its variables.
+    /// The SQL after the select list, with its variables.
     pub rest: Sql,
 }
 
-/// Of a select, also as the query of a declared cursor; None for any other text, and for rows that are not each one of
-/// a single table.
+/// For a select, also as the query of a declared cursor; None for any other text, and if a row is not exactly one row
+/// of a single table.
 pub fn keyed(text: &str, settings: &Settings) -> Result<Option<Keyed>, Error> {
     let batch = parser::parse(text, settings.syntax())?;
     let [statement] = batch.statements.as_slice() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! GOTO and its possible labels: those of the enclosing statements.
+//! GOTO and the labels that it can reach: those of the enclosing statements.
 
 use super::compiler::{Compiler, Labels};
 use crate::error::Error;
@@ -6,7 +6,7 @@ use crate::program::Action;
 use crate::tree::{self, Name, StatementKind as Tree};
 
 impl Compiler<'_> {
-    /// Takes the labels of a list of statements in. Error 132 where one stands twice.
+    /// Adds the labels of a list of statements. Error 132: one is repeated.
     pub(super) fn enter(&mut self, body: &[tree::Statement]) -> Result<(), Error> {
         let mut labels = Labels::new();
         let mut lists = vec![body.iter()];
@@ -15,7 +15,7 @@ impl Compiler<'_> {
                 None => {
                     lists.pop();
                 }
-                // its statements stand in the same list
+                // its statements belong to the same list
                 Some(Tree::Block(inner)) => lists.push(inner.iter()),
                 Some(Tree::Label(name)) => {
                     let own = name.text.to_lowercase();

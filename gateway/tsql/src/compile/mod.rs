@@ -1,5 +1,5 @@
-//! Compiles a batch: its tree becomes the program that the session runs. Everything is compiled or refused before
-//! anything runs.
+//! Compiles a batch: its tree becomes the program that the session runs. Everything is compiled or refused before any
+//! statement runs.
 
 mod again;
 mod call;
@@ -45,11 +45,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use value::literal;
 
-/// Bytes of all SQL of a program.
+/// The most bytes of all SQL of a program.
 const LONGEST: usize = 16 << 20;
 
-/// The program of a batch. `text`: its source, which a procedure keeps. `lifted`: literals that the
-/// tree has as variables.
+/// The program of a batch. `text`: its source, which a procedure stores. `lifted`: literals that are variables in the
+/// tree.
 pub(crate) fn program(
     batch: &[tree::Statement],
     text: &str,
@@ -63,7 +63,7 @@ pub(crate) fn program(
     program_of((parameters, &given), statements, text, settings, schema, placeholders, lifted)
 }
 
-/// The program of a procedure's body. `text`: the batch that makes it.
+/// The program of a procedure's body. `text`: the batch that creates it.
 fn body(create: &CreateProcedure, text: &str, settings: &Settings) -> Result<Program, Error> {
     let settings = Settings { procedure: true, ..settings.clone() };
     let parameters = procedure::declarations(create, &settings)?;
@@ -88,7 +88,7 @@ fn program_of(
     variables.extend((1..=placeholders).map(|number| (crate::program::placeholder(number), None)));
     variables.extend(lifted.iter().map(|literal| (literal.name.clone(), Some(literal.of))));
     let tables = table_variables(batch, given)?;
-    // a procedure's variables have other tables than those of its callers
+    // a procedure's table variables are distinct from those of its callers
     let table_owner = match settings.procedure || !given.is_empty() {
         true => digest::md5(text.as_bytes())[..8].to_owned(),
         false => String::new(),
@@ -125,7 +125,7 @@ fn program_of(
         last_label: 0,
     };
     let mut statements = Vec::with_capacity(batch.len() + 3 * tables.len());
-    // a table variable is a temporary table, made before the batch runs and dropped behind it
+    // a table variable is a temporary table, created before the batch runs and dropped after it
     for (table, line) in &tables {
         statements.push(forgotten(table, *line, &compiler.scope.table_owner)?);
     }
@@ -164,7 +164,7 @@ fn program_of(
     })
 }
 
-/// Whether `set rowcount` stands in a text, if with no more than blanks between its words.
+/// Whether a text contains `set rowcount`, with only blanks between the two words.
 fn sets_rowcount(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let mut words = text.split_ascii_whitespace().peekable();
@@ -192,7 +192,7 @@ impl Compiler<'_> {
         Ok(statements)
     }
 
-    /// What a branch or loop runs: one statement, or those of a block.
+    /// The body of a branch or loop: one statement, or those of a block.
     fn branch(&mut self, statement: &tree::Statement) -> Result<Vec<Statement>, Error> {
         match &statement.kind {
             Tree::Block(body) => self.block(body),
@@ -207,7 +207,7 @@ impl Compiler<'_> {
             Tree::Declare(variables) => {
                 return variables.iter().try_for_each(|variable| self.declare(variable, into))
             }
-            // made before the batch
+            // created before the batch
             Tree::DeclareTable(_) => return Ok(()),
             _ => {}
         }
@@ -295,7 +295,7 @@ impl Compiler<'_> {
             Tree::WritetextBulk(text) => self.sent_text(text, line)?,
             Tree::InsertBulk(bulk) => Action::InsertBulk(session::insert_bulk(bulk)?),
             Tree::Use(name) => {
-                // the next statements are of that database; `master` and the like are the session's to know
+                // the next statements use that database; only the session knows `master` and similar names
                 self.scope.database.clear();
                 self.scope.schema = None;
                 if name.is("tempdb") {
@@ -349,7 +349,7 @@ impl Compiler<'_> {
                 Action::IdentityInsert { table, on: *on }
             }
             Tree::CreateView(create) => {
-                // it is not written again when a table is declared otherwise
+                // it is not written again when a table's declaration changes
                 let scope = Scope { schema: None, ..self.scope.clone() };
                 let sql = translate::create_view(create, lexer::as_created(self.text)?.trim(), &scope)?;
                 defined(sql, QueryKind::Definition(Definition::Other), changed(&statement.kind)?)
@@ -378,7 +378,7 @@ impl Compiler<'_> {
         if numbered.clock == Clock::Compared && numbered.facts.created.is_none() {
             let mut clocked = Numbered::clocked();
             let again = translate::statement(tree, &self.scope, &mut clocked)?;
-            // one statement has one time
+            // a statement has one time
             if let Some(again) = again.filter(|_| clocked.clock == Clock::Variables) {
                 (translated, numbered) = (again, clocked);
             }
@@ -458,7 +458,7 @@ impl Compiler<'_> {
         Ok(Action::Assign(assign.variable.name.clone(), value))
     }
 
-    /// The name of a transaction or savepoint, or the variable that has it, with its @; "" for none.
+    /// The name of a transaction or savepoint, or its variable, with @; "" for none.
     fn transaction_name(&self, name: Option<&TransactionName>) -> Result<String, Error> {
         if let Some(TransactionName::Variable(variable)) = name {
             self.declared(variable)?;
@@ -476,7 +476,7 @@ impl Compiler<'_> {
         Ok(name.map(|name| name.text().to_owned()).unwrap_or_default())
     }
 
-    /// The type of a variable that takes a value. None: PostgreSQL's alone.
+    /// The type of a variable that receives a value. None: PostgreSQL's type.
     fn declared(&self, variable: &tree::Variable) -> Result<Option<types::Type>, Error> {
         if variable.is_global() {
             return Err(Error::syntax(&variable.name, variable.at));
@@ -495,7 +495,7 @@ impl Compiler<'_> {
         Ok(Condition::Sql(self.bound(&sql, numbered, of, tree)))
     }
 
-    /// `function`: what says how many seconds a value means.
+    /// `function`: the SQL function that converts the value to seconds.
     fn wait(&mut self, function: &str, value: &tree::Expression) -> Result<Action, Error> {
         let mut numbered = Numbered::default();
         let value = translate::value(value, &self.scope, &mut numbered, None)?.sql;
@@ -530,7 +530,7 @@ impl Compiler<'_> {
         Action::Define(created.define)
     }
 
-    /// What an insert that names no columns must know of a table.
+    /// Notes a created table's columns, for inserts without a column list.
     fn note_columns(&mut self, create: &tree::CreateTable) -> Result<(), Error> {
         translate::note_columns(&mut self.scope, names::table(&create.table)?, create);
         Ok(())
@@ -590,7 +590,7 @@ fn definition_of(sql: Sql, kind: QueryKind) -> Query {
     }
 }
 
-/// Drops the table of a variable if it is there.
+/// Drops the table of a variable if it exists.
 fn forgotten(table: &TableVariable, line: u32, owner: &str) -> Result<Statement, Error> {
     let sql = translate::forgotten(&names::table_variable(&table.variable, owner))?;
     Ok(Statement { line, action: defined(sql, QueryKind::Unsaid, Vec::new()) })
@@ -646,7 +646,7 @@ fn defined_tables(batch: &[tree::Statement]) -> Result<(Vec<Relation>, Vec<Relat
     Ok((made, redefined))
 }
 
-/// The own names of the tables that a batch makes or changes; `redefined`: by statements of their own.
+/// The names without qualifiers of the tables that a batch creates or changes; `redefined`: by statements of their own.
 fn changing(
     batch: &[tree::Statement],
     variables: &[(&TableVariable, u32)],
@@ -666,7 +666,7 @@ fn changing(
     Ok(found.into_iter().map(|table| table.own).collect())
 }
 
-/// The table variables that a batch declares anywhere, except inside procedures, behind those given to it.
+/// The table variables that a batch declares anywhere, except inside procedures, after those passed to it.
 fn table_variables<'t>(
     batch: &'t [tree::Statement],
     given: &'t [Given],

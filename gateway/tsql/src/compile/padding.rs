@@ -1,12 +1,12 @@
-//! Columns of which SET ANSI_PADDING decides how they keep blanks and zeros at the end of their values.
+//! Columns for which SET ANSI_PADDING determines whether trailing blanks and zeros are stored.
 
 use crate::facts::types;
 use crate::tree::{
     AlterTable, ColumnDefinition, ColumnKind, StatementKind, TableElement, TypeArgument, TypeName,
 };
 
-/// The first column that a definition makes so that `set ansi_padding off` would cut its values (SQL Server: "SET
-/// ANSI_PADDING"): varchar(n) and varbinary(n), and those char(n) and binary(n) that take nulls.
+/// The first new column whose values `set ansi_padding off` would cut (SQL Server: "SET ANSI_PADDING"): varchar(n) and
+/// varbinary(n), and nullable char(n) and binary(n).
 pub fn padded(statement: &StatementKind) -> Option<String> {
     let elements = match statement {
         StatementKind::CreateTable(create) => &create.elements,

@@ -9,19 +9,19 @@ use crate::resolve::Scope;
 use crate::tree::{self, CreateProcedure, Parameter, Statement, StatementKind as Tree, TableVariable};
 use crate::Dialect;
 
-/// A parameter that is a table, and the name of its type.
+/// A table parameter, and the name of its type.
 pub type Given = (TableVariable, String);
 
-/// What a batch runs.
+/// The statements of a batch, and its parameters.
 pub struct Parts<'t> {
-    /// Of a procedure whose body it is.
+    /// The parameters, if it is the body of a procedure.
     pub parameters: Vec<Declaration>,
-    /// Those of them that are tables.
+    /// The table parameters.
     pub given: Vec<Given>,
     pub statements: &'t [Statement],
 }
 
-/// `of_text`: the parameters of a text that is no procedure's.
+/// `of_text`: the parameters of a text outside of a procedure.
 pub fn parts<'t>(
     batch: &'t [Statement],
     of_text: &[Parameter],
@@ -37,7 +37,7 @@ pub fn parts<'t>(
     })
 }
 
-/// The parameters that are tables.
+/// The table parameters.
 pub fn given(parameters: &[Parameter]) -> Vec<Given> {
     let table = |parameter: &Parameter| {
         let elements = parameter.table.clone()?;
@@ -59,7 +59,7 @@ pub fn declaration(parameter: &Parameter, dialect: &'static Dialect) -> Result<D
     };
     let name = &parameter.variable.name;
     let value = match &parameter.default {
-        // a table that is not given is empty
+        // a table that is not passed is empty
         None => parameter.table.as_ref().map(|_| Expression::Literal(Literal::Null)),
         // a bare word is a text
         Some(tree::Expression::Column(column)) if column.table.is_none() => {
@@ -77,7 +77,7 @@ pub fn declaration(parameter: &Parameter, dialect: &'static Dialect) -> Result<D
     Ok(Declaration { name: name.clone(), shown, of, output: parameter.output, value })
 }
 
-/// Refuses what stands in no procedure.
+/// Refuses statements that a procedure must not contain.
 pub fn check(statement: &Tree, line: u32) -> Result<(), Error> {
     match statement {
         Tree::Use(_) => {

@@ -8,11 +8,11 @@ use crate::translate::{self, Numbered};
 use crate::tree::{self, nulls_equal, set_words, SetWord};
 
 impl Compiler<'_> {
-    /// The words of SET.
+    /// The arguments of SET.
     pub(super) fn option(&mut self, words: &[SetWord], line: u32) -> Result<Vec<String>, Error> {
         let words = set_words(words);
         if let Some(nulls_equal) = nulls_equal(&words).filter(|wanted| *wanted != self.scope.nulls_equal) {
-            // statements are compiled in the order in which they run only there
+            // only there are statements compiled in the order in which they run
             let is_own_level = self.labels.iter().all(|of| of.is_empty()) && self.labels.len() == 1;
             if self.settings.procedure || !is_own_level {
                 let why =
@@ -41,7 +41,7 @@ impl Compiler<'_> {
 }
 
 impl Compiler<'_> {
-    /// Writetext of a value that follows.
+    /// WRITETEXT with a value that follows in the next message.
     pub(super) fn sent_text(&mut self, text: &tree::WritetextBulk, line: u32) -> Result<Action, Error> {
         if self.batch.len() != 1 || self.settings.procedure {
             let why = "it must be the only statement of its batch: the text follows it";
@@ -59,7 +59,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Where the rows of a bulk copy go. The declared types say nothing new: the rows come with their own.
+/// The target of a bulk copy. The declared types are ignored: the rows have their own.
 pub fn insert_bulk(bulk: &tree::InsertBulk) -> Result<InsertBulk, Error> {
     let columns = bulk.columns.iter().map(|column| folded(&column.text, column.at.line));
     Ok(InsertBulk {

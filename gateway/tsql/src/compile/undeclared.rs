@@ -1,5 +1,5 @@
-//! Parameters that a statement has and nobody has declared: what tells their types (SQL Server,
-//! "sp_describe_undeclared_parameters", "Parameter selection algorithm").
+//! Finds the types of a statement's undeclared parameters (SQL Server, "sp_describe_undeclared_parameters", "Parameter
+//! selection algorithm").
 
 use crate::error::Error;
 use crate::facts::session;
@@ -16,18 +16,20 @@ use std::collections::HashSet;
 /// A parameter, and a query with a column of its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undeclared {
-    /// As it is written.
+    /// As written.
     pub name: String,
     pub query: String,
-    /// The place of the column, from 0; None: the query's only one. Of a table's columns those count that take values.
+    /// The index of the column, from 0; None: the query's only one. Columns of a table that take no values are not
+    /// counted.
     pub place: Option<usize>,
-    /// Values that an INSERT has for the table's columns; None where that is not known, and of any other statement.
+    /// The number of values that an INSERT has for the table's columns; None if unknown, and for other statements.
     pub given: Option<usize>,
-    /// Not that type itself but the longest of its kind: values compared by order ("General deduction").
+    /// The longest type of its kind instead of the type itself: for values compared by order ("General deduction").
     pub longest: bool,
 }
 
-/// Those of a select, insert, update or delete, in the order of the text. `declared`: names in lower case.
+/// The undeclared parameters of a select, insert, update or delete, in the order of the text. `declared`: names in
+/// lower case.
 pub fn undeclared(text: &str, syntax: Syntax, declared: &HashSet<String>) -> Result<Vec<Undeclared>, Error> {
     let tokens = lexer::tokens(text, syntax)?;
     let is_open = |name: &str| !session::is_global(name) && !declared.contains(name);
@@ -73,22 +75,23 @@ pub fn undeclared(text: &str, syntax: Syntax, declared: &HashSet<String>) -> Res
 /// A column that a statement fills.
 enum Filled {
     Named(Expression),
-    /// Of those that take values, in the table's order.
+    /// The index among the columns that take values, in the table's order.
     At(usize),
 }
 
-/// Looks at the values compared with a parameter, or assigned from one. Queries inside of others are left out, since what
-/// they name may be the outer one's: their parameters are not found.
+/// Examines values compared with a parameter or assigned from one. Parameters of nested queries are not found, because
+/// the names there may be those of the outer query.
 struct Finder<'d> {
     declared: &'d HashSet<String>,
-    /// Where the names of the statement are found.
+    /// The common tables in which the statement's names are found.
     with: Vec<CommonTable>,
     from: Vec<TableSource>,
     found: Vec<Undeclared>,
     given: Option<usize>,
 }
 
-/// The values that an INSERT without columns has for each row, where that is known. Errors 109 and 110 of one with others.
+/// The number of values per row of an INSERT without columns, if known. Errors 109 and 110 if an INSERT with columns
+/// has another number.
 fn given(insert: &Insert) -> Result<Option<usize>, Error> {
     let is_star = |item: &SelectItem| matches!(item, SelectItem::Star { .. });
     let given = match &insert.source {
@@ -121,7 +124,7 @@ impl Finder<'_> {
         }
     }
 
-    /// `columns`: what the columns of an INSERT are filled from is assigned to.
+    /// `columns`: the columns of an INSERT that are filled from the query.
     fn query(&mut self, query: &Query, columns: &[Filled]) {
         let QueryBody::Select(select) = &query.body else { return };
         let target = std::mem::replace(&mut self.from, select.from.clone());
@@ -244,7 +247,7 @@ impl Finder<'_> {
         }
     }
 
-    /// A value that is no condition: CAST says the type.
+    /// A value that is not a condition; in a CAST the type is given.
     fn value(&mut self, value: &Expression) {
         match value {
             Expression::Cast(cast) => match self.parameter(&cast.operand) {
@@ -326,7 +329,7 @@ impl Finder<'_> {
     }
 }
 
-/// The same tables, whatever joins them: conditions may have parameters.
+/// The same tables without the join conditions, which may contain parameters.
 fn unconditional(source: &TableSource) -> TableSource {
     match source {
         TableSource::Join { kind, left, right, .. } => TableSource::Join {

@@ -1,4 +1,4 @@
-//! Values of a statement. Literals, and variables of the same type, need no PostgreSQL.
+//! Values of a statement. Literals, and variables of the same type, are evaluated without PostgreSQL.
 
 use super::compiler::Compiler;
 use crate::error::Error;
@@ -12,7 +12,7 @@ use crate::tree::{
 use crate::units;
 
 impl Compiler<'_> {
-    /// The value as one of type `target`, where one is given.
+    /// The value, converted to type `target` if given.
     pub(super) fn value(&mut self, value: &Tree, target: Option<Type>) -> Result<Expression, Error> {
         if let Some(literal) = literal(value, &self.scope, target) {
             return Ok(Expression::Literal(literal));
@@ -34,7 +34,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// The variables of `select @a, @@b name` and nothing else, with the names of their columns.
+    /// The variables of a query that consists only of `select @a, @@b name`, with the names of their columns.
     pub(super) fn variables_only(&self, query: &tree::Query) -> Option<Vec<(String, String)>> {
         let QueryBody::Select(select) = &query.body else { return None };
         let is_bare = query.with.is_empty()
@@ -50,7 +50,7 @@ impl Compiler<'_> {
         let variable = |item: &SelectItem| match item {
             SelectItem::Value { value: Tree::Variable(variable), alias } => {
                 self.scope.type_of(&variable.name, 0).ok()?;
-                // a literal of the text is none of its variables
+                // a lifted literal is not a variable of the text
                 let named = !variable.is_literal();
                 let alias = alias.as_ref().map(|alias| alias.text.clone()).unwrap_or_default();
                 named.then(|| (variable.name.clone(), alias))
@@ -65,7 +65,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A value that is written out and needs no converting to `target`.
+/// A literal value that needs no conversion to `target`.
 pub(crate) fn literal(value: &Tree, scope: &Scope, target: Option<Type>) -> Option<Literal> {
     let (value, negative) = signed(value)?;
     if let (LiteralValue::Text { text, .. }, false) = (value, negative) {
@@ -87,14 +87,14 @@ pub(crate) fn literal(value: &Tree, scope: &Scope, target: Option<Type>) -> Opti
     let range = match target.name {
         "tinyint" => 0..=255,
         "smallint" => i64::from(i16::MIN)..=i64::from(i16::MAX),
-        // a larger literal is a decimal, and converted
+        // a larger literal is a decimal and is converted
         "int" | "bigint" => i64::from(i32::MIN) + 1..=i64::from(i32::MAX),
         _ => return None,
     };
     range.contains(&number).then_some(literal)
 }
 
-/// A literal, and whether a minus stands before it.
+/// A literal, and whether it is preceded by a minus.
 fn signed(value: &Tree) -> Option<(&LiteralValue, bool)> {
     match value {
         Tree::Literal(literal) => Some((&literal.value, false)),
@@ -106,7 +106,7 @@ fn signed(value: &Tree) -> Option<(&LiteralValue, bool)> {
     }
 }
 
-/// Any literal but a text.
+/// Any literal except a text.
 pub(crate) fn of_number(value: &LiteralValue, negative: bool) -> Option<Literal> {
     let sign = if negative { "-" } else { "" };
     match value {

@@ -1,19 +1,19 @@
-//! Collations: how texts are compared. The database compares by code points, or without regard to case by those that
-//! Unicode's simple case folding gives.
+//! Collations, which determine how texts are compared. The database compares by code points, or case-insensitively by
+//! Unicode's simple case folding.
 
-/// What a collation's name says.
+/// The comparison that a collation's name specifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collation {
     /// By code points, as the database does.
     Binary,
-    /// Equal texts are those of the database; their order is another.
+    /// Texts are equal as in the database; the order differs.
     Sensitive,
-    /// Letters are equal to their capitals; the order is another.
+    /// Letters are equal to their capitals; the order differs.
     Insensitive,
 }
 
-/// The collation of this name; None for one that texts cannot be compared by here: accents that do not count,
-/// widths and kinds of kana that do.
+/// The collation of this name; None for a collation that is not supported: accent-insensitive, width-sensitive or
+/// kana-sensitive.
 pub fn named(name: &str) -> Option<Collation> {
     let name = name.to_ascii_lowercase();
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
@@ -28,8 +28,8 @@ pub fn named(name: &str) -> Option<Collation> {
     }
 }
 
-/// Whether the order of a collation without case follows a language: that of Latin1_General does so only for letters with
-/// accents and for punctuation.
+/// Whether the order of a case-insensitive collation follows a language: in Latin1_General only for accented letters
+/// and punctuation.
 pub fn needs_language(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     named(&name) == Some(Collation::Insensitive)

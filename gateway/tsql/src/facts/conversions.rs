@@ -1,14 +1,14 @@
 //! Which type converts to which: implicitly, in an assignment, and by CAST and CONVERT.
 //!
 //! SQL Server: the chart of "CAST and CONVERT"; its cells for assignments and their errors, and the pairs that CAST
-//! refuses, as the suite of RyanLamansky/sql-server-simulator has them from SQL Server 2025 (`SqlType.PairRules.cs`,
-//! `ConversionLegalityTests.cs`); operators of sql_variants, as that of mirek/bitsql has them
-//! (`docs/reference/sql-variant.md`). ASE: Transact-SQL Users Guide, "Explicit, implicit, and unsupported datatype
-//! conversions". Conversions between texts, bits and numbers for which ASE requires convert() are done without it.
+//! refuses, from SQL Server 2025 in the suite of RyanLamansky/sql-server-simulator (`SqlType.PairRules.cs`,
+//! `ConversionLegalityTests.cs`); operators of sql_variants from mirek/bitsql (`docs/reference/sql-variant.md`). ASE:
+//! Transact-SQL Users Guide, "Explicit, implicit, and unsupported datatype conversions". Conversions between texts,
+//! bits and numbers for which ASE requires convert() are implicit here.
 
 use super::types::{self, Family, Type};
 
-/// Types that convert alike.
+/// Classes of types with the same conversions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Bit,
@@ -30,7 +30,7 @@ pub enum Class {
 
 use Class::*;
 
-/// All of them, in the order of the charts, with the name that schema tsql knows each by.
+/// All classes in the order of the charts, each with its name in schema tsql.
 pub const CLASSES: [(Class, &str); 15] = [
     (Bit, "bit"),
     (Integer, "int"),
@@ -51,8 +51,8 @@ pub const CLASSES: [(Class, &str); 15] = [
 
 pub type Chart = [&'static str; 15];
 
-/// SQL Server: from a row's class to a column's, both in the order of `CLASSES`. `i`: by itself; `e`: by CAST only, an
-/// assignment is error 257; `x`: not at all, an assignment is error 206 and a CAST 529; `v`: the same with 257.
+/// SQL Server: from a row's class to a column's, both in the order of `CLASSES`. `i`: implicitly; `e`: by CAST only, an
+/// assignment is error 257; `x`: never, an assignment is error 206 and a CAST 529; `v`: the same with 257.
 pub const SQL_SERVER: Chart = [
     "iiiiixixxixxxxi", // bit
     "iiiiixixxixxxxi", // int
@@ -71,7 +71,7 @@ pub const SQL_SERVER: Chart = [
     "eeeeexexeeeeexi", // sql_variant
 ];
 
-/// ASE, the same; types that it does not have convert as in SQL Server.
+/// The chart of ASE; types that ASE lacks convert as in SQL Server.
 pub const ASE: Chart = [
     "iiiiixixxvxxxxi", // bit
     "iiiiixixxvxxxxi", // int
@@ -90,12 +90,12 @@ pub const ASE: Chart = [
     "eeeeexexeeeeexi", // sql_variant
 ];
 
-/// An assignment between types whose values do not meet.
+/// An assignment between incompatible types.
 pub const CLASH: i32 = 206;
 const INCOMPATIBLE: i32 = 402;
 const INVALID: i32 = 8117;
 const NOT_COMPARED: i32 = 305;
-/// One that wants CONVERT.
+/// An assignment that requires CONVERT.
 const NOT_BY_ITSELF: i32 = 257;
 
 pub fn name(class: Class) -> &'static str {
@@ -126,7 +126,7 @@ fn cell(source: Class, target: Class, chart: &Chart) -> u8 {
     chart[source as usize].as_bytes()[target as usize]
 }
 
-/// The error of an assignment; None where the value converts by itself.
+/// The error of an assignment; None if the conversion is implicit.
 pub fn assignment_error(source: Class, target: Class, chart: &Chart) -> Option<i32> {
     match cell(source, target, chart) {
         b'i' => None,
@@ -135,12 +135,12 @@ pub fn assignment_error(source: Class, target: Class, chart: &Chart) -> Option<i
     }
 }
 
-/// Whether CAST and CONVERT take the pair.
+/// Whether CAST and CONVERT convert the pair.
 pub fn casts(source: Class, target: Class, chart: &Chart) -> bool {
     matches!(cell(source, target, chart), b'i' | b'e')
 }
 
-/// What an error of `assignment_error` says.
+/// The text of an error of `assignment_error`.
 pub fn message(number: i32, source: &str, target: &str) -> String {
     if number == CLASH {
         format!("Operand type clash: {source} is incompatible with {target}")
@@ -152,7 +152,7 @@ pub fn message(number: i32, source: &str, target: &str) -> String {
     }
 }
 
-/// What the errors call an operator.
+/// The name of an operator in errors.
 pub fn verb(operator: &str) -> &str {
     match operator {
         "=" => "equal to",
@@ -170,8 +170,8 @@ pub fn verb(operator: &str) -> &str {
     }
 }
 
-/// ASE's error of a text with what must be converted to one (Transact-SQL Users Guide, "String operators"); None where
-/// the text may be one, and of other operators.
+/// ASE's error of a text operator with a value that must be converted to text (Transact-SQL Users Guide, "String
+/// operators"); None if the conversion is implicit, and for other operators.
 pub fn text_error(operator: &str, left: Type, right: Type) -> Option<(i32, String)> {
     let needs = |of: Type| matches!(class(of), Bit | DateTime | Date | Time | DateTime2 | Guid);
     let (other, text) = match (left.is_text(), right.is_text()) {
@@ -183,9 +183,9 @@ pub fn text_error(operator: &str, left: Type, right: Type) -> Option<(i32, Strin
         .then(|| (NOT_BY_ITSELF, message(NOT_BY_ITSELF, other.display_name(), text.display_name())))
 }
 
-/// The error of an operator between types that SQL Server has none for, and what it says; None where it has one, and
-/// where this chart does not know. 206: one does not convert to the other by itself ("Data type precedence"); 402: both
-/// are known to each other, not to the operator; 8117: two of one type, which has no such operator.
+/// SQL Server's error for an operator that is not defined for these types; None if it is defined, or unknown here. 206:
+/// no implicit conversion between the types ("Data type precedence"); 402: the types are convertible, but have no such
+/// operator; 8117: both are of one type, which has no such operator.
 pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, String)> {
     let (l, r) = (class(left), class(right));
     let is_number = |of: Class| matches!(of, Bit | Integer | Exact | Float);
@@ -225,7 +225,7 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
                 "The xml data type cannot be compared or sorted, except when using the IS NULL operator.";
             Some((NOT_COMPARED, text.to_owned()))
         }
-        // one that is a datetime too counts days
+        // a datetime as the other operand is a number of days
         (Date | Time | DateTime2 | Guid, other) if is_number(other) => clash(left, right),
         (other, Date | Time | DateTime2 | Guid) if is_number(other) => clash(right, left),
         (Guid, other) if is_time(other) => clash(left, right),
@@ -266,7 +266,7 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
         {
             incompatible()
         }
-        // a moment and a number of days are added and subtracted
+        // a number of days can be added to a time or subtracted
         (DateTime, other) if is_number(other) && matches!(operator, "*" | "/" | "%") => invalid(),
         (other, DateTime) if is_number(other) && matches!(operator, "*" | "/" | "%") => {
             operator_error(operator, right, left)
@@ -275,7 +275,7 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
     }
 }
 
-/// Types that PostgreSQL tells apart as T-SQL does, and what a number or moment is beside one of them.
+/// Types that PostgreSQL distinguishes as T-SQL does, and the type of a number or time combined with one.
 const TOLD_APART: [&str; 2] = ["date", "time"];
 const BESIDE: [(&str, &str); 8] = [
     ("boolean", "bit"),
@@ -307,7 +307,7 @@ fn refused_operators() -> String {
     rows.join(",\n")
 }
 
-/// The function of schema tsql that says the same where only PostgreSQL knows a type.
+/// The same as functions of schema tsql, for types that only PostgreSQL knows.
 pub fn sql() -> String {
     let mut branches = String::new();
     for (dialect, chart) in [("not sybase", &SQL_SERVER), ("sybase", &ASE)] {

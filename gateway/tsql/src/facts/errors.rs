@@ -2,26 +2,26 @@
 //!
 //! After most errors T-SQL continues with the next statement. Errors of compiling a statement end the enclosing batch
 //! or procedure; a value that cannot be converted and a deadlock end everything and roll back the transaction (SQL
-//! Server: "Database Engine error severities" and TRY...CATCH, "Errors unaffected by a TRY...CATCH construct"; ASE:
-//! set arithabort arith_overflow).
+//! Server: "Database Engine error severities" and TRY...CATCH, "Errors unaffected by a TRY...CATCH construct"; ASE: set
+//! arithabort arith_overflow).
 //!
 //! Compiled procedures need the same facts in PostgreSQL: `sql` writes functions of schema tsql that return them.
 
 use super::variants;
 
-/// What an error ends.
+/// The unit that an error ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
     Statement,
-    /// The batch or the text it stands in. A CATCH of the same text does not see it.
+    /// Its batch or text. A CATCH of the same text does not handle it.
     Text,
-    /// Every text around it too, when nothing catches it.
+    /// Also every enclosing text, if uncaught.
     Batch,
-    /// The same, and the transaction is undone.
+    /// The same, with a rollback of the transaction.
     Transaction,
 }
 
-/// SQLSTATEs of PostgreSQL, the number and severity legacy code knows them by, and what they end.
+/// SQLSTATEs of PostgreSQL, the number and severity that legacy code tests for, and the unit that they end.
 const OF_POSTGRESQL: &[(&[&str], i32, u8, Ends)] = &[
     (&["21000"], 512, 16, Ends::Statement),
     (&["22001"], 8152, 16, Ends::Statement),
@@ -33,14 +33,14 @@ const OF_POSTGRESQL: &[(&[&str], i32, u8, Ends)] = &[
     (&["23505"], 2601, 14, Ends::Statement),
     (&["25006"], 3906, 16, Ends::Statement),
     (&["28000", "28P01"], 18456, 14, Ends::Statement),
-    // a cursor that a rollback has taken
+    // a cursor closed by a rollback
     (&["34000"], 16917, 16, Ends::Statement),
     (&["3D000", "3F000"], 911, 16, Ends::Text),
     (&["40001", "40P01"], 1205, 13, Ends::Transaction),
     (&["42501"], 229, 14, Ends::Statement),
     // a value for an identity column
     (&["428C9"], 544, 16, Ends::Statement),
-    // a cursor that is open
+    // a cursor that is already open
     (&["42P03"], 16905, 16, Ends::Statement),
     (&["42601"], 102, 15, Ends::Text),
     (&["42702"], 209, 16, Ends::Text),
@@ -57,13 +57,13 @@ const OF_POSTGRESQL: &[(&[&str], i32, u8, Ends)] = &[
     (&["53300"], 17809, 20, Ends::Statement),
     (&["54001"], 217, 16, Ends::Batch),
     (&["55P03"], 1222, 16, Ends::Statement),
-    // a client sees a cancelled statement by the DONE token; the number is SQL Server's
+    // a client recognizes a cancelled statement by the DONE token; the number is SQL Server's
     (&["57014"], 3617, 11, Ends::Batch),
     // SHUTDOWN is in progress
     (&["57P01"], 6005, 16, Ends::Batch),
 ];
 
-/// T-SQL's own numbers that end more than a statement: first and last of a range.
+/// Numbers of T-SQL itself that end more than a statement: first and last of a range.
 const OF_TSQL: &[(i32, i32, Ends)] = &[
     // syntax and names
     (100, 199, Ends::Text),
@@ -77,7 +77,7 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     (257, 257, Ends::Text),
     (260, 260, Ends::Text),
     (295, 295, Ends::Transaction),
-    // no memory
+    // insufficient memory
     (701, 701, Ends::Batch),
     // no such database
     (911, 911, Ends::Text),
@@ -87,26 +87,26 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     (1205, 1205, Ends::Transaction),
     (2715, 2716, Ends::Text),
     (3609, 3609, Ends::Transaction),
-    // the same of an error in a trigger
+    // the same for an error in a trigger
     (3616, 3616, Ends::Transaction),
     (3930, 3930, Ends::Batch),
     (4104, 4108, Ends::Text),
     (8114, 8114, Ends::Transaction),
     (8116, 8117, Ends::Text),
     (8120, 8127, Ends::Text),
-    // a text that is no uniqueidentifier
+    // a text that is not a uniqueidentifier
     (8169, 8169, Ends::Transaction),
     // the compiler
     (8623, 8624, Ends::Text),
 ];
 
-/// ASE's arithmetic errors: what does not fit a number, a division by zero, an argument outside of a function's domain.
-/// They roll back the transaction and end the batch, since arithabort arith_overflow is on (Reference Manual: Building
-/// Blocks, "Arithmetic errors"; Reference Manual: Commands, "set").
+/// ASE's arithmetic errors: an overflow, a division by zero, an argument outside a function's domain. They roll back
+/// the transaction and end the batch, since arithabort arith_overflow is on (Reference Manual: Building Blocks,
+/// "Arithmetic errors"; Reference Manual: Commands, "set").
 const ARITHMETIC: [i32; 5] = [220, 247, 3623, 8115, 8134];
 
-/// Errors of compiling that T-SQL, or PostgreSQL for it, finds only when the statement runs: what it cannot read, missing
-/// tables, procedures and databases (SQL Server: "Deferred name resolution and compilation").
+/// Errors of compilation that T-SQL, or PostgreSQL for it, detects only when the statement runs: invalid syntax,
+/// missing tables, procedures and databases (SQL Server: "Deferred name resolution and compilation").
 const DEFERRED: [i32; 4] = [102, 208, 911, 2812];
 
 /// Whether an error of compiling a statement is not found before the batch runs.
@@ -114,20 +114,20 @@ pub fn is_deferred(number: i32) -> bool {
     DEFERRED.contains(&number) || number >= NO_NUMBER.0
 }
 
-/// The number of errors without one of their own: numbers from 50000 on are an application's.
+/// The number of errors without one in T-SQL: numbers from 50000 on are an application's.
 const NO_NUMBER: (i32, u8) = (50000, 16);
 
 fn known(sqlstate: &str) -> Option<&'static (&'static [&'static str], i32, u8, Ends)> {
     OF_POSTGRESQL.iter().find(|(states, ..)| states.contains(&sqlstate))
 }
 
-/// Functions of T-SQL raise its errors under their own numbers: SQLSTATE S0245 is 245.
+/// Functions of T-SQL raise errors with their numbers: SQLSTATE S0245 is 245.
 pub fn own_number(sqlstate: &str) -> Option<i32> {
     sqlstate.strip_prefix('S').filter(|digits| digits.len() == 4)?.parse().ok()
 }
 
-/// Check constraints of the domains of T-SQL's types, and the error numbers of a value outside the range.
-/// Unsigned types are ASE's alone ("Error messages", 247).
+/// Check constraints of the domains of T-SQL's types, and the error numbers of a value outside the range. Only ASE has
+/// unsigned types ("Error messages", 247).
 const RANGES: [(&str, i32); 6] = [
     ("money_range", 8115),
     ("smallmoney_range", 8115),
@@ -137,37 +137,36 @@ const RANGES: [(&str, i32); 6] = [
     ("ubigint_range", 247),
 ];
 
-/// A row that is there already, by a primary key or a UNIQUE constraint: SQL Server's (Database Engine events and
-/// errors, 2627 and 2601). ASE has one number for these and for unique indexes, whose names here begin with their
-/// table's.
+/// A duplicate row, by a primary key or a UNIQUE constraint: SQL Server's (Database Engine events and errors, 2627 and
+/// 2601). ASE has one number for these and for unique indexes, whose names here begin with their table's.
 const DUPLICATE: &str = "23505";
 pub const DUPLICATE_OF_CONSTRAINT: (i32, u8) = (2627, 14);
 const DUPLICATE_OF_ANY: i32 = 2601;
 
-/// SQL Server's numbers for which ASE has others: a duplicate key, and what sp_help and its like do not find, or not in this
-/// database.
+/// ASE's numbers for errors of SQL Server: a duplicate key, and an object that sp_help and similar procedures do not
+/// find, or not in this database.
 const OF_ASE: [(i32, i32); 4] =
     [(SCALE, 241), (DUPLICATE_OF_CONSTRAINT.0, DUPLICATE_OF_ANY), (15009, 17461), (15250, 17460)];
 
-/// A decimal that would lose digits behind its point. It ends its statement, where 241 of SQL Server ends more.
+/// A decimal that would lose decimals. It ends its statement; SQL Server's 241 ends more.
 pub const SCALE: i32 = 251;
 
 const NO_DATABASE: &str = "Database '%' does not exist. Make sure that the name is entered correctly.";
 
-/// PostgreSQL's text of an error, where T-SQL has a number or words for it that the SQLSTATE alone does not tell.
+/// PostgreSQL's text of an error whose number or text in T-SQL does not follow from the SQLSTATE alone.
 struct MessageForm {
     sqlstate: &'static str,
-    /// How the text begins, and what stands behind the name in it.
+    /// The parts of the text before and after the name.
     before: &'static str,
     after: &'static str,
     /// None: the number of the SQLSTATE.
     number: Option<i32>,
-    /// `%` is the name, `^` its part behind the last point. None: PostgreSQL's own words.
+    /// `%` is the name, `^` its part after the last period. None: PostgreSQL's own text.
     words: Option<&'static str>,
 }
 
 impl MessageForm {
-    /// The name between the two parts of the text; None: the text is another.
+    /// The name between the two parts of the text; None: a different text.
     fn name<'a>(&self, sqlstate: &str, text: &'a str) -> Option<&'a str> {
         let is_procedure = || text.split('(').next().is_some_and(|name| name.contains('.'));
         let rest = text.strip_prefix(self.before).filter(|_| sqlstate == self.sqlstate)?;
@@ -185,7 +184,7 @@ const fn form(
     MessageForm { sqlstate, before, after, number, words }
 }
 
-/// A column that is no key of GROUP BY: its name in quotes, and where it stands.
+/// A column that is not a key of GROUP BY: its name in quotes, and its position.
 macro_rules! no_key {
     ($column:literal, $place:literal) => {
         concat!(
@@ -198,7 +197,7 @@ macro_rules! no_key {
     };
 }
 
-/// Numbers and words of SQL Server (Database Engine events and errors); the first that fits.
+/// Numbers and texts of SQL Server (Database Engine events and errors); the first match applies.
 const FORMS: &[MessageForm] = &[
     form("0A000", ["unsupported XML feature", ""], None,
         Some("Values of type xml are not supported: this PostgreSQL was built without libxml.")),
@@ -221,7 +220,7 @@ const FORMS: &[MessageForm] = &[
     form("22001", ["value too long for type ", ""], None, Some("String or binary data would be truncated.")),
     form("22003", ["numeric field overflow", ""], None,
         Some("Arithmetic overflow error converting numeric to data type numeric.")),
-    // of procedures that store rows
+    // raised by procedures that store rows
     form("22003", ["", " is no number"], Some(8023), None),
     form("23514", ["", " is no number"], Some(8023), None),
     form("22003", ["bigint out of range", ""], None,
@@ -348,7 +347,7 @@ const FORMS: &[MessageForm] = &[
     form("42883", ["function tsql.avg(", ")"], Some(8117), Some("Operand data type is invalid for avg operator.")),
     form("42883", ["function tsql.min(", ")"], Some(8117), Some("Operand data type is invalid for min operator.")),
     form("42883", ["function tsql.max(", ")"], Some(8117), Some("Operand data type is invalid for max operator.")),
-    // grouped.rs writes these functions: there are none
+    // grouped.rs writes these functions, which do not exist
     form("42883", ["function tsql.8120 ", "("], Some(8120),
         Some(no_key!("'%'", "select list"))),
     form("42883", ["function tsql.8121 ", "("], Some(8121),
@@ -388,7 +387,7 @@ const FORMS: &[MessageForm] = &[
         Some("Windowed functions can only appear in the SELECT or ORDER BY clauses.")),
 ];
 
-/// Stands before the text of an error about a computed column, which is otherwise that of an identity column.
+/// Precedes the text of an error about a computed column, which is otherwise that of an identity column.
 pub const GENERATED: &str = "computed: ";
 
 const OF_COMPUTED: &str =
@@ -397,23 +396,23 @@ const OF_COMPUTED: &str =
 const NO_SUBQUERY: &str = "Subqueries are not allowed in this context. Only scalar expressions are allowed.";
 const NO_MINUS: &str = "Operand data type is invalid for minus operator.";
 
-/// T-SQL converts them, as the translation does where it knows both types.
+/// T-SQL converts them, as does the translation if it knows both types.
 const OF_OTHER_TYPES: &str =
     "A UNION, INTERSECT or EXCEPT of columns of different types (%) is not supported where \
                               these are not known before: convert one of them.";
 
-/// How the text begins of an error of a function that there is not: a built-in one, or with a schema a procedure.
+/// The beginning of the error text for a missing function: a built-in one, or with a schema a procedure.
 const FUNCTION: &str = "function ";
 
-/// What stands before the arguments of a function that T-SQL names with its owner, or in FROM: it is none of the
-/// built-in ones, and PostgreSQL's error does not tell.
+/// Precedes the arguments of a function that T-SQL names with its owner, or in FROM: it is not built in, which
+/// PostgreSQL's error does not show.
 pub const OWNED: &str = " ";
 pub const OF_ROWS: &str = "  ";
 
-/// The SQLSTATE of a function that is not there.
+/// The SQLSTATE of a missing function.
 pub const NO_FUNCTION: &str = "42883";
 
-/// The number of such an error, as `statement` names the function; None: it may be a built-in one.
+/// The number of such an error, from the function's name in `statement`; None: it may be a built-in one.
 pub fn of_function(text: &str, statement: &str) -> Option<i32> {
     let name = text.strip_prefix(FUNCTION)?.split('(').next()?.rsplit('.').next()?;
     let is_named = |mark: &str| statement.contains(&format!("\"{name}\"{mark}("));
@@ -424,7 +423,7 @@ pub fn of_function(text: &str, statement: &str) -> Option<i32> {
     }
 }
 
-/// T-SQL's words for an error of PostgreSQL's; None: it has PostgreSQL's own.
+/// T-SQL's text for an error of PostgreSQL; None: PostgreSQL's own text.
 pub fn words(sqlstate: &str, text: &str) -> Option<String> {
     FORMS.iter().find_map(|form| {
         let (words, name) = (form.words?, form.name(sqlstate, text)?);
@@ -435,7 +434,7 @@ pub fn words(sqlstate: &str, text: &str) -> Option<String> {
     })
 }
 
-/// The error of a sql_variant that a function of schema tsql has been given and does not take.
+/// The error of a function of schema tsql for a sql_variant argument that it refuses.
 pub fn of_variant(sqlstate: &str, text: &str) -> Option<(i32, String)> {
     let call = text.strip_prefix("function tsql.").filter(|_| sqlstate == "42883")?;
     let (name, arguments) = call.split_once('(')?;
@@ -444,8 +443,8 @@ pub fn of_variant(sqlstate: &str, text: &str) -> Option<(i32, String)> {
     variants::refusal(name, place)
 }
 
-/// The number and the severity of an error that is PostgreSQL's: its SQLSTATE and text, and its constraint and the table
-/// of that if it is one's.
+/// The number and the severity of a PostgreSQL error, from its SQLSTATE and text, and the constraint and its table if
+/// it has one.
 pub fn number(sqlstate: &str, text: &str, table: &str, constraint: &str) -> (i32, u8) {
     if let Some(number) =
         FORMS.iter().find_map(|form| form.number.filter(|_| form.name(sqlstate, text).is_some()))
@@ -467,18 +466,18 @@ pub fn in_ase(number: i32) -> i32 {
     OF_ASE.iter().find(|(known, _)| *known == number).map_or(number, |(_, own)| *own)
 }
 
-/// What an error of this number of T-SQL's ends.
+/// The unit that an error with this T-SQL number ends.
 pub fn ends(number: i32) -> Ends {
     let found = OF_TSQL.iter().find(|(first, last, _)| (*first..=*last).contains(&number));
     found.map_or(Ends::Statement, |(.., ends)| *ends)
 }
 
-/// Whether an error ends the transaction in ASE, though its statement only in SQL Server.
+/// Whether an error ends the transaction in ASE, but only its statement in SQL Server.
 pub fn is_arithmetic(number: i32) -> bool {
     ARITHMETIC.contains(&number)
 }
 
-/// What an error of PostgreSQL's ends. Errors of class 42 are of names and syntax.
+/// The unit that a PostgreSQL error ends. Errors of class 42 are about names and syntax.
 pub fn sqlstate_ends(sqlstate: &str) -> Ends {
     match known(sqlstate) {
         Some((.., ends)) => *ends,
@@ -487,7 +486,7 @@ pub fn sqlstate_ends(sqlstate: &str) -> Ends {
     }
 }
 
-/// The functions of schema tsql that say the same of an error a procedure has caught.
+/// Functions of schema tsql with the same facts, for errors that a procedure has caught.
 pub fn sql() -> String {
     let quoted = |states: &[&str]| {
         let states: Vec<String> = states.iter().map(|state| format!("'{state}'")).collect();

@@ -1,5 +1,5 @@
 //! T-SQL's functions: the equivalent of each in PostgreSQL, and which are refused. A new function is a new line here;
-//! one with rules of its own has a `Rule`, which `translate/function` implements.
+//! one with rules of its own has a `Rule`, implemented in `translate/function`.
 
 use super::session::CLOCKS;
 use super::types::{
@@ -7,18 +7,18 @@ use super::types::{
     SMALLDATETIME, TIME, VARBINARY,
 };
 
-/// How a function is written.
+/// How a function is translated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// `tsql.<function>(arguments)`: one letter for each argument, t a text, i an integer, l a bigint, f a float, b bytes;
-    /// those after the first `least` are optional.
+    /// `tsql.<function>(arguments)`: one letter for each argument: t text, i integer, l bigint, f float, b bytes; those
+    /// after the first `least` are optional.
     Plain {
         function: &'static str,
         takes: &'static str,
         least: usize,
         gives: Type,
     },
-    /// Of a text, and as long at most.
+    /// The result is a text no longer than the argument.
     SameLength,
     /// left and right
     Side,
@@ -62,7 +62,7 @@ pub enum Rule {
     /// An aggregate of PostgreSQL over floats.
     Spread(&'static str),
     StringAgg,
-    /// row_number and its kin, without arguments
+    /// row_number and similar functions without arguments
     Ranking,
     NTile,
     /// lag and lead
@@ -73,7 +73,7 @@ pub enum Rule {
     Session,
     /// A function of the catalogue, in schema sys.
     System,
-    /// One whose number is as large as those of any identity column.
+    /// One whose result can be as large as any identity column's.
     SystemNumeric,
     HashBytes,
     Format,
@@ -89,7 +89,7 @@ pub enum Rule {
     Edge,
     /// percent_rank and cume_dist
     Share,
-    /// Rows: it stands in FROM.
+    /// Returns rows, in FROM.
     Rows,
     /// The same, of the catalogue in schema sys.
     SystemRows,
@@ -101,7 +101,7 @@ pub enum Rule {
     /// textptr
     TextPointer,
     TextValid,
-    /// T-SQL has it, ringlog has not; why.
+    /// A function that ringlog lacks, with the reason.
     Refused(&'static str),
 }
 
@@ -360,7 +360,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("year", Rule::Part),
 ];
 
-/// How a function is written; None for one that is a site's own or PostgreSQL's. `name` is in lower case.
+/// The translation of a function; None for a site's or PostgreSQL's function. `name` is in lower case.
 pub fn rule(name: &str) -> Option<Rule> {
     FUNCTIONS.binary_search_by(|(known, _)| (*known).cmp(name)).ok().map(|place| FUNCTIONS[place].1)
 }
@@ -380,7 +380,7 @@ impl Rule {
         matches!(self, Rule::Now { .. } | Rule::Rand | Rule::NewId | Rule::TextPointer | Rule::TextValid)
     }
 
-    /// Whether it has a meaning with OVER only.
+    /// Whether it requires OVER.
     pub fn is_ranking(self) -> bool {
         matches!(self, Rule::Ranking | Rule::NTile | Rule::Neighbour | Rule::Edge | Rule::Share)
     }
@@ -389,7 +389,7 @@ impl Rule {
 /// A function of the current time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// Of schema tsql.
+    /// The function of schema tsql.
     pub function: &'static str,
     /// The cast to a part of the time, or "".
     pub part: &'static str,
@@ -414,7 +414,7 @@ impl Clock {
 /// Parts that only a datetimeoffset has.
 pub const TZOFFSET: &str = "tzoffset";
 
-/// The parts of a date, by the words T-SQL and ASE have for each.
+/// The parts of a date, with T-SQL's and ASE's names of each.
 const DATE_PARTS: &[(&[&str], &str)] = &[
     (&["year", "yy", "yyyy"], "year"),
     (&["quarter", "qq", "q"], "quarter"),
@@ -435,7 +435,7 @@ const DATE_PARTS: &[(&[&str], &str)] = &[
     (&["tzoffset", "tz"], TZOFFSET),
 ];
 
-/// The part of a date that a word means, as the functions of schema tsql know it.
+/// The part of a date with this name, as the functions of schema tsql call it.
 pub fn date_part(word: &str) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
     DATE_PARTS.iter().find(|(words, _)| words.contains(&word.as_str())).map(|(_, part)| *part)
@@ -446,7 +446,7 @@ pub fn is_style(style: i64) -> bool {
     matches!(style, 0..=14 | 20..=23 | 25 | 100..=114 | 120 | 121 | 126 | 127)
 }
 
-/// Styles that mean one thing in SQL Server and another in ASE, and those that ASE alone has.
+/// Styles with different meanings in SQL Server and ASE, and those that only ASE has.
 pub fn is_disputed_style(style: i64) -> bool {
     matches!(style, 13..=23 | 25 | 36..=40 | 113..=118 | 120 | 121 | 126 | 127 | 136..=140)
 }

@@ -1,4 +1,4 @@
-//! Facts about T-SQL, as tables: each is stated here once.
+//! Facts about T-SQL as tables, each in one place.
 
 pub mod collations;
 pub mod conversions;

@@ -1,4 +1,4 @@
-//! Values that the session has: @@variables, and functions that return them.
+//! Values of the session: @@variables, and functions that return them.
 
 use super::types::{numeric, nvarchar, Type, BINARY, INT, SMALLINT, VARBINARY};
 use crate::Dialect;
@@ -87,16 +87,16 @@ const OTHERS: &[&str] = &[
     "@@xml",
 ];
 
-/// What the session fills with the number of `set rowcount`; no text can name it.
+/// Holds the number of `set rowcount`; no text can name it.
 pub const ROW_LIMIT: &str = "@@row limit";
 
-/// Variables that are given the time of the statement, by the database's clock and by UTC's. Their type is timestamp.
+/// Variables with the time of the statement, by the database's clock and in UTC. Their type is timestamp.
 pub const CLOCKS: [&str; 2] = ["#clock", "#utc_clock"];
 
-/// What begins the name of the variable that holds the place of a cursor's row; the cursor's name follows.
+/// The beginning of the name of the variable with the ctid of a cursor's row; the cursor's name follows.
 pub const CURRENT: &str = "@@current ";
 
-/// The variable that has the text behind a writetext.
+/// The variable with the text that follows a writetext.
 pub const SENT_TEXT: &str = "#text";
 
 /// Functions without arguments, the variable that the session fills for each, and its type.
@@ -119,7 +119,7 @@ pub const FUNCTIONS: &[(&str, &str, Type)] = &[
     ("xact_state", "@@xact_state", INT),
 ];
 
-/// Functions that stand without parentheses, and the function each means.
+/// Functions without parentheses, and the function that each stands for.
 pub const NILADIC: &[(&str, &str)] = &[
     ("current_timestamp", "getdate"),
     ("current_user", "user_name"),
@@ -128,7 +128,7 @@ pub const NILADIC: &[(&str, &str)] = &[
     ("user", "user_name"),
 ];
 
-/// Options of SET that only state what holds anyway, with the values for which it does.
+/// Options of SET that only confirm permanent behaviour, with the values for which they do.
 const HOLDS: &[(&str, &[&str])] = &[
     ("ansi_null_dflt_on", &["on"]),
     ("ansi_warnings", &["on"]),
@@ -143,7 +143,7 @@ const HOLDS: &[(&str, &[&str])] = &[
     ("string_rtruncation", &["on"]),
 ];
 
-/// Whether SET with these words changes nothing: `arithabort , ansi_warnings on`.
+/// Whether SET with these arguments changes nothing: `arithabort , ansi_warnings on`.
 pub fn holds(words: &[&str]) -> bool {
     let Some((value, options)) = words.split_last() else { return false };
     let is_so = |option: &&str| HOLDS.iter().any(|(name, values)| name == option && values.contains(value));
@@ -156,7 +156,7 @@ pub fn holds(words: &[&str]) -> bool {
     }
 }
 
-/// Whether SET with these words changes no result.
+/// Whether SET with these arguments changes no result.
 pub fn is_beside_results(words: &[&str], dialect: &Dialect) -> bool {
     let is_number = |word: &str| word.parse::<u32>().is_ok();
     match words {
@@ -177,7 +177,7 @@ pub fn function(name: &str) -> Option<(&'static str, Type)> {
     Some((FUNCTIONS[place].1, FUNCTIONS[place].2))
 }
 
-/// The type of a variable of the session, whether a text may name it or a function stands for it.
+/// The type of a variable of the session, which a text may name or a function represent.
 pub fn variable(name: &str) -> Option<Type> {
     match VARIABLES.binary_search_by(|(known, _)| (*known).cmp(name)) {
         Ok(place) => Some(VARIABLES[place].1),
@@ -185,13 +185,13 @@ pub fn variable(name: &str) -> Option<Type> {
     }
 }
 
-/// Whether a name is of the session, or of what a procedure is compiled to. Older scripts declare others with @@ as they do
-/// those with @.
+/// Whether a name belongs to the session, or to the code that a procedure is compiled to. Older scripts declare other
+/// names with @@ like those with @.
 pub fn is_global(name: &str) -> bool {
     name.starts_with("@@") && (name.contains(' ') || variable(name).is_some() || OTHERS.contains(&name))
 }
 
-/// The function that a word without parentheses means.
+/// The function that a word without parentheses stands for.
 pub fn niladic(word: &str) -> Option<&'static str> {
     NILADIC.iter().find(|(known, _)| *known == word).map(|(_, function)| *function)
 }

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::tree::{TypeArgument, TypeName};
 use crate::Dialect;
 
-/// What a type's values are; the order is T-SQL's precedence, lowest first (SQL Server, "Data type precedence").
+/// The kind of a type's values; the order is T-SQL's precedence, lowest first (SQL Server, "Data type precedence").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
     Binary,
@@ -28,19 +28,19 @@ pub struct Type {
     pub name: &'static str,
     pub family: Family,
     pub oid: u32,
-    /// Of texts and binaries; None: any.
+    /// For texts and binaries; None: unlimited.
     pub length: Option<u32>,
-    /// Of decimals and money.
+    /// For decimals and money.
     pub precision: Option<u8>,
     pub scale: Option<u8>,
-    /// Digits behind the second, where fewer than seven.
+    /// Decimals of the second, if fewer than seven.
     pub fraction: Option<u8>,
-    /// One of ASE's that begin at 0: of an assignment, whose value is one of the type behind it.
+    /// One of ASE's types that begin at 0: only in assignments; the value has the signed type.
     pub unsigned: bool,
-    /// The other of two names of one type of PostgreSQL's: nchar, nvarchar and ntext beside char, varchar and text,
-    /// numeric beside decimal, timestamp beside binary(8).
+    /// The second of two names of one PostgreSQL type: nchar, nvarchar and ntext for char, varchar and text, numeric
+    /// for decimal, timestamp for binary(8).
     pub twin: bool,
-    /// A text that is compared without regard to case: its type in PostgreSQL is tsql.ci_varchar or tsql.ci_char.
+    /// A case-insensitive text: its type in PostgreSQL is tsql.ci_varchar or tsql.ci_char.
     pub folds: bool,
 }
 
@@ -96,20 +96,20 @@ pub const TIME: Type = plain("time", Family::Time, 1083);
 pub const DATETIME: Type = plain("datetime", Family::DateTime, 1114);
 pub const SMALLDATETIME: Type = plain("smalldatetime", Family::DateTime, 1114);
 pub const DATETIME2: Type = plain("datetime2", Family::DateTime, 1114);
-/// A timestamp of PostgreSQL's that is a datetime or a datetime2: shown as the one, not rounded as it.
+/// A timestamp of PostgreSQL that is a datetime or a datetime2: displayed as a datetime, but not rounded.
 pub const MOMENT: Type = Type { fraction: Some(6), ..DATETIME };
-/// The number by which the gateway knows PostgreSQL's tsql.datetimeoffset, whose own is another in each database.
+/// The gateway's number of PostgreSQL's tsql.datetimeoffset, whose oid differs between databases.
 pub const DATETIMEOFFSET_OID: u32 = u32::MAX;
 pub const DATETIMEOFFSET: Type = plain("datetimeoffset", Family::DateTime, DATETIMEOFFSET_OID);
-/// An instant of PostgreSQL's, which the facility's clock shows.
+/// A timestamptz of PostgreSQL, displayed in the facility's zone.
 pub const INSTANT: Type = plain("timestamptz", Family::DateTime, 1184);
 pub const GUID: Type = plain("uniqueidentifier", Family::Guid, 2950);
 pub const XML: Type = plain("xml", Family::Xml, 142);
-/// The number by which the gateway knows PostgreSQL's tsql.sql_variant.
+/// The gateway's number of PostgreSQL's tsql.sql_variant.
 pub const SQL_VARIANT_OID: u32 = u32::MAX - 1;
-/// A value of any short type, which it brings along.
+/// A value of any short type, stored with that type.
 pub const SQL_VARIANT: Type = plain("sql_variant", Family::Variant, SQL_VARIANT_OID);
-/// A table: of an argument or parameter, whose value names the temporary table of a variable.
+/// A table argument or parameter, whose value names the temporary table of a variable.
 pub const TABLE: Type = plain("table", Family::Text, TEXT_OID);
 pub const SYSNAME: Type = Type { length: Some(128), ..plain("sysname", Family::Text, VARCHAR_OID) };
 
@@ -118,7 +118,7 @@ pub const fn decimal(precision: u8, scale: u8) -> Type {
     scaled("decimal", Family::Decimal, precision, scale)
 }
 
-/// `varchar(length)`; None: any length.
+/// `varchar(length)`; None: unlimited.
 pub const fn varchar(length: Option<u32>) -> Type {
     Type { length, ..VARCHAR }
 }
@@ -128,23 +128,23 @@ pub const fn numeric(precision: u8, scale: u8) -> Type {
     decimal(precision, scale).twin()
 }
 
-/// `nvarchar(length)`; None: any length.
+/// `nvarchar(length)`; None: unlimited.
 pub const fn nvarchar(length: Option<u32>) -> Type {
     varchar(length).twin()
 }
 
-/// What may stand in parentheses behind the name of a type.
+/// The arguments that may follow the name of a type in parentheses.
 #[derive(Clone, Copy, PartialEq)]
 enum Takes {
     Nothing,
     Length,
     Digits,
-    /// Of a float: up to 24 binary digits are a real.
+    /// For a float: up to 24 binary digits are a real.
     Mantissa,
     Fraction,
 }
 
-/// The types by the names they are declared with.
+/// The types by their names in declarations.
 const NAMES: &[(&str, Type, Takes)] = &[
     ("bigdatetime", DATETIME2, Takes::Fraction),
     ("bigint", BIGINT, Takes::Nothing),
@@ -205,7 +205,7 @@ const NAMES: &[(&str, Type, Takes)] = &[
 ];
 
 const LONGEST: u32 = 65_535;
-/// Digits behind the second that a type has which says none.
+/// Decimals of the second of a type declared without a number.
 pub const MOST_FRACTION: u8 = 7;
 
 /// The names of all types, in alphabetical order.
@@ -213,16 +213,16 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().map(|(name, ..)| *name)
 }
 
-/// Whether a name, in small letters, is that of a type.
+/// Whether a name in lower case is that of a type.
 pub fn is_known(name: &str) -> bool {
     NAMES.binary_search_by(|(known, ..)| (*known).cmp(name)).is_ok()
 }
 
 /// The type `name(arguments)`; None among the arguments is `max`.
 ///
-/// `default_length`: of char, varchar, binary and varbinary without a length: 1 in a declaration, 30 in a
-/// conversion. Errors: 2715 for an unknown type, 2716 for one that takes no length, 1001 for a length or precision that
-/// T-SQL does not allow, 192 for a scale greater than the precision.
+/// `default_length`: of char, varchar, binary and varbinary without a length: 1 in a declaration, 30 in a conversion.
+/// Errors: 2715 for an unknown type, 2716 for a length on a type that takes none, 1001 for an invalid length or
+/// precision, 192 for a scale greater than the precision.
 pub fn named(name: &str, arguments: &[Option<u32>], line: u32, default_length: u32) -> Result<Type, Error> {
     let name = name.to_ascii_lowercase();
     let found = NAMES.binary_search_by(|(known, ..)| (*known).cmp(name.as_str()));
@@ -271,7 +271,7 @@ pub fn named(name: &str, arguments: &[Option<u32>], line: u32, default_length: u
     })
 }
 
-/// The type that a text names; see `named`. Errors 131 and 2717 for a text or bytes longer than SQL Server's.
+/// The type with this name; see `named`. Errors 131 and 2717 for a text or binary longer than SQL Server's.
 pub fn of_name(name: &TypeName, default_length: u32, dialect: &Dialect) -> Result<Type, Error> {
     let number = |argument: &TypeArgument| match argument {
         TypeArgument::Max => None,
@@ -286,7 +286,7 @@ pub fn of_name(name: &TypeName, default_length: u32, dialect: &Dialect) -> Resul
     Ok(of)
 }
 
-/// The type of a variable. Error 2739: SQL Server's are none of text, ntext and image, as only parameters may be.
+/// The type of a variable. Error 2739: SQL Server's variables cannot be text, ntext or image, only parameters can.
 pub fn of_variable(name: &TypeName, dialect: &Dialect) -> Result<Type, Error> {
     let of = of_name(name, 1, dialect)?;
     if !dialect.large_values_stand_alone && of.is_large() {
@@ -296,7 +296,7 @@ pub fn of_variable(name: &TypeName, dialect: &Dialect) -> Result<Type, Error> {
     Ok(of)
 }
 
-/// The type of a function's value. Error 2733: SQL Server's functions return none of text, ntext and image.
+/// The type of a function's value. Error 2733: SQL Server's functions cannot return text, ntext or image.
 pub fn of_returned(name: &TypeName, dialect: &Dialect) -> Result<Type, Error> {
     let of = of_name(name, 1, dialect)?;
     if !dialect.large_values_stand_alone && of.is_large() {
@@ -306,7 +306,7 @@ pub fn of_returned(name: &TypeName, dialect: &Dialect) -> Result<Type, Error> {
     Ok(of)
 }
 
-/// "char and varchar", "nchar and nvarchar", "binary and varbinary": a type with a length has 8,000 bytes at most.
+/// "char and varchar", "nchar and nvarchar", "binary and varbinary": a type with a length has at most 8,000 bytes.
 fn fits_a_page(of: Type, name: &TypeName) -> Result<(), Error> {
     let shown = of.display_name();
     let (longest, number) = match of.length {
@@ -322,12 +322,12 @@ fn fits_a_page(of: Type, name: &TypeName) -> Result<(), Error> {
     Err(Error::new(number, text, name.at.line).with_severity(severity))
 }
 
-/// The declared type of a column, `varchar(20)`, where it follows neither from PostgreSQL's type nor from a domain of
-/// schema tsql; otherwise "".
+/// The declared type of a column, such as `varchar(20)`, if it follows neither from PostgreSQL's type nor from a domain
+/// of schema tsql; otherwise "".
 pub fn declared_type(name: &TypeName, default_length: u32) -> String {
     let Some((base, takes_length)) = declared_base(name) else { return String::new() };
     match name.arguments.as_slice() {
-        // its digits are PostgreSQL's to say
+        // PostgreSQL stores its digits
         _ if base == "decimal" => base.to_owned(),
         [TypeArgument::Max] => format!("{base}(max)"),
         [TypeArgument::Number(number)] => format!("{base}({number})"),
@@ -355,7 +355,7 @@ pub fn declared_base(name: &TypeName) -> Option<(&'static str, bool)> {
     })
 }
 
-/// The type that `Type::declared` writes; None for any other text.
+/// The inverse of `Type::declared`; None for any other text.
 pub fn declared(text: &str) -> Option<Type> {
     let (name, arguments) = match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
         Some((name, "max")) => (name, vec![None]),
@@ -368,7 +368,7 @@ pub fn declared(text: &str) -> Option<Type> {
     named(name, &arguments, 0, 1).ok()
 }
 
-/// The type of a variable that the session has declared; None where the type is PostgreSQL's alone.
+/// The type of a variable that the session has declared; None if it is only a PostgreSQL type.
 pub fn of_oid(oid: u32, typmod: i32) -> Option<Type> {
     let packed = typmod - 4;
     match oid {
@@ -403,7 +403,7 @@ pub fn of_oid(oid: u32, typmod: i32) -> Option<Type> {
 }
 
 impl Type {
-    /// As it is declared: `nvarchar(40)`, `decimal(10,2)`, `varbinary(max)`.
+    /// The type as declared: `nvarchar(40)`, `decimal(10,2)`, `varbinary(max)`.
     pub fn declared(&self) -> String {
         let name = self.display_name();
         if self.is_row_version() {
@@ -420,8 +420,8 @@ impl Type {
         }
     }
 
-    /// As the base type of a sql_variant is declared, with all its digits; None where no sql_variant holds its values,
-    /// or where its length is not known.
+    /// The declaration of the base type of a sql_variant, with all its digits; None if sql_variant excludes the type,
+    /// or if its length is unknown.
     pub fn variant_base(&self) -> Option<String> {
         let is_moment = *self == MOMENT || *self == INSTANT;
         Some(match self.family {
@@ -463,12 +463,12 @@ impl Type {
         Type { unsigned: true, ..self }
     }
 
-    /// The type that values of it have.
+    /// The type of its values.
     pub const fn of_values(self) -> Type {
         Type { unsigned: false, ..self }
     }
 
-    /// The domain of schema tsql whose values an unsigned type has, and the greatest of them; None for any other type.
+    /// The domain of schema tsql for the values of an unsigned type, and the greatest of them; None for any other type.
     pub fn domain_from_zero(&self) -> Option<(&'static str, u64)> {
         self.unsigned.then_some(match self.oid {
             23 => ("usmallint", u16::MAX as u64),
@@ -481,7 +481,7 @@ impl Type {
         Type { twin: true, ..self }
     }
 
-    /// The type with the collation of values that it is made of: one without case precedes the default.
+    /// The type with the collation of the values from which it is made: a case-insensitive one precedes the default.
     pub fn folded_as(self, folds: bool) -> Type {
         Type { folds: self.is_text() && (self.folds || folds), ..self }
     }
@@ -497,13 +497,13 @@ impl Type {
         }
     }
 
-    /// Whether every value of PostgreSQL's type is one of this type.
+    /// Whether all values of PostgreSQL's type are valid for this type.
     pub fn is_plain(&self) -> bool {
         let has_all = [INT, BIGINT, SMALLINT, BIT, REAL, FLOAT, DATE, GUID, TEXT].map(|of| of.name);
         !self.unsigned && has_all.contains(&self.name) || (self.is_text() && self.length.is_none())
     }
 
-    /// The type as PostgreSQL's SQL has it, for a cast or a column.
+    /// The type in PostgreSQL's SQL, for a cast or a column.
     pub fn sql(&self) -> String {
         let name = self.pg_name();
         match (self.oid, self.precision, self.length, self.fraction) {
@@ -562,7 +562,7 @@ impl Type {
         matches!(self.family, Family::Date | Family::DateTime | Family::Time)
     }
 
-    /// Precision and scale as decimal arithmetic counts them.
+    /// Precision and scale in decimal arithmetic.
     pub fn digits(&self) -> Option<(u8, u8)> {
         match (self.precision, self.name) {
             (Some(precision), _) => Some((precision, self.scale.unwrap_or(0))),
@@ -575,7 +575,7 @@ impl Type {
         }
     }
 
-    /// The place in the order of precedence; of two types of one family the wider one is behind.
+    /// The position in the order of precedence; of two types of one family the wider one is higher.
     fn rank(&self) -> (Family, i32) {
         let within = match self.family {
             Family::Integer => i32::from(self.digits().unwrap_or((0, 0)).0),
@@ -592,7 +592,7 @@ impl Type {
     }
 }
 
-/// The type that values of these types have together, as in CASE; None where one is not known.
+/// The common type of values of these types, as in CASE; None if one is unknown.
 pub fn unified(types: impl IntoIterator<Item = Option<Type>>) -> Option<Type> {
     let known: Vec<Type> = types.into_iter().collect::<Option<_>>()?;
     if known.is_empty() {
@@ -613,7 +613,7 @@ pub fn unified(types: impl IntoIterator<Item = Option<Type>>) -> Option<Type> {
         let twin = known.iter().any(|of| of.twin);
         return Some(Type { twin, ..decimal((whole + scale).min(MOST_DIGITS), scale) });
     }
-    // the first of those of the highest rank, with the most digits behind the second that one of them has
+    // the first of those with the highest rank, with the most decimals of the second among them
     let highest =
         known.iter().copied().reduce(|highest, of| if of.rank() > highest.rank() { of } else { highest })?;
     let fractions = known.iter().filter(|of| of.name == highest.name).map(|of| of.fraction);

@@ -1,14 +1,14 @@
-//! Functions that take no sql_variant: it converts to nothing by itself.
+//! Functions that do not accept a sql_variant, which has no implicit conversions.
 //!
-//! SQL Server: "sql_variant (Transact-SQL)", "CAST and CONVERT"; which error which argument of which function has, as the
-//! suite of mirek/bitsql recorded it from SQL Server 2025 (`docs/reference/sql-variant.md`).
+//! SQL Server: "sql_variant (Transact-SQL)", "CAST and CONVERT"; the errors by function and argument are those that the
+//! suite of mirek/bitsql recorded from SQL Server 2025 (`docs/reference/sql-variant.md`).
 
 use super::conversions::message;
 
 const NOT_BY_ITSELF: i32 = 257;
 const INVALID_ARGUMENT: i32 = 8116;
 
-/// They take one, or say themselves that they do not.
+/// These accept one, or refuse it themselves.
 const TAKE_ONE: &[&str] = &[
     "avg",
     "choose",
@@ -40,7 +40,7 @@ const OF_FLOAT: &[&str] = &[
     "log", "log10", "power", "radians", "round", "sign", "sin", "sqrt", "square", "str", "tan",
 ];
 
-/// The error of a sql_variant as an argument, from 0; None where it may be one.
+/// The error for a sql_variant as this argument, counted from 0; None if it is allowed.
 pub fn refusal(function: &str, place: usize) -> Option<(i32, String)> {
     if TAKE_ONE.binary_search(&function).is_ok() && (function, place) != ("choose", 0) {
         return None;

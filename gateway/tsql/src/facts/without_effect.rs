@@ -1,11 +1,11 @@
-//! Statements that are accepted and change nothing, and the message that says so.
+//! Statements that are accepted without effect, and the message about that.
 
 const BACKUPS: &str =
     "Nothing was written or read: the operator makes backups of all databases with `ringlog backup`, \
                        and restores them with `ringlog restore`.";
 const STATISTICS: &str = "PostgreSQL keeps its statistics up to date. Nothing has changed.";
 
-/// By the words that they begin with; the rest of each is skipped.
+/// By their first words; the rest of each is skipped.
 const STATEMENTS: &[(&[&str], &str)] = &[
     (&["backup", "database"], BACKUPS),
     (&["backup", "log"], BACKUPS),
@@ -27,7 +27,7 @@ const STATEMENTS: &[(&[&str], &str)] = &[
     (&["update", "table", "statistics"], STATISTICS),
 ];
 
-/// The statements that begin with this word, in small letters: the words behind it, and the message.
+/// The statements that begin with this word, in lower case: the words after it, and the message.
 pub fn beginning_with(word: &str) -> impl Iterator<Item = (&'static [&'static str], &'static str)> + '_ {
     let of = STATEMENTS.iter().filter(move |(words, _)| words[0] == word);
     of.map(|(words, message)| (&words[1..], *message))
