@@ -126,7 +126,7 @@ def patroni(
                     "parameters": {name: settings[name] for name in _COMMON if name in settings},
                 },
             },
-            # the same order of text on every machine, for good
+            # the collation must be the same on every machine, and cannot be changed later
             "initdb": ["data-checksums", {"encoding": "UTF8"}, {"locale": "C"}],
             "post_bootstrap": f"{layout.postgresql / 'psql'} -v ON_ERROR_STOP=1 -qf "
             f"{layout.configuration / 'database.sql'}",

@@ -65,8 +65,8 @@ def release(access: Access, leader: str) -> bool:
     """Deletes the primary's lock if it is still held by this machine. False when it is not, or when no etcd
     answers.
 
-    With that goes the request of a switchover to this machine. Patroni grants it to a synchronous standby
-    only, and without asking the dead primary for its state, for whose answer it would wait two seconds.
+    The same transaction requests a switchover to this machine. Patroni grants it to a synchronous standby
+    only, without the two seconds' timeout of querying the dead primary.
     """
     key, request = (_encoded(name.format(scope=access.scope)) for name in (_LOCK, _FAILOVER))
     switchover = _encoded(json.dumps({"leader": leader, "member": access.name}))
@@ -83,7 +83,7 @@ def release(access: Access, leader: str) -> bool:
         try:
             with urllib.request.urlopen(url, json.dumps(transaction).encode(), timeout=_PATIENCE) as answer:
                 return bool(json.load(answer).get("succeeded"))
-        # HTTPException: it has ended in the middle of its answer
+        # HTTPException: the answer broke off
         except (OSError, http.client.HTTPException):
             continue
     return False
@@ -96,7 +96,7 @@ def _may_take_over(access: Access, known: Cluster) -> bool:
 
 
 def _answers(leader: Member) -> bool:
-    """Whether PostgreSQL or Patroni on the primary's machine takes a connection, which the kernel does for
+    """Whether PostgreSQL or Patroni on the primary's machine accepts a connection; the kernel accepts it for
     slow programs too."""
     host, _, port = leader.api.rpartition("/")[2].rpartition(":")
     with ThreadPoolExecutor(2) as threads:

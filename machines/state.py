@@ -193,7 +193,7 @@ def _get(url: str) -> str | None:
         with urllib.request.urlopen(url, timeout=_PATIENCE) as answer:
             text: str = answer.read().decode()
             return text
-    # HTTPException: it has ended in the middle of its answer
+    # HTTPException: the answer broke off
     except (OSError, http.client.HTTPException):
         return None
 

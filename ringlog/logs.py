@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """Which events are logged: those of a level and of graver ones."""
+    """The lowest level of events that are logged."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -25,12 +25,12 @@ class Format(StrEnum):
 
 
 SHORT = {"warning": "warn", "critical": "error"}
-"""the gateway's names of levels, where they are others"""
+"""the gateway's names of levels, where they differ"""
 _running: tuple[Level, Format] = Level.INFO, Format.TEXT
 
 
 def start(level: Level, form: Format) -> None:
-    """Has this process log on standard error; of libraries only warnings and errors."""
+    """Starts the log of this process on standard error; of libraries only warnings and errors are logged."""
     global _running
     _running = level, form
     handler = logging.StreamHandler(sys.stderr)

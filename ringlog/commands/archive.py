@@ -56,7 +56,7 @@ def archive_status(data: Data = None, dsn: Dsn = None) -> None:
 
 
 def _print_refusal(connection: "sa.Connection") -> None:
-    """Says why the server's database may not write its archive, if that is so."""
+    """Prints the reason if the server's database may not write its archive."""
     from ringlog.history.ownership import NotOurs, examine
 
     try:

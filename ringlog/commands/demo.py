@@ -134,7 +134,7 @@ class Mark:
 
 @contextmanager
 def _server(console: Console, facility: Path, data: Path, folder: Path) -> Iterator[Running]:
-    """`ringlog serve` in a process of its own, in a process group of its own: Ctrl-C is not for it."""
+    """`ringlog serve` in a process group of its own, out of reach of Ctrl-C."""
     console.print(f"Starting a server with {facility.name} on {data}")
     began = time.monotonic()
     log_file = folder / "serve.log"
@@ -167,7 +167,7 @@ def _server(console: Console, facility: Path, data: Path, folder: Path) -> Itera
 def _demonstrate(
     console: Console, facility: Facility, server: Running, folder: Path, seconds: float, output: Path
 ) -> bool:
-    """Writes and reads for so long, checks, reports and draws; whether all went well."""
+    """Writes and reads for this long, checks, reports and draws. Returns whether all went well."""
     password = secrets.token_urlsafe(12)
     for login, right in ((WRITER, Right.WRITER), (READER, Right.READER)):
         add_login(server.postgres.conninfo(), login, [right], password)
@@ -204,7 +204,7 @@ def _demonstrate(
         )
         _connect(console, supervisor)
         _invite(console, "To look for yourself while it runs", facility, server, folder)
-        # the time in which 120 processes log in at once is no normal operation
+        # latencies while 120 processes log in at once are not those of normal operation
         for one in supervisor.statistics.values():
             one.forget_latencies()
         begin, before = datetime.now(UTC), _mark(server, supervisor, facility, writing)
@@ -332,7 +332,7 @@ def _report(
 
 
 def _report_trouble(console: Console, supervisor: Supervisor, found: Sequence[Verified]) -> bool:
-    """Says what went wrong; whether nothing did."""
+    """Prints the problems. Returns whether there are none."""
     good = True
     for one in found:
         if one.lost or one.altered:

@@ -1,4 +1,4 @@
-"""`ringlog doctor`: what on this machine endangers data or speed, why, and what to do."""
+"""`ringlog doctor`: finds risks for data and speed on this machine, with reasons and remedies."""
 
 import ctypes
 import json
@@ -67,7 +67,7 @@ def doctor(
         postgresql = database.postgres
         if postgresql.exists:
             found += wal_place(postgresql.cluster)
-            # one that is started for this has not the memory that it will have
+            # a PostgreSQL that this command starts does not have its usual memory settings
             serves = postgresql.postmaster() is not None
             with database.opened() as conninfo:
                 found += [*postgres(conninfo), *backups(conninfo), *nodes(conninfo)]
@@ -89,7 +89,7 @@ def doctor(
 
 
 def disk(data: Path) -> Iterator[Finding]:
-    """The file system and the disk that a data directory is on, or would be."""
+    """Findings on the file system and the disk of a data directory, which need not exist yet."""
     place = next(folder for folder in (data, *data.parents) if folder.exists())
     usage = psutil.disk_usage(str(place))
     if usage.free < min(5 * GiB, usage.total // 10):
@@ -209,7 +209,7 @@ def syncs_a_second(folder: Path, seconds: float = 0.5) -> float:
 
 
 def plausible(syncs: float, turns: bool) -> Iterator[Finding]:
-    """Whether a disk can have done so many syncs a second."""
+    """Checks whether a disk can do so many syncs a second."""
     if syncs > (_TURNING if turns else _PLAUSIBLE):
         kind = "a rotating disk" if turns else "any disk"
         yield Finding(
@@ -268,7 +268,7 @@ class _Timex(ctypes.Structure):
 
 
 def clock(state: Callable[[], int] | None = None) -> Iterator[Finding]:
-    """Whether the kernel knows its clock to be synchronized."""
+    """Checks whether the kernel reports its clock as synchronized."""
     if state is None:
         library = ctypes.CDLL(None, use_errno=True)
         answer = int(library.ntp_adjtime(ctypes.byref(_Timex())))
@@ -285,7 +285,7 @@ def clock(state: Callable[[], int] | None = None) -> Iterator[Finding]:
 
 
 def wal_place(cluster: Path) -> Iterator[Finding]:
-    """Whether the write-ahead log has a disk of its own."""
+    """Checks whether the write-ahead log has a disk of its own."""
     if (cluster / "pg_wal").stat().st_dev == cluster.stat().st_dev:
         yield Finding(
             "note",
@@ -296,7 +296,7 @@ def wal_place(cluster: Path) -> Iterator[Finding]:
 
 
 def nodes(conninfo: str) -> Iterator[Finding]:
-    """The PostgreSQL of each node; its machine can be examined there only."""
+    """Findings on the PostgreSQL of each node. A node's machine can only be examined on the node."""
     servers = Everywhere(conninfo)
     for name, server in servers:
         if name is not None:
@@ -338,7 +338,7 @@ def postgres(conninfo: str) -> Iterator[Finding]:
                 "damage by disk or memory is not detected",
                 "with the server stopped: pg_checksums --enable",
             )
-        # the superuser that initdb makes (its oid is 10) is one for good
+        # initdb's superuser (oid 10) cannot lose its rights
         query = (
             "select rolname from pg_roles where rolcanlogin and rolname <> current_user and oid <> 10"
             " and (rolsuper or rolcreaterole or rolbypassrls"
@@ -464,7 +464,7 @@ def memory(conninfo: str, machine: int) -> Iterator[Finding]:
 
 
 def backups(conninfo: str) -> Iterator[Finding]:
-    """Whether what the embedded server writes is archived anywhere."""
+    """Checks whether the embedded server archives its write-ahead log."""
     with session.connect(conninfo) as connection:
         ((command,),) = connection.execute("show archive_command").fetchall()
     if command in ("", "(disabled)", "/bin/true"):

@@ -132,7 +132,7 @@ def export(
                     shutil.copyfileobj(answer, content, 1 << 20)
         else:
             tables: dict[str, pa.Table] = {}
-            # each alone: they may be of different types
+            # separately: their types may differ
             for together in [signals] if how else [[name] for name in signals]:
                 path, query = request_of(together, start, end, "arrow", points, how, step)
                 with opened(path, [*query, ("download", "")], server, None) as answer:
@@ -157,7 +157,7 @@ def _form_of(output: Path | None) -> Form:
 
 
 def _name_in(answer: Any) -> str:
-    """The name that the server gives its answer, without a suffix."""
+    """The name of the file in the server's answer, without its suffix."""
     found = re.search(r'filename="([\w.-]+)\.\w+"', answer.headers["Content-Disposition"] or "")
     return found[1] if found else "data"
 
@@ -170,7 +170,7 @@ def _file(output: Path | None, name: str, kind: Form) -> Path:
 
 @contextmanager
 def _unfinished(file: Path) -> Iterator[Path]:
-    """A file to write, which gets its name when it is whole."""
+    """A temporary file, which is renamed when it is complete."""
     made = file.with_name(f".{file.name}.unfinished")
     try:
         yield made
@@ -232,8 +232,8 @@ def _json(waveforms: "pa.Array | pa.ChunkedArray") -> list[str | None]:
 
 
 def _columns(table: "pa.Table") -> dict[str, Any]:
-    """Columns as numpy has them: times as seconds since 1970, waveforms each as an array. Where there is no
-    reading a number is NaN, a text or a waveform empty."""
+    """Columns as numpy arrays: times as seconds since 1970, each waveform an array. A missing number is NaN,
+    a missing text or waveform is empty."""
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
@@ -257,7 +257,7 @@ def _columns(table: "pa.Table") -> dict[str, Any]:
 
 
 def _split(waveforms: "pa.Array") -> Any:
-    """The points of each waveform; none where there is none."""
+    """The points of each waveform; empty for null."""
     import numpy as np
 
     points = waveforms.flatten().to_numpy(zero_copy_only=False)
@@ -269,7 +269,7 @@ def _objects(values: list[Any]) -> Any:
     import numpy as np
 
     made = np.empty(len(values), object)
-    for place, value in enumerate(values):  # together those of one length would be taken for a matrix
+    for place, value in enumerate(values):  # numpy makes a matrix of waveforms of equal length
         made[place] = value
     return made
 
@@ -331,7 +331,7 @@ def _matlab(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
 
 def _xlsx(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
     """A sheet for each signal, with `wide` one for all; and a sheet with units and descriptions. Times are
-    UTC, to the millisecond, as Excel has them."""
+    UTC, to the millisecond, Excel's precision."""
     from openpyxl import Workbook
 
     longest = max(table.num_rows for table in tables.values())
@@ -358,7 +358,7 @@ def _xlsx(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
 
 
 def _cells(column: "pa.ChunkedArray", sheet: Any) -> Iterator[Any]:
-    """Values as Excel has them: no zone, no waveforms, no infinite numbers, no control characters."""
+    """Values that Excel can store: no zone, no waveforms, no infinite numbers, no control characters."""
     import pyarrow as pa
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE

@@ -1,4 +1,4 @@
-"""Lines of a terminal: columns, ages in words, colours where somebody sees them."""
+"""Terminal output: columns, ages as text, colours."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ _COLOURS = {"red": 31, "yellow": 33, "green": 32, "quiet": 2, "bold": 1}
 
 
 def age_text(seconds: float) -> str:
-    """A length of time in words, as `3 min` or `2 days`."""
+    """A duration as text, as `3 min` or `2 days`."""
     for length, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
@@ -18,14 +18,14 @@ def age_text(seconds: float) -> str:
 
 
 def coloured(text: str, colour: str) -> str:
-    """The text in a colour of _COLOURS, on a terminal that has not been told otherwise (NO_COLOR)."""
+    """The text in a colour of _COLOURS, on a terminal without NO_COLOR."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
 
 
 def plain(text: object) -> str:
-    """The text without characters that a terminal would take for a command."""
+    """The text without control characters."""
     return "" if text is None else "".join(each if each.isprintable() else "?" for each in str(text))
 
 
@@ -35,7 +35,7 @@ def width_of(text: str) -> int:
 
 
 def screen() -> int:
-    """Columns of the terminal; a file or a pipe takes every line whole."""
+    """Columns of the terminal; lines to a file or a pipe are not cut."""
     return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 1000
 
 
@@ -54,7 +54,7 @@ def columns(rows: Sequence[Sequence[object]], right: Sequence[int] = ()) -> Iter
 
 
 def fitting(line: str, most: int) -> str:
-    """A line that is cut where it is wider."""
+    """The line, cut at this width."""
     if width_of(line) <= most:
         return line
     while width_of(line) > most - 1:

@@ -1,4 +1,4 @@
-"""What became of the rows, as `ringlog report losses` prints it."""
+"""The command `ringlog report losses`: accounts for all rows."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -110,7 +110,8 @@ def moment_of(text: str) -> datetime:
 
 
 def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool) -> bool:
-    """Prints what became of the rows since `begin`; whether none are missing, thinned, refused, not taken.
+    """Prints the account of the rows since `begin`. Returns whether none are missing, thinned, refused or
+    not taken.
 
     Raises UsageError for a table that is not there.
     """
@@ -167,7 +168,7 @@ def _console() -> "Console":
     from rich.console import Console
 
     console = Console(highlight=False)
-    # a file or a pipe takes every line whole
+    # lines to a file or a pipe are not cut
     return console if console.is_terminal else Console(highlight=False, width=250)
 
 
@@ -191,6 +192,6 @@ def _print(console: "Console", headings: Sequence[str], rows: Iterable[Sequence[
         wraps = heading in ("message", "trouble")
         grid.add_column(heading, justify="left" if place < left or wraps else "right", no_wrap=not wraps)
     for row in rows:
-        # as it is: no markup, and nothing that a terminal would take for a command
+        # plain text: no markup, no control characters
         grid.add_row(*(Text("".join(each if each.isprintable() else "?" for each in cell)) for cell in row))
     console.print(grid)

@@ -20,7 +20,7 @@ _QUIET = (
 
 
 def screenshot(url: str, file: Path, *, width: int = 1400, height: int = 1000, seconds: float = 60.0) -> bool:
-    """Writes a picture (PNG) of a page of this machine. False where no Chromium is, or none that does it."""
+    """Writes a picture (PNG) of a page of this machine. False if no working Chromium is installed."""
     program = next((found for name in _PROGRAMS if (found := shutil.which(name))), None)
     if program is None:
         return False
@@ -28,7 +28,7 @@ def screenshot(url: str, file: Path, *, width: int = 1400, height: int = 1000, s
         command = [program, *_QUIET, f"--user-data-dir={profile}", f"--window-size={width},{height}"]
         if os.geteuid() == 0:
             command.append("--no-sandbox")  # its sandbox refuses root; it sees this machine's page only
-        # so long its clock advances while the page's requests are answered
+        # the page's clock advances by this many milliseconds while its requests are answered
         command += ["--virtual-time-budget=8000", f"--screenshot={file.resolve()}", url]
         try:
             subprocess.run(command, capture_output=True, timeout=seconds, check=True)

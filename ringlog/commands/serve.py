@@ -158,7 +158,7 @@ def serve(
     if not isinstance(database, Embedded) and (pg_port is not None or memory is not None):
         raise UsageError("--pg-port and --memory are for the embedded PostgreSQL, not for --dsn")
     if facility is None and isinstance(database, Embedded):
-        # one of another version may just be brought over: whether it is, is known at the start
+        # a cluster of another version may be under upgrade: the start checks the version
         database.postgres.demand(any_version=True)
     if not address.is_loopback and not (encryption and encryption.required):
         log.warning(

@@ -19,7 +19,7 @@ _FOLDERS = {
     "serve": ("--data", "data", "/var/lib/ringlog"),
     "load": ("--spool", "spool", "/var/lib/ringlog-spool"),
 }
-"""The folder in which each command keeps its files: option, parameter, and where it is otherwise."""
+"""The folder of each command's files: option, parameter, and default."""
 _PATHS = ("path", "file", "directory")
 """names of the types of parameters that are paths"""
 _NAMES = {"serve": "ringlog", "load": "ringlog-load"}
@@ -47,8 +47,8 @@ def service_install(
 ) -> None:
     """Run `ringlog serve` or `ringlog load` as a service, from now on and at every boot.
 
-    Makes the account ringlog and the folder of the data, writes the unit, and tells systemd. Repeat it with
-    other options to change the service.
+    Makes the account ringlog and the folder of the data, writes the unit, enables and starts it. Repeat it
+    with other options to change the service.
     """
     if arguments[0] not in systemd.COMMANDS:
         raise UsageError(f"a service runs ringlog {' or '.join(systemd.COMMANDS)}, not {arguments[0]!r}")
@@ -102,7 +102,7 @@ def _parsed(command: str, arguments: list[str]) -> dict[str, Any]:
     group: Any = get_command(app)
     found = group.get_command(None, command)
     parameters: dict[str, Any] = found.make_context(command, [*arguments], parent=None).params
-    # typer makes paths of texts only when it calls the command
+    # typer converts texts to paths only when it calls the command
     for parameter in found.params:
         if parameter.type.name in _PATHS and parameters.get(parameter.name):
             parameters[parameter.name] = Path(parameters[parameter.name])

@@ -133,8 +133,8 @@ def status(
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """Show what signals of tables of samples do: connected, newest value, samples a second, samples that the
-    writer has dropped, and why one is silent. Code 1: there is none."""
+    """Show the state of signals of tables of samples: connected, newest value, samples a second, samples that
+    the writer has dropped, and the reason why one is silent. Code 1: there is none."""
     head = ["signal", "connected", "newest", "value", "per second", "dropped", "silent"]
     with _opened(data, dsn) as connection:
         found = {

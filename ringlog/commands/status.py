@@ -125,7 +125,7 @@ def status(
 
 
 def _print(database: Embedded | External, machine: bool, everything: bool) -> bool:
-    """Prints it once; whether all is well."""
+    """Prints the report once. Returns whether all is well."""
     disk = None
     if isinstance(database, Embedded):
         disk = database.data

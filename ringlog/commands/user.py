@@ -292,7 +292,7 @@ def lock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
     """Lock a login: end its open sessions and refuse new ones."""
     with _opened(data, dsn) as conninfo:
         there, away = servers_there(conninfo)
-        # a node that is away does not delay the lock; sessions begin on the first server
+        # an unreachable node does not delay the lock; sessions begin on the first server
         for server in reversed(there):
             logins.lock(server, name)
     print(f"login {name} is locked")

@@ -121,11 +121,11 @@ def _ring(connection: psycopg.Connection, table: str, ring: sql.Identifier, rows
 
 
 def _log(connection: psycopg.Connection, table: str) -> Iterator[str]:
-    """Reads every row: PostgreSQL looks at the checksum of each page that it reads."""
+    """Reads every row: PostgreSQL checks the checksum of each page that it reads."""
     query = "select relname from pg_inherits join pg_class on oid = inhrelid where inhparent = %s::regclass"
     log = sql.Identifier(LOG_TABLES, table)
     for (name,) in connection.execute(f"{query} order by 1".encode(), [log.as_string()]).fetchall():
-        # all columns of a row are taken apart, those that are stored beside it too
+        # decodes all columns of a row, also those stored out of line
         read = sql.SQL("select sum(length((logged.*)::text)) from {} as logged")
         try:
             _value(connection, read.format(sql.Identifier("log", name)))
@@ -136,7 +136,7 @@ def _log(connection: psycopg.Connection, table: str) -> Iterator[str]:
 def _ring_in_log(
     connection: psycopg.Connection, table: str, ring: sql.Identifier, log: sql.Identifier
 ) -> Iterator[str]:
-    """Rows of the ring that the log has not, though its weeks of that time are there."""
+    """Rows of the ring that are missing in the log although it has weeks of their times."""
     lost = _value(
         connection,
         sql.SQL(

@@ -30,7 +30,7 @@ from ringlog.server.database import Embedded, External
 from ringlog.server.postgres import ADMINISTRATOR
 from ringlog.server.programs import programs_for
 
-# Seconds after which PostgreSQL archives a segment that is not full: what a lost disk costs at most.
+# Seconds after which PostgreSQL archives a segment that is not full: the most that a lost disk costs.
 _ARCHIVE_TIMEOUT = 60
 
 
@@ -72,7 +72,7 @@ def back_up(database: Embedded | External, folder: Path, keep: int | None) -> Ev
 
 
 def _note(conninfo: str, folder: Path) -> None:
-    """Lets the metrics know how old the latest copy is."""
+    """Records the time of the latest copy, for the metrics."""
     with session.connect(conninfo) as connection:
         if catalogue.exists(connection, "ringlog", "backup"):
             connection.execute(
@@ -137,7 +137,7 @@ def _archive_to(connection: psycopg.Connection, wal: Path) -> None:
             "this PostgreSQL was started with archive_mode off: restart ringlog serve, then back up again"
         )
     target = shlex.quote(str(wal).replace("%", "%%"))
-    # a segment that is there already, whole, was archived before a crash; no other one is ever written over
+    # an identical segment was archived before a crash; a different one is never overwritten
     command = (
         f"if test -e {target}/%f; then cmp -s %p {target}/%f; else"
         f" cp %p {target}/%f.part && sync {target}/%f.part && mv {target}/%f.part {target}/%f; fi"

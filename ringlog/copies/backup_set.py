@@ -31,7 +31,7 @@ class Member:
 
 
 def folder_of(folder: Path, node: str | None) -> Path:
-    """Where the copies of a server are."""
+    """The folder of a server's copies."""
     return folder if node is None else folder / NODES / node
 
 
@@ -47,7 +47,7 @@ def write_set(folder: Path, account: Account, members: list[Member]) -> None:
 
 
 def drop_sets(folder: Path, account: Account) -> None:
-    """Forgets sets of which a copy has been deleted."""
+    """Deletes the files of sets with a deleted copy."""
     for file, members in _sets(folder):
         if not all((folder / member.path).is_dir() for member in members):
             with account.acting():
@@ -55,7 +55,7 @@ def drop_sets(folder: Path, account: Account) -> None:
 
 
 def nodes_in(folder: Path) -> list[str]:
-    """The nodes of which a backup folder has copies."""
+    """The nodes with copies in a backup folder."""
     return sorted(each.name for each in (folder / NODES).glob("*"))
 
 

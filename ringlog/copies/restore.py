@@ -75,7 +75,7 @@ def restore_embedded(folder: Path, moment: datetime | None, postgres: Postgres) 
 
 
 def _disown_archive(postgres: Postgres) -> bool:
-    """Leaves the archive of old weeks to the database that the backup is of; False: there is none."""
+    """Leaves the archive of old weeks to the original database. False: there is no archive."""
     with session.connect(postgres.conninfo(), autocommit=True) as connection:
         if not catalogue.exists(connection, "ringlog", "archive_owner"):
             return False
@@ -117,9 +117,9 @@ def _let_recover(cluster: Path, wal: Path, moment: datetime | None) -> None:
     lines = [f"{name} = {sql.Literal(value).as_string()}\n" for name, value in values.items()]
     (cluster / "conf.d" / _SETTINGS).write_text("".join(lines))
     (cluster / "recovery.signal").touch()
-    # its port may be in use: by the server it was copied of
+    # the original server may be using this port
     (cluster / "conf.d" / GENERATED).unlink(missing_ok=True)
-    # what `alter system` has said of archiving is for the one that was copied
+    # archive settings of `alter system` are for the original server
     automatic = cluster / "postgresql.auto.conf"
     kept = [
         line for line in automatic.read_text().splitlines(keepends=True) if not line.startswith("archive_")

@@ -22,7 +22,7 @@ from ringlog.server.postgres import ADMINISTRATOR, Postgres, postmaster_of, stop
 from ringlog.server.programs import WHEELS, named_programs, programs_for, version_of
 from ringlog.server.settings import GENERATED, GiB, settings_text
 
-# Beside what the old cluster takes: the new one's own catalogues and log.
+# Bytes for the new cluster's catalogues and log, besides the size of the old cluster.
 _ROOM = GiB
 _PORT = 50432  # of servers that only this process reaches, through the socket
 _OURS = re.compile(r"archive_|recovery_|restore_command|primary_")
@@ -45,7 +45,7 @@ def delete_cluster(postgres: Postgres, old: Path | None) -> None:
         raise UsageError(f"{old} is the only cluster in {postgres.data}: run ringlog upgrade first")
     with postgres.account.acting():
         shutil.rmtree(old)
-        # of a run that was killed when it was done
+        # left by a run that was killed after its work
         shutil.rmtree(postgres.data / "upgrading", ignore_errors=True)
     print(f"deleted {old}")
 
@@ -99,7 +99,7 @@ class Upgrade:
             )
         with self._begun_anew():
             if state["Database cluster state"] != "shut down":
-                # after a crash or kill -9 its log has to be read first
+                # after a crash or kill -9 its log must be replayed first
                 print(f"the old cluster was not shut down ({state['Database cluster state']}): recovering it")
                 self._recover()
                 state = self._control()
@@ -152,7 +152,7 @@ class Upgrade:
                 clear()
 
     def _end_leftovers(self) -> None:
-        """Ends the programs of an earlier run that was killed, which continue without it."""
+        """Ends the programs that a killed run has left behind."""
         while programs := [process for process in psutil.process_iter() if self._is_ours(process)]:
             for process in programs:
                 with suppress(psutil.NoSuchProcess):
@@ -164,13 +164,13 @@ class Upgrade:
                 stop_server(server)
 
     def _is_ours(self, process: psutil.Process) -> bool:
-        """Whether it is one of PostgreSQL's programs, but for its server, that works on this directory."""
+        """Whether it is a program of PostgreSQL, other than its server, that works on this directory."""
         with suppress(psutil.Error):
             words = process.cmdline()
             if words and process.status() != psutil.STATUS_ZOMBIE:
                 program, line = Path(words[0]), " ".join(words)
                 if program.name == "postgres" or words[:2] == ["sh", "-c"]:
-                    # what initdb runs goes on without it, and writes files of the new cluster
+                    # the server that initdb starts outlives it, and writes files of the new cluster
                     is_of_initdb = re.search(rf"{re.escape(str(self.programs))}/postgres\b.* --\w", line)
                     return bool(is_of_initdb) and Path(process.cwd()) in (self.work, self.new)
                 return (
@@ -183,7 +183,7 @@ class Upgrade:
             pass
 
     def _make(self, state: Mapping[str, str]) -> None:
-        """The new cluster, empty, for pg_upgrade: what cannot be changed later is as in the old one."""
+        """Makes the new, empty cluster for pg_upgrade, with the unchangeable settings of the old one."""
         command = [str(self.programs / "initdb"), "--pgdata", str(self.new), "--username", ADMINISTRATOR]
         command += ["--auth-local=peer", "--auth-host=scram-sha-256", "--encoding=UTF8", "--locale=C"]
         checksums = state.get("Data page checksum version", "0") != "0"
@@ -271,7 +271,7 @@ class Upgrade:
 
     @contextmanager
     def _started(self, programs: Path, cluster: Path) -> Iterator[str]:
-        """A server for the time being, which only this process can reach."""
+        """A temporary server that only this process can reach."""
         command = [str(programs / "pg_ctl"), "-D", str(cluster), "-w", "-t", "86400", "-l"]
         log = self.work / "server.log"
         socket = self.postgres.socket

@@ -34,7 +34,7 @@ def callers_kept(gateway: Gateway, conninfo: str) -> Iterator[None]:
             ended = end.wait(_PAUSE)
             calls = [
                 call
-                # in one order, by which the gateways of a database do not wait for each other in a circle
+                # in a fixed order, so that the gateways of a database cannot deadlock
                 for call in sorted(gateway.last_calls(), key=lambda call: call.procedure)
                 if call.procedure.startswith(_WRITING) and known.get(call.procedure) != call.called
             ]

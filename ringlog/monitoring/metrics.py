@@ -17,8 +17,9 @@ def served(
 ) -> Iterator[tuple[str, int]]:
     """Answers on host and port inside the with block; yields the address.
 
-    `/metrics` is `text()`, OpenMetrics or Prometheus's older form as the asker wants it. `/healthz` says that
-    this process lives, `/readyz` that it can serve: else 503 with the reason, which `ready()` gives.
+    `/metrics` returns `text()`, as OpenMetrics or in Prometheus's older form, by the Accept header.
+    `/healthz` returns 200 while this process lives, `/readyz` while it can serve, else 503 with the reason
+    of `ready()`.
     Raises OSError when the address cannot be listened on.
     """
 
@@ -42,7 +43,7 @@ def served(
                 case _:
                     self.send_error(HTTPStatus.NOT_FOUND, explain="The metrics are at /metrics.")
 
-        # load balancers ask so
+        # load balancers send HEAD
         do_HEAD = do_GET  # noqa: N815
 
         def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain; charset=utf-8") -> None:
@@ -55,7 +56,7 @@ def served(
                 self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """A scrape is nothing to report."""
+            """Scrapes are not logged."""
 
     with ThreadingHTTPServer((host, port), Handler) as http:
         http.daemon_threads = True
@@ -69,5 +70,5 @@ def served(
 
 
 def together(*parts: str) -> str:
-    """Several texts of metrics as one, which ends once."""
+    """Joins texts of metrics, with one end."""
     return "".join(part.removesuffix(_END) for part in parts) + _END

@@ -1,6 +1,6 @@
-"""The servers of a database that run: each says so in its sessions' list, which `ringlog status` reads.
+"""The running servers of a database: each keeps a session with its name, which `ringlog status` lists.
 
-The list is PostgreSQL's own (pg_stat_activity), so that no process is named that has ended, however it ended.
+The list is pg_stat_activity, from which PostgreSQL removes a process however it ends.
 """
 
 import threading
@@ -38,7 +38,7 @@ class Server:
 
 @contextmanager
 def present(conninfo: str, note: Callable[[], str]) -> Iterator[None]:
-    """Keeps a connection that says that this server runs, and `note()`, until the context is left."""
+    """Keeps a connection whose application_name shows this server and `note()`, until the context is left."""
     end = threading.Event()
     began = f"{_NAME} {datetime.now(UTC):{_TIME}}"
 
@@ -54,7 +54,7 @@ def present(conninfo: str, note: Callable[[], str]) -> Iterator[None]:
                 ) as connection:
                     while not end.wait(_PAUSE):
                         now = name()
-                        # the statement shows too whether the connection is still there
+                        # the statement also checks the connection
                         connection.execute("select set_config('application_name', %s, false)", [now])
             except psycopg.Error:
                 # PostgreSQL has stopped or moved; the parts that need it report that
@@ -65,7 +65,7 @@ def present(conninfo: str, note: Callable[[], str]) -> Iterator[None]:
 
 
 def servers(connection: psycopg.Connection) -> list[Server]:
-    """Those that run on the database of this connection."""
+    """The running servers of this connection's database."""
     query = """
         select host(client_addr), application_name from pg_stat_activity
         where datname = current_database() and starts_with(application_name, %s)

@@ -154,7 +154,7 @@ where nspname = 'weeks'
   and exists (select from ringlog.every_table where table_name = log.relname)
 """
 
-# The same as pg_total_relation_size, from the files: that would open each week, and wait for its lock.
+# Like pg_total_relation_size, but from file sizes: that function opens each week and waits for its lock.
 _SIZE_OF_FILES = f"""
 with recursive
   heap as materialized (
@@ -185,8 +185,8 @@ select sum(size) from segment
 
 
 def growth(connection: psycopg.Connection, conninfo: str) -> float | None:
-    """The growth of the last month's weeks, in bytes a day; None: none, or not known while a week is locked.
-    `conninfo` is where the connection leads to: who may not look at PostgreSQL's files opens the weeks, by
+    """The growth of the last month's weeks, in bytes a day; None: none, or unknown while a week is locked.
+    `conninfo` is this connection's: a role that may not read the sizes of files opens the weeks instead, over
     further connections."""
     if connection.execute(MAY_LOOK).fetchone() == (True,):
         (size,) = connection.execute(_SIZE_OF_FILES.encode()).fetchone() or (None,)
@@ -212,7 +212,7 @@ class Standby:
     """A standby of the primary, and how far its data are behind."""
 
     name: str
-    """its application_name, which Patroni makes the member's"""
+    """its application_name; Patroni sets it to the member's name"""
     host: str
     behind: int
     """bytes of write-ahead log"""
@@ -237,7 +237,7 @@ def standbys(connection: psycopg.Connection) -> list[Standby]:
 
 
 def clock_doubt(connection: psycopg.Connection) -> str | None:
-    """Why PostgreSQL's clock is not believed; None: it is. See ringlog.schema.clock."""
+    """Why PostgreSQL's clock is not trusted; None: it is trusted. See ringlog.schema.clock."""
     query = "select now(), believed from ringlog.housekeeping where jumped is not null"
     found = connection.execute(query).fetchone()
     if found is None:
@@ -261,7 +261,7 @@ def failures(connection: psycopg.Connection) -> list[Failure]:
 
 @dataclass(frozen=True)
 class Safety:
-    """Whether a lost disk could be made good."""
+    """Whether the data can be restored after the loss of a disk."""
 
     archiving_failed: datetime | None
     """time of the last failure of archiving the write-ahead log; None: none since the last success"""
@@ -321,8 +321,8 @@ class _Kept:
 
 
 class Watch:
-    """The metrics of the tables for Prometheus, read from PostgreSQL once in ten seconds at most, and less
-    often where there are so many tables that it takes long."""
+    """The metrics of the tables for Prometheus, read from PostgreSQL at most every ten seconds, less often if
+    that takes long."""
 
     def __init__(self, conninfo: str, data: Path | None) -> None:
         self._conninfo = conninfo

@@ -41,7 +41,7 @@ class Account:
         output: IO[bytes] | int,
         variables: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Starts a program under this account, in a process group of its own: Ctrl-C is not for it.
+        """Starts a program under this account, in a process group of its own, out of reach of Ctrl-C.
         `variables` are further ones of its environment."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
         return subprocess.Popen(
@@ -69,7 +69,7 @@ class Account:
         return output
 
     def can(self, right: str, path: Path) -> bool:
-        """Whether the account has the right ("r", "w" or "x") to a path, asked of the kernel itself."""
+        """Whether the account has the right ("r", "w" or "x") to a path, as the kernel decides."""
         command = ["/usr/bin/test", f"-{right}", str(path)]
         with self.popen(command, cwd=Path("/"), output=subprocess.DEVNULL) as process:
             return process.wait() == 0
@@ -80,7 +80,7 @@ class Account:
 
     @contextmanager
     def acting(self) -> Iterator[None]:
-        """Lets this process touch files as the account would.
+        """Accesses files with the account's rights inside the with block.
 
         Root must not write where an unprivileged account could have laid links to other files.
         """
@@ -103,7 +103,7 @@ class Account:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
     def make_folder(self, folder: Path) -> None:
-        """Makes a folder, and the missing ones on the way to it, which the account has to pass."""
+        """Makes a folder and its missing parents, which the account can enter."""
         missing = [each for each in (folder, *folder.parents) if not each.exists()]
         for each in reversed(missing):
             each.mkdir(mode=0o700)
@@ -111,8 +111,8 @@ class Account:
 
 
 def give_archive(data: Path | None) -> None:
-    """Lets files of the archive that root makes belong to the account that HTTP runs under: with the data
-    directory of an embedded database, or, where there is none, the system account if it exists."""
+    """Makes the account that HTTP runs under the owner of archive files that root writes: the owner of an
+    embedded database's data directory, otherwise the system account if it exists."""
     if os.geteuid() != 0:
         return
     with suppress(KeyError):
@@ -157,7 +157,7 @@ def system_account() -> Account:
         return _account(pwd.getpwnam(SYSTEM_ACCOUNT))
     except KeyError:
         pass
-    # The later of two useradd at once changes the account's number: files made meanwhile are nobody's.
+    # Of two concurrent useradd the later changes the account's number: files made meanwhile lose their owner.
     with _alone(_ACCOUNTS):
         try:
             return _account(pwd.getpwnam(SYSTEM_ACCOUNT))
@@ -167,7 +167,7 @@ def system_account() -> Account:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Waits until no other process is in here with the same folder."""
+    """Locks the folder against other processes inside the with block."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,5 +1,4 @@
-"""The archive server beside `ringlog serve`: it is started where SQL has an archive to read, and
-PostgreSQL is told where it is."""
+"""The archive server of `ringlog serve`: started when there is an archive; PostgreSQL stores its address."""
 
 import io
 import json
@@ -49,7 +48,7 @@ class ArchiveServer(Tended):
         assert process.stdin is not None
         self._password = secrets.token_urlsafe(24)
         with self._administrator.begin() as connection:
-            # where PostgreSQL sees us; our own machine where that is the same
+            # this machine's address as PostgreSQL sees it; null for a Unix socket
             host = connection.scalar(sa.text("select host(inet_client_addr())")) or "127.0.0.1"
         account = self._account
         settings = Settings(
@@ -68,7 +67,7 @@ class ArchiveServer(Tended):
         self._announce()
 
     def _answer(self, process: "subprocess.Popen[bytes]") -> None:
-        """Gives the process the lists of files that it asks for (`ringlog.history.archive_server.lists`)."""
+        """Sends the lists of files that the process requests (`ringlog.history.archive_server.lists`)."""
         assert process.stdin is not None
         assert process.stdout is not None
         for line in io.BufferedReader(process.stdout):  # type: ignore[type-var]
@@ -95,8 +94,8 @@ class ArchiveServer(Tended):
             raise ServerError(message) from None
 
     def look(self) -> None:
-        """Has PostgreSQL find this server where it looks for one that has ended, which another ringlog serve
-        on the database had announced. Raises ServerError."""
+        """Stores this server's address if PostgreSQL has that of an ended one, from another ringlog serve on
+        the database. Raises ServerError."""
         with self._administrator.begin() as connection:
             place = archive_tables.announced(connection)
         if place == self._place:

@@ -1,4 +1,4 @@
-"""The end of statements that run in the foreground when a stop is asked for."""
+"""Cancels running statements when a stop is requested."""
 
 import threading
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _PAUSE = 0.2  # seconds between two looks whether to stop
 
 @contextmanager
 def cancelled_at(stop: threading.Event, engine: sa.Engine) -> Iterator[None]:
-    """Cancels what the engine's connections run once `stop` is set, and raises Stopped."""
+    """Cancels the statements of the engine's connections once `stop` is set, and raises Stopped."""
     connections: set[psycopg.Connection] = set()
     ended = threading.Event()
 
@@ -25,7 +25,7 @@ def cancelled_at(stop: threading.Event, engine: sa.Engine) -> Iterator[None]:
     def cancel() -> None:
         while not ended.wait(_PAUSE):
             if stop.is_set():
-                # again and again: PostgreSQL takes no notice of a cancel between two statements
+                # repeatedly: PostgreSQL ignores a cancel between two statements
                 for connection in [*connections]:
                     with suppress(psycopg.Error):
                         connection.cancel()

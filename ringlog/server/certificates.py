@@ -60,7 +60,7 @@ def metrics_of(file: Path) -> str:
 
 @contextmanager
 def renewed(gateway: Gateway, tls: Tls, hang_up: threading.Event) -> Iterator[None]:
-    """Has the gateway take a renewed certificate inside the block, at once when `hang_up` is set."""
+    """Lets the gateway load a renewed certificate inside the block, at once when `hang_up` is set."""
 
     def renew() -> None:
         gateway.reload_tls()

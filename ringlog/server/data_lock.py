@@ -2,7 +2,7 @@
 
 serving   locked by the process that has started PostgreSQL, or is about to, and contains its name
 commands  locked, together, by the commands that need PostgreSQL
-served    which `ringlog serve` ran last, since when, and until when where it was stopped
+served    the latest `ringlog serve`: its start, and its end if it was stopped
 """
 
 import fcntl
@@ -26,15 +26,14 @@ from ringlog.server.account import Account
 log = logging.getLogger(__name__)
 
 SERVING, COMMANDS, SERVED = "serving", "commands", "served"
-# Seconds in which the holder of the lock has written its name, or taken it away and let go: it does that at
-# once, but on a busy machine its turn may come late.
+# Seconds for the holder of the lock to write its name, or to remove it and unlock: ample, for a busy machine.
 _NAMELESS = 10.0
 _PAUSE = 0.05
 
 
 @dataclass(frozen=True)
 class Holder:
-    """A process that has a data directory."""
+    """A process that has locked a data directory."""
 
     pid: int
     command: str
@@ -47,7 +46,7 @@ class Holder:
 
 
 class Held(Exception):
-    """Another process has the data directory."""
+    """Another process has locked the data directory."""
 
     def __init__(self, holder: Holder | None) -> None:
         self.holder = holder
@@ -57,9 +56,9 @@ class Held(Exception):
 
 @contextmanager
 def held(data: Path, account: Account, *, serves: bool) -> Iterator[None]:
-    """The data directory for this process alone; the kernel releases it however the process ends.
+    """Locks the data directory for this process; the kernel unlocks it however the process ends.
 
-    Raises Held when another process has it.
+    Raises Held when another process has locked it.
     """
     with _opened(data / SERVING, account) as file:
         _lock(file)
@@ -116,7 +115,7 @@ class Commands:
         self._file = file
 
     def outlast(self) -> None:
-        """Waits until no other command is there. None begins then before this one is done."""
+        """Waits until no other command runs. None begins then before this one is done."""
         logged = False
         while True:
             try:
@@ -131,7 +130,7 @@ class Commands:
 
 @contextmanager
 def joined(data: Path, account: Account) -> Iterator[Commands]:
-    """This process among the commands. Waits where the one that has started PostgreSQL is stopping it."""
+    """Adds this process to the commands. Waits while another one is stopping PostgreSQL."""
     with _opened(data / COMMANDS, account) as file:
         fcntl.flock(file, fcntl.LOCK_SH)
         yield Commands(file)

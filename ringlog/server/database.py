@@ -50,7 +50,7 @@ class External:
 
     @contextmanager
     def opened(self, *, make: bool = False) -> Iterator[str]:
-        """The connection string, once it has been seen to work. The database must be there already."""
+        """The connection string, after a test. The database must exist already."""
         with session.connect(self.conninfo) as connection:
             version = connection.info.server_version // 10000
             if version < 15:
@@ -81,7 +81,7 @@ def chosen_database(data: Path | None, dsn: str | None, programs: str | None = N
             raise UsageError("--postgres is for the embedded PostgreSQL, not for --dsn")
         settings = _read(dsn)
         if "," in str(settings.get("host", "")):
-            # of several servers the one that takes changes
+            # of several servers, the one that accepts writes
             dsn = make_conninfo(**{"target_session_attrs": "read-write"} | settings)
         return External(dsn)
     return Embedded(data or default_data(), programs)

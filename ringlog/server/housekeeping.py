@@ -22,7 +22,7 @@ INTERVAL = 3600.0  # seconds
 RETRY = 5.0
 """Seconds after a round that failed, as while PostgreSQL starts again; then twice as many each time."""
 DOUBTFUL = 300.0
-"""Seconds between two rounds while PostgreSQL's clock is not believed."""
+"""Seconds between two rounds while PostgreSQL's clock is not trusted."""
 SUMMARIES = 60.0  # seconds
 CLOSING = 20.0
 """Seconds in each minute for closed rows, while there are more to be packed."""
@@ -31,11 +31,10 @@ _PAUSE = 0.05  # seconds between two looks at the first round
 
 @contextmanager
 def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[[threading.Event], None]]:
-    """Looks after the database in a thread until the end.
+    """Maintains the database in a thread until the end.
 
-    Partitions are made and set aside at once and then every hour; rings whose rows
-    somebody has deleted are completed once; every minute summaries are brought up to date, closed rows
-    packed as columns, and blocks of samples merged.
+    Partitions are made and set aside at once and then every hour; rings with deleted rows are completed once;
+    every minute summaries are updated, closed rows packed as columns, and blocks of samples merged.
 
     The function that this yields waits for the first round of partitions, raises its error, and lets the rest
     begin, which would slow a start down. It raises Stopped when its event is set: another process may have
@@ -89,10 +88,10 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
                 except partitions.Stopped:
                     return
                 except Exception:
-                    # each by itself: what follows must not wait for what cannot be done
+                    # each by itself: a failure must not stop the next task
                     log.exception("housekeeping: %s failed", what)
                     failed = True
-            # memory that PostgreSQL's process has used for all tables, and that thousands of logins have used
+            # ends PostgreSQL's process, which has memory allocated for all tables and thousands of logins
             engine.dispose()
             give_back_memory()
             pause, again = (again, min(2 * again, INTERVAL)) if failed else (INTERVAL, RETRY)
@@ -104,7 +103,7 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
         whole = time.monotonic()
         while not end.wait(SUMMARIES):
             try:
-                # it brings numpy, for which no start waits
+                # imports numpy, which would delay the start
                 from ringlog.history.closing import close
                 from ringlog.history.summaries import Turn, summarise
 

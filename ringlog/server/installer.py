@@ -1,7 +1,7 @@
 """Reads a facility file and installs it for the server, in a process of its own.
 
-What that takes of memory, here and in the process of PostgreSQL that serves it, is given back when the two
-end: 500,000 signals take hundreds of megabytes.
+The memory for it, hundreds of megabytes for 500,000 signals, is freed when this process and its PostgreSQL
+session end.
 """
 
 import gc
@@ -21,15 +21,14 @@ from ringlog.schema.session import engine
 from ringlog.server.postgres import Stopped
 
 _PAUSE = 0.2  # seconds between two looks whether to stop
-# the modules are there already, which a new interpreter would read for half a second
+# a fork has the modules already; a new interpreter would read them for half a second
 _FORK = multiprocessing.get_context("fork")
 
 
 class Installer:
     """The facility of a file, which has been read. Raises FacilityError.
 
-    It is to be made before any thread is started, since it is a copy of this process. The file is checked
-    while this process goes on.
+    Make it before any thread is started, since it forks this process. The file is checked in the background.
     """
 
     tables: int
@@ -84,10 +83,10 @@ class Installer:
 
 
 def _work(file: Path, answers: Connection, others: Connection) -> None:
-    # only our copy of this end would keep it open
+    # otherwise this process would keep that end open
     others.close()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # to the whole group: the server decides
+        # sent to the whole process group: only the server reacts
         signal.signal(number, signal.SIG_IGN)
     # a large facility is hundreds of thousands of objects, of which none is garbage
     gc.freeze()

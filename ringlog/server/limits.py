@@ -62,13 +62,13 @@ USUAL = Limits(idle_transaction="15min")
 
 
 def set_limits(connection: psycopg.Connection, login: sql.Identifier, limits: Limits) -> None:
-    """Sets what sessions of the login that begin from now on get. Raises UsageError, ServerError."""
+    """Sets the limits of the login's future sessions. Raises UsageError, ServerError."""
     for name, value in limits.settings().items():
         set_setting(connection, login, name, value)
 
 
 def set_setting(connection: psycopg.Connection, login: sql.Identifier, name: str, value: str) -> None:
-    """Sets what sessions of a login that begin from now on have as this setting. Raises ServerError."""
+    """Sets a setting of the login's future sessions. Raises ServerError."""
     setting = sql.Identifier(*name.split("."))
     try:
         connection.execute(sql.SQL("alter role {} set {} = {}").format(login, setting, sql.Literal(value)))

@@ -104,7 +104,7 @@ def tables_named(conninfo: str, names: Collection[str]) -> Held:
 
 def change_tables(conninfo: str, name: str, wanted: Mapping[Right, Held | None]) -> None:
     """Sets which tables a login may write and read (Right.WRITER, Right.READER); None: all, also those that
-    come later. It holds for open sessions too. Raises UsageError, where nothing is changed."""
+    come later. It applies to open sessions too. Raises UsageError, where nothing is changed."""
     with session.connect(conninfo) as connection:
         _demand(connection, name)
         for right, tables in wanted.items():
@@ -113,7 +113,7 @@ def change_tables(conninfo: str, name: str, wanted: Mapping[Right, Held | None])
             raise UsageError(
                 f"the login {name!r} would have no right at all: ringlog user lock, or ringlog user remove"
             )
-        # the gateway forgets what the login could call
+        # the gateway clears its cache of the login's rights
         connection.execute("notify ringlog_catalogue")
 
 
@@ -242,7 +242,7 @@ def change_password(conninfo: str, name: str, password: str) -> None:
 
 
 def limit(conninfo: str, name: str, most: Limits) -> None:
-    """Sets what sessions of a login that begin from now on may take at most."""
+    """Sets the limits of a login's future sessions."""
     with session.connect(conninfo) as connection:
         limits.set_limits(connection, _demand(connection, name), most)
 
@@ -262,7 +262,7 @@ def read_from(conninfo: str, name: str, where: Server) -> None:
 
 
 def lock(conninfo: str, name: str) -> None:
-    """Lets a login do nothing from now on: it cannot log in, and its open sessions can call no more."""
+    """Locks a login: it cannot log in, and its open sessions can make no further calls."""
     with session.connect(conninfo) as connection:
         _lock(connection, name, _demand(connection, name))
 
@@ -277,8 +277,8 @@ def _lock(connection: psycopg.Connection, name: str, login: sql.Identifier) -> N
 
 
 def _await_logins(connection: psycopg.Connection) -> None:
-    """Waits for connections that are just being made: of one that was allowed before, PostgreSQL does not say
-    yet whose it is. One that still waits for its password after _PATIENCE is refused by PostgreSQL itself."""
+    """Waits for connections that are being authenticated: PostgreSQL does not show their login yet. One that
+    still waits for its password after _PATIENCE is refused by PostgreSQL itself."""
     beginning = _beginning(connection)
     until = time.monotonic() + _PATIENCE
     while beginning & _beginning(connection) and time.monotonic() < until:
@@ -286,7 +286,7 @@ def _await_logins(connection: psycopg.Connection) -> None:
 
 
 def _beginning(connection: psycopg.Connection) -> set[str]:
-    """The transactions in which processes of PostgreSQL find out whom they are for."""
+    """The transactions of PostgreSQL's processes that are authenticating a login."""
     connection.execute("select pg_stat_clear_snapshot()")
     found = connection.execute(
         "select virtualtransaction from pg_locks left join pg_stat_activity using (pid)"
@@ -315,7 +315,7 @@ def remove_login(conninfo: str, name: str) -> None:
             "select not rolcanlogin from pg_roles where rolname = %s", [name]
         ).fetchone() or (True,)
         try:
-            # first, and for all to see: a client that connects again at once would not let it go
+            # first, and committed: otherwise clients could reconnect at once
             _lock(connection, name, login)
             with connection.transaction():
                 rights.forget(connection, name)
@@ -354,16 +354,16 @@ _KNOWN = (
 
 def grant_to_gateway(connection: psycopg.Connection, login: sql.Identifier) -> None:
     """Lets the gateway act for a login."""
-    # PostgreSQL 15 cannot say it a membership, but the gateway's role itself inherits nothing
+    # PostgreSQL 15 has no options of a membership, but the gateway's role itself inherits nothing
     modern = connection.info.server_version >= 160000
     options = sql.SQL(" with inherit false, set true" if modern else "")
     connection.execute(sql.SQL("grant {} to {}{}").format(login, sql.Identifier(GATEWAY), options))
 
 
 def _revoke_from_gateway(connection: psycopg.Connection, login: sql.Identifier) -> None:
-    """Lets the gateway act for a login no more: PostgreSQL refuses each call whose commit comes later."""
+    """Ends the gateway's right to act for a login: PostgreSQL refuses each call that commits later."""
     connection.execute(sql.SQL("revoke {} from {}").format(login, sql.Identifier(GATEWAY)))
-    # the gateway begins anew on the connections that calls share, and forgets what the login could see
+    # the gateway resets its shared connections and clears its cache of the login's rights
     connection.execute("notify ringlog_catalogue")
 
 
@@ -379,7 +379,7 @@ def _end_connections(connection: psycopg.Connection, name: str) -> None:
     if left:
         processes = ", ".join(str(pid) for (pid,) in left)
         raise ServerError(
-            f"the login {name!r} still has connections to PostgreSQL, which were told to end {_PATIENCE} "
+            f"the login {name!r} still has connections to PostgreSQL, which were terminated {_PATIENCE} "
             f"seconds ago (processes {processes}): run the command again"
         )
 
@@ -390,7 +390,7 @@ def _check_password(name: str, password: str) -> None:
 
 
 def set_gateway_password(conninfo: str, password: str | None = None) -> str:
-    """Gives the gateway's role this password, else a fresh random one that is kept nowhere; returns it."""
+    """Gives the gateway's role this password, else a random one that is not stored; returns it."""
     password = password or secrets.token_urlsafe(32)
     with session.connect(conninfo) as connection:
         connection.execute(

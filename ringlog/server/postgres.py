@@ -47,10 +47,10 @@ _SOCKET_PATH_LIMIT = 107  # sun_path of Linux, without its closing NUL
 _PAUSE = 0.05  # seconds between two looks at a starting or stopping server
 _REPORT = 10.0  # seconds between two messages about it
 _REPORT_COMMAND = 60.0  # seconds between two messages about a command that keeps `ringlog serve` waiting
-_STANDSTILL = 60.0  # seconds in which a stopping server does nothing, after which it is ended at once
-_IDLE_WORK = 0.2  # what its idle processes do meanwhile, as `_work_done` counts it
+_STANDSTILL = 60.0  # seconds without progress after which a stopping server is stopped immediately
+_IDLE_WORK = 0.2  # the work of its idle processes in that time, see `_work_done`
 _TAKEN = "Address already in use"  # PostgreSQL's message for a port that another program has
-_LAST_WORDS = 20.0  # seconds that the reason for its end may take to be in its log, on a busy machine
+_LOG_DELAY = 20.0  # seconds until its log has the reason for its end, on a busy machine
 
 
 class Stopped(Exception):
@@ -119,7 +119,7 @@ class Postgres:
         except FileNotFoundError:
             return None
         except NotADirectoryError:
-            # the other methods say so
+            # the other methods report it
             return None
         except PermissionError:
             raise self._no_access() from None
@@ -173,7 +173,7 @@ class Postgres:
         return int(self.account.run(command, cwd=self.cluster).split()[-1])
 
     def conninfo(self, database: str = DATABASE) -> str:
-        """The administrator's libpq connection string. It holds no secret: the socket knows who calls."""
+        """The administrator's libpq connection string. It holds no secret: PostgreSQL identifies the peer."""
         return make_conninfo(host=str(self.socket), port=self.port, dbname=database, user=ADMINISTRATOR)
 
     # --- run ---
@@ -215,8 +215,8 @@ class Postgres:
 
     @contextmanager
     def reachable(self) -> Iterator[None]:
-        """The cluster with its server running: the one that runs already, or one for the time being, which
-        stays until the last command that uses it is done."""
+        """The cluster with its server running: the one that runs already, or a temporary one that runs until
+        the last command that uses it is done."""
         account = self.account
         self._prepare_folder(account)
         deadline = time.monotonic() + 60
@@ -318,7 +318,7 @@ class Postgres:
     def _hold(self, stack: ExitStack, account: Account, stop: threading.Event | None) -> None:
         """Takes the data directory for this process alone.
 
-        Who serves (it has a `stop`) waits for a command, and does not wait for who serves.
+        A server (with `stop`) waits for a command, but not for another server.
         """
         began = time.monotonic()
         reported = -_REPORT_COMMAND
@@ -347,7 +347,7 @@ class Postgres:
             shutil.rmtree(unfinished, ignore_errors=True)
         command = [str(programs / "initdb"), "--pgdata", str(unfinished), "--username", ADMINISTRATOR]
         command += ["--auth-local=peer", "--auth-host=scram-sha-256", "--data-checksums", "--encoding=UTF8"]
-        # the same order of text on every machine, for good: that of the code points
+        # the same collation on every machine, by code points: it cannot be changed later
         command.append("--locale=C")
         if self.version >= 17:
             command += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
@@ -434,7 +434,7 @@ class Postgres:
             with output:
                 # when this process is killed, the kernel asks PostgreSQL for its fast shutdown
                 command = ["/usr/bin/setpriv", "--pdeathsig", "INT"]
-                # a statement that needs more gets an error; without it the kernel would end processes
+                # a statement that needs more gets an error; otherwise the kernel would kill processes
                 command += ["/usr/bin/prlimit", f"--data={settings.process_memory(memory)}"]
                 command += [str(programs / "postgres"), "-D", str(self.cluster)]
                 # the operator's own values win
@@ -448,7 +448,7 @@ class Postgres:
                 process.send_signal(signal.SIGHUP)
                 return process
             except ServerError as error:
-                # after kill -9 of the server its children live on for a moment, and must go first
+                # after kill -9 of the server its children live on for a moment, and must end first
                 if "still in use" not in str(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.5)
@@ -470,16 +470,16 @@ class Postgres:
                 )
 
     def _ready(self, pid: int) -> bool:
-        """Whether the server said so in its pid file, as pg_ctl asks it too."""
+        """Whether the server is ready by its pid file, which pg_ctl reads too."""
         with suppress(OSError, IndexError):
             lines = _pid_file(self.cluster)
             return lines[0] == str(pid) and lines[7] == "ready"
         return False
 
     def complaint(self) -> str:
-        """Why the server did not start, in its own words."""
-        # the process that writes its log ends after it, and may have the last lines still to write
-        until = time.monotonic() + _LAST_WORDS
+        """Why the server did not start, from its log."""
+        # the process that writes the log ends later, and may not have written the last lines yet
+        until = time.monotonic() + _LOG_DELAY
         while (
             not re.search("FATAL|PANIC", " ".join(lines := self._last_lines())) and time.monotonic() < until
         ):
@@ -527,7 +527,7 @@ def postmaster_of(cluster: Path) -> psutil.Process | None:
     """The server process of a cluster, also if another process started it."""
     try:
         process = psutil.Process(int(_pid_file(cluster)[0]))
-        # the file outlives a killed server, and its number may since be another program's
+        # the file outlives a killed server, and its process id may have been reused
         return process if _serves(process, cluster) else None
     except (OSError, ValueError, IndexError, psutil.Error):
         return None
@@ -552,10 +552,10 @@ def _stop_child(process: subprocess.Popen[bytes]) -> None:
 
 
 def stop_server(process: psutil.Process) -> None:
-    """PostgreSQL's fast shutdown: sessions end, everything is written; however long that takes.
+    """Requests PostgreSQL's fast shutdown and waits: sessions end, everything is written.
 
-    Where nothing moves any more it is ended at once, and its next start recovers: PostgreSQL 18.4 that was
-    asked to stop in the first milliseconds of a recovery has waited for ever.
+    Without progress it is stopped immediately, and its next start recovers: PostgreSQL 18.4 waits for ever if
+    it is stopped in the first milliseconds of a recovery.
     """
     began = moved = time.monotonic()
     done = _work_done(process)

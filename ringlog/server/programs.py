@@ -30,7 +30,7 @@ class Wheel:
 
     @property
     def installed(self) -> Path | None:
-        """The module's folder, found without importing it: its import does more than is wanted here."""
+        """The module's folder, found without importing it, which has side effects."""
         spec = importlib.util.find_spec(self.module)
         return None if spec is None or spec.origin is None else Path(spec.origin).parent
 
@@ -80,7 +80,7 @@ def version_of(account: Account, programs: Path) -> tuple[int, int]:
         return int(found[1]), int(found[2])
     if found := re.search(r"\b(\d+)(devel|alpha|beta|rc)", version_line):
         return int(found[1]), 0
-    raise ServerError(f"{programs / 'postgres'} does not tell its version: {version_line.strip()}")
+    raise ServerError(f"{programs / 'postgres'} does not report its version: {version_line.strip()}")
 
 
 def _reachable(account: Account, bin: Path) -> bool:

@@ -209,7 +209,7 @@ class Server:
                     "%s\nTHE FACILITY FILE IS NOT USED: the server continues with the installed tables", error
                 )
         demand_facility(self.conninfo)
-        # another change may run for as long as it likes
+        # another change may hold its locks for a long time
         with cancelled_at(self._stop, administrator):
             return bring_up_to_date(administrator, [install_tsql])
 
@@ -217,8 +217,8 @@ class Server:
         """The connection string of the role that acts for clients."""
         with session.connect(self.conninfo) as connection:
             info = connection.info
-            # never our own server's socket: there PostgreSQL would take this process, and so any client of
-            # the gateway, for the administrator
+            # never the embedded server's socket: there PostgreSQL would identify every client of the gateway
+            # as the administrator
             is_embedded = self._postgres is not None
             host, port = ("127.0.0.1" if is_embedded else info.host), str(info.port)
             named = conninfo_to_dict(self.conninfo)

@@ -54,11 +54,11 @@ def parse_memory(text: str) -> int:
 
 _CONNECTIONS = 300
 _LOCKS_OF_A_TABLE = 40
-"""a table that is made has its ring, log, weeks, summaries, views, their indexes and sequences: 35 of them"""
+"""locks to make a table: ring, log, weeks, summaries, views, their indexes and sequences"""
 
 
 def machine_memory() -> int:
-    """Bytes of memory this machine, or the container it is, may use."""
+    """Bytes of memory that this machine, or its container, may use."""
     memory: int = psutil.virtual_memory().total
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
@@ -78,7 +78,7 @@ def maintenance_memory(memory: int) -> int:
 def process_memory(memory: int) -> int:
     """Bytes that each process of PostgreSQL may have for itself, beside the shared buffers.
 
-    A value of the longest request is there several times while it is stored.
+    A value of the longest request is in memory several times while it is stored.
     """
     return 512 * MiB + 2 * maintenance_memory(memory)
 
@@ -94,7 +94,7 @@ def sized(memory: int, disk: int, tables: int = 0) -> dict[str, str | int]:
     buffers = max(memory // 4, 32 * MiB)
     wal = min(max(memory // 4, 256 * MiB), max(disk // 20, 256 * MiB), 8 * GiB)
     return {
-        # 60 writers, 60 readers, the gateway's own, and room to look inside
+        # 60 writers, 60 readers, the gateway's own, and some for administrators
         "max_connections": _CONNECTIONS,
         # for each connection: pg_dump locks every week of every table at once, an installation all it makes
         "max_locks_per_transaction": max(256, -(-tables * _LOCKS_OF_A_TABLE // _CONNECTIONS)),
@@ -108,15 +108,15 @@ def sized(memory: int, disk: int, tables: int = 0) -> dict[str, str | int]:
         "effective_cache_size": _megabytes(max(memory * 3 // 4, buffers)),
         "maintenance_work_mem": _megabytes(maintenance_memory(memory)),
         "huge_pages": "try",
-        # a sort or join of one process does not fill the disk
+        # a sort or join of one process must not fill the disk
         "temp_file_limit": _megabytes(max(disk // 4, GiB)),
-        # checkpoints by the clock, spread over their interval, so that writers see no waves
+        # timed checkpoints, spread over their interval, keep the latency of writers even
         "checkpoint_timeout": "15min",
         "checkpoint_completion_target": "0.9",
         "max_wal_size": _megabytes(wal),
         "min_wal_size": _megabytes(wal // 4),
         "wal_compression": "on",
-        # rings are updated in place all day: look at them often, in small steps
+        # rings are updated all the time: vacuum them often, in small steps
         "autovacuum": "on",
         "autovacuum_naptime": "15s",
         "autovacuum_vacuum_cost_limit": 1000,
@@ -137,14 +137,14 @@ def sized(memory: int, disk: int, tables: int = 0) -> dict[str, str | int]:
 def settings_text(*, memory: int, disk: int, port: int, socket: Path, tables: int = 0) -> str:
     """The embedded server's generated settings file; `memory`, `disk` and `tables` as for `sized`."""
     place: dict[str, str | int] = {
-        # where it listens: this machine only
+        # listen on this machine only
         "listen_addresses": "127.0.0.1",
         "port": port,
         "unix_socket_directories": str(socket),
         # for the administrator only, as its folder
         "unix_socket_permissions": "0700",
         "cluster_name": "ringlog",
-        # `ringlog backup` says where to: until then nothing is kept
+        # `ringlog backup` sets the folder; until then nothing is archived
         "archive_mode": "on",
         "archive_command": "/bin/true",
     }

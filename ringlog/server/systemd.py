@@ -23,11 +23,11 @@ COMMANDS = tuple(_ABOUT)
 """The commands that can be services."""
 
 
-def unit(program: Path, words: Sequence[str], account: str, folder: Path | None) -> str:
-    """The text of the unit that runs `ringlog` with these words, of which the first is one of COMMANDS.
+def unit(program: Path, arguments: Sequence[str], account: str, folder: Path | None) -> str:
+    """The text of the unit that runs `ringlog` with these arguments, of which the first is one of COMMANDS.
     `folder`: where it has its files."""
-    about, lines = _ABOUT[words[0]]
-    if words[0] == "load":
+    about, lines = _ABOUT[arguments[0]]
+    if arguments[0] == "load":
         reload = " ".join(map(_quoted, (str(program), "reload", "--spool", str(folder))))
     else:
         # reads certificates again
@@ -36,7 +36,7 @@ def unit(program: Path, words: Sequence[str], account: str, folder: Path | None)
         about,
         "network-online.target",
         account,
-        f"ExecStart={' '.join(map(_quoted, (str(program), *words)))}",
+        f"ExecStart={' '.join(map(_quoted, (str(program), *arguments)))}",
         f"ExecReload={reload}",
         *lines,
         "RestartSec=2",

@@ -60,7 +60,7 @@ class Died(ServerError):
 
 
 class Tended:
-    """A process that reads its settings from its input, and says first where it serves: `HTTP on HOST:PORT`.
+    """A process that reads its settings from its input, and first prints its address: `HTTP on HOST:PORT`.
 
     When it ends by itself it is started again, after a pause that grows while it does not last. It ends
     when its input does.
@@ -88,7 +88,7 @@ class Tended:
         raise NotImplementedError
 
     def serves(self, process: "subprocess.Popen[bytes]", address: str) -> None:
-        """Called when the process serves at HOST:PORT. Raises ServerError where it is of no use."""
+        """Called when the process serves at HOST:PORT. Raises ServerError if it is unusable."""
         raise NotImplementedError
 
     @contextmanager
@@ -133,7 +133,7 @@ class Tended:
     @classmethod
     def _new(cls) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-P", "-m", cls.module, *logs.running()]
-        # in a session of its own: Ctrl-C is not for it, and its nice counts beside the gateway (sched(7))
+        # in a session of its own: out of reach of Ctrl-C, and its nice counts beside the gateway (sched(7))
         return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0
         )

@@ -38,7 +38,7 @@ def settings(
 ) -> Settings:
     """The settings of a process that reads the database of `conninfo`, and those of its nodes.
 
-    `role` is a role of PostgreSQL for all who show no login; `conninfo` must then be of a login that may
+    `role` is a role of PostgreSQL for requests without a login; `conninfo` must then be of a login that may
     act for it. `data` is the data directory of an embedded database, `nodes` are as `ringlog.nodes.nodes_of`
     gives them. Raises ServerError where the process would run as root.
     """
@@ -125,11 +125,11 @@ class Web(Tended):
         return f"{'http' if self._wanted.certificate is None else 'https'}://{self.address}"
 
     def know_nodes(self, nodes: Mapping[str, LoginServer]) -> None:
-        """Sends the process the nodes that are new or elsewhere, this one and those after it."""
+        """Sends new and changed nodes to the process, and to those that replace it."""
         with self._lock:
             self._wanted = replace(self._wanted, nodes={**self._wanted.nodes, **nodes})
             if self._input is not None:
-                # one that has just ended is started again with all of them
+                # a process that has just ended is started again with all nodes
                 with suppress(BrokenPipeError, ValueError):
                     self._input.write(nodes_to_json(nodes))
 
