@@ -133,9 +133,9 @@ DEADBAND = r"^(\d+(\.\d+)?|\.\d+)([eE]-?\d+)?( ?%)?$"
 """The form of a deadband that is a number or a part, for PostgreSQL and for Python."""
 
 SYSTEM_SCHEMAS = ("sys", "sybsystemprocs", "tsql_information_schema", "tsql", "tsql_global")
-"""What T-SQL calls the system: its catalogue views, functions and procedures; those that TDS 5.0 has in
-another form; its INFORMATION_SCHEMA; what queries in T-SQL become; its global temporary tables. The first two
-are named as in SQL Server and in ASE."""
+"""The schemas of T-SQL's system: catalogue views, functions and procedures; those with another form in
+TDS 5.0; INFORMATION_SCHEMA; functions of compiled queries; global temporary tables. The first two are named
+as in SQL Server and in ASE."""
 
 _SYSTEM = (
     "clear",
@@ -277,7 +277,7 @@ def table_procedures(
 
 
 def _until(table: str) -> sql.Composable:
-    """The sequence that tells how far the summaries of a table are."""
+    """The sequence with the time up to which a table is summarised."""
     return sql.SQL("{}::regclass").format(
         sql.Literal(sql.Identifier("summary", f"{table}_until").as_string())
     )
@@ -412,7 +412,7 @@ def _without_nan(
 def _staged_without_nan(
     staged: sql.Identifier, floats: Collection[str], waveforms: Collection[str]
 ) -> sql.SQL:
-    """The statement that does so for all rows to be imported; empty where there are no such columns."""
+    """The same statement for all rows to be imported; empty where there are no such columns."""
     if not floats:
         return sql.SQL("")
     names = {column: sql.Identifier(column).as_string() for column in floats}
@@ -484,7 +484,7 @@ def shared_procedures() -> Iterator[Procedure]:
 
 
 def superusers_procedure() -> Procedure:
-    """The one that a superuser makes. Readers do without it where there is none."""
+    """The procedure that only a superuser can create; readers do without it otherwise."""
     return Procedure("array_bytes", _read("array_bytes"))
 
 
@@ -524,5 +524,5 @@ def _of(relation: str, quoted: Iterable[str]) -> str:
 
 
 def _list(parts: Iterable[sql.Composable]) -> sql.SQL:
-    # one text: a Composed of thousands of names would be walked anew for each place it is put in
+    # one text: a Composed of thousands of names would be rendered again wherever it is inserted
     return sql.SQL(", ".join(part.as_string() for part in parts))

@@ -73,7 +73,7 @@ begin
     coalesce(held, false), clock_timestamp()
   );
   if is_back then
-    -- with the properties that its source had told
+    -- with the properties that its source had sent
     perform ringlog.settle_signals(array[number], null);
   end if;
   perform ringlog.note_signal_change(table_name, signal, 'add');
@@ -84,7 +84,7 @@ $$;
 comment on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text, text) is
 $$Adds a signal to a table of samples while it runs, or takes a retired one up again, and returns its number, which
 put_<table>_batch takes. Errors: no such table of samples (42704), the signal is there (42710), an invalid name or
-invalid limits (22023). address is its name at the source, if that is another; deadband and policy are as in the
+invalid limits (22023). address is its name at the source, if that differs; deadband and policy are as in the
 facility file.$$;
 
 revoke all on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text, text) from public;

@@ -22,8 +22,8 @@ begin
   if from_time is not null or to_time < until then
     return ringlog.demand_online(table_name, coalesce(from_time, '-infinity'), coalesce(to_time, 'infinity'));
   end if;
-  raise notice 'Weeks of % before % are in the archive, and their rows are not among these. A lower bound of its time '
-    'says that none of them is wanted; ringlog recall, HTTP and ringlog.history reach them.', relation, until;
+  raise notice 'Weeks of % before % are in the archive: their rows are missing here. A lower bound of the time column '
+    'excludes these weeks; ringlog recall, HTTP and ringlog.history read them.', relation, until;
   return true;
 end
 $$;

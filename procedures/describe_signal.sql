@@ -27,7 +27,7 @@ as $$
   from ringlog.signal as known
   where known.signal = describe_signal.name
     and (pg_has_role('daq_reader', 'usage') or known.table_name in (select ringlog.readable_tables()))
-  -- values from before it was known are its first ones
+  -- times before the first entry get the first one
   order by known.valid_from <= describe_signal.at desc,
     case when known.valid_from <= describe_signal.at then known.valid_from end desc,
     known.valid_from

@@ -16,7 +16,7 @@ as $$
 $$;
 
 comment on function ringlog.differences(jsonb, jsonb) is
-$$In words, in which columns two rows differ: three columns, and the number of the others. NULL if their values are
-written alike. put_<table> says so when it refuses a row.$$;
+$$The columns in which two rows differ, as text: three columns, and the number of the others. NULL if their values have
+the same text. put_<table> adds it to the error for a refused row.$$;
 
 revoke all on function ringlog.differences(jsonb, jsonb) from public;

@@ -10,7 +10,7 @@ declare
   newest {ring};
   archived {ring};
 begin
-  -- usually a row is near, which spares a plan over all weeks of the log
+  -- usually a row is near, and no plan over all weeks of the log is needed
   foreach since in array array[at - interval '14 days', '-infinity'] loop
     select in_force.* into newest
       from (

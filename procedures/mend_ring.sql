@@ -4,7 +4,7 @@ language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 set client_min_messages = 'warning'
--- a caller that waits in vain gets its original error, and calls again
+-- a caller whose wait times out gets its original error, and calls again
 set lock_timeout = '2s'
 as $$
 #variable_conflict use_variable

@@ -13,8 +13,8 @@ as $$
 $$;
 
 comment on function ringlog.partial_logs() is
-$$The logs whose weeks may leave PostgreSQL although it cannot read the archive, and whether some have. For a select on one
-the gateway calls `demand` with the table and the select's bounds of `time_column`.$$;
+$$The logs whose weeks may leave PostgreSQL although it cannot read the archive, and whether weeks have left. For a SELECT
+from one the gateway calls `demand` with the table and the bounds of `time_column`.$$;
 
 revoke all on function ringlog.partial_logs() from public;
 grant execute on function ringlog.partial_logs() to public;

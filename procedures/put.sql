@@ -16,7 +16,7 @@ begin
 {decimal_check}
   {without_nan}
 
-  -- a usual row passes by one condition: each has its price in every call
+  -- a valid row passes one condition: each condition costs time in every call
   if (
     isfinite(r."time") and r.seq_no between 1 and {rows} and r."time" <= now() + interval '1 minute'
     and coalesce(current_setting('tsql.repeated', true), '') = ''

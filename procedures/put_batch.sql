@@ -12,7 +12,7 @@ begin
   if exists (
     select from json_object_keys(rows::json -> 0) as key where key <> all ({names}::text[])
   ) then
-    raise exception '%: the rows have a column that the table has not', {name} using errcode = 'undefined_column';
+    raise exception '%: the rows have a column that the table does not have', {name} using errcode = 'undefined_column';
   end if;
   for r in select * from json_populate_recordset(null::{ring}, rows::json) loop
     perform {claimed}(r, _epoch);

@@ -1,4 +1,4 @@
-  -- a statement of its own: in an expression every call would look into the log
+  -- a statement of its own: as part of an expression it would read the log in every call
   if not exists (
     select from {log} as logged
     where logged."time" = r."time" and logged.seq_no = r.seq_no
@@ -9,6 +9,6 @@
         select coalesce(ringlog.differences(to_jsonb(logged.*), to_jsonb(r)), 'its values differ')
         from {log} as logged
         where logged."time" = r."time" and logged.seq_no = r.seq_no
-      ), 'one that another unique index takes for the same')
+      ), 'another unique index treats it as the same row')
       using errcode = 'unique_violation';
   end if;

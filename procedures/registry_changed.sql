@@ -10,6 +10,6 @@ end
 $$;
 
 comment on function ringlog.registry_changed() is
-$$Gives the registry another version: readers keep what they know of signals while it is the same.$$;
+$$Gives the registry another version: readers cache signals until it changes.$$;
 
 revoke all on function ringlog.registry_changed() from public;

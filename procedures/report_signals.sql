@@ -56,7 +56,7 @@ begin
     array_agg(judged.number) filter (where judged.properties is not null),
     array_agg(judged.properties) filter (where judged.properties is not null),
     array_agg(judged.told_at) filter (where judged.properties is not null),
-    'not taken of what sources tell: ' || string_agg(judged.wrong, ', ')
+    'ignored properties from sources: ' || string_agg(judged.wrong, ', ')
   into numbers, properties, moments, wrong
   from judged;
   if wrong is not null then
@@ -75,7 +75,7 @@ begin
   -- beside writers of other tables, and not beside changes of signals
   lock table ringlog.sample_signal in row exclusive mode;
   perform from ringlog.sample_signal as known where known.number = any(numbers) order by known.number for update;
-  -- a property that a source tells for the first time holds for earlier times too, another value from told_at on
+  -- a property that a source sends for the first time also applies to earlier times, a changed one from told_at on
   select array_agg(known.number), array_agg(other.changes), array_agg(case when other.changes is not null then
     least(state.told_at, clock_timestamp()) end)
   into changed, changes, begins
@@ -105,7 +105,7 @@ $$Stores what a writer knows of signals of a table of samples: a JSON array of o
 when, trouble (null: none), the number of samples dropped since the last report, and policy (null: none); and, where
 the source has sent properties, told, an object with some of unit, description, limit_low, limit_high, alarm_low,
 alarm_high, states and decimals, and told_at. What the facility file or an archivist has set stays. A property of
-another name or kind is not taken; a message and an event of kind unfit name it. Error: the caller may not write the
+another name or kind is ignored; a message and an event of kind unfit name it. Error: the caller may not write the
 table (42501).$$;
 
 revoke all on function ringlog.report_signals(text, text) from public;

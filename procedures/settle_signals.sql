@@ -33,8 +33,8 @@ end
 $$;
 
 comment on function ringlog.settle_signals(integer[], timestamptz[]) is
-$$Has ringlog.signal say what signals of tables of samples are: what their sources tell, and in its place what the facility
-file or an archivist has set. Each that is another now is so from its begin on, or, where that is null, as long as it is
-described. Returns the numbers of those that have changed.$$;
+$$Updates the properties of signals of tables of samples in ringlog.signal: those from sources, replaced by those that the
+facility file or an archivist has set. Changes are valid from `begins` on, or, where that is null, for the whole time of
+the signal's entry. Returns the numbers of the changed signals.$$;
 
 revoke all on function ringlog.settle_signals(integer[], timestamptz[]) from public;

@@ -50,7 +50,7 @@ end
 $$;
 
 comment on function ringlog.view_archive(text, text) is
-$$Has log.<table> the rows of this table of archived weeks, in schema archive_files, too. Nobody can update such a view,
+$$Adds the rows of this table of archived weeks, in schema archive_files, to log.<table>. Nobody can update such a view,
 nor lock its rows.$$;
 
 revoke all on function ringlog.view_archive(text, text) from public;

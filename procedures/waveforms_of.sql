@@ -124,7 +124,7 @@ begin
       exit when rows_left = 0;
       continue;
     end if;
-    -- usually one is near, which spares a plan over all weeks of the log
+    -- usually one is near, and no plan over all weeks of the log is needed
     foreach since in array
       array[case when isfinite(ends) then ends else now() end - interval '14 days', begins]
     loop

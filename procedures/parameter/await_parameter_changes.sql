@@ -10,7 +10,7 @@ begin
   end if;
   -- older changes have ended: see parameter_change_in_time
   if await_parameter_changes."time" > clock_timestamp() - interval '1 minute' and not pg_is_in_recovery() then
-    -- the exception ends the lock
+    -- the exception releases the lock
     begin
       lock table ringlog.parameter_table in share mode;
       raise exception using errcode = 'RLOCK';

@@ -17,11 +17,11 @@ begin
     return;
   end if;
   if there is null then
-    raise exception '% is not there any more, and had version % when it was read: nothing was changed', row_shown, expected
+    raise exception '% was removed, and had version % when it was read: nothing was changed', row_shown, expected
       using errcode = 'serialization_failure', hint = 'Read it again.';
   end if;
   select known.* into other from ringlog.parameter_change as known where known.change = since;
-  raise exception '% has version % and not %: somebody was faster, %: nothing was changed',
+  raise exception '% has version % and not %, by a change of %: nothing was changed',
     row_shown, there, expected,
     format('%s with %s at %s%s', other.login, other.program, other."time", ' (' || other.comment || ')')
     using errcode = 'serialization_failure', hint = 'Read it again.';

@@ -25,7 +25,7 @@ begin
   select begun.change, begun.changed into change, changed
   from ringlog.begin_parameter_change({this_comment}) as begun;
   if before.change = {this_change} then
-    -- made in this change itself: it never was
+    -- added by this change itself: it leaves no history
     delete from {stored} as stored where {key_matches_argument} and upper_inf(stored.valid);
   else
     update {stored} as stored

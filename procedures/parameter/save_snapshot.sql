@@ -17,9 +17,9 @@ begin
     raise exception 'save_snapshot: a snapshot must have a name' using errcode = 'invalid_parameter_value';
   end if;
   if save_snapshot."time" > clock_timestamp() then
-    raise exception 'save_snapshot: % is to come', save_snapshot."time" using errcode = 'invalid_parameter_value';
+    raise exception 'save_snapshot: % is in the future', save_snapshot."time" using errcode = 'invalid_parameter_value';
   end if;
-  -- of now: nobody changes anything until it has its time
+  -- a snapshot of now: nobody changes anything until it has its time
   perform ringlog.lock_parameters();
   saved := coalesce(
     save_snapshot."time",

@@ -1,5 +1,5 @@
 (
-    -- of a stored tuple each part is copied alone
+    -- of a stored tuple only the needed part of the array is copied
     with given as materialized (select samples as points)
     select
       one.signal, one."time", case when one.n is not null then given.points[one.ends - one.n + 1:one.ends] end,

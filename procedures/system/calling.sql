@@ -40,7 +40,7 @@ $$;
 
 comment on function sys.pattern(text) is
 $$The regular expression of a pattern of LIKE: % _ [abc] [^a-c], and \ before a letter that means itself, as ODBC
-drivers write it. Null for a class without its end, which nothing is like.$$;
+drivers write it. Null for a class without its end, which matches nothing.$$;
 
 create function sys.literal(letter text)
 returns text
@@ -83,7 +83,7 @@ as $$
 $$;
 
 comment on function sys.matches(text, text, boolean) is
-'Whether a name is like a pattern, or is the same; null asks for nothing. Capital and small letters are one.';
+'Whether a name matches a pattern, or equals it, in any case. A null pattern matches all.';
 
 create function sys.relations_named(name text, as_pattern boolean default true)
 returns oid[]
@@ -101,7 +101,7 @@ as $$
 $$;
 
 comment on function sys.relations_named(text, boolean) is
-$$The tables and views of the current database whose name is like a pattern, or is the same. A query that joins with them
+$$The tables and views of the current database whose name matches a pattern, or equals it. A query that joins with them
 uses indexes instead of reading all tables.$$;
 
 create function sys.remark(description text)
@@ -152,8 +152,8 @@ end
 $$;
 
 comment on function sys.enter(text) is
-$$Makes a database the current one for what follows in the function that calls this; sys.leave goes back to what it
-returned. Null stays.$$;
+$$Makes a database the current one for the rest of the function that calls this; sys.leave goes back to the one that this
+returned. Null changes nothing.$$;
 
 create function sys.leave(before text)
 returns void

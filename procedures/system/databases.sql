@@ -75,7 +75,7 @@ from (values
 ) as listed (name, schema_id, principal_id);
 
 comment on view sys.schemas is
-'SQL Server: Catalog Views, sys.schemas. What a database has belongs to dbo: a schema of PostgreSQL is a database.';
+'SQL Server: Catalog Views, sys.schemas. The objects of a database belong to dbo: a schema of PostgreSQL is a database.';
 
 create view sys.configurations as
 select

@@ -14,7 +14,7 @@ as $$
 $$;
 
 comment on function sys.properties(text, boolean) is
-'The properties that a comment has. is_text: the comment is the T-SQL text of the object, and no description.';
+'The properties in a comment. is_text: the comment is the T-SQL text of the object, not a description.';
 
 create function sys.with_property(comment text, name text, value text, is_text boolean)
 returns text
@@ -42,7 +42,7 @@ comment on function sys.with_property(text, text, text, boolean) is
 'A comment with this value of a property in place of an earlier one; without the property if the value is null.';
 
 -- The objects that have properties: class and numbers as in sys.extended_properties, levels 1 and 2 as their procedures name
--- them, what COMMENT ON needs, and the comment.
+-- them, the arguments of COMMENT ON, and the comment.
 create view sys.every_property_owner as
 select
   0 as class, 0::oid as major, 0 as minor,
@@ -115,7 +115,7 @@ from sys.every_relation as relations
 join sys.every_description as descriptions on descriptions.relation = relations.oid;
 
 comment on view sys.extended_properties is
-'SQL Server: Catalog Views, sys.extended_properties: what sp_addextendedproperty, the facility file or COMMENT ON says';
+'SQL Server: Catalog Views, sys.extended_properties: those of sp_addextendedproperty, the facility file and COMMENT ON';
 
 create function sys.enter_schema(name text)
 returns text
@@ -230,7 +230,7 @@ $$;
 
 comment on function sys.change_property(text, text, text, text, text, text, text, text, text) is
 $$Adds, updates or drops an extended property, as the procedure of SQL Server that is named. Runs with the caller's rights.
-Errors: no such object, or the caller does not own it (15135); it has the property (15233), or has not (15217); arguments that
+Errors: no such object, or the caller does not own it (15135); it has the property already (15233), or lacks it (15217); arguments that
 do not fit together (15600).$$;
 
 create function sys.sp_addextendedproperty(

@@ -127,8 +127,8 @@ select
 from sys.every_partition as parts;
 
 comment on view sys.partitions is
-'SQL Server: Catalog Views, sys.partitions, one for a table and for each of its indexes; rows are what PostgreSQL''s '
-'statistics know of';
+'SQL Server: Catalog Views, sys.partitions, one for a table and for each of its indexes; rows are those of PostgreSQL''s '
+'statistics';
 
 create view sys.dm_db_partition_stats as
 select

@@ -77,7 +77,7 @@ end
 $$;
 
 comment on function sys.is_global(oid) is
-'Whether a table of schema tsql_global is a global temporary table (##t) of a session that is there.';
+'Whether a table of schema tsql_global is a global temporary table (##t) of an open session.';
 
 -- A log is a view of its table, in which it is stored, and of its archived weeks. T-SQL shows a table.
 create function sys.stored_in(relation oid)
@@ -279,7 +279,7 @@ where constraints.contype in ('p', 'u', 'f', 'c')
   and constraints.conname not like 'T-SQL rule %';
 
 -- An expression in PostgreSQL's SQL as T-SQL: operators and functions without their schema, convert for the functions that
--- convert, and no casts, which say the types that the values have in T-SQL anyway. Literals stay as they are.
+-- convert, and no casts, which repeat the types of T-SQL. Literals stay as they are.
 create function sys.shown_expression(expression text)
 returns text
 language sql
@@ -378,7 +378,7 @@ select
 from pg_catalog.pg_class as classes
 join pg_catalog.pg_sequence as held on held.seqrelid = classes.oid
 where classes.relnamespace = (select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema())
-  -- the function fails for other relations, and is asked before the join
+  -- the function fails for other relations, and is called before the join
   and case when classes.relkind = 'S' then pg_catalog.has_sequence_privilege(classes.oid, 'select, usage, update') end
   and not exists (
     select from pg_catalog.pg_depend as depending

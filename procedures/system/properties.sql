@@ -28,7 +28,7 @@ as $$
 $$;
 
 comment on function sys.serverproperty(text) is
-'SQL Server: SERVERPROPERTY. The version is that of @@version, by which clients decide what they may send.';
+'SQL Server: SERVERPROPERTY. The version is that of @@version, by which clients choose features.';
 
 create function sys.databasepropertyex(database text, property text)
 returns text

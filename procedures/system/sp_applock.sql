@@ -79,9 +79,9 @@ end
 $$;
 
 comment on function sys.sp_getapplock(text, text, text, integer, text) is
-$$SQL Server: sp_getapplock. 0 it is given, 1 after others had let go, -1 not within @LockTimeout (milliseconds; -1 waits
-without end), -3 deadlock. Shared and Exclusive only. Of a transaction or, with @LockOwner = 'Session', until
-sp_releaseapplock or the end of the session.$$;
+$$SQL Server: sp_getapplock. Returns 0: granted, 1: granted after a wait, -1: not granted within @LockTimeout (milliseconds;
+-1 waits without end), -3: deadlock. Shared and Exclusive only. The lock is held to the end of the transaction or, with
+@LockOwner = 'Session', until sp_releaseapplock or the end of the session.$$;
 
 create function sys.sp_releaseapplock(
   "Resource" text, "LockOwner" text default 'Transaction', "DbPrincipal" text default null

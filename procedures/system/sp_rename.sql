@@ -110,7 +110,7 @@ $$;
 
 comment on function sys.sp_rename(text, text, text) is
 $$SQL Server and ASE: sp_rename. A site's table, view, column, index, constraint or procedure, by the caller's rights; texts of
-procedures and views keep what they say. Errors: nothing of the name (15225), the new name is taken (15335), a table of the facility
+procedures and views are not changed. Errors: no such name (15225), the new name is taken (15335), a table of the facility
 (102).$$;
 
 create function sys.none_to_rename(objname text, kind text)

@@ -66,7 +66,7 @@ end
 $$;
 
 comment on function sys.count_of_rows(oid) is
-'The rows of a table, counted one by one; null for who may not read it.';
+'The rows of a table, counted one by one; null if the caller may not read it.';
 
 create function sys.kilobytes(bytes numeric)
 returns character varying

@@ -70,8 +70,8 @@ end
 $$;
 
 comment on function sys.sp_statistics(text, text, text, text, text, text) is
-$$SQL Server and ASE: sp_statistics. The indexes of a table and its columns, with rows and pages (8,192 bytes) as
-PostgreSQL knows them.$$;
+$$SQL Server and ASE: sp_statistics. The indexes of a table and its columns, with rows and pages (8,192 bytes) by
+PostgreSQL's statistics.$$;
 
 create function sys.sp_statistics_100(
   table_name text,

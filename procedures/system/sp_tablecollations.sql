@@ -21,4 +21,4 @@ as $$
 $$;
 
 comment on function sys.sp_tablecollations_100(text) is
-'SQL Server: what SqlBulkCopy and mssql-python ask of the columns of a table before they copy into it.';
+'SQL Server: the collations of a table''s columns, which SqlBulkCopy and mssql-python read before they copy into it.';

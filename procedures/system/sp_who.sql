@@ -104,8 +104,8 @@ end
 $$;
 
 comment on function sys.sp_who(text) is
-$$SQL Server: sp_who. The clients and others that have a connection to PostgreSQL; a client that rests has none. What others
-run, and from where, is visible to those to whom PostgreSQL shows it. For spid see sys.spid_of.$$;
+$$SQL Server: sp_who. The clients and others that have a connection to PostgreSQL; an idle client has none. PostgreSQL's
+rules decide who sees the statements and addresses of others. For spid see sys.spid_of.$$;
 
 create view sys.sysprocesses as
 select
@@ -155,7 +155,7 @@ cross join (
 ) as own;
 
 comment on view sys.dm_exec_sessions is
-'SQL Server: sys.dm_exec_sessions, the connections to PostgreSQL. What a session has set is shown for the caller''s own: the
+'SQL Server: sys.dm_exec_sessions, the connections to PostgreSQL. Settings are shown for the caller''s own session: the
 isolation level of others is 0 (unspecified), other settings are null.';
 
 create view sys.dm_exec_connections as

@@ -36,7 +36,7 @@ create domain sys.line as character varying(255);
 -- a list of columns
 create domain sys.list as character varying(2078);
 
--- `T-SQL "ColB" varchar(20)`: what create table of T-SQL says in the comments of columns, tables and constraints (schema
+-- `T-SQL "ColB" varchar(20)`: as create table of T-SQL writes it into the comments of columns, tables and constraints (schema
 -- tsql, declare_columns and declare_names).
 create function sys.declaration(comment text)
 returns table (shown text, type text, user_type text)
@@ -81,7 +81,7 @@ begin
 end
 $$;
 
-comment on function sys.base_of(oid) is 'What a domain stands for in the end; any other type stands for itself.';
+comment on function sys.base_of(oid) is 'The base type of a domain; any other type itself.';
 
 -- SQL Server's system types. Numbers, lengths, precisions: sys.types of SQL Server's documentation; usertype and
 -- storage type: systypes of ASE's (Reference Manual: Tables), where SQL Server has none of its own or 0.

@@ -5,7 +5,7 @@ returns integer
 language plpgsql
 as $$
 declare
-  said constant text[] := regexp_match(lower(trim(phystype)), '^([a-z][a-z0-9 ]*?)\s*(\(\s*(?:max|\d+)\s*(?:,\s*\d+\s*)?\))?$');
+  parts constant text[] := regexp_match(lower(trim(phystype)), '^([a-z][a-z0-9 ]*?)\s*(\(\s*(?:max|\d+)\s*(?:,\s*\d+\s*)?\))?$');
   base constant text := coalesce((
     select known.name
     from (values
@@ -14,13 +14,13 @@ declare
       ('integer', 'int'), ('national char', 'nchar'), ('national char varying', 'nvarchar'), ('national character', 'nchar'),
       ('national character varying', 'nvarchar'), ('nchar varying', 'nvarchar'), ('rowversion', 'timestamp'),
       ('unichar', 'nchar'), ('unitext', 'ntext'), ('univarchar', 'nvarchar')
-    ) as known (written, name) where known.written = said[1]
-  ), said[1]);
+    ) as known (written, name) where known.written = parts[1]
+  ), parts[1]);
   arguments constant text := case
-    when base in ('decimal', 'numeric') and said[2] is null then '(18,0)'
-    when base in ('decimal', 'numeric') and said[2] not like '%,%' then regexp_replace(said[2], '\s*\)', ',0)')
-    when base in ('char', 'varchar', 'nchar', 'nvarchar', 'binary', 'varbinary') then coalesce(said[2], '(1)')
-    else said[2]
+    when base in ('decimal', 'numeric') and parts[2] is null then '(18,0)'
+    when base in ('decimal', 'numeric') and parts[2] not like '%,%' then regexp_replace(parts[2], '\s*\)', ',0)')
+    when base in ('char', 'varchar', 'nchar', 'nvarchar', 'binary', 'varbinary') then coalesce(parts[2], '(1)')
+    else parts[2]
   end;
   nullable constant text := lower(regexp_replace(trim(nulltype), '\s+', ' '));
 begin
@@ -47,7 +47,7 @@ language sql
 as $$ select sys.sp_addtype(typename, phystype, nulltype) $$;
 
 comment on function sybsystemprocs.sp_addtype(text, text, text) is
-'ASE: sp_addtype. A type that says neither takes no nulls; `identity` is one of its own.';
+'ASE: sp_addtype. Without null or not null, the type takes no nulls; `identity` is a third choice.';
 
 create function sys.sp_droptype(typename text)
 returns integer

@@ -1,4 +1,4 @@
--- Procedures of SQL Server and ASE that change nothing here, and say so.
+-- Procedures of SQL Server and ASE that change nothing here; a message reports that.
 do $$
 declare
   keys constant text := 'PostgreSQL''s keys are those of create table and alter table';
@@ -23,12 +23,12 @@ begin
       format('begin raise notice using message = %L; return 0; end',
         format('%s: %s. Nothing has changed.', each.name, each.reason))
     );
-    execute format('comment on function sys.%I is %L', each.name, 'SQL Server and ASE. Changes nothing, and says so.');
+    execute format('comment on function sys.%I is %L', each.name, 'SQL Server and ASE. Changes nothing; a message reports that.');
   end loop;
 end
 $$;
 
--- What would name another server is refused.
+-- Procedures that define another server are refused.
 do $$
 declare
   each record;
@@ -79,5 +79,5 @@ end
 $$;
 
 comment on function sys.sp_dboption(text, text, text, text) is
-$$SQL Server and ASE: sp_dboption. Changes nothing, and says so. Errors: no such database (15010), an option is to be set that
+$$SQL Server and ASE: sp_dboption. Changes nothing; a message reports that. Errors: no such database (15010), an option that
 would have an effect (102).$$;

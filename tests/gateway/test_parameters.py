@@ -100,9 +100,7 @@ def test_a_call_sets_a_row_and_gives_its_version(
         assert client.call("set_magnet_set", given("b1", 11.5, version=1)).outputs["@version"] == "2"
         stale = client.call("set_magnet_set", given("b1", 12.5, version=1))
         assert (stale.error.number, stale.error.severity) == (1205, 13)
-        assert (
-            "magnet_set (b1) has version 2 and not 1: somebody was faster, operator with" in stale.error.text
-        )
+        assert "magnet_set (b1) has version 2 and not 1, by a change of operator with" in stale.error.text
         outside = client.call("set_magnet_set", given("b1", 501))
         assert outside.error.number == 547
         assert "current = 501 is outside its limits, -500" in outside.error.text

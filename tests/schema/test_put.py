@@ -72,7 +72,7 @@ def test_a_row_that_an_index_of_the_site_refuses(magnets: Magnets) -> None:
     magnets.connection.execute('create unique index own on weeks.magnets ("time", current)')
     try:
         magnets.put(1, T0, 1)
-        with pytest.raises(errors.UniqueViolation, match="one that another unique index takes for the same"):
+        with pytest.raises(errors.UniqueViolation, match="another unique index treats it as the same row"):
             magnets.put(2, T0, 1)
         assert magnets.log() == magnets.ring() == [(1, T0, 1)]
     finally:

@@ -325,7 +325,7 @@ def test_what_a_source_tells_is_kept_and_what_is_set_here_wins(vac: Vacuum) -> N
     for states in ('{"on": "1"}', '{"1": 1}'):
         tell(two, "2030-01-01T00:00Z", states=states)
         told = vac.value("select message from ringlog.event where kind = 'unfit'")
-        assert told.startswith("not taken of what sources tell: gauge:2: states (")
+        assert told.startswith("ignored properties from sources: gauge:2: states (")
     assert now("gauge:2")[:3] == ("uA", "told at last", None)
     assert vac.rows("select alarm_low, states from ringlog.describe_signal('gauge:2')") == [(-7.0, None)]
 
