@@ -1,12 +1,12 @@
 """Schema `archive`: a view of each log's archived weeks, for SQL.
 
 A view has the rows of a foreign table of postgres_fdw, for which the archive server reads the files
-(`ringlog.history.archive_server`). Its option table_name has the digest of their list, which is so part of
-what postgres_fdw sends, and of the catalogue: a week leaves its log in the transaction that adds its file
+(`ringlog.history.archive_server`). Its option table_name is the digest of the list of files: postgres_fdw
+sends it, and it is part of the catalogue, so a week leaves its log in the transaction that adds its file
 (`ringlog.list_archived`). The foreign table is the only partition of another table, which `log.<table>` reads
 (`ringlog.schema.logs`): PostgreSQL leaves it out where a query needs none of its time.
 
-Each column is called `name:type` in what is sent. Those whose types PostgreSQL and DuckDB compare, sort
+Each column is sent as `name:type`. Those whose types PostgreSQL and DuckDB compare, sort
 or calculate with differently have domains in the foreign table: postgres_fdw evaluates expressions of
 other than PostgreSQL's own types in PostgreSQL.
 """
@@ -43,11 +43,11 @@ _NEW = "new {}"
 
 _EXTENSION = "postgres_fdw"
 _FETCHED = 10
-"""rows that a query asks for at once; the archive server sends more after those"""
+"""rows that a query fetches at once"""
 
 
 def prepare(connection: sa.Connection) -> list[str]:
-    """Makes the extension where that may be done: to be called before the role changes to ringlog_owner's."""
+    """Makes the extension if the role may. Call it before the role changes to ringlog_owner's."""
     text = sa.text(
         "select rolsuper and exists (select from pg_available_extensions where name = :name)"
         " and not exists (select from pg_extension where extname = :name)"
@@ -74,7 +74,7 @@ def create_missing(
     connection: sa.Connection, tables: Collection[str], of_samples: Collection[str] = ()
 ) -> list[str]:
     """Makes the foreign tables and the views that these tables of rows and of samples lack, or whose columns
-    are not their logs'; of which tables."""
+    are not their logs'. Returns these tables."""
     usable = _make_server(connection)
     made = []
     names = {"schema": ARCHIVE, "names": [*tables, *of_samples]}
@@ -117,7 +117,7 @@ where relnamespace = to_regnamespace(:schema) and relkind = 'v' and relname = an
 
 
 def _continues(connection: sa.Connection, table: str, columns: dict[str, str]) -> bool:
-    """Whether the view has the first of these columns, so that others may stand on it while it gets the
+    """Whether the view has the first of these columns, so that others may depend on it while it gets the
     rest."""
     there = [*catalogue.columns(connection, sql.Identifier(ARCHIVE, table)).items()]
     return there == [*columns.items()][: len(there)]
@@ -172,7 +172,7 @@ def _replace(connection: sa.Connection, table: str) -> None:
 
 
 def _drop(connection: sa.Connection, names: Collection[str]) -> None:
-    """Drops those of these tables that are there; a partition before its table."""
+    """Drops these tables if they exist; a partition before its table."""
     found = catalogue.relations(connection, [ARCHIVE_FILES], names)
     for place, kind in sorted(found.items(), reverse=True):
         run(
@@ -245,7 +245,7 @@ def _domain_in_log(kind: str) -> str | None:
 
 
 def _of_nothing(table: str, columns: dict[str, str]) -> Iterator[sql.Composable]:
-    """A view that says why it has no rows."""
+    """A view that fails with the reason why it has no rows."""
     shown = (
         sql.SQL("null::{} as {}").format(sql.SQL(kind), sql.Identifier(name))
         for name, kind in columns.items()
@@ -256,7 +256,7 @@ def _of_nothing(table: str, columns: dict[str, str]) -> Iterator[sql.Composable]
 
 
 def _make_server(connection: sa.Connection) -> bool:
-    """Makes the foreign server and the domains; whether that can be."""
+    """Makes the foreign server and the domains. Returns whether that is possible."""
     usable = sa.text(
         "select exists (select from pg_foreign_data_wrapper where fdwname = :name"
         " and has_foreign_data_wrapper_privilege(current_user, fdwname, 'usage'))"
@@ -339,14 +339,14 @@ def is_there(connection: sa.Connection, table: str) -> bool:
 
 
 def announced(connection: sa.Connection) -> tuple[str, int]:
-    """Where PostgreSQL looks for the archive server: host and port."""
+    """Host and port at which PostgreSQL expects the archive server."""
     query = sa.text("select unnest(srvoptions) from pg_foreign_server where srvname = :name")
     options = dict(option.split("=", 1) for option in connection.scalars(query, {"name": SERVER}))
     return options["host"], int(options["port"])
 
 
 def announce_server(connection: sa.Connection, host: str, port: int, password: str) -> None:
-    """Has PostgreSQL find the archive server there, with this password."""
+    """Stores the archive server's address and password in PostgreSQL."""
     become_owner(connection)
     server = sql.Identifier(SERVER)
     for statement in (
@@ -361,7 +361,7 @@ def announce_server(connection: sa.Connection, host: str, port: int, password: s
 
 
 def drop_others(connection: sa.Connection, tables: Iterable[str]) -> None:
-    """Drops the foreign tables, and the views, of tables that are known no longer."""
+    """Drops the foreign tables, and the views, of tables that no longer exist."""
     query = sa.text(
         "select relname from pg_class where relnamespace = to_regnamespace(:schema)"
         " and relkind in ('p', 'f') and relname <> all(:names)"

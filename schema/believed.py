@@ -1,4 +1,4 @@
-"""The clock that is believed: PostgreSQL's, or that of the last round (`clock.py` has the rules)."""
+"""The trusted clock: PostgreSQL's, or that of the last round (`clock.py` has the rules)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ class Clock:
 
     now: datetime
     round: datetime
-    """the clock of the last round that was believed"""
+    """the clock of the last trusted round"""
 
     @property
     def believed(self) -> datetime:
@@ -22,7 +22,7 @@ class Clock:
 
     @property
     def doubt(self) -> str | None:
-        """Why the clock is not believed, for the operator; None: it is."""
+        """Why the clock is not trusted, for the operator; None: it is trusted."""
         if abs(self.now - self.round) <= JUMP:
             return None
         where = "ahead of" if self.now > self.round else "behind"

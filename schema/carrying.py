@@ -21,11 +21,11 @@ from ringlog.schema.layout import LOG_TABLES, OWNER, SUMMARIES
 Connection: TypeAlias = psycopg.Connection[Any]
 
 _AT_ONCE = 1000
-"""rows that came meanwhile"""
+"""rows that arrived meanwhile"""
 
 
 def opened(conninfo: str) -> Connection:
-    """A connection whose texts of values are the same on every server."""
+    """A connection with the same text form of values on every server."""
     options = (
         "-c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
         " -c bytea_output=hex -c extra_float_digits=1 -c client_min_messages=warning"
@@ -75,7 +75,7 @@ class Carrier:
         return sql.SQL("{}::regclass").format(sql.Literal(sequence))
 
     def done(self) -> dict[str, str | None]:
-        """The parts that the target has, and from which transaction on changes may be missing."""
+        """The parts that the target has, each with the transaction from which on changes may be missing."""
         query = "select part, as_of from ringlog.moved_part where table_name = %s"
         return dict(self.target.execute(query, [self.table]).fetchall())
 
@@ -118,7 +118,7 @@ class Carrier:
         return str(row[0])
 
     def carry_log(self, most: int | None = None) -> int:
-        """Rows of the log that came since `moves.begin_recording`; at most so many. Returns how many."""
+        """Copies rows of the log since `moves.begin_recording`, at most `most`. Returns how many."""
         columns = self._columns(self.log)
         carried = 0
         while most is None or carried < most:
@@ -139,10 +139,10 @@ class Carrier:
         return carried
 
     def carry_late_rows(self) -> None:
-        """Rows that came to the source after the switch, in a transaction of the source in which none come.
+        """Copies rows that reached the source after the switch, in a transaction that keeps further rows out.
 
-        A writer that was not answered has sent such a row again, to the target. Where put chose the place,
-        the row has another one there: it is known by its time and values, and is put where it is missing.
+        A writer without an answer has sent such a row again, to the target. Where put chose the place, it may
+        differ there: the row is identified by its time and values, and put if it is missing.
         """
         keys = self.source.execute(
             'delete from ringlog.moved_row where table_name = %s and chosen returning "time", seq_no',
@@ -178,7 +178,7 @@ class Carrier:
                         'select {put}({came}) from (select * from {staged} order by "time") as came'
                     ).format(**names)
                 )
-            # their places are other rows' on the target
+            # on the target other rows have their places
             times, places = zip(*keys, strict=True)
             for relation in (self.log, self.ring):
                 self.source.execute(
@@ -220,7 +220,7 @@ class Carrier:
         )
 
     def carry_ring(self, since: str | None) -> None:
-        """Rows of the ring that have changed since; None: all written rows."""
+        """Copies rows of the ring that have changed since; None: all written rows."""
         columns = self._columns(self.ring)
         query = sql.SQL('select {} from {} as own where "time" is not null').format(
             _names(columns), self.ring
@@ -270,13 +270,13 @@ class Carrier:
             self.target.execute(sql.SQL("select setval({}, {})").format(self._until, sql.Literal(row[0])))
 
     def lock(self) -> None:
-        """Keeps the table's writers out of the source to the end of the transaction, and waits for those
-        who are there."""
+        """Locks the table's writers out of the source to the end of the transaction, after those at work have
+        finished."""
         lock = sql.SQL("lock table {}, {} in share row exclusive mode")
         self.source.execute(lock.format(self.ring, self.log))
 
     def missing(self, part: Part) -> str | None:
-        """The first row of a partition of the source that the target has not, value for value."""
+        """The first row of a partition of the source that the target lacks, compared value for value."""
         columns = self._columns(self.log)
         query = sql.SQL('select {} from {} where {} order by "time", seq_no')
         there = _lines(self.target, query.format(_names(columns), self.log, part.within))
@@ -348,7 +348,7 @@ class Carrier:
         _pipe(self.source, query, self.target, sql.SQL("{} ({})").format(relation, _names(columns)))
 
     def _stage(self, query: sql.Composable, relation: sql.Identifier, columns: Sequence[str]) -> int:
-        """Brings rows into a temporary table of the target that is like `relation`. Returns how many."""
+        """Copies rows into a temporary table of the target that is like `relation`. Returns how many."""
         staged = _staged(relation)
         self.target.execute(
             sql.SQL("create temporary table if not exists {} (like {})").format(staged, relation)
@@ -385,7 +385,7 @@ def _changed(since: str) -> sql.Composed:
 
 
 def _pipe(source: Connection, query: sql.Composable, target: Connection, into: sql.Composable) -> int:
-    """Rows of a query into a table of another server. Returns how many."""
+    """Copies rows of a query into a table of another server. Returns how many."""
     out = sql.SQL("copy ({}) to stdout (format binary)").format(query)
     with source.cursor() as reading, target.cursor() as writing:
         with (
@@ -394,7 +394,7 @@ def _pipe(source: Connection, query: sql.Composable, target: Connection, into: s
         ):
             for data in taken:
                 given.write(data)
-        # a cursor that is closed does not know it any more
+        # a closed cursor has no number of rows
         return writing.rowcount
 
 

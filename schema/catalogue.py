@@ -61,14 +61,14 @@ def relations(
 
 
 MAY_LOOK = "select has_function_privilege('pg_catalog.pg_stat_file(text, boolean)', 'execute')"
-"""Whether one may look at PostgreSQL's files, as superusers may."""
+"""Query: whether the role may read the sizes of PostgreSQL's files, as superusers may."""
 
 
 def has_pages(relation: str, may_look: bool) -> str:
     """SQL: whether a relation, given by its oid, has, or had, rows.
 
-    PostgreSQL reads all columns of a relation to open it, for its size too, and keeps them; who may looks at
-    the file instead. A query that only names that function needs the right to it.
+    To open a relation, even for its size, PostgreSQL reads and caches all its columns; a role that may reads
+    the file's size instead. A query that only contains that function needs the right to it.
     """
     if may_look:
         return f"coalesce((pg_stat_file(pg_relation_filepath({relation}), true)).size, 0) > 0"

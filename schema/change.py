@@ -21,7 +21,7 @@ T = TypeVar("T")
 CHANNEL = "ringlog_catalogue"
 """Notified with every change of tables or procedures: the gateway reads the catalogue anew."""
 MOVED = "moved"
-"""Said there when only the servers that tables are on have changed: the gateway keeps its connections."""
+"""Its payload when only the servers of tables have changed: the gateway keeps its connections."""
 
 PATIENCE = 20.0
 """Seconds after which a change that meets with locks is given up."""
@@ -31,8 +31,8 @@ PATIENCE = 20.0
 _LOCK_TIMEOUT = "60ms"
 _PAUSE = 0.1  # seconds after the first attempt; the pauses grow
 _LONGEST_PAUSE = 2.0
-_UNKNOWN = 5.0  # seconds more, in which it is found out who is in the way
-_LOOK = 0.01  # seconds between two looks at who is in the way
+_UNKNOWN = 5.0  # further seconds to find the blocking sessions
+_LOOK = 0.01  # seconds between two looks for them
 
 _BLOCKERS = sa.text("""
     select coalesce(nspname || '.' || relname, wanted.locktype), session.pid, session.usename,
@@ -47,7 +47,7 @@ _BLOCKERS = sa.text("""
 
 
 class Blocked(errors.LockNotAvailable):
-    """Other sessions have used a table all the time: which, and how to end them."""
+    """Other sessions held a lock all the time; the text names them, and how to end them."""
 
 
 def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
@@ -63,9 +63,9 @@ def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
         blockers: dict[int, str] = {}
         try:
             with engine.begin() as connection:
-                _become_the_only_one(connection)
+                _exclude_others(connection)
                 connection.execute(sa.select(sa.func.set_config("lock_timeout", _LOCK_TIMEOUT, True)))
-                # what PostgreSQL shows of a function depends on the search path: always the same one
+                # the text of a function's definition depends on the search path: always the same one
                 connection.execute(sa.select(sa.func.set_config("search_path", "pg_catalog", True)))
                 with _noted(engine, connection, blockers) if is_last else nullcontext():
                     return work(connection)
@@ -74,24 +74,24 @@ def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
                 raise
             if blockers:
                 error.orig = Blocked(_advice(blockers))
-            # an attempt may be too short for a look
+            # an attempt may be too short to find them
             if blockers or time.monotonic() > end + _UNKNOWN:
                 raise
         time.sleep(pause)
         pause = min(1.3 * pause, _LONGEST_PAUSE)
 
 
-def _become_the_only_one(connection: sa.Connection) -> None:
+def _exclude_others(connection: sa.Connection) -> None:
     if connection.scalar(sa.select(sa.func.to_regclass(f"ringlog.{locks.CHANGES.name}"))) is not None:
         run(connection, locks.statement(locks.CHANGES))
     else:
-        # the first installation: no login is there that could keep it
+        # the first installation: no login exists that could hold this lock
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtext("ringlog"))))
 
 
 @contextmanager
 def _noted(engine: sa.Engine, waiting: sa.Connection, blockers: dict[int, str]) -> Iterator[None]:
-    """Notes by process who keeps `waiting` from a lock inside the block."""
+    """Collects the processes that block `waiting` inside the with block."""
     pid = waiting.execute(sa.select(sa.func.pg_backend_pid())).scalar_one()
     end = threading.Event()
 
@@ -120,12 +120,12 @@ def _advice(blockers: dict[int, str]) -> str:
     return (
         f"nothing was changed, since a lock was not free for {PATIENCE:.0f} s:"
         f" {'. '.join(blockers.values())}."
-        f" Have these transactions ended, or end the sessions as the administrator (ringlog dsn): {ends}"
+        f" End these transactions, or the sessions as the administrator (ringlog dsn): {ends}"
     )
 
 
 def tried(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T | None:
-    """Makes a change; None when it met with locks for too long."""
+    """Makes a change; None: a lock was not free in time."""
     try:
         return change(engine, work)
     except sa.exc.DBAPIError as error:
@@ -144,7 +144,7 @@ def is_lock_conflict(error: sa.exc.DBAPIError) -> bool:
 
 
 def run(connection: sa.Connection, statements: sql.Composable | str) -> int:
-    """Runs one or more statements that have their values in them. The answer is the number of rows."""
+    """Runs one or more statements without parameters. Returns the number of rows."""
     text = statements if isinstance(statements, str) else statements.as_string()
     return connection.exec_driver_sql(text, execution_options={"no_parameters": True}).rowcount
 

@@ -1,10 +1,10 @@
 """The clock by which weeks leave the log: PostgreSQL's, unless it has jumped.
 
 PostgreSQL's clock is the machine's, and may be wrong for one start. Each round of housekeeping notes it
-(ringlog.housekeeping). A clock that is within a day of the last believed round's is believed. Any other has
-jumped: the machine was off for long, or its clock is wrong. Until it is believed, weeks are dropped and
-archived as if a day had passed since the last believed round, or as of that clock if it is behind. It is
-believed when rows that arrive have agreed with it for a day of rounds, or when the operator says so.
+(ringlog.housekeeping). A clock that is within a day of the last trusted round's is trusted. Any other has
+jumped: the machine was off for long, or its clock is wrong. Until it is trusted, weeks are dropped and
+archived as if a day had passed since the last trusted round, or as of that clock if it is behind. It is
+trusted when rows that arrive have agreed with it for a day of rounds, or when the operator says so.
 """
 
 from collections.abc import Iterable
@@ -18,11 +18,11 @@ from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import housekeeping
 
 _AGREES = timedelta(hours=1)
-"""Rows that arrive agree with a clock when the newest are not further from it."""
+"""The greatest distance of the newest rows from a clock that they agree with."""
 
 
 def sure(now: datetime) -> Clock:
-    """A time of which the caller is sure."""
+    """A clock with a time that the caller trusts."""
     return Clock(now, now)
 
 
@@ -36,7 +36,7 @@ def read(connection: sa.Connection) -> Clock:
 def judge(
     connection: sa.Connection, weeks: Iterable[datetime], tables: Iterable[str], now: datetime | None = None
 ) -> Clock:
-    """Notes the clock of a round that begins, and whether it is believed.
+    """Records the clock of a new round, and whether it is trusted.
 
     `weeks` are the ends of the coming weeks that earlier rounds have made: they date the last round of a
     database that has no note of it. `now` is PostgreSQL's clock when it is left out.
@@ -59,14 +59,14 @@ def judge(
 
 
 def believe(connection: sa.Connection) -> None:
-    """Takes PostgreSQL's clock as right, which the operator says it is."""
+    """Trusts PostgreSQL's clock, as requested by the operator."""
     become_owner(connection)
     now = sa.func.now()
     connection.execute(housekeeping.update().values(believed=now, seen=now, jumped=None))
 
 
 def _rows_agree(connection: sa.Connection, clock: Clock, tables: Iterable[str]) -> bool:
-    """Whether rows have arrived since the believed round, most of them with times about this clock's."""
+    """Whether rows have arrived since the trusted round, most of them with times near this clock's."""
     agree = differ = 0
     for table in tables:
         query = sql.SQL('select max(ring."time") from {} as ring').format(sql.Identifier("online", table))

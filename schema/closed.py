@@ -73,7 +73,7 @@ def create_missing(connection: psycopg.Connection, table: str) -> None:
 
 
 def reopen(connection: psycopg.Connection, table: str, runs: Sequence[tuple[datetime, datetime]]) -> None:
-    """Deletes the blocks that have times of these runs, each from one time on and before another."""
+    """Deletes the blocks that overlap one of these ranges of time."""
     if not runs or not is_there(connection, table):
         return
     connection.execute(

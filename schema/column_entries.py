@@ -20,7 +20,7 @@ from ringlog.schema.entries import (
 )
 from ringlog.schema.facility import KEY_COLUMNS, MOST_POINTS, Column, Deadband
 
-_ANY = ColumnType(Kind.INT)  # of a column whose type is wrong
+_ANY = ColumnType(Kind.INT)  # in place of an invalid type
 _WITHOUT_DEADBAND = (Kind.BIT, Kind.DATETIME, Kind.NUMERIC)
 _WITH_STATES = (Kind.BIT, Kind.SMALLINT, Kind.INT, Kind.BIGINT)
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)

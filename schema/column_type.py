@@ -151,7 +151,7 @@ class ColumnType:
 
     @property
     def is_packed(self) -> bool:
-        """Whether it is a waveform of numbers, which travels packed; one of texts travels as text."""
+        """Whether it is a waveform of numbers, which is sent packed; one of texts is sent as text."""
         return self.is_array and self.kind in NUMBERS
 
     @property

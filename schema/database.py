@@ -18,7 +18,7 @@ BYTE_ORDER = "tsql.byte_order"
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting of the database as it is and is to be, and the statement that makes it so."""
+    """A setting of the database: its present and its wanted value, and the statement that sets it."""
 
     before: str
     now: str
@@ -26,9 +26,9 @@ class Setting:
 
 
 def missing_settings(connection: sa.Connection, facility: Facility) -> dict[str, Setting]:
-    """The settings that are not so yet.
+    """The settings that differ.
 
-    A search path that the database has already is somebody's choice and stays.
+    An existing search path of the database stays: it is the operator's choice.
     """
     statement = sa.text(
         "select split_part(setting, '=', 1) as name, substr(setting, strpos(setting, '=') + 1) as value"

@@ -71,7 +71,7 @@ def set_week_aside(
         run(connection, sql.SQL("alter table {} rename to {}").format(place, sql.Identifier(relation)))
         place = sql.Identifier("log", relation)
     run(connection, sql.SQL("alter table {} set schema {}").format(place, sql.Identifier(SET_ASIDE)))
-    # a clock that is behind must not end the time the sooner
+    # a slow clock must not shorten the time
     since = max(clock.now, clock.round)
     connection.execute(
         set_aside.insert().values(relation=relation, table_name=table, begins=begins, ends=ends, since=since)
@@ -143,7 +143,7 @@ where week.ends <= bound.later and (bound.earlier is null or week.ends > bound.e
 order by week.begins
 """
 """The weeks of a table, in the log and in the archive, that another retention drops. PostgreSQL's estimate of
-the rows is -1 where it has not looked yet."""
+the rows is -1 before its first ANALYZE."""
 
 
 def _rows(connection: sa.Connection, week: sa.Row[tuple[datetime, str | None, int]]) -> int:

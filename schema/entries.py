@@ -118,7 +118,7 @@ def check_identifier(entry: Entry, name: str, longest: int, what: str) -> None:
 
 
 def column_type(entry: Entry) -> ColumnType | None:
-    """None is noted as wrong."""
+    """None after an error."""
     value = entry.demand("type")
     if value is None:
         return None

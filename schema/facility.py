@@ -12,7 +12,7 @@ KEY_COLUMNS = ("seq_no", "time")
 """The columns before the data columns of every ring and log."""
 
 MOST_POINTS = 2**26
-"""PostgreSQL's values end at 1 GB, of which a point may take 12 bytes on its way."""
+"""PostgreSQL's values end at 1 GB, of which a point may take 12 bytes in transit."""
 
 SUMMARY_LEVELS = {"10 s": 10, "1 min": 60, "10 min": 600, "1 h": 3600, "1 day": 86_400}
 """Spans that summaries may have, and their seconds; each is a multiple of the one before."""
@@ -128,7 +128,7 @@ class Column:
 
     @property
     def is_packed(self) -> bool:
-        """Whether it is a waveform of numbers, which travels packed; one of texts travels as text."""
+        """Whether it is a waveform of numbers, which is sent packed; one of texts is sent as text."""
         return self.type.is_packed
 
     @property

@@ -44,7 +44,7 @@ class FacilityError(ValueError):
         super().__init__("\n".join(f"{file}{_at(problem)}: {problem}" for problem in self.problems))
 
     def __reduce__(self) -> tuple[type["FacilityError"], tuple[str, tuple[str, ...]]]:
-        """So that it passes from one process to another."""
+        """For pickle: it is passed from one process to another."""
         return FacilityError, (self.file, self.problems)
 
 
@@ -71,7 +71,7 @@ class FacilityFile:
 
     @property
     def tables(self) -> int:
-        """How many tables it has, as far as that can be known before it is checked."""
+        """The number of its tables, before any check."""
         tables = self._content.get("table")
         return len(tables) if isinstance(tables, list) else 0
 

@@ -86,8 +86,8 @@ def install(
     InstallRefused, before anything is changed, with the SQL to run by hand, for what would lose data: columns
     and tables that the file has no longer, columns of another type, smaller rings.
 
-    A facility of a file that is installed already is compared with the database only where somebody may have
-    changed that (`ringlog.schema.unchanged`); rows of rings that were deleted are `rings.complete`'s then.
+    A file that is installed already is compared with the database only if that may have changed
+    (`ringlog.schema.unchanged`); `rings.complete` then makes deleted rows of rings again.
     """
 
     def work(connection: sa.Connection) -> tuple[InstallReport, list[list[Table]]]:
@@ -106,7 +106,7 @@ def install(
         report += change(engine, partial(_added, facility=facility, new=new))
     if report and facility.digest is not None:
         engine.dispose()
-        # finds nothing to do, and notes that
+        # finds nothing to do, and records that
         report += change(engine, compare)
     engine.dispose()
     return report
@@ -143,7 +143,7 @@ def bring_up_to_date(engine: sa.Engine, parts: Collection[Part] = ()) -> Install
     migrations, the procedures over all tables, the catalogue of T-SQL. Raises InstallRefused."""
 
     def work(connection: sa.Connection) -> InstallReport:
-        ringlogs = _Ringlogs(connection)
+        ringlogs = _Common(connection)
         ringlogs.prepare()
         ringlogs.renew_procedures([*shared_procedures(), *shared_parameter_procedures()])
         report = ringlogs.finish(parts)
@@ -153,8 +153,8 @@ def bring_up_to_date(engine: sa.Engine, parts: Collection[Part] = ()) -> Install
     return change(engine, work)
 
 
-class _Ringlogs:
-    """Installs the objects of every database, whatever its facility."""
+class _Common:
+    """Installs the objects that every database has, whatever its facility."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
@@ -190,10 +190,10 @@ class _Ringlogs:
         self.changed += versions.bring_up(self.connection, new=new)
 
     def _prepare_archive(self) -> None:
-        """Makes what only a superuser can make of the way to the archive, where the facility has one."""
+        """Makes the extension for the archive, which needs a superuser, if the facility has an archive."""
 
     def _make_array_bytes(self) -> None:
-        """Makes the function that only a superuser can make, where there is one at work."""
+        """Makes the function that only a superuser can make, if the role is one."""
         text = (
             "select rolsuper and to_regprocedure('ringlog.array_bytes(anyarray)') is null"
             " from pg_roles where rolname = current_user"
@@ -223,7 +223,7 @@ class _Ringlogs:
         return InstallReport(tuple(self.created), tuple(self.changed))
 
 
-class _Installation(_Ringlogs):
+class _Installation(_Common):
     def __init__(self, connection: sa.Connection, facility: Facility, parts: Collection[Part]) -> None:
         super().__init__(connection)
         self.facility = facility
@@ -285,7 +285,7 @@ class _Installation(_Ringlogs):
         self.changed += registry.record_tables(self.connection, now)
         self.changed += registry.record_signals(self.connection, self.facility, now)
         self.changed += summaries.create_missing(self.connection, now)
-        # they are what adds the signals that the file lists
+        # they add the signals that the file lists
         self.renew_procedures(shared_procedures())
         created, changed = sample_tables.install(self.connection, self.facility)
         self.created += created
@@ -412,7 +412,7 @@ class _Installation(_Ringlogs):
             self.created += [f"view archive.{table}" for table in made]
 
     def _store_waveforms(self, table: Table, names: Collection[str]) -> None:
-        """Stores waveforms beside their rows, and uncompressed unless the file has compress = true."""
+        """Stores waveforms out of line, and uncompressed unless the file has compress = true."""
         for schema in (LOG_TABLES,) if table.ring_refers_to_log else ("online", LOG_TABLES):
             for column in table.columns:
                 if column.is_waveform and column.name in names:
@@ -457,7 +457,7 @@ class _Installation(_Ringlogs):
             self.changed.append(f"ring {table.name}: {rows} rows more")
 
     def _short_rings(self, there: Sequence[Table]) -> set[str]:
-        """The tables of which rows of the ring are missing."""
+        """The tables whose rings lack rows."""
         sizes = [(tables.ring_schema(table), table.name, table.rows) for table in there]
         return {name for _, name, _ in rings.short(self.connection, sizes)}
 

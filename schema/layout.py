@@ -60,10 +60,10 @@ SCHEMAS = (
     SUMMARIES,
     *SCHEMA_OF_LEVEL.values(),
 )
-"""the facility's; the rights in them are given one by one"""
+"""the facility's; rights in them are granted one by one"""
 
 SCALARS = ("min", "max", "mean", "rms", "length")
-"""what a waveform of numbers comes to, each a signal of its own, as `trace.rms`"""
+"""scalars of a waveform of numbers, each a signal of its own, such as `trace.rms`"""
 
 EARLIEST = datetime(1970, 1, 5, tzinfo=UTC)
 """No week is made before this: clocks that were never set count from 1970 or, in Sybase, from 1900."""

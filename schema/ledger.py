@@ -1,4 +1,4 @@
-"""What writers report: who writes each table, counts of its rows by hour, and events."""
+"""Reports of writers: the writer of each table, counts of its rows by hour, and events."""
 
 from typing import Any
 
@@ -27,29 +27,29 @@ ledger = sa.Table(
     _time("hour", nullable=False, comment="begin of the hour that the rows' times are in"),
     sa.Column("spool", sa.TEXT, nullable=False, comment="of the writer that keeps these books"),
     _count("produced", "rows of the source"),
-    _count("acknowledged", "rows that the server took"),
+    _count("acknowledged", "rows that the server accepted"),
     _count("thinned", "rows dropped because the spool was full"),
     _count("refused", "rows that the server refused for their content"),
-    _count("late", "rows that came after later ones"),
-    _count("repeated", "calls sent again because no answer came"),
+    _count("late", "rows that arrived after later ones"),
+    _count("repeated", "calls sent again because no answer arrived"),
     sa.PrimaryKeyConstraint("table_name", "hour", "spool", name="ledger_pkey"),
-    comment="what became of the rows of each table and hour; see also the function losses",
+    comment="counts of the rows of each table and hour; see also the function losses",
 )
 
 event = sa.Table(
     "event",
     metadata,
-    sa.Column("spool", sa.TEXT, nullable=False, comment="of the writer that saw it"),
+    sa.Column("spool", sa.TEXT, nullable=False, comment="of the writer that reported it"),
     sa.Column("number", sa.BIGINT, nullable=False, comment="counts the spool's events"),
     sa.Column("table_name", sa.TEXT, nullable=False),
     _time("time", nullable=False, comment="when, or since when"),
-    _time("until", comment="until when, for what lasted"),
+    _time("until", comment="end, of events that last"),
     sa.Column("kind", sa.TEXT, nullable=False, comment="gap, clock, thinned, refused, disconnected, …"),
-    sa.Column("rows", sa.BIGINT, comment="how many rows it concerns"),
+    sa.Column("rows", sa.BIGINT, comment="number of its rows"),
     sa.Column("message", sa.TEXT, nullable=False),
     sa.PrimaryKeyConstraint("spool", "number", "table_name", name="event_pkey"),
     sa.Index("event_time_idx", "table_name", "time"),
-    comment="what happened to the readings of each table",
+    comment="events of the readings of each table",
 )
 
 writer = sa.Table(
@@ -61,10 +61,10 @@ writer = sa.Table(
     sa.Column("name", sa.TEXT, nullable=False, comment="machine and process"),
     _time("since", nullable=False),
     _time("released", comment="when it gave the table up; null: it has not"),
-    _time("reported", comment="when it last told what follows"),
+    _time("reported", comment="time of the last report, with the following figures"),
     sa.Column("state", sa.TEXT),
     sa.Column("trouble", sa.TEXT, comment="the latest"),
-    _time("troubled", comment="since when that is the latest"),
+    _time("troubled", comment="time of the latest trouble"),
     sa.Column("produced", sa.BIGINT, comment="rows, since the process began"),
     sa.Column("acknowledged", sa.BIGINT, comment="rows, since the process began"),
     sa.Column("waiting", sa.BIGINT, comment="rows in the spool"),
@@ -75,7 +75,7 @@ writer = sa.Table(
     sa.Column("reconnected", sa.BIGINT),
     sa.Column("latency", sa.DOUBLE_PRECISION, comment="of the last call, in seconds"),
     sa.PrimaryKeyConstraint("table_name", name="writer_pkey"),
-    comment="who writes each table, and how it goes",
+    comment="the writer of each table, and its state",
 )
 
 backup = sa.Table(
@@ -96,7 +96,7 @@ arrival = sa.Table(
     sa.PrimaryKeyConstraint("table_name", name="arrival_pkey"),
     # it changes with each such row: room on the page for dead versions
     postgresql_with={"fillfactor": 10},
-    comment="where the rings go on for rows that come without seq_no",
+    comment="last places of rows without seq_no in the rings",
 )
 
 imported_file = sa.Table(
@@ -106,26 +106,26 @@ imported_file = sa.Table(
     sa.Column("file", sa.TEXT, nullable=False, comment="host:path"),
     sa.Column("digest", sa.TEXT, nullable=False, comment="SHA-256 of its bytes"),
     sa.Column("base", sa.INTEGER, nullable=False, comment="place of the ring that its rows go on from"),
-    sa.Column("rows", sa.BIGINT, nullable=False, comment="how many of its rows have been taken"),
+    sa.Column("rows", sa.BIGINT, nullable=False, comment="number of its rows that were imported"),
     _time("began", nullable=False),
     _time("ended", comment="when the last row was taken; null: it was not"),
     sa.PrimaryKeyConstraint("table_name", "file", name="imported_file_pkey"),
-    comment="files of old rows (ringlog load --backfill), and how far each is",
+    comment="files of old rows (ringlog load --backfill), and their progress",
 )
 
 last_call = sa.Table(
     "last_call",
     metadata,
     sa.Column("procedure", sa.TEXT, nullable=False),
-    sa.Column("host", sa.TEXT, nullable=False, comment="as the client calls itself"),
-    sa.Column("program", sa.TEXT, nullable=False, comment="as the client calls itself"),
+    sa.Column("host", sa.TEXT, nullable=False, comment="as the client reports it"),
+    sa.Column("program", sa.TEXT, nullable=False, comment="as the client reports it"),
     sa.Column("login", sa.TEXT, nullable=False),
     _time("called", nullable=False),
-    _time("failed", comment="when a call was answered by an error last"),
+    _time("failed", comment="time of the last failed call"),
     sa.Column("number", sa.INTEGER, comment="of that error"),
     sa.Column("error", sa.TEXT),
     sa.PrimaryKeyConstraint("procedure", name="last_call_pkey"),
-    comment="who called each put over TDS last",
+    comment="the last caller of each put over TDS",
 )
 
 

@@ -35,7 +35,7 @@ def statement(lock: Lock) -> sql.Composed:
 def wait_for_change(table: str) -> sql.Composed:
     """Waits for a running change of tables. Then no week loses its rows until the transaction ends.
 
-    Work that reads logs for long begins each transaction so: a change waits for its end here, where no writer
+    Long work on logs begins each transaction with this: a change waits for the lock here, where no writer
     waits behind it.
     """
     names = (sql.Identifier("ringlog", CHANGES.name), sql.Identifier(LOG_TABLES, table))

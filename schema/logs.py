@@ -34,7 +34,7 @@ def create_view(connection: sa.Connection, table: str) -> None:
 
 
 def view_archive(connection: sa.Connection, table: str, archived: str | None = None) -> None:
-    """Has the view of a log the archived weeks too: those of this table of schema ARCHIVE_FILES."""
+    """Adds archived weeks to the view of a log: those of this table of schema ARCHIVE_FILES."""
     call = sql.SQL("select ringlog.view_archive({}, {})")
     run(connection, call.format(sql.Literal(table), sql.Literal(archived or table)))
 
@@ -51,8 +51,8 @@ _HAS_ARCHIVE = (
 
 
 def create_missing(connection: sa.Connection, tables: Collection[str]) -> list[str]:
-    """Makes the views that these logs lack, or that lack columns of their tables; of which. Those with
-    archived weeks get columns by archive_tables.create_missing."""
+    """Makes the views that these logs lack, or that lack columns of their tables. Returns these logs. Views
+    with archived weeks get columns by archive_tables.create_missing."""
     changed = []
     for table in connection.scalars(sa.text(_LACKING), {"names": [*tables]}).all():
         create_view(connection, table)
@@ -84,8 +84,8 @@ order by 1
 
 
 def move(connection: sa.Connection) -> list[str]:
-    """Moves the logs of an earlier version, whose tables were in schema log, and has the views on them read
-    the new ones; the changes. To be called before the role changes to ringlog_owner's: people own views."""
+    """Moves the logs of an earlier version, whose tables were in schema log, and redirects the views on them.
+    Returns the changes. Call it before the role changes to ringlog_owner: people own views."""
     become_owner(connection)
     is_new = connection.scalar(sa.text("select to_regclass('ringlog.logged_table') is null"))
     tables = [] if is_new else connection.scalars(sa.text(_EARLIER)).all()
@@ -134,7 +134,7 @@ where pg_class.oid = cast(:log as regclass) and grantee <> to_regrole('{OWNER}')
 
 
 def watch_manifest(connection: sa.Connection) -> None:
-    """Makes the triggers by which a change of the manifest is one of the foreign tables."""
+    """Makes the triggers that apply changes of the manifest to the foreign tables."""
     there = sa.text("select count(*) from pg_trigger where tgname ^@ :name and not tgisinternal")
     if connection.scalar(there, {"name": _MANIFEST}) == 4:
         return

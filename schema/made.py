@@ -73,7 +73,7 @@ def _note(connection: sa.Connection, made: Collection[Procedure]) -> None:
 
 
 def drop(connection: sa.Connection, names: Collection[str]) -> list[str]:
-    """Drops those of these procedures that are there, and forgets them; their names."""
+    """Drops these procedures if they exist, and deletes their digests. Returns the dropped ones."""
     query = sa.text(
         "select proname, oid::regprocedure::text from pg_proc"
         " where pronamespace = 'ringlog'::regnamespace and proname = any(:names) order by proname"

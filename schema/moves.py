@@ -2,7 +2,7 @@
 old copy.
 
 The first server records the move, the old server of the table the rows that arrive meanwhile, the new one the
-parts that it has got. So an interrupted move can be continued from any machine.
+copied parts. An interrupted move can therefore be continued from any machine.
 """
 
 import sqlalchemy as sa
@@ -57,7 +57,7 @@ moved_row = sa.Table(
         comment="whether put chose seq_no, and chooses another one when it is called again elsewhere",
     ),
     sa.Index("moved_row_idx", "table_name"),
-    comment="on the server that a table leaves: rows that came since it began to be copied",
+    comment="on the server that a table leaves: rows that arrived since its copying began",
 )
 
 moved_part = sa.Table(
@@ -66,7 +66,7 @@ moved_part = sa.Table(
     sa.Column("table_name", sa.TEXT, primary_key=True),
     sa.Column("part", sa.TEXT, primary_key=True, comment="partition of the log there, or summaries"),
     sa.Column("as_of", sa.TEXT, comment="transaction there from which on changes may be missing"),
-    comment="on the server that gets a table: what of it has been copied",
+    comment="on the server that gets a table: its copied parts",
 )
 
 BEGUN = ""
@@ -125,7 +125,7 @@ def _has_trigger(connection: sa.Connection, relation: sql.Identifier, name: str)
 
 
 def drop_copy(connection: sa.Connection, table: str) -> None:
-    """Drops all that a server has of a table, and forgets it."""
+    """Drops all objects and entries of a table on a server."""
     names = [table, *renaming.former_names(connection).get(table, ())]
     procedures = [pattern.format(name) for name in names for pattern in OF_A_TABLE.values()]
     made.drop(connection, procedures)

@@ -29,4 +29,4 @@ def _check(entry: Entry, dsn: str) -> None:
         entry.refuse("dsn must not hold the password, which everyone reads here: put it into ~/.pgpass")
     for needed in ("host", "dbname"):
         if dsn and not settings.get(needed):
-            entry.refuse(f"dsn must say {needed}")
+            entry.refuse(f"dsn must name {needed}")

@@ -41,7 +41,7 @@ node = sa.Table(
     sa.Column("name", sa.TEXT, primary_key=True),
     sa.Column("dsn", sa.TEXT, nullable=False, comment="an administrator's connection string"),
     sa.Column("password", sa.TEXT, nullable=False, comment="of ringlog_gateway there"),
-    comment="servers that have tables of their own, for the owner's eyes",
+    comment="servers that have tables of their own, readable by the owner only",
 )
 
 stand_in = sa.Table(
@@ -284,7 +284,7 @@ def _field(column: str, kind: str) -> sql.Composed:
 
 
 def _drop_others(connection: sa.Connection, table: Placed) -> list[str]:
-    """Drops stand-ins of procedures that the node has no more."""
+    """Drops stand-ins of procedures that the node no longer has."""
     return _drop_stand_ins(connection, table.table, {each.name for each in table.procedures})
 
 

@@ -32,21 +32,21 @@ class InstallRefused(Exception):
         )
 
     def __reduce__(self) -> tuple[type["InstallRefused"], tuple[tuple[Obstacle, ...]]]:
-        """So that it passes from one process to another."""
+        """For pickle: it is passed from one process to another."""
         return InstallRefused, (self.obstacles,)
 
 
 def around(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
-    """Obstacles in what surrounds the tables: roles, schemas, settings of the database."""
+    """Obstacles in roles, schemas and settings of the database."""
     owner = sql.Identifier(layout.OWNER)
     if roles.owner_logs_in(connection):
         yield Obstacle(
-            f"{layout.OWNER} may log in, and so write past the procedures",
+            f"{layout.OWNER} may log in, and could write without the procedures",
             sql.SQL("alter role {} nologin;").format(owner).as_string(),
         )
     for schema, its_owner in roles.foreign_schemas(connection):
         yield Obstacle(
-            f"schema {schema} belongs to {its_owner} and is not of ringlog's making",
+            f"schema {schema} belongs to {its_owner} and was not made by ringlog",
             sql.SQL("alter schema {} owner to {};").format(sql.Identifier(schema), owner).as_string(),
         )
     if not may_set(connection):
@@ -117,7 +117,7 @@ def _columns_of(
                 "-- writers that leave it out store NULL",
             )
         elif column not in wanted and is_archived:
-            # no file is written again, and one that has the name has its values
+            # archived files are never rewritten: those with this name contain its values
             yield Obstacle(
                 f"{where}: is not in the facility file any more, and cannot be dropped: weeks in the archive "
                 "have its values, which a later column of its name would show. " + _instead(column, new),
@@ -193,7 +193,7 @@ def _smaller(table: Table, rows: int, schema: str) -> Obstacle:
 
 def _foreign(schema: str, name: str) -> Obstacle:
     return Obstacle(
-        f"table {name}: there is a {schema}.{name} already, which is not of ringlog's making",
+        f"table {name}: there is a {schema}.{name} already, which was not made by ringlog",
         sql.SQL("alter table {} rename to {};")
         .format(sql.Identifier(schema, name), sql.Identifier(f"{name[:56]}_before"))
         .as_string(),
@@ -261,7 +261,7 @@ def _gone(name: str, why: str, is_view: bool, formers: Sequence[str], instead: s
 
 
 def _drop_views(table: str, formers: Sequence[str]) -> Iterator[sql.Composable]:
-    """Drops the views that stand on ring and log. The installer makes them again."""
+    """Drops the views that depend on ring and log. The installer makes them again."""
     views = [
         (layout.RECENT, table),
         (layout.ARCHIVE, table),

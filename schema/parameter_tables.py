@@ -85,7 +85,7 @@ parameter_snapshot = sa.Table(
     sa.Column("login", sa.TEXT, nullable=False),
     sa.Column("program", sa.TEXT, nullable=False),
     sa.Column("comment", sa.TEXT),
-    comment="states of all parameter tables that have a name",
+    comment="named states of all parameter tables",
 )
 
 
@@ -139,7 +139,7 @@ def create_missing(connection: sa.Connection) -> None:
 
 
 def watch_changes(connection: sa.Connection) -> None:
-    """Has each change looked at when it is committed, once the function that does is there."""
+    """Makes the trigger that checks each change at its commit, once its function exists."""
     trigger = sa.text(
         "select 1 from pg_trigger where tgname = 'in_time' and tgrelid = 'ringlog.parameter_change'::regclass"
     )
@@ -188,7 +188,7 @@ def obstacles(
             yield Obstacle(
                 f"parameter {name}: its key is {', '.join(keys.get(name, ()))} and stays so; give the table "
                 "with another key another name",
-                "-- see parameter_history for what it has been",
+                "-- see parameter_history for its former values",
             )
         types = {column.name: column.type.sql for column in parameter.columns}
         for column, kind in stored.items():

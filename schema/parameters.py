@@ -28,7 +28,7 @@ LONGEST_KEY = 200
 _NAME_BYTES = NAME_BYTES - max(len(name.format("")) for name in OF_A_PARAMETER.values())
 _ROW_TYPE = "_row"
 _KEYS = (Kind.INT, Kind.SMALLINT, Kind.BIGINT)
-_ANY = ColumnType(Kind.INT)  # of a column whose type is wrong
+_ANY = ColumnType(Kind.INT)  # in place of an invalid type
 
 TAKEN = (
     "version",
@@ -54,7 +54,7 @@ TAKEN = (
     "value_before",
     "value_after",
 )
-"""Names of what the procedures and views have beside a table's own columns."""
+"""Reserved names: further columns and arguments of the procedures and views."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _parameter(entry: Entry) -> Parameter | None:
     name = entry.text("name", None)
     check_identifier(entry, name, _NAME_BYTES, "the longest name of its procedures")
     if name.endswith(_ROW_TYPE):
-        entry.refuse(f"name must not end in {_ROW_TYPE}, which is what a table's row type is named by")
+        entry.refuse(f"name must not end in {_ROW_TYPE}, the ending of row types")
     description = entry.text("description")
     key = _key(entry)
     columns: list[ParameterColumn] = []

@@ -38,7 +38,7 @@ T = TypeVar("T")
 WEEKS_AHEAD = 4
 
 ENOUGH = 100
-"""So many rows make a week that ended more than LATELY ago."""
+"""Number of rows for which a week that ended more than LATELY ago is made."""
 LATELY = timedelta(weeks=26)
 
 _LOOK = "500ms"  # between two looks whether to wait for it any longer
@@ -87,7 +87,7 @@ class MaintenanceReport:
     failed: tuple[str, ...] = ()
     """changes that PostgreSQL has refused, each with its table and error"""
     doubt: str | None = None
-    """why PostgreSQL's clock is not believed; None: it is"""
+    """why PostgreSQL's clock is not trusted; None: it is trusted"""
 
     def __bool__(self) -> bool:
         return any(
@@ -295,8 +295,8 @@ def keep_statistics_small(connection: sa.Connection, table: str, partition: str 
 
 
 def clock(connection: sa.Connection) -> datetime:
-    """PostgreSQL's clock, in UTC, as every time here: a session's zone may have two hours of one name, and
-    Python's arithmetic is that of the clock on its walls."""
+    """PostgreSQL's clock, in UTC, as every time here: in a session's zone an hour may occur twice, and Python
+    calculates with local times."""
     now: datetime | None = connection.scalar(sa.select(sa.func.now()))
     assert now is not None
     return now.astimezone(UTC)
@@ -313,7 +313,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class _Log:
-    """A log as it was found."""
+    """The state of a log."""
 
     table: str
     keep_from: datetime | None
@@ -439,13 +439,13 @@ def alone(engine: sa.Engine, stopped: Callable[[], bool] = lambda: False) -> Ite
     others out to its end: by a transaction of the connection that it gives. Raises Stopped when `stopped` is
     true first."""
     with engine.connect() as connection:
-        # it ends here, though the work may have begun with another pool of connections
+        # closed here: the engine's pool may be replaced during the work
         connection.detach()
         logged = False
         while True:
             with connection.begin() as transaction:
                 become_owner(connection)
-                # it lasts as long as the work, idle
+                # it is idle as long as the work lasts
                 set_config = sa.func.set_config
                 connection.execute(sa.select(set_config("idle_in_transaction_session_timeout", "0", True)))
                 connection.execute(sa.select(set_config("lock_timeout", _LOOK, True)))
@@ -490,7 +490,7 @@ def _move_on(connection: sa.Connection, table: str, start: datetime) -> int:
 
 
 def view_recent(connection: sa.Connection, tables: Collection[str]) -> list[str]:
-    """Makes the views of the latest weeks that these tables lack; of which."""
+    """Makes the missing views of the latest weeks of these tables. Returns these tables."""
     return recent.create_missing(connection, tables, recent.since(Week.of(clock(connection)).start))
 
 

@@ -31,7 +31,7 @@ def log_policy_of(entry: Entry, rows: int) -> LogPolicy:
     if isinstance(value, dict) and set(value) == {"nth"}:
         nth = count_of(entry, "log.nth", value["nth"])
         if rows % nth:
-            # else the distance between two log rows would change where the ring begins again
+            # else the distance between two log rows would change where the ring wraps around
             entry.refuse(f"rows ({rows}) must be a multiple of log.nth ({nth})")
         return LogPolicy(nth=nth)
     if isinstance(value, dict) and set(value) == {"period"}:
@@ -138,7 +138,7 @@ def history_of(entry: Entry) -> History | None:
     if value is None:
         return None
     if not isinstance(value, dict) or not {"online", "archive"} <= set(value) <= HISTORY:
-        entry.refuse("[history] has online and archive, both of them, perhaps keep_replaced, and no more")
+        entry.refuse("[history] needs online and archive; it may have keep_replaced, and nothing else")
         return None
     archive = value["archive"]
     times = {

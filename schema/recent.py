@@ -35,13 +35,13 @@ def behind(connection: sa.Connection, tables: Collection[str], start: datetime) 
 
 
 def create_missing(connection: sa.Connection, tables: Collection[str], start: datetime) -> list[str]:
-    """Makes the views that these tables lack, or whose columns are not their logs'; of which tables."""
+    """Makes the views that these tables lack, or whose columns are not their logs'. Returns these tables."""
     lacking = [*connection.scalars(sa.text(_LACKING), {"schema": RECENT, "names": [*tables]})]
     there = stored_columns(connection, RECENT, lacking)
     logs = stored_columns(connection, "log", lacking)
     for table in lacking:
         view = sql.Identifier(RECENT, table)
-        # new columns at the end need no other view, which others may stand on
+        # columns at the end are added to the view: others may depend on it
         if table in there and [*logs[table].items()][: len(there[table])] != [*there[table].items()]:
             run(connection, sql.SQL("drop view {}").format(view))
         begin_at(connection, table, start)
@@ -67,7 +67,7 @@ order by log.relname
 
 
 def begin_at(connection: sa.Connection, table: str, start: datetime) -> None:
-    """Makes the view of a table, or has it begin there."""
+    """Makes the view of a table, or changes its begin."""
     view = sql.Identifier(RECENT, table)
     for statement in (
         "create or replace view {view} with (security_invoker = true) as"

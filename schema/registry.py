@@ -24,13 +24,13 @@ logged_table = sa.Table(
     sa.Column("cycle", sa.DOUBLE_PRECISION, nullable=False, comment="seconds from row to row"),
     sa.Column("log_nth", sa.INTEGER, nullable=False, comment="rows 1, 1 + n, … of the ring go to the log"),
     sa.Column("log_period", sa.DOUBLE_PRECISION, comment="seconds; one row a period goes to the log"),
-    sa.Column("retention", sa.TEXT, comment="interval that log rows are kept; null: for ever"),
+    sa.Column("retention", sa.TEXT, comment="interval for which log rows are kept; null: for ever"),
     sa.Column(
         "retired",
         sa.BOOLEAN,
         nullable=False,
         server_default=sa.false(),
-        comment="nobody writes it any more; what it has can be read",
+        comment="it is no longer written; its rows can be read",
     ),
     comment="tables of the facility",
 )
@@ -61,12 +61,12 @@ signal = sa.Table(
         "valid_from", postgresql.TIMESTAMP(timezone=True), primary_key=True, server_default=sa.func.now()
     ),
     sa.Column("valid_to", postgresql.TIMESTAMP(timezone=True), comment="null: now"),
-    comment="where each signal is and has been, with what unit, description and limits",
+    comment="present and former place of each signal, with unit, description and limits",
 )
 _SignalRow: TypeAlias = tuple[Any, ...]
 """A row of `signal`, without when it is valid."""
 FOREVER: sa.ColumnClause[datetime] = sa.literal_column("timestamptz 'infinity'")
-"""Until when a signal is valid by a name that it had before."""
+"""The end of the validity of a signal's former name."""
 
 _COLUMNS = [column for column in signal.c if column not in (signal.c.valid_from, signal.c.valid_to)]
 _NOW = signal.c.valid_to.is_(None)
@@ -80,8 +80,8 @@ procedure = sa.Table(
     metadata,
     sa.Column("name", sa.TEXT, primary_key=True),
     sa.Column("source", sa.TEXT, nullable=False, comment="digest of the text it was made of"),
-    sa.Column("definition", sa.TEXT, nullable=False, comment="digest of what PostgreSQL made of it"),
-    comment="what the installer has made, so that it can renew what is not so any more",
+    sa.Column("definition", sa.TEXT, nullable=False, comment="digest of PostgreSQL's definition"),
+    comment="procedures that the installer has made, so that it renews changed ones",
 )
 
 
@@ -125,7 +125,7 @@ def record_tables(connection: sa.Connection, tables: Sequence[Table]) -> list[st
 
 
 def _settings_text(row: Mapping[str, Any]) -> dict[str, str]:
-    """The recorded settings of a table, in the words of the facility file."""
+    """The recorded settings of a table, in the terms of the facility file."""
     log = f"nth = {row['log_nth']}" if row["log_period"] is None else f"period = {row['log_period']:g} s"
     return {
         "description": quoted(row["description"]),
@@ -157,9 +157,9 @@ def record_signals(connection: sa.Connection, facility: Facility, tables: Sequen
         run(connection, "analyze ringlog.signal")
     return [
         *(
-            f"signal {name}: {differences(_signal_words(known[name]), _signal_words(wanted[name]))}"
+            f"signal {name}: {differences(_signal_text(known[name]), _signal_text(wanted[name]))}"
             if name in wanted
-            else f"signal {name}: ends; what it has can be read"
+            else f"signal {name}: ends; its rows can be read"
             for name in ended
         ),
         *again,
@@ -195,7 +195,7 @@ def _is_one_of(names: Sequence[object]) -> sa.ColumnElement[bool]:
     return signal.c.signal == sa.any_(sa.literal([*names], postgresql.ARRAY(sa.TEXT)))
 
 
-def _signal_words(row: _SignalRow) -> dict[str, str]:
+def _signal_text(row: _SignalRow) -> dict[str, str]:
     _, table, column, kind, unit, description, low, high, alarm_low, alarm_high, states, held, _ = row
     return {
         "column": f"{table}.{column}",

@@ -21,7 +21,7 @@ registry_state = sa.Table(
     sa.Column(
         "version", postgresql.UUID, nullable=False, server_default=sa.func.gen_random_uuid(), comment="of now"
     ),
-    comment="one row: the version of what the registry says of signals and tables",
+    comment="one row: the version of the registry of signals and tables",
 )
 
 _TRIGGER = "ringlog_registry_changed"

@@ -8,7 +8,7 @@ table_right = sa.Table(
     "table_right",
     metadata,
     sa.Column("login", sa.TEXT, primary_key=True),
-    sa.Column("role", sa.TEXT, primary_key=True, comment="what it may: daq_table_writer or daq_table_reader"),
+    sa.Column("role", sa.TEXT, primary_key=True, comment="the right: daq_table_writer or daq_table_reader"),
     sa.Column("table_name", sa.TEXT, primary_key=True),
     comment="logins with rights to single tables",
 )
@@ -17,7 +17,7 @@ group_right = sa.Table(
     "group_right",
     metadata,
     sa.Column("login", sa.TEXT, primary_key=True),
-    sa.Column("role", sa.TEXT, primary_key=True, comment="what it may: daq_table_writer or daq_table_reader"),
+    sa.Column("role", sa.TEXT, primary_key=True, comment="the right: daq_table_writer or daq_table_reader"),
     sa.Column("group_name", sa.TEXT, primary_key=True),
     comment="logins with rights to groups of tables",
 )

@@ -172,7 +172,7 @@ def grant_missing(connection: psycopg.Connection) -> None:
         select login, privilege, object.name
         from ({_HELD}) as held
         join object using (table_name, role)
-        -- a login that ringlog has given such rights, and not one that was given its name by hand
+        -- a login that ringlog has given such rights, not one that was created by hand under its name
         join pg_roles as its on its.rolname = login
         join pg_auth_members as membership on membership.member = its.oid
         join pg_roles as given on given.oid = membership.roleid and given.rolname = held.role

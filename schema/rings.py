@@ -24,7 +24,7 @@ _AT_ONCE = 200
 
 
 def short(connection: sa.Connection, rings: Collection[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    """Those of some rings, each with its schema, name and size, of which rows are missing."""
+    """Those of these rings (schema, name, size) that lack rows."""
     count = sql.SQL(
         "select {} where (select count(*) from {} as ring where ring.seq_no between 1 and {rows}) < {rows}"
     )
@@ -44,7 +44,7 @@ def short(connection: sa.Connection, rings: Collection[tuple[str, str, int]]) ->
 
 
 def fill(connection: sa.Connection, schema: str, name: str, rows: int) -> int:
-    """Makes the rows of a ring that are not there. Returns how many."""
+    """Makes the missing rows of a ring. Returns how many."""
     statement = sql.SQL(
         "insert into {ring} (seq_no) select wanted.place from generate_series(1, {rows}) as wanted (place)"
         " where not exists (select from {ring} as there where there.seq_no = wanted.place)"
@@ -53,7 +53,7 @@ def fill(connection: sa.Connection, schema: str, name: str, rows: int) -> int:
 
 
 def complete(engine: sa.Engine) -> Iterator[str]:
-    """Makes the rows that rings of this database lack, since somebody has deleted them; a line for each."""
+    """Makes rows that somebody has deleted from rings of this database; a line for each ring."""
     with engine.connect() as connection:
         sizes = registry.ring_sizes(connection)
         stored = relations(connection, ("online", RINGS), sizes)

@@ -90,7 +90,7 @@ def create_missing_schemas(connection: sa.Connection) -> list[str]:
 
 
 def become_owner(connection: sa.Connection) -> None:
-    """Goes on as ringlog_owner to the end of the transaction."""
+    """Acts as ringlog_owner to the end of the transaction."""
     _join_owner(connection)
     run(connection, sql.SQL("set local role {}").format(sql.Identifier(OWNER)))
 

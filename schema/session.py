@@ -37,7 +37,7 @@ def engine(conninfo: str) -> "sqlalchemy.Engine":
     # not every command needs it
     import sqlalchemy
 
-    # a connection of the pool is tried before it is used: PostgreSQL may have restarted meanwhile
+    # a connection of the pool is tested before it is used: PostgreSQL may have restarted meanwhile
     return sqlalchemy.create_engine(
         "postgresql+psycopg://", creator=lambda: connect(conninfo), pool_pre_ping=True
     )

@@ -2,10 +2,10 @@
 
 A. Yamashita et al., "RDBMS on Linux for Accelerator Control", ICALEPCS 1999, section 5.1: 60 tables of 2,000
 to 4,000 rows, 9,152 columns with sequential number and time, up to 250 data to a table every 1 to 30 seconds,
-6.4 KB/s. Which equipment has how many columns the paper does not say; it is made up here after the machine: a
+6.4 KB/s. The paper does not list the columns of each equipment; they are made up here after the machine: a
 storage ring, its booster synchrotron, linac and beamlines, and New SUBARU.
 
-Section 2 has 226 tables of parameters and does not say which. Here each of the 60 tables has three: where its
+Section 2 has 226 tables of parameters and does not list them. Here each of the 60 tables has three: where its
 devices are, the calibration of its signals, and when to raise an alarm. The 23 whose devices are driven have
 two more: set points, and how they are reached. 60 · 3 + 23 · 2 = 226.
 

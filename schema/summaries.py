@@ -29,9 +29,9 @@ _SINGLE = (Kind.REAL, Kind.SMALLINT, Kind.BIT)
 _PAGE = 8160  # a row stays in its page: elsewhere its arrays would be fetched piece by piece
 
 
-def stored_levels(asked: Sequence[int]) -> tuple[int, ...]:
-    """The levels of a table that asks for these: all from the shortest on. Those asked for have views."""
-    return tuple(level for level in BLOCK if asked and level >= asked[0])
+def stored_levels(wanted: Sequence[int]) -> tuple[int, ...]:
+    """The stored levels of a table: all from the shortest wanted one on. The wanted ones have views."""
+    return tuple(level for level in BLOCK if wanted and level >= wanted[0])
 
 
 def is_summarised(column: Column) -> bool:
@@ -122,7 +122,7 @@ def _create(connection: sa.Connection, name: str, single: bool) -> None:
 
 
 def _widen(connection: sa.Connection, name: str) -> None:
-    """Gives the arrays double precision when a column that needs it has come."""
+    """Gives the arrays double precision when a new column needs it."""
     if catalogue.columns(connection, sql.Identifier(SUMMARIES, name))["min"] == "real[]":
         for level in SCHEMA_OF_LEVEL.values():
             run(connection, sql.SQL("drop view if exists {}").format(sql.Identifier(level, name)))
@@ -134,7 +134,7 @@ def _widen(connection: sa.Connection, name: str) -> None:
 
 
 def _note(connection: sa.Connection, table: Table | SampleTable) -> None:
-    """Other levels are made from the first row on."""
+    """Records the levels. Changed ones are made from the first row on."""
     levels = list(stored_levels(table.summaries))
     insert = postgresql.insert(summarised).values(table_name=table.name, levels=levels)
     connection.execute(
@@ -157,7 +157,7 @@ select
   coalesce(span.nans[number], 0) as nans,
   coalesce(span.nulls[number], 0) as nulls,
   span.begins as block
--- not unnest, which would take out arrays that nobody asks for
+-- not unnest, which would read arrays that the query does not use
 from (
   select
     block.*,
@@ -175,7 +175,7 @@ where span.n[number] > 0 or span.nans[number] > 0 or span.nulls[number] > 0
 def _create_views(
     connection: sa.Connection, table: Table | SampleTable, there: Container[tuple[str, str]]
 ) -> None:
-    """`there` has schema and name of the views that there are."""
+    """`there` has schema and name of the existing views."""
     for level in table.summaries:
         schema = SCHEMA_OF_LEVEL[level]
         if (schema, table.name) in there:

@@ -2,9 +2,9 @@
 
 Comparing 600 tables takes seconds. So an installation that finds nothing to change records its file, the
 sources of ringlog, and the state of PostgreSQL's catalogue: for every row about ringlog's objects its place
-(ctid) and the transaction that wrote it (xmin). Whoever changes or makes an object, or grants a right to it,
-writes another row at another place; who drops it deletes the row. After a VACUUM FULL of the catalogue,
-pg_upgrade, or pg_dump and restore the rows are others as well. In all these cases everything is compared.
+(ctid) and the transaction that wrote it (xmin). A changed or new object or right has another row at another
+place; a dropped object has none. After a VACUUM FULL of the catalogue, pg_upgrade, or pg_dump and restore the
+rows differ as well. In all these cases everything is compared.
 
 Objects that housekeeping changes are left out, and no installation compares them: partitions of the logs, the
 start of the views of `recent`, closed rows, statistics.
@@ -33,7 +33,7 @@ installation = sa.Table(
     sa.Column(
         "catalogue", sa.TEXT, nullable=False, comment="rows of the catalogue: how many, and their digest"
     ),
-    comment="the latest installation that found everything as it should be",
+    comment="the latest installation that found nothing to change",
 )
 
 State: TypeAlias = dict[str, Any]

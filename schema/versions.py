@@ -62,7 +62,7 @@ def version(connection: sa.Connection) -> int:
 
 
 def obstacles(connection: sa.Connection) -> Iterator[Obstacle]:
-    """A database that a later ringlog has changed is not for this one."""
+    """Refuses a database that a later ringlog has changed."""
     there, known = version(connection), len(migrations())
     if there > known:
         yield Obstacle(

@@ -554,8 +554,8 @@ def test_where_old_weeks_go(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("head", "problem"),
     [
-        ('history = "8 weeks"', "[history] has online and archive, both of them, perhaps keep_replaced, and"),
-        ('[history]\nonline = "8 weeks"', "[history] has online and archive, both of them"),
+        ('history = "8 weeks"', "[history] needs online and archive; it may have keep_replaced, and"),
+        ('[history]\nonline = "8 weeks"', "[history] needs online and archive"),
         (
             '[history]\nonline = "8 weeks"\narchive = "/a"\nkeep_replaced = 3',
             "history.keep_replaced '3' must be days, weeks",
@@ -630,7 +630,7 @@ def test_a_node_has_an_archive_of_its_own(tmp_path: Path, archive: str, of_node:
             ("user=keeper", "password=k"),
             "node b: dsn must not hold the password, which everyone reads here: put it into ~/.pgpass",
         ),
-        (("host=10.0.0.5,10.0.0.6 ", ""), "node b: dsn must say host"),
+        (("host=10.0.0.5,10.0.0.6 ", ""), "node b: dsn must name host"),
         (
             ("user=keeper", "odd"),
             'node b: dsn cannot be read: missing "=" after "odd" in connection info string',

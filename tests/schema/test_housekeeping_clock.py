@@ -163,7 +163,7 @@ def test_weeks_come_back(engine: sa.Engine, magnets: psycopg.Connection) -> None
     assert [line.split(",")[0] for line in lines] == [
         f"restored log.{Week(monday + n * WEEK).partition('magnets')}" for n in (-2, -1, 0)
     ]
-    assert lines[0].endswith(", 1 rows had come for it")
+    assert lines[0].endswith(", 1 rows had arrived for it")
     after = magnets.execute(
         'select seq_no, "time", current, "on", state from log.magnets order by "time"'
     ).fetchall()

@@ -186,6 +186,6 @@ def test_a_schema_of_other_origin(engine: sa.Engine, connect: Connect) -> None:
         install(engine, FACILITY)
     assert snapshot(connection) == before
     (obstacle,) = error.value.obstacles
-    assert obstacle.what == "schema log belongs to postgres and is not of ringlog's making"
+    assert obstacle.what == "schema log belongs to postgres and was not made by ringlog"
     connection.execute(sql.SQL(obstacle.sql))
     install(engine, FACILITY)

@@ -368,7 +368,7 @@ def test_a_relation_of_other_origin(
     engine: sa.Engine, written: psycopg.Connection, schema: str, kind: str
 ) -> None:
     written.execute(sql.SQL(f"create {kind} {schema}.vacuum as select 1 as a"))
-    what = f"table vacuum: there is a {schema}.vacuum already, which is not of ringlog's making"
+    what = f"table vacuum: there is a {schema}.vacuum already, which was not made by ringlog"
     with refused(engine, written, facility(GROWN, VACUUM), what) as refusal:
         run_by_hand(written, refusal)
     install(engine, facility(GROWN, VACUUM))
@@ -379,7 +379,7 @@ def test_an_owner_who_may_log_in(engine: sa.Engine, connect: Connect) -> None:
     install(engine, FACILITY)
     connection = connect()
     connection.execute("alter role ringlog_owner login")
-    what = "ringlog_owner may log in, and so write past the procedures"
+    what = "ringlog_owner may log in, and could write without the procedures"
     with refused(engine, connection, FACILITY, what) as refusal:
         run_by_hand(connection, refusal)
     assert not install(engine, FACILITY)

@@ -224,7 +224,7 @@ def test_names_that_would_meet_are_refused(engine: sa.Engine, pumps: psycopg.Con
 def test_a_retired_column_is_read_and_not_listed(engine: sa.Engine, pumps: psycopg.Connection) -> None:
     retired = replace(PUMPS, columns=(*PUMPS.columns[:2], replace(PUMPS.columns[2], retired=True)))
     report = install(engine, facility(retired))
-    assert report.changed == ("signal pumps/old_probe: ends; what it has can be read",)
+    assert report.changed == ("signal pumps/old_probe: ends; its rows can be read",)
     assert rows(pumps, "select count(value) from ringlog.get_signal('pumps/old_probe')") == [(3,)]
     assert ("pumps/old_probe",) not in rows(pumps, "select signal from ringlog.find_signals()")
     # a writer that still uses it is not refused
