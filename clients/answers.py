@@ -25,7 +25,7 @@ class Answers:
         self._lock = Lock()
 
     def find(self, request: str) -> "tuple[str, pa.Table] | None":
-        """The tag and the table of a request; None if there is no whole one."""
+        """The tag and the table of a request; None if there is no complete one."""
         import pyarrow as pa
 
         if self._folder is None:
@@ -40,7 +40,7 @@ class Answers:
         return metadata.pop(_TAG).decode(), found.replace_schema_metadata(metadata)
 
     def keep(self, request: str, tag: str, table: "pa.Table") -> None:
-        """Keeps a table, also beside other processes with the same folder. Raises OSError."""
+        """Keeps a table; other processes may use the same folder. Raises OSError."""
         import pyarrow as pa
 
         tagged = table.replace_schema_metadata({**(table.schema.metadata or {}), _TAG: tag.encode()})

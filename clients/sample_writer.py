@@ -106,7 +106,7 @@ class SampleSender(Sender):
         self._rewind()
 
     def step(self, patience: float) -> bool:
-        """Sends what waits, if it has waited for others, or waits up to `patience` seconds."""
+        """Sends waiting samples when their time is over, or waits up to `patience` seconds for some."""
         left, newest = self._left(), self._spool.newest
         if left is not None and left <= 0:
             rows = self._spool.batch(self._live, newest, _TOGETHER, _BYTES)

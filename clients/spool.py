@@ -98,7 +98,7 @@ class Spool:
 
     `rows` is the size of the ring, `columns` are the names of the data columns, `budget` is in bytes. Raises
     SpoolError if another process has it, it belongs to another table, or it has rows of removed columns.
-    `shares` says what the ledger counts of a row's readings.
+    `shares` returns the ledger's counts for a row's readings.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ class Hour(NamedTuple):
     late: int
     """rows that reached the server after later ones"""
     repeated: int
-    """calls sent again because no answer came"""
+    """calls sent again because no answer arrived"""
 
 
 Stored: TypeAlias = tuple[Any, ...]
@@ -46,7 +46,7 @@ _NO_HOUR = Hour(0, 0, 0, 0, 0, 0, 0)
 
 
 class Event(NamedTuple):
-    """Something that happened to a table's readings, from `time` to `until` (microseconds since 1970)."""
+    """An event of a table's readings, from `time` to `until` (microseconds since 1970)."""
 
     id: int
     time: int

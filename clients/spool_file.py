@@ -159,7 +159,7 @@ def open_file(file: Path, state: State, log: int, former: Former = Former()) -> 
 
 
 def connect(file: Path) -> sqlite3.Connection:
-    """A connection to a spool's file that lets no other process in."""
+    """A connection to a spool's file that locks other processes out."""
     db = sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=0.5)
     # a damaged text is found by its checksum
     db.text_factory = lambda text: text.decode(errors="replace")
@@ -223,7 +223,7 @@ def take_over(file: Path, former: Path) -> None:
 
 
 def _take(file: Path, db: sqlite3.Connection, wanted: State, former: Former) -> None:
-    """Makes a new file the table's; lays rows that an older facility file ordered otherwise out anew."""
+    """Assigns a new file to the table; rearranges rows that were stored under an older facility file."""
     state = State.load(db)
     if state is None:
         wanted._replace(spool=wanted.spool or uuid.uuid4().hex).store(db)
@@ -262,7 +262,7 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
 
 
 def damage(message: str) -> sqlite3.DatabaseError:
-    """The error of damage that SQLite does not see."""
+    """The error for damage that SQLite does not detect."""
     error = sqlite3.DatabaseError(message)
     error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
     return error

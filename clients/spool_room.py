@@ -81,7 +81,7 @@ class Thinning:
         # the pass has reached the row of the first id and ends at the second
         self._passed = self._middle = 0
         self.keep_each = 2
-        """of the ids, those that are multiples of this stay"""
+        """ids that are multiples of this stay"""
 
     def doomed(self, count: int, is_kept: Callable[[int], bool]) -> list[tuple[int, int]]:
         """Rows of the next stretch to be deleted, by id and time. `count`: the number of rows; `is_kept`:

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* The messages of the callbacks since the last call began; each thread has a context and connections of its own. */
-static _Thread_local struct answer heard;
+static _Thread_local struct answer received;
 
 /* A login is waited for as long as the line is up: FreeTDS 1.3, when the time for one of TDS 5.0 runs out, logs out
  * first, and waits for the answer to that, and so on without end. */
@@ -17,13 +17,13 @@ static _Thread_local int logging_in;
 static const CS_INT PACKET_SIZE = 16384;
 
 static void note(int error, const char *text) {
-  if (*heard.text) return;
-  heard.error = error;
-  snprintf(heard.text, sizeof heard.text, "%s", text);
-  heard.text[strcspn(heard.text, "\r\n")] = 0;
+  if (*received.text) return;
+  received.error = error;
+  snprintf(received.text, sizeof received.text, "%s", text);
+  received.text[strcspn(received.text, "\r\n")] = 0;
 }
 
-static CS_RETCODE server_said(CS_CONTEXT *context, CS_CONNECTION *connection, CS_SERVERMSG *message) {
+static CS_RETCODE server_message(CS_CONTEXT *context, CS_CONNECTION *connection, CS_SERVERMSG *message) {
   (void)context, (void)connection;
   if (message->severity > 10) note((int)message->msgnumber, message->text); /* below are informations */
   return CS_SUCCEED;
@@ -33,9 +33,9 @@ static int timed_out(const CS_CLIENTMSG *message) {
   return message->msgnumber == 20003 /* FreeTDS: SYBETIME */ || CS_SEVERITY(message->msgnumber) == CS_SV_RETRY_FAIL;
 }
 
-static CS_RETCODE library_said(CS_CONTEXT *context, CS_CONNECTION *connection, CS_CLIENTMSG *message) {
+static CS_RETCODE library_message(CS_CONTEXT *context, CS_CONNECTION *connection, CS_CLIENTMSG *message) {
   (void)context, (void)connection;
-  if (logging_in && timed_out(message)) return CS_SUCCEED; /* goes on waiting */
+  if (logging_in && timed_out(message)) return CS_SUCCEED; /* continues to wait */
   note(0, message->msgstring);
   return CS_FAIL; /* ends the connection */
 }
@@ -44,8 +44,8 @@ static CS_CONTEXT *library(int patience) {
   static _Thread_local CS_CONTEXT *context;
   if (!context) {
     if (cs_ctx_alloc(CS_VERSION_100, &context) != CS_SUCCEED || ct_init(context, CS_VERSION_100) != CS_SUCCEED ||
-        ct_callback(context, NULL, CS_SET, CS_SERVERMSG_CB, (CS_VOID *)server_said) != CS_SUCCEED ||
-        ct_callback(context, NULL, CS_SET, CS_CLIENTMSG_CB, (CS_VOID *)library_said) != CS_SUCCEED)
+        ct_callback(context, NULL, CS_SET, CS_SERVERMSG_CB, (CS_VOID *)server_message) != CS_SUCCEED ||
+        ct_callback(context, NULL, CS_SET, CS_CLIENTMSG_CB, (CS_VOID *)library_message) != CS_SUCCEED)
       errx(1, "ct-library cannot be used");
     CS_INT seconds = patience;
     if (patience && ct_config(context, CS_SET, CS_TIMEOUT, &seconds, CS_UNUSED, NULL) != CS_SUCCEED)
@@ -78,14 +78,14 @@ CS_CONNECTION *log_in(const struct login *login, struct answer *answer) {
   CS_CONNECTION *connection = NULL;
   CS_INT version = version_number(login->version), agreed = 0, packet_size = PACKET_SIZE;
   if (!version) errx(2, "TDS version %s is not known here", login->version);
-  memset(&heard, 0, sizeof heard);
+  memset(&received, 0, sizeof received);
   if (ct_con_alloc(library(login->patience), &connection) != CS_SUCCEED ||
       !set_text(connection, CS_USERNAME, login->user) || !set_text(connection, CS_PASSWORD, login->password) ||
       !set_text(connection, CS_APPNAME, login->program) ||
       ct_con_props(connection, CS_SET, CS_TDS_VERSION, &version, CS_UNUSED, NULL) != CS_SUCCEED ||
       ct_con_props(connection, CS_SET, CS_PACKETSIZE, &packet_size, CS_UNUSED, NULL) != CS_SUCCEED)
-    errx(1, "ct-library refuses the login's properties: %s", heard.text);
-#ifdef CS_CLIENTCHARSET /* FreeTDS takes ISO 8859-1 for granted; Sybase's library goes by the locale */
+    errx(1, "ct-library refuses the login's properties: %s", received.text);
+#ifdef CS_CLIENTCHARSET /* FreeTDS assumes ISO 8859-1; Sybase's library uses the locale */
   set_text(connection, CS_CLIENTCHARSET, "UTF-8");
 #endif
   logging_in = 1;
@@ -94,15 +94,15 @@ CS_CONNECTION *log_in(const struct login *login, struct answer *answer) {
   if (connected) {
     ct_con_props(connection, CS_GET, CS_TDS_VERSION, &agreed, CS_UNUSED, NULL);
     if (agreed == version) {
-      heard.outcome = ANSWERED;
-      *answer = heard;
+      received.outcome = ANSWERED;
+      *answer = received;
       return connection;
     }
-    note(0, "the server does not agree to the version of TDS");
+    note(0, "the server does not accept this version of TDS");
   }
-  heard.outcome = heard.error ? REFUSED : UNANSWERED;
-  if (!*heard.text) note(0, "no connection");
-  *answer = heard;
+  received.outcome = received.error ? REFUSED : UNANSWERED;
+  if (!*received.text) note(0, "no connection");
+  *answer = received;
   log_out(connection);
   return NULL;
 }
@@ -115,7 +115,7 @@ void log_out(CS_CONNECTION *connection) {
 
 CS_COMMAND *call_new(CS_CONNECTION *connection, const char *procedure) {
   CS_COMMAND *command = NULL;
-  memset(&heard, 0, sizeof heard);
+  memset(&received, 0, sizeof received);
   if (ct_cmd_alloc(connection, &command) != CS_SUCCEED) return NULL;
   if (ct_command(command, CS_RPC_CMD, (CS_CHAR *)procedure, CS_NULLTERM, CS_NO_RECOMPILE) == CS_SUCCEED)
     return command;
@@ -144,7 +144,7 @@ int call_output(CS_COMMAND *command, const char *name) {
   return parameter(command, name, CS_INT_TYPE, NULL, CS_UNUSED, CS_RETURN);
 }
 
-/* Reads a result to its end; its first column goes to `value` when it is an int. Whether that is known. */
+/* Reads a result to its end, and stores its first column in `value` if it is an int. Returns whether it was stored. */
 static int fetch(CS_COMMAND *command, int *value, long *rows) {
   CS_DATAFMT format = {.datatype = CS_INT_TYPE, .format = CS_FMT_UNUSED, .count = 1};
   CS_INT number = 0, length, read;
@@ -163,22 +163,22 @@ enum outcome call_end(CS_COMMAND *command, struct answer *answer) {
   int failed = 0, status_known = 0;
   if (ct_send(command) == CS_SUCCEED)
     while ((more = ct_results(command, &kind)) == CS_SUCCEED) switch (kind) {
-        case CS_ROW_RESULT: fetch(command, NULL, &heard.rows); break;
-        case CS_STATUS_RESULT: status_known = fetch(command, &heard.status, NULL); break;
-        case CS_PARAM_RESULT: heard.output_known = fetch(command, &heard.output, NULL); break;
+        case CS_ROW_RESULT: fetch(command, NULL, &received.rows); break;
+        case CS_STATUS_RESULT: status_known = fetch(command, &received.status, NULL); break;
+        case CS_PARAM_RESULT: received.output_known = fetch(command, &received.output, NULL); break;
         case CS_CMD_FAIL: failed = 1; break;
         default: break;
       }
   if (more != CS_END_RESULTS)
-    heard.outcome = UNANSWERED, heard.error = 0;
-  else if (failed || heard.error || !status_known || heard.status)
-    heard.outcome = REFUSED;
+    received.outcome = UNANSWERED, received.error = 0;
+  else if (failed || received.error || !status_known || received.status)
+    received.outcome = REFUSED;
   else
-    heard.outcome = ANSWERED;
-  if (heard.outcome == REFUSED && !*heard.text)
-    snprintf(heard.text, sizeof heard.text, "the procedure returned status %d", heard.status);
-  if (heard.outcome == UNANSWERED && !*heard.text) note(0, "the connection broke");
-  *answer = heard;
+    received.outcome = ANSWERED;
+  if (received.outcome == REFUSED && !*received.text)
+    snprintf(received.text, sizeof received.text, "the procedure returned status %d", received.status);
+  if (received.outcome == UNANSWERED && !*received.text) note(0, "the connection broke");
+  *answer = received;
   ct_cmd_drop(command);
-  return heard.outcome;
+  return received.outcome;
 }

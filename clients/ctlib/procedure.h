@@ -9,8 +9,8 @@
 #include <ctpublic.h>
 
 enum outcome {
-  ANSWERED,  /* done: the server says so with status 0 */
-  REFUSED,   /* not done: the server says so, with an error or another status */
+  ANSWERED,  /* done: the server returned status 0 */
+  REFUSED,   /* not done: the server returned an error or another status */
   UNANSWERED /* not known: the connection or the time ran out; it is of no further use */
 };
 
@@ -21,7 +21,7 @@ struct answer {
   int output;            /* the first output parameter, when it is an int */
   int output_known;      /* whether there is one, not NULL */
   long rows;             /* rows of results, read and left */
-  char text[CS_MAX_MSG]; /* the first error in the server's or ct-library's own words */
+  char text[CS_MAX_MSG]; /* the first error's text, from the server or ct-library */
 };
 
 struct login {
@@ -33,12 +33,12 @@ struct login {
   int patience;        /* seconds for the answer to a call; 0: for ever */
 };
 
-/* What ct-library calls itself. */
+/* The version of ct-library, as it reports it. */
 const char *library_version(void);
 
-/* The connection, or NULL: `answer` says why. Ends the program when ct-library itself cannot be used. */
+/* The connection, or NULL: `answer` has the reason. Ends the program when ct-library itself cannot be used. */
 CS_CONNECTION *log_in(const struct login *login, struct answer *answer);
-/* Leaves without a word to the server, which may be gone. */
+/* Closes the connection without a logout message: the server may be gone. */
 void log_out(CS_CONNECTION *connection);
 
 /* Begins a call. NULL when the connection is dead. */

@@ -27,7 +27,7 @@ static const char usage[] =
   "  -i SECONDS  time between two lines of counts (60); the last one comes at the end\n"
   "  -t SECONDS  patience for an answer (30)\n"
   "  -v VERSION  of TDS, 5.0 (default) or 7.4\n"
-  "  -V          says the version of ct-library\n";
+  "  -V          prints the version of ct-library\n";
 
 enum { NANO = 1000000000 };
 
@@ -68,7 +68,7 @@ static int64_t nanoseconds(clockid_t clock) {
   return (int64_t)time.tv_sec * NANO + time.tv_nsec;
 }
 
-/* Sleeps until then on CLOCK_MONOTONIC, or until it is to stop. */
+/* Sleeps until this moment of CLOCK_MONOTONIC, or until the program must stop. */
 static void sleep_until(int64_t moment) {
   struct timespec time = {moment / NANO, moment % NANO};
   while (!stopping && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR) continue;
@@ -110,7 +110,7 @@ static enum outcome put(CS_CONNECTION *connection, const struct row *row, struct
   int built = command && call_parameter(command, "@seq_no", CS_INT_TYPE, &seq_no, CS_UNUSED) &&
               call_parameter(command, "@time", CS_CHAR_TYPE, row->time, (CS_INT)strlen(row->time));
   for (int column = 0; built && options.points && column < options.width; column++) {
-    /* little-endian, as ringlog wants it; a machine that is not turns each double round, or the facility file says
+    /* little-endian, as ringlog wants it; a big-endian machine reverses each double, or the facility file says
      * byte_order = "big" */
     snprintf(name, sizeof name, "@%s", options.columns[column]);
     built = call_binary(command, name, options.login.version, row->traces[column],
@@ -134,12 +134,12 @@ static int among(int error, const int *numbers) {
   return *numbers != 0;
 }
 
-/* Whether this row will never be taken, for its content. */
+/* Whether the server refuses this row for its content. */
 static int of_content(int error) {
   return among(error, (const int[]){233, 257, 515, 546, 547, 548, 2601, 2627, 8114, 8115, 8152, 0});
 }
 
-/* Whether no row of this writer will ever be taken: wrong parameters, procedure, rights, login, database. */
+/* Whether the server refuses every row of this writer: wrong parameters, procedure, rights, login, database. */
 static int hopeless(int error) {
   return among(error, (const int[]){201, 229, 911, 2812, 4002, 8143, 8144, 8145, 18456, 0});
 }
@@ -168,7 +168,7 @@ static void give_up(const struct answer *answer, long waiting) {
   exit(1);
 }
 
-/* Logs in, as often as it takes. NULL when it is to stop. */
+/* Logs in, with as many attempts as it takes. NULL when the program must stop. */
 static CS_CONNECTION *logged_in(long waiting) {
   for (int attempt = 0; !stopping; attempt++) {
     struct answer answer;
@@ -202,7 +202,7 @@ static int latest(CS_CONNECTION **connection) {
   return 0;
 }
 
-/* Sends the row until it is stored or refused for good. 0 when it is to stop before there is an answer. */
+/* Sends the row until it is stored or refused. 0 when the program must stop before there is an answer. */
 static int store(CS_CONNECTION **connection, const struct row *row) {
   for (int attempt = 0;; attempt++) {
     struct answer answer;
@@ -228,7 +228,7 @@ static int store(CS_CONNECTION **connection, const struct row *row) {
   }
 }
 
-/* One row a cycle. Returns how many rows are left without an answer, 0 or 1. */
+/* One row a cycle. Returns the number of rows without an answer, 0 or 1. */
 static long write_rows(CS_CONNECTION **connection) {
   struct row row = {.seq_no = latest(connection) % options.rows + 1, .values = calloc(options.width, sizeof(float))};
   if (!row.values) err(1, "no memory");
