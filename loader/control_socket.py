@@ -22,7 +22,7 @@ class ControlSocket:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / f"load-{os.getpid()}.socket"
-        # it gets its name after it listens: a socket that does not listen counts as left by a killed process
+        # renamed once it listens: a socket that does not listen counts as left by a killed process
         made = self._file.with_suffix(".new")
         made.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX)

@@ -40,7 +40,7 @@ def milliseconds(seconds: float) -> str:
 
 
 class Rates(NamedTuple):
-    """What is acknowledged in a second."""
+    """Rates of acknowledged rows and bytes."""
 
     rows: dict[str, float]
     """of each table"""
@@ -139,7 +139,7 @@ def _troubles(statistics: Collection[Statistics]) -> list[str]:
 
 
 class Display(Protocol):
-    """Shows a board again and again."""
+    """Shows a board repeatedly."""
 
     def show(self) -> None: ...
 

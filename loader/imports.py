@@ -54,7 +54,7 @@ class Progress:
     repeated: int = 0
     refused: int = 0
     skipped: int = 0
-    """rows taken by an earlier run"""
+    """rows imported by an earlier run"""
     part: float = 0.0
     trouble: str = ""
     """the reason why it waits"""
@@ -69,7 +69,7 @@ class Progress:
 
 
 class Stopped(Exception):
-    """The import was requested to end."""
+    """The import was stopped."""
 
 
 class Imports:
@@ -196,7 +196,7 @@ class _Import:
     def _take(
         self, connection: Connection, name: str, block: pa.RecordBatch, base: int, taken: int, numbered: bool
     ) -> tuple[int, int, int]:
-        """Stores the block after so many rows of a file."""
+        """Stores the block of a file that follows so many rows."""
         if not numbered:
             places = pa.array(range(base + taken, base + taken + block.num_rows), pa.int64())
             rows = pa.scalar(self._table.rows, pa.int64())

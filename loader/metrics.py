@@ -1,7 +1,7 @@
 """The metrics of all writers for Prometheus: one endpoint, in a process of its own.
 
-The supervisor forks, and so has no threads: this process answers instead, from the memory that the writers
-share with it. It has no part in the writing, and uses no CPU without requests.
+The supervisor forks, and so has no threads: this process answers instead, from the memory that it shares with
+the writers. It takes no part in writing, and uses no CPU without requests.
 """
 
 import math

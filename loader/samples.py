@@ -167,7 +167,7 @@ class Taker:
         return found
 
     def measure(self, seconds: float = _MEASURED) -> None:
-        """Signals that have been connected for so long have a rate, by which policies may apply."""
+        """Gives signals that have been connected for so long a rate, on which policies may depend."""
         if all(policy.rate is None for policy in self._policies):
             return
         now = time.time_ns() // 1000
@@ -178,7 +178,7 @@ class Taker:
                 self._decide(signal)
 
     def miss(self, seconds: float = _SEARCH) -> None:
-        """Signals that were not found for so long are lost."""
+        """Marks signals that were not found for so long as lost."""
         before = time.time_ns() // 1000 - round(seconds * SECOND)
         for signal in self._signals.values():
             if signal.connected is None and signal.since < before:
@@ -245,7 +245,7 @@ class Taker:
         )
 
     def _begin(self, signal: _Signal) -> None:
-        """Finds the policy of a signal that is new, or of new policies."""
+        """Finds the policy of a new signal, or of a signal after a change of policies."""
         self._decide(signal)
         if (own := signal.wanted.policy) and signal.policy is None:
             message = f"{signal.wanted.address}: there is no policy '{own}': every event is taken"
@@ -350,7 +350,7 @@ class Taker:
         self._complain(signal, "clock", time.time_ns(), f"{message}: its samples are not stored")
 
     def _complain(self, signal: _Signal, kind: str, moment: int, message: str) -> None:
-        """Remembers why samples are not stored; an event reports each kind at once, and again every hour."""
+        """Stores why samples are not stored; an event reports each kind at once, and again every hour."""
         is_new = signal.trouble is None or signal.noted_kind != kind
         if is_new or time.monotonic() >= signal.noted + _AGAIN:
             signal.noted, signal.noted_kind = time.monotonic(), kind
@@ -358,7 +358,7 @@ class Taker:
             self._note(kind, moment // 1000, f"{signal.wanted.address}: {message}", None, None)
 
     def _connect(self, signal: _Signal, is_there: bool) -> None:
-        """Remembers whether a signal is connected; an event reports changes, as for rows."""
+        """Records whether a signal is connected; an event reports changes, as for rows."""
         before, signal.connected = signal.connected, is_there
         signal.since = time.time_ns() // 1000
         signal.heard, signal.measured = 0, False
@@ -417,7 +417,7 @@ class SampleProcess:
                 self._change(taker, source, registry.changed() or registry.known())
                 self._take(writer, registry, taker, source, statistics, stop)
             finally:
-                # the end of a subscription is no loss: events of closing are no samples
+                # the end of a subscription is not a loss: events of closing are not samples
                 self._keep(writer, taker, statistics, ends=True)
                 source.close()
         except SourceError as error:

@@ -72,8 +72,8 @@ class Cells:
         self.native.adopt(_policy(table))
 
     def believed(self, stamp: int, name: str, note: Note) -> int:
-        """A reading's time stamp, or the present time instead of one that is too far ahead of this machine's
-        clock; an event then names the signal."""
+        """A reading's time stamp, or the present time if it is too far ahead of this machine's clock; an
+        event then names the signal."""
         believed, distance = self.native.believed(stamp, name)
         if distance is not None:
             note("clock", believed, clock_message(name, distance), None, None)

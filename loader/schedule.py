@@ -24,7 +24,7 @@ class Schedule:
 
     @classmethod
     def of(cls, name: str, cycle: float) -> "Schedule":
-        """A cycle in seconds; the phase comes from the name, so that the tables of a facility spread."""
+        """A cycle in seconds; the phase is derived from the name, which spreads the tables of a facility."""
         length = max(1, round(cycle * SECOND))
         return cls(length, zlib.crc32(name.encode()) * length >> 32)
 

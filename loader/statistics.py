@@ -54,7 +54,7 @@ class Statistics(ctypes.Structure):
         ("rows", ctypes.c_int64),
         # calls that the server answered with an error about the row: not repeated
         ("refused", ctypes.c_int64),
-        # calls sent again because no answer came
+        # calls sent again because no answer arrived
         ("repeated", ctypes.c_int64),
         ("reconnected", ctypes.c_int64),
         # cycles in which no reading was taken

@@ -137,7 +137,7 @@ class Supervisor:
                 time.sleep(max(0.0, wake - moment))
             for group in self._groups:
                 if group.process is not None and group.process.exitcode is not None:
-                    self._bury(group)
+                    self._reap(group)
 
     def stop(self, grace: float = _GRACE) -> None:
         """Lets every process finish its call and end; kills those that have not after `grace` seconds."""
@@ -181,7 +181,7 @@ class Supervisor:
         group.started = time.monotonic()
         group.process.start()
 
-    def _bury(self, group: _Group) -> None:
+    def _reap(self, group: _Group) -> None:
         assert group.process is not None
         code = group.process.exitcode
         group.process.close()

@@ -58,8 +58,8 @@ class Source(Protocol):
 
 
 class Wanted(NamedTuple):
-    """A signal that the registry wants taken: its number, its name at the source, its deadband and the name
-    of its policy."""
+    """A signal of the registry that is to be taken: its number, its name at the source, its deadband and the
+    name of its policy."""
 
     number: int
     address: str
@@ -87,13 +87,13 @@ class Subscriptions(Protocol):
     """The signals of a source, by one thread of a process."""
 
     def add(self, wanted: Sequence[Wanted]) -> None:
-        """Begins to hear of these signals."""
+        """Subscribes to these signals."""
         ...
 
     def remove(self, number: int) -> None: ...
 
     def wait(self, seconds: float) -> None:
-        """Lets events come for so many seconds."""
+        """Handles events for so many seconds."""
         ...
 
     def close(self) -> None: ...

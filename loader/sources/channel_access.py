@@ -36,10 +36,10 @@ _GR_ENUM, _GR_DOUBLE, _ENUM = 24, 27, 3
 _NAMES = struct.Struct("=4xh416s")
 _NAME = 26
 _GRAPHIC = struct.Struct("=4xhxx8s6d")
-# Fields of records that are read at each connection, and the properties that they are.
+# Fields of records that are read at each connection, and the properties that they become.
 _FIELDS = (("RTYP", "record_type"), ("DESC", "description"), ("EGU", "unit"))
 _RECORD_TYPE, _DESCRIPTION, _UNIT = range(3)
-# Fields that are asked for at once, and seconds that one may take: channels that are not records have none.
+# Fields that are read at once, and seconds that one may take: channels that are not records have none.
 _AT_ONCE = 1000
 _PATIENCE = 10.0
 # The value of a signal of several points, which no sample holds.
@@ -66,8 +66,8 @@ _OnEvent = ctypes.CFUNCTYPE(None, _Monitor)
 
 
 class ChannelAccess:
-    """Monitors with time stamps and alarms. It is used by the thread that made it. Native code keeps the
-    events of numbers until `wait` ends: a callback in Python costs much in the library's threads."""
+    """Monitors with time stamps and alarms, used by the thread that made it. Native code keeps the events of
+    numbers until `wait` ends: a callback in Python is slow in the library's threads."""
 
     def __init__(self, kind: ColumnType, deadband: str, hear: Hear, describe: Describe) -> None:
         # its library starts threads: only a writer's own process may load it
@@ -81,10 +81,10 @@ class ChannelAccess:
         self._channels: dict[int, ctypes.c_void_p] = {}
         # field type and ids of the subscriptions
         self._monitors: dict[int, tuple[int, list[ctypes.c_void_p]]] = {}
-        # signals and their fields that are to be read, and channels of those that are read, with their ends
+        # signals and their fields to be read, and channels of those being read, with their deadlines
         self._unread: deque[tuple[int, int]] = deque()
         self._fields: dict[int, tuple[ctypes.c_void_p, float]] = {}
-        # the library calls them as long as they are here
+        # the library calls these functions: they must not be collected as garbage
         self._on_connection = _OnConnection(self._connection)
         self._on_field = _OnConnection(self._field_connection)
         self._on_text = _OnEvent(self._field)
@@ -93,7 +93,7 @@ class ChannelAccess:
         self._events = _core.Monitors(_ARRAY)
         self._on_number = ctypes.cast(_core.Monitors.callback(), _OnEvent)
         self._ca = _functions(get_lib("ca"))
-        # without threads of its own for calls: they come in ca_pend_event
+        # without preemptive callbacks: they are called in ca_pend_event
         if self._ca.ca_context_create(0) != _NORMAL:
             raise SourceError("EPICS's libca does not start")
 
@@ -104,7 +104,7 @@ class ChannelAccess:
             status = self._ca.ca_create_channel(
                 each.address.encode(), self._on_connection, each.number, 0, ctypes.byref(channel)
             )
-            # one whose name cannot be stays not found
+            # a signal with an impossible name stays not found
             if status == _NORMAL:
                 self._channels[each.number] = channel
         self._ca.ca_flush_io()
@@ -118,7 +118,7 @@ class ChannelAccess:
 
     def wait(self, seconds: float) -> None:
         self._read_fields()
-        # 0 would be for ever
+        # 0 would wait for ever
         self._ca.ca_pend_event(max(seconds, 1e-3))
         self._hear_numbers()
 
@@ -146,14 +146,14 @@ class ChannelAccess:
         known = self._monitors.get(number)
         if known is not None:
             if known[0] == asked:
-                # the library renews it
+                # the library renews the subscription
                 return
             for subscription in known[1]:
                 self._ca.ca_clear_subscription(subscription)
         mask = _LOG if (wanted.deadband or self._deadband) == "ADEL" else _VALUE
         asked_count = min(count, _MOST_CHARACTERS) if is_long else min(count, 2)
         if self._is_array:
-            # as many points as there are in each event
+            # 0: as many points as each event has
             asked_count = 0
         is_number = not self._is_text and not self._is_array and asked != _TEXT
         heard = (
@@ -161,7 +161,7 @@ class ChannelAccess:
         )
         wanted_events = [(_TIME + asked, asked_count, mask | _ALARM, *heard)]
         if not self._is_text and field != _TEXT:
-            # one comes at each connection
+            # the library sends one at each connection
             graphic = _GR_ENUM if field == _ENUM else _GR_DOUBLE
             wanted_events.append((graphic, 1, _PROPERTY, self._on_graphic, number))
         subscriptions = []
@@ -174,7 +174,7 @@ class ChannelAccess:
         self._ca.ca_flush_io()
 
     def _read_fields(self) -> None:
-        """Ends the channels of fields that were read, or not found, and opens others."""
+        """Closes the channels of fields that were read, or not found, and opens others."""
         now = time.monotonic()
         for key in [key for key, (_, end) in self._fields.items() if end <= now]:
             self._ca.ca_clear_channel(self._fields.pop(key)[0])
@@ -221,7 +221,7 @@ class ChannelAccess:
         if len(text := _text(unit)) < len(unit) - 1:
             found["unit"] = text
         else:
-            # it has no room for more
+            # it has no room for a longer unit
             self._unread.append((arguments.user, _UNIT))
         self._describe(arguments.user, found)
 
@@ -251,7 +251,7 @@ class ChannelAccess:
         content = ctypes.string_at(arguments.value, place + arguments.count * points.itemsize)
         status, severity, seconds, nanoseconds = _HEAD.unpack_from(content)
         value = np.frombuffer(content, points, offset=place)
-        # texts are no points
+        # texts are not points
         sent: Any = value.tolist() if points.kind == "S" else value
         moment = (seconds + _EPOCH) * 1_000_000_000 + nanoseconds
         self._hear(Event(arguments.user, moment, sent, severity, status))

@@ -195,7 +195,7 @@ class Epics:
             signal.columns.append((place, column, field))
         native = [signal for signal in signals.values() if self.protocol == "ca" and signal.is_native]
         others = [signal for signal in signals.values() if signal not in native]
-        # kept while rows are taken
+        # kept while rows are read
         subscriptions: list[object] = []
         if others:
             subscribe = _subscribe_ca if self.protocol == "ca" else pv_access.subscribe

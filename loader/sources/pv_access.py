@@ -1,6 +1,6 @@
 """EPICS PV Access: monitors by p4p, whose queues are read together.
 
-p4p's callback, in the library's thread, only says that a queue has updates. Reading a queue in each callback
+p4p's callback, in the library's thread, only reports that a queue has updates. To read it in each callback
 costs three times as much: each time the threads wait for Python's lock.
 """
 
@@ -38,7 +38,7 @@ def status_of_pva(status: int, message: str) -> tuple[int, str]:
 
 
 class Signal(Protocol):
-    """Hears of a PV."""
+    """Receives the updates of a PV."""
 
     @property
     def name(self) -> str:
@@ -154,7 +154,7 @@ def text_of(value: Any) -> Any:
 
 
 def subscribe(signals: Sequence[Signal]) -> object:
-    """They hear of their PVs as long as the result is kept."""
+    """Subscribes these signals to their PVs, as long as the result is kept."""
     monitors = Monitors()
     kept = [monitors.add(signal) for signal in signals]
     threading.Thread(target=monitors.listen, name="pv access", daemon=True).start()

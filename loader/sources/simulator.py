@@ -51,7 +51,7 @@ class Simulator:
             yield self.row(table, signals, due)
 
     def subscriptions(self, table: SampleTable, hear: Hear, describe: Describe) -> Subscriptions:
-        """A sample of each signal a second, or `speed` of them; it tells nothing of them."""
+        """A sample of each signal a second, or `speed` of them; without properties."""
         return _Samples(self, table, hear)
 
     def signals(self, table: Table) -> Sequence[Signal]:
