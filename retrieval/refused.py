@@ -25,7 +25,7 @@ _STATES = {
     "28P01": (401, "the login was refused"),
     "57014": (504, "the query took longer than this server allows: request a shorter time range, or a trend"),
     "53300": (503, "PostgreSQL has no free connection: try again later"),
-    "55P03": (503, "others are changing what was asked for: try again later"),
+    "55P03": (503, "others are changing the requested data: try again later"),
     "57P01": (503, "PostgreSQL is stopping: try again later"),
     "57P03": (503, "PostgreSQL is starting: try again later"),
     "2201B": (400, "the pattern is not a regular expression"),

@@ -196,7 +196,7 @@ def thinned(
 
 
 def at(servers: Servers, signal: Signal, when: datetime) -> Samples | None:
-    """The newest reading at or before an instant: a row without one is passed over, unless it has the
+    """The newest reading at or before an instant: a row without one is skipped, unless it has the
     signal's alarm. None when there is none. Raises ReadError.
     """
     return _newest_before(columns_of(servers, signal), when + MICROSECOND, given=True)

@@ -34,10 +34,10 @@ _BACKLOG = 2048  # connections that wait to be accepted
 
 
 def main() -> None:
-    """Serves until standard input ends or a signal comes."""
+    """Serves until standard input ends or a signal arrives."""
     # not sys.stdin: a thread that reads it holds its lock to the end, and Python aborts
     parent = io.FileIO(sys.stdin.fileno(), "rb", closefd=False)
-    # the signal may be meant for the server
+    # SIGHUP may be sent to the process group; it is for the parent
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     line = parent.readline()
     if not line:
@@ -150,7 +150,7 @@ def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server, Access
 
 
 def _is_of_a_fault(record: logging.LogRecord) -> bool:
-    """False for a request that the stop of the server has cancelled: uvicorn has told their number before."""
+    """False for a request that the stop of the server has cancelled: uvicorn has logged their number."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 

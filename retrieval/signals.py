@@ -47,7 +47,7 @@ class Signal:
     now: bool = True
     """whether it is still logged"""
     was: tuple[dict[str, Any], ...] = ()
-    """what it was before, the oldest first: `until` (milliseconds since 1970), unit, description, limits,
+    """its former properties, the oldest first: `until` (milliseconds since 1970), unit, description, limits,
     alarm_limits, states, held"""
     cycle: float | None = None
     """approximate seconds from row to row of its log; None: unknown"""

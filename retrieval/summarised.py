@@ -62,7 +62,7 @@ select
   )::text
 from ringlog.summarised
 where summarised.table_name = $1 and summarised.until is not null
-  -- who may read all of both
+  -- only for readers of all rows of both
   and has_table_privilege(to_regclass($2), 'select')
   and not row_security_active(to_regclass($3))
 """

@@ -27,7 +27,7 @@ const ask = (path, parameters, signal) =>
 
 // An answer as a file.
 export const file = (url) => answerOf(url).then((answer) => answer.blob()).catch((error) => {
-  throw error instanceof ApiError ? error : new ApiError(0, "The answer ended before its end: nothing is saved.");
+  throw error instanceof ApiError ? error : new ApiError(0, "The answer is incomplete: nothing is saved.");
 });
 
 export function address(path, parameters = {}) {

@@ -182,7 +182,7 @@ function modes(chart, chosen) {
   const { mode } = chart.wanted;
   list.hidden = chart.isOfWaveforms;
   if (mode.startsWith("compare-") && ![...list.options].some((option) => option.value === mode)) {
-    const words = `Beside ${durationText(Number(mode.slice(8)) * 1000)} before`;
+    const words = `Compare with ${durationText(Number(mode.slice(8)) * 1000)} before`;
     list.add(new Option(words, mode), list.querySelector("[value=other]"));
   }
   list.value = mode;
@@ -197,7 +197,7 @@ function modes(chart, chosen) {
   entry.addEventListener("change", () => {
     const offset = (shownTime().from - inputTime(entry.value)) / 1000;
     if (offset > 0) chosen(`compare-${Math.round(offset)}`);
-    else if (Number.isFinite(offset)) say("The time beside must begin before the one shown.");
+    else if (Number.isFinite(offset)) say("The compared time must begin before the one shown.");
   });
 }
 

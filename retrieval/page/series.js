@@ -5,7 +5,7 @@ export const isWaveform = (signal) => signal.type.endsWith("[]");
 export const isText = (signal) => signal.type.startsWith("varchar") && !isWaveform(signal);
 // The severity of an alarm as a number, by EPICS's name of the field.
 export const isSeverity = (signal) => signal.signal?.endsWith(".SEVR") && ["smallint", "int", "bigint"].includes(signal.type);
-// What a signal was at a time: its unit and named states may have been others.
+// The properties of a signal at a time: its unit and named states may have differed.
 export const asOf = (signal, at) => signal.was?.find((former) => at < former.until) ?? signal;
 // Whole numbers whose values have names.
 export const isNamed = (signal) => Boolean(signal.states) && !isWaveform(signal);

@@ -58,7 +58,7 @@ export function tree(root, { chosen, failed, worked }) {
     button.title = signal.description;
     const name = span("name", "");
     name.append(...breakable(signal.signal.replace(`${signal.table}/`, "")));
-    const at = Date.parse(time); // its name and unit may have been others then
+    const at = Date.parse(time); // its name and unit may have differed then
     const text = isWaveform(signal) ? "waveform" : `${stateText(value, signal, at)} ${isState(signal) ? "" : asOf(signal, at).unit}`.trim();
     const alarm = { 1: "warn", MINOR: "warn", 2: "alarm", MAJOR: "alarm", 3: "alarm", INVALID: "alarm" }[severity]
       ?? (isState(signal) ? "" : alarmOf(signal, value));

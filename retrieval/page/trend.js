@@ -58,7 +58,7 @@ export class Trend {
     return names.map((name) => made.get(name));
   }
 
-  // Events are fetched after the lines, which wait for nothing.
+  // Events are fetched after the lines, which are drawn without them.
   async after(time, abort) {
     const tables = [...new Set(this.chart.wanted.signals.map((name) => this.chart.of(name).table))];
     const found = await Promise.all(tables.map((table) => api.events(time, table, abort)));

@@ -22,7 +22,7 @@ HOW = ("last", "mean", "linear")
 _ROWS = 50_000  # of an answer, made at once
 _SAMPLES = 500_000  # of a signal, about, read at once
 _SHORTEST = 0.01  # seconds from sample to sample, where it is not known
-_LONGER = 16  # times as long may a part be then, where there are few
+_LONGER = 16  # greatest growth of the next part, where samples are few
 
 Span: TypeAlias = tuple[int, int]
 """microseconds since 1970: from the first on and before the second"""

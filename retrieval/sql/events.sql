@@ -1,4 +1,4 @@
--- what happened to the readings of each table, and the hours whose rows came late, the newest first
+-- events of the readings of each table, and the hours with late rows, the newest first
 select happened.table_name, happened."time", happened.until, happened.kind, happened.rows, happened.message
 from (
   select event.table_name, event."time", event.until, event.kind, event.rows, event.message
@@ -11,7 +11,7 @@ from (
     ledger.hour + interval '1 hour',
     'late',
     sum(ledger.late)::bigint,
-    'rows of this hour came after later ones'
+    'rows of this hour arrived after later ones'
   from ringlog.ledger
   where ledger.hour > {start} - interval '1 hour' and ledger.hour < {end} and ledger.late > 0
   group by ledger.table_name, ledger.hour

@@ -1,4 +1,4 @@
--- what became of the rows of writers, by table and hour
+-- counts of the rows of writers, by table and hour
 select lost.*
 from ringlog.logged_table
 cross join lateral ringlog.losses({start}, {end}, logged_table.table_name) as lost

@@ -1,4 +1,4 @@
--- every table, and who writes it
+-- every table, and its writer
 select
   every_table.table_name,
   every_table.description,

@@ -112,7 +112,7 @@ def test_bits_and_texts_are_bars(page: Page) -> None:
 def test_other_views_of_the_same_time(page: Page, mode: str) -> None:
     page.goto(chart_of("every_type/a_double"))
     expect(page.locator(".chart canvas")).to_be_visible()
-    page.get_by_label("What the chart shows").select_option(mode)
+    page.get_by_label("View of the chart").select_option(mode)
     expect(page).to_have_url(re.compile(mode))
     expect(page.locator(".chart canvas")).to_be_visible()
     assert colours(page) > 3

@@ -160,7 +160,7 @@ def test_a_colour_by_hand_stays_beside_a_comparison(page: Page) -> None:
 
     before = shown()
     assert before[0] == "rgb(170, 85, 0)"
-    page.get_by_label("What the chart shows").select_option("compare-86400")
+    page.get_by_label("View of the chart").select_option("compare-86400")
     expect(swatches).to_have_count(4)
     assert shown() == before * 2
 

@@ -50,8 +50,8 @@ def test_any_time_is_drawn_beside(page: Page) -> None:
     span = "from=2026-01-01T00:00:00Z&to=2026-01-01T00:01:00Z&utc=1"
     page.goto(chart_of("every_type/a_real", span=span) + cursors(a=time_of(120)))
     expect(page.locator(".chart canvas")).to_be_visible()
-    page.get_by_label("What the chart shows").select_option("other")
-    entry = page.get_by_label("Begin of the time beside")
+    page.get_by_label("View of the chart").select_option("other")
+    entry = page.get_by_label("Begin of the compared time")
     entry.fill("2025-12-31T23:59:00")
     entry.press("Tab")
     expect(page).to_have_url(re.compile("compare-60"))
@@ -79,7 +79,7 @@ def test_events_are_shown_beside_the_lines(page: Page, web) -> None:
     expect(happened.locator("summary")).to_have_text("Meanwhile: 1 late, 1 gap")
     happened.locator("summary").click()
     expect(happened).to_contain_text("every_type gap, 7 rows: the source was silent")
-    expect(happened).to_contain_text("late, 12 rows: rows of this hour came after later ones")
+    expect(happened).to_contain_text("late, 12 rows: rows of this hour arrived after later ones")
 
 
 def test_waveforms_are_drawn_row_by_row(page: Page, charted: str) -> None:
@@ -147,7 +147,7 @@ def test_a_logarithmic_axis(page: Page) -> None:
 
 def test_scalars_of_waveforms(page: Page, charted: str) -> None:
     page.goto(charted)
-    page.get_by_label("What the waveforms come to").select_option("max")
+    page.get_by_label("Scalars of the waveforms").select_option("max")
     expect(page.locator(".chart")).to_have_count(2)
     expect(page.locator(".legend").nth(1)).to_contain_text("bpm/turns.max")
     expect(page.locator(".legend .value").nth(1)).to_contain_text("6")
