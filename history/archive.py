@@ -120,7 +120,7 @@ def archive(
 
 
 def _publish(engine: sa.Engine, conninfo: str) -> Iterator[str]:
-    """Brings the Iceberg tables up to date, if there are any. Whatever happens, the weeks are archived."""
+    """Updates the Iceberg tables, if there are any. Their errors do not affect the archived weeks."""
     with engine.begin() as connection:
         if not iceberg.is_published(connection):
             return

@@ -46,7 +46,7 @@ def store(
     *,
     are_rows: bool = True,
 ) -> Spans:
-    """Stores spans in their blocks, in place of the previous ones. A block without anything is not stored.
+    """Stores spans in their blocks, in place of the previous ones. An empty block is not stored.
     Returns all spans of these blocks, as `read` would."""
     length = BLOCK[level]
     blocks = np.unique(spans.numbers // length)

@@ -1,4 +1,4 @@
-"""Enters rows that came late for archived weeks in the ledger."""
+"""Enters rows that arrived late for archived weeks in the ledger."""
 
 from collections.abc import Sequence
 from datetime import datetime

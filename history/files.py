@@ -230,7 +230,7 @@ def file_of(source: pa.NativeFile, footer: str | None) -> pq.ParquetFile:
     if footer is not None:
         end = _footer(source)
         if sha256(end).hexdigest() != footer:
-            raise ValueError("its footer is not what was written")
+            raise ValueError("its footer differs from the one written")
         metadata = _parsed(end)
     return pq.ParquetFile(source, metadata=metadata, page_checksum_verification=True)
 
@@ -257,7 +257,7 @@ def _footer(source: pa.NativeFile) -> bytes:
         raise ValueError(f"it has {size} bytes")
     length = int.from_bytes(source.read_at(4, size - _FOOTER_END), "little") + _FOOTER_END
     if length > size:
-        raise ValueError("its footer is not what was written")
+        raise ValueError("its footer differs from the one written")
     return bytes(source.read_at(length, size - length))
 
 

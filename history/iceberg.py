@@ -1,8 +1,8 @@
 """The archive as Apache Iceberg tables: one for each log, whose data files are the archive's own.
 
 The manifest (`ringlog.cold_week`) remains the truth: `publish` compares each table with it and makes one
-snapshot of what differs. Tables, schemas and snapshots are files in the archive's folder, below `_iceberg`;
-the catalogue, which says which of them is the newest, is pyiceberg's SqlCatalog in schema `iceberg` of the
+snapshot of the differences. Tables, schemas and snapshots are files in the archive's folder, below
+`_iceberg`; the catalogue, which names the newest ones, is pyiceberg's SqlCatalog in schema `iceberg` of the
 database. A table has all fields that files of its log have or had (`ringlog.history.fields`); the property
 `schema.name-mapping.default` has those of files of earlier versions, which have no field ids.
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 CATALOG = "ringlog"
 NAMESPACE = "log"
 FOLDER = "_iceberg"
-"""below the archive's; what begins with _ is no data to Spark"""
+"""below the archive's; Spark ignores names with a leading _"""
 
 _KEPT = timedelta(days=1)
 """for which a file of an earlier snapshot stays: a query may have begun with it"""
@@ -206,7 +206,7 @@ def _demand(fields: Fields, folder: Folder, week: ColdWeek, url: str) -> None:
     type than its field."""
     try:
         if week.footer not in (None, files.footer(folder, week.file)):
-            raise NotPublished(f"{url}: its footer is not what was written")
+            raise NotPublished(f"{url}: its footer differs from the one written")
         with folder.opened(week.file) as stream:
             columns = pq.read_schema(stream)
     except (ValueError, OSError) as error:

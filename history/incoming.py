@@ -31,7 +31,7 @@ _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}  # nanosecon
 
 
 class IncomingError(ValueError):
-    """Rows of a source that the log cannot have as they are, or a wrong description."""
+    """Rows of a source that do not fit the log, or a wrong description."""
 
 
 class Source(Protocol):
@@ -40,7 +40,7 @@ class Source(Protocol):
     of_samples: bool = False
     """whether it is for a table of samples"""
     left_out: int = 0
-    """rows that the source has and does not give"""
+    """rows of the source that are left out"""
 
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """The rows from `start` on and before `end` in the order of their times, with the source's own
@@ -164,7 +164,7 @@ class Incoming:
         self.without_time = 0
         self.repeated = 0
         self.missing: list[str] = []
-        """columns of the log that the source has not: they are null"""
+        """columns of the log that the source lacks: they are null"""
 
     def batches(
         self, came: Iterator[pa.RecordBatch], start: datetime | None, end: datetime

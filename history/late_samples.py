@@ -1,4 +1,4 @@
-"""Samples of the archive become blocks of their table again, with those that came meanwhile."""
+"""Makes blocks of a table from archived samples, with those that arrived meanwhile."""
 
 from collections.abc import Mapping
 

@@ -67,7 +67,7 @@ def archive_partition(this: Round, table: str, partition: Partition) -> str:
     size = sum(week.bytes for week in written)
     count = sum(week.rows for week in written)
     line = f"archived {name}: {count} rows, {size} bytes"
-    return line + (f", {late_rows} rows came meanwhile" if late_rows else "")
+    return line + (f", {late_rows} rows arrived meanwhile" if late_rows else "")
 
 
 def weeks_of(partition: Partition) -> Iterator[Week]:
@@ -97,8 +97,8 @@ def _watch(connection: sa.Connection, partition: str, key: str) -> int:
 
 
 def _view_archive(connection: sa.Connection, table: str) -> bool:
-    """Has the view of a log the archive before the first week leaves: a transaction that has locked the table
-    of the log must not wait for the view, whose readers wait for the table."""
+    """Adds the archive to the view of a log before the first week leaves: a transaction that has locked the
+    log's table must not wait for the view, whose readers wait for the table."""
     become_owner(connection)
     if archive_tables.is_there(connection, table) and not logs.has_archive(connection, table):
         logs.view_archive(connection, table)

@@ -29,9 +29,8 @@ NEAR = 100
 
 
 def enter_spans(connection: psycopg.Connection, table: SummaryTable, parts: Iterable[Spans]) -> None:
-    """Stores the shortest spans of rows that come into the archive by another way than the log, in place of
-    those that there are, and makes the longer ones, up to where the summaries are. The caller has the lock of
-    summaries."""
+    """Stores the shortest spans of rows that enter the archive without the log, in place of existing ones,
+    and makes the longer ones, up to the end of the summaries. The caller has the lock of summaries."""
     until = reached(connection, table.name)
     shortest, *longer = table.levels
     changed, made = [], []

@@ -137,7 +137,7 @@ def write_manifest(connection: sa.Connection, folder: Folder) -> None:
 def verify(folder: Folder, week: ColdWeek) -> None:
     """Compares a file with the manifest. Raises Damaged."""
     if folder.digest(week.file) != week.sha256:
-        raise Damaged(f"{folder}/{week.file} is not the file that was written: its SHA-256 is another one")
+        raise Damaged(f"{folder}/{week.file} differs from the file that was written: its SHA-256 is another")
     rows = sum(batch.num_rows for batch in files.read(folder, week.file, ["time"], footer=week.footer))
     if rows != week.rows:
         raise Damaged(f"{folder}/{week.file} has {rows} rows, not {week.rows}")
@@ -189,7 +189,7 @@ def default_partition(table: str) -> sql.Identifier:
 
 
 def refill_default(connection: sa.Connection, table: str, rows: sql.Composable) -> None:
-    """Has the default partition of a log the rows of this query, and no others.
+    """Fills the default partition of a log with the rows of this query, and no others.
 
     Snapshots taken before have them too, as they have the rows of a new file: TRUNCATE and COPY FREEZE are
     for all snapshots, DELETE and INSERT are not.

@@ -1,4 +1,4 @@
-"""Rows that came late for archived weeks are merged into new files of them."""
+"""Rows that arrived late for archived weeks are merged into new files of them."""
 
 import json
 from functools import partial
@@ -38,14 +38,14 @@ def merge_late(this: Round, week: ColdWeek) -> str:
     try:
         verify(this.folder, week)
     except Damaged as error:
-        return f"rows that came for {week.file} stay in the log: {error}"
+        return f"rows that arrived for {week.file} stay in the log: {error}"
     with this.engine.begin() as connection:
         stores = stored(connection, week.table)
     try:
         read = stores.read(this.source, default_partition(week.table), Week(week.begins))
         in_log = pa.Table.from_batches(read).combine_chunks()
     except BeyondArrow as error:
-        return f"rows that came for {week.file} stay in the log: {error}"
+        return f"rows that arrived for {week.file} stay in the log: {error}"
     finally:
         this.source.rollback()
     came = pa.Table.from_batches(stores.filed(iter(in_log.to_batches())))
@@ -61,7 +61,7 @@ def merge_late(this: Round, week: ColdWeek) -> str:
                 lambda: late.merged(files.read(this.folder, week.file, footer=week.footer), new),
             )
         except BeyondArrow as error:
-            return f"rows that came for {week.file} stay in the log: {error}"
+            return f"rows that arrived for {week.file} stay in the log: {error}"
     conflicts = came.filter(pa.array(there.conflicting))
     repeated = came.filter(pa.array(there.repeated))
     keys = in_log.select(("time", stores.key))

@@ -1,9 +1,9 @@
 """Old rows of another server or of files go straight into the archive, week by week (`ringlog migrate`).
 
 A week is written to a file below `<table>/_coming/`. While the next one is written, it is read back; its rows
-are compared by number and checksum with what came. One transaction then enters the file in the manifest,
-stores the summaries, which were made on the way, and notes how far the source is: after a kill at any moment
-the next run goes on with the same week. No row passes through PostgreSQL.
+are compared by number and checksum with the received ones. One transaction then enters the file in the
+manifest, stores the summaries, which were made on the way, and records the progress of the source: after a
+kill at any moment the next run continues with the same week. No row passes through PostgreSQL.
 """
 
 import pickle
@@ -65,7 +65,7 @@ _AHEAD = 4
 
 
 class MigrationError(Exception):
-    """Old rows cannot be taken over as things are."""
+    """Old rows cannot be copied in the present state; the text has the reason."""
 
 
 class Existing(StrEnum):
@@ -93,12 +93,12 @@ class Moved:
     checksum: str
     seconds: float
     fraction: float | None
-    """of the source that is done"""
+    """of the source, that has been read"""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a source is; times are in UTC."""
+    """The progress of a source; times are in UTC."""
 
     table: str
     source: str
@@ -117,7 +117,7 @@ class Progress:
         return self.reached is not None and self.reached >= self.until
 
     def ends(self, now: datetime) -> datetime | None:
-        """When it will be done if it goes on as in this run; None: not known yet."""
+        """The expected end, at the speed of this run; None: not known yet."""
         done = self.fraction - self.begun_at
         if self.is_done or done <= 0 or self.noted <= self.began:
             return None
@@ -125,7 +125,7 @@ class Progress:
 
 
 class Migration:
-    """The way of one source's rows into the archive of a table."""
+    """Copies one source's rows into the archive of a table."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class Migration:
 
     @property
     def missing(self) -> Sequence[str]:
-        """Columns of the log that the source has not."""
+        """Columns of the log that the source lacks."""
         return self._incoming.missing if self._incoming else ()
 
     @property
@@ -255,7 +255,7 @@ class Migration:
         return folder, Week.of(now - chosen[0]).start, kept_from
 
     def _noted(self, until: datetime) -> datetime | None:
-        """Enters the run in the table of migrations. Returns how far the runs before have come."""
+        """Enters the run in the table of migrations. Returns the progress of earlier runs."""
         now = sa.func.now()
         entry = postgresql.insert(migration).values(
             table_name=self._table,
@@ -400,7 +400,7 @@ class Migration:
                 for batch in files.read(folder, name):
                     back.add(batch)
                 if back.text() != stored.text():
-                    raise Damaged(f"{folder}/{name} is not what was written to it")
+                    raise Damaged(f"{folder}/{name} differs from what was written")
                 written = partial(
                     ColdWeek,
                     self._table,
@@ -512,7 +512,7 @@ class Migration:
 
 
 def progress(connection: sa.Connection) -> list[Progress]:
-    """How far each source of old rows is, by table."""
+    """The progress of each source of old rows, by table."""
     columns = [migration.c[name] for name in ("table_name", *(each.name for each in fields(Progress)[1:]))]
     found = connection.execute(sa.select(*columns).order_by(migration.c.table_name, migration.c.began))
     return [Progress(*(_in_utc(each) for each in row)) for row in found]
@@ -545,7 +545,7 @@ def _counted(batches: Iterator[pa.RecordBatch], sum_: Checksum) -> Iterator[pa.R
 
 
 class _Merging:
-    """Rows that come, with those of the week's file."""
+    """Merges received rows with those of the week's file."""
 
     def __init__(self, folder: Folder, old: ColdWeek) -> None:
         self._cold = files.read(folder, old.file, footer=old.footer)
@@ -598,8 +598,8 @@ class _Newest:
             self._found[int(numbers[place])] = batch.slice(int(place), 1)
 
     def store(self, connection: psycopg.Connection, week: Week) -> None:
-        """Enters them where a signal's newest archived sample is older, and has housekeeping make the week's
-        summaries."""
+        """Enters them where a signal's newest archived sample is older, and marks the week's summaries for
+        housekeeping."""
         if not self._found:
             return
         rows = pa.Table.from_batches([*self._found.values()])
@@ -653,7 +653,7 @@ class _Collected:
                 self._flush(block)
 
     def _flush(self, block: int | None = None) -> None:
-        """Writes the spans to the file; with `block` those of blocks of so many spans that are over."""
+        """Writes the spans to the file; with `block` only those of complete blocks of so many spans."""
         if not self._parts:
             return
         spans = combined(Spans.together(self._parts), 1)

@@ -72,8 +72,10 @@ class _Identity:
             return None
         try:
             with folder.opened(IDENTITY) as stream:
-                said = json.loads(stream.read())
-            return cls(str(said["archive"]), str(said["token"]), f"{said['writer']} at {said['written']}")
+                content = json.loads(stream.read())
+            return cls(
+                str(content["archive"]), str(content["token"]), f"{content['writer']} at {content['written']}"
+            )
         except (Damaged, OSError, ValueError, KeyError, TypeError):
             raise NotOurs(folder, f"its file {IDENTITY} cannot be read") from None
 

@@ -1,4 +1,4 @@
-"""How fast, and in which hours of the day, an old server is read."""
+"""The limits of reading an old server: its rate, and the hours of the day."""
 
 import re
 import threading
@@ -61,5 +61,5 @@ def hours_of(text: str) -> tuple[int, int] | None:
     found = re.fullmatch(r"(\d{1,2})-(\d{1,2})", text)
     begin, end = (int(found[1]), int(found[2]) % 24) if found else (24, 24)
     if begin > 23 or begin == end or (found and int(found[2]) > 24):
-        raise ValueError(f"{text!r} are no hours: write 22-06, for one")
+        raise ValueError(f"{text!r} is not a range of hours: write it as 22-06")
     return begin, end

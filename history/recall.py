@@ -145,8 +145,8 @@ def _pack(connection: sa.Connection, table: str, name: str) -> None:
 
 
 def _show_to_all(engine: sa.Engine, name: str) -> None:
-    """Has all snapshots see the rows of a week's table, those of transactions that have begun before too: the
-    week leaves the archive for all of them. Raises InUse when such a transaction does not end."""
+    """Makes the rows of a week's table visible to all snapshots, also of earlier transactions: the week
+    leaves the archive for all of them. Raises InUse when an earlier transaction does not end."""
     relation = sql.Identifier("log", name)
     seen = sa.text("select relpages <= relallvisible from pg_class where oid = cast(:relation as regclass)")
     end = time.monotonic() + _PATIENCE
@@ -211,7 +211,7 @@ def _bring_back(
 def _take_late_rows(
     connection: sa.Connection, table: str, place: str, names: Mapping[str, sql.Composable]
 ) -> None:
-    """Adds the rows that came for a week to its partition, and enters repeated ones in the ledger."""
+    """Adds the rows that arrived for a week to its partition, and enters repeated ones in the ledger."""
     came = 'select came."time", to_json(came.*)::text, (came.*) *= (there.*) from {late} as came'
     twice = sql.SQL(came + ' join {partition} as there using ("time", seq_no)').format(**names)
     enter_twice(connection, table, place, twice)

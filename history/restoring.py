@@ -43,7 +43,7 @@ def restore(engine: sa.Engine, table: str, start: datetime, end: datetime) -> It
             change(engine, partial(_prepare, week=week))
             came = change(engine, partial(_bring_back, week=week))
             line = f"restored log.{Week(week.begins).partition(table)}"
-            yield line + (f", {came} rows had come for it" if came else "")
+            yield line + (f", {came} rows had arrived for it" if came else "")
 
 
 def _demand_retention(connection: sa.Connection, week: Aside) -> None:

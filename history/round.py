@@ -71,7 +71,7 @@ class Round:
             with self.folder.created(name) as stream:
                 count = files.write(stream, self._throttled(source()), facts, columns)
             if not files.same(files.read(self.folder, name), self._throttled(source())):
-                raise Damaged(f"{self.folder}/{name} is not what was written to it; nothing was dropped")
+                raise Damaged(f"{self.folder}/{name} differs from what was written; nothing was dropped")
             size, digest = self.folder.size(name), self.folder.digest(name)
             footer = files.footer(self.folder, name)
             return ColdWeek(table, week.start, week.end, name, count, size, digest, footer, None)

@@ -1,4 +1,4 @@
-"""Makes samples, as the archive has them, of the blocks of a table of samples."""
+"""Converts the blocks of a table of samples to samples in the archive's form."""
 
 from collections.abc import Iterator
 

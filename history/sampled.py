@@ -115,7 +115,7 @@ def read(
 def _pieces(
     connection: Connection, place: Place, start: datetime, end: datetime
 ) -> Iterator[Iterator[pa.RecordBatch]]:
-    """The samples of each part, in order. Where no week is cold, which one query tells with the first
+    """The samples of each part, in order. Where no week is cold, which the query of the first
     samples, PostgreSQL has all."""
     reached: datetime | None = start
 

@@ -19,7 +19,7 @@ class Rows:
     """The log of a table of rows."""
 
     key = "seq_no"
-    """The column that with the time tells late rows apart."""
+    """The column that identifies late rows, with the time."""
     _order = '"time", seq_no'
 
     def read(self, source: Connection, relation: sql.Identifier, week: Week) -> Iterator[pa.RecordBatch]:
@@ -33,7 +33,7 @@ class Rows:
         return rows(source, query)
 
     def filed(self, stored: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same as a file has it."""
+        """The same rows in the form of a file."""
         return stored
 
     def read_filed(
@@ -46,7 +46,7 @@ class Rows:
         return fields.of_log(connection, table)
 
     def note_newest(self, connection: sa.Connection, week: ColdWeek, relation: sql.Composable) -> None:
-        """Notes what a relation has and becomes a week's, where readers need it without the files."""
+        """Records data of a relation that becomes a week, where readers need them without the files."""
 
 
 class Samples(Rows):

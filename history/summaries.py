@@ -107,7 +107,9 @@ def summarise(
             with connected(conninfo) as worker:
                 worker.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
                 for table in summary_tables(worker, some):
-                    rows, whole = _what_can_be_read(worker, conninfo, table, moment, enough, stopped, held_up)
+                    rows, whole = _summarise_readable(
+                        worker, conninfo, table, moment, enough, stopped, held_up
+                    )
                     if not whole:
                         failed.append(table.name)
                     if rows:
@@ -147,7 +149,7 @@ def connected(conninfo: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def _what_can_be_read(
+def _summarise_readable(
     connection: psycopg.Connection,
     conninfo: str,
     table: SummaryTable,
@@ -325,12 +327,12 @@ def _summarise_cold(
         except Damaged as error:
             if str(error) not in _logged:
                 _logged.add(str(error))
-                log.error("summaries of %s do not have the rows that came since: %s", file, error)
+                log.error("summaries of %s do not have the rows that arrived since: %s", file, error)
     return rows
 
 
 def reach(conninfo: str, name: str, end: datetime) -> None:
-    """Has the summaries of a table without rows before `end` begin, so that those of older rows can be
+    """Begins the summaries of a table without rows before `end`, so that those of older rows can be
     entered: see `enter_spans`. Waits for the process that makes summaries."""
     with connected(conninfo) as connection:
         connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
@@ -344,7 +346,7 @@ def reach(conninfo: str, name: str, end: datetime) -> None:
 
 
 def _closed(connection: psycopg.Connection, table: SummaryTable, end: datetime, patience: float) -> bool:
-    """Has rows before `end` marked from now on. Returns False if older transactions do not end in time."""
+    """From now on rows before `end` are marked. Returns False if older transactions do not end in time."""
     moment = (end - blocks.EPOCH) // timedelta(microseconds=1)
     sequence = sql.Identifier("summary", f"{table.name}_until")
     with connection.transaction():

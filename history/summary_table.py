@@ -1,4 +1,4 @@
-"""A table as its summaries are: summarised columns, levels, and how far they are."""
+"""The summaries of a table: columns, levels, and progress."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class SummaryTable:
-    """A table with its summarised columns and how far its summaries are."""
+    """A table with its summarised columns and the progress of its summaries."""
 
     name: str
     levels: tuple[int, ...]
@@ -81,8 +81,8 @@ class SummaryTable:
         return stored if are_rows else sample_spans.filled(stored)
 
     def as_it_is(self, connection: psycopg.Connection) -> "SummaryTable":
-        """The same with the columns, or signals, that it has in this transaction: a change of the table may
-        have been waited for since the last one."""
+        """The same with the columns, or signals, of this transaction: a change of the table may have preceded
+        it."""
         return replace(self, **_columns(connection, self.name, self.signals is not None))
 
     def parts(
@@ -132,7 +132,7 @@ def reached(connection: psycopg.Connection, table: str) -> datetime | None:
 
 
 def summary_table(connection: psycopg.Connection, name: str) -> SummaryTable | None:
-    """A table as its summaries are; None: it has none."""
+    """The summaries of a table; None: it has none."""
     found = connection.execute(
         "select table_name, levels, until, coalesce(log_period, cycle * log_nth), %s, null"
         " from ringlog.summarised join ringlog.logged_table using (table_name)"
@@ -159,7 +159,7 @@ def summary_tables(connection: psycopg.Connection, due: Iterable[tuple[Any, ...]
 
 
 def _columns(connection: psycopg.Connection, table: str, is_of_samples: bool) -> dict[str, Any]:
-    """The attributes of a SummaryTable that say what its columns or signals are."""
+    """The attributes of a SummaryTable about its columns or signals."""
     columns = {} if is_of_samples else summarised_columns(connection, table)
     arrays = catalogue.columns(connection, sql.Identifier("summary", table))
     return {

@@ -60,7 +60,7 @@ def _times(values: pa.Array) -> pa.Array:
         return pa.array(
             [None if each is None else _far(each) for each in numbers.to_pylist()], pa.large_string()
         )
-    # Arrow looks up a time zone for each value, so it is not told of one
+    # without a time zone, which Arrow would look up for each value
     text = numbers.cast(pa.timestamp("us")).cast(pa.large_string())
     return pc.binary_join_element_wise(text, *(pa.scalar(mark, pa.large_string()) for mark in ("Z", "")))
 

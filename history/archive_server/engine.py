@@ -133,9 +133,9 @@ class Answer:
     def take(self, count: int) -> tuple[list[memoryview], int]:
         """The messages of further rows, and their number. Raises Failed.
 
-        They are `count` or more, fewer only at the end: postgres_fdw takes all that come, and sees the end in
-        fewer than it has asked for. The first answer to a query with an order has `count`: the client may
-        want no others.
+        They are `count` or more, fewer only at the end: postgres_fdw accepts more, and takes fewer than it
+        requested as the end. The first answer to a query with an order has `count`: the client may need no
+        others.
         """
         room = 0 if self._parts is None and self._statement.descending is not None else _SENT
         taken: list[memoryview] = []
@@ -195,7 +195,7 @@ class Failures:
             raise Failed("57014", "canceling statement due to user request") from error
         if is_interrupted or isinstance(cause, MemoryError | duckdb.OutOfMemoryException) or _FULL in reason:
             message = (
-                "the archive server's memory is used up: ask for fewer columns or groups, or again later"
+                "the archive server's memory is used up: request fewer columns or groups, or try again later"
             )
             raise Failed("53200", message) from error
         if isinstance(cause, duckdb.ConversionException | duckdb.OutOfRangeException):

@@ -1,7 +1,7 @@
 """The lists of the archive's files. A query names its list by a digest, and the process that started this one
 reads the list from the manifest when a query first needs it.
 
-A line of output `files NUMBER TABLE` asks for the list of a table, a line of input, a JSON array, is the
+A line of output `files NUMBER TABLE` requests the list of a table, a line of input, a JSON array, is the
 answer: the number, the list's text, and null or the reason why there is none.
 """
 
@@ -45,7 +45,7 @@ class Files:
 
 
 class Changed(Exception):
-    """The list that a query has named is not the manifest's any more."""
+    """The list that a query has named is no longer the manifest's."""
 
 
 class Lists:
@@ -70,7 +70,7 @@ class Lists:
         with self._lock:
             known = self._known.get(name)
             if known is None:
-                text = self._asked(table)
+                text = self._requested(table)
                 if sha256(text.encode()).hexdigest() != digest.removeprefix(OF_SAMPLES):
                     raise Changed(f"weeks of {table} were archived or recalled meanwhile: repeat the query")
                 known = self._known[name] = _parsed(text)
@@ -79,7 +79,7 @@ class Lists:
             self._known.move_to_end(name)
             return known
 
-    def _asked(self, table: str) -> str:
+    def _requested(self, table: str) -> str:
         self._number += 1
         self._ask(f"files {self._number} {json.dumps(table)}\n")
         end = monotonic() + _PATIENCE

@@ -1,7 +1,7 @@
 """The archive server's process: it reads its settings from standard input, and ends with it.
 
 Its first line of input is the settings in JSON, its first line of output `archive on HOST:PORT`; the further
-ones are of `lists`.
+lines are those of `lists`.
 """
 
 import ctypes

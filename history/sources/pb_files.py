@@ -110,7 +110,7 @@ class Pv:
         """the first file that is not read to its end"""
 
     def rewind(self) -> None:
-        """Has the next call of `read` begin anywhere."""
+        """Lets the next call of `read` begin at any time."""
         self._first = 0
         for file in self.files:
             file.rewind()

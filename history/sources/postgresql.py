@@ -32,9 +32,11 @@ class PostgresRows(Source):
         self._reached: datetime | None = None
 
     def __str__(self) -> str:
-        said = {name: value for name, value in conninfo_to_dict(self._conninfo).items() if name != "password"}
+        shown = {
+            name: value for name, value in conninfo_to_dict(self._conninfo).items() if name != "password"
+        }
         digest = sha256(self._query.encode()).hexdigest()[:12]
-        return f"postgresql: {make_conninfo('', **said)} query {digest}"
+        return f"postgresql: {make_conninfo('', **shown)} query {digest}"
 
     def fraction(self) -> float | None:
         return fraction_of(self._bounds, self._reached)

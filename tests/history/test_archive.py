@@ -442,7 +442,7 @@ def test_rows_that_come_while_a_week_is_written(
 
     monkeypatch.setattr(Round, "_write", write)
     lines = [*archive(engine, conninfo, NOW)]
-    assert all("1 rows came meanwhile" in line for line in lines)
+    assert all("1 rows arrived meanwhile" in line for line in lines)
     monkeypatch.setattr(Round, "_write", written)
     assert len(all_rows(conninfo)) == len(before) + 12
     [*archive(engine, conninfo, NOW)]
@@ -525,7 +525,9 @@ def test_a_partition_over_weeks_in_the_archive(
         ).format(BEGIN, BEGIN + timedelta(weeks=4), sql.Identifier(OWNER))
     )
     summarise(conninfo, NOW, enough=1)
-    assert [*archive(engine, conninfo, NOW)] == ["archived log.month: 0 rows, 0 bytes, 1 rows came meanwhile"]
+    assert [*archive(engine, conninfo, NOW)] == [
+        "archived log.month: 0 rows, 0 bytes, 1 rows arrived meanwhile"
+    ]
     assert len(all_rows(conninfo)) == len(before) + 1
     [*archive(engine, conninfo, NOW)]
     assert table.execute("select rows from ringlog.cold_week where begins = %s", [BEGIN]).fetchone() == (505,)
@@ -613,7 +615,7 @@ def test_damaged_files_are_found(
         [*read(conninfo, "every_type", ["a_double"], start, start + timedelta(days=7))]
     put(table, weeks["every_type/2026w12.parquet"].begins, 1.0)
     (line,) = archive(engine, conninfo, NOW)
-    assert line.startswith("rows that came for every_type/2026w12.parquet stay in the log: ")
+    assert line.startswith("rows that arrived for every_type/2026w12.parquet stay in the log: ")
     assert table.execute("select count(*) from log.every_type_default").fetchone() == (1,)
     with pytest.raises(files.Damaged, match="2026w12"):
         [*recall(engine, conninfo, "every_type", BEGIN, NOW, timedelta(days=1))]
@@ -635,7 +637,7 @@ def test_verification(engine: sa.Engine, conninfo: str, folder: Path, table: psy
     assert any(
         "column an_int" in each and "in 7200 s than in the spans of 3600 s" in each for each in problems
     )
-    assert any("2026w12.parquet is not the file that was written" in each for each in problems)
+    assert any("2026w12.parquet differs from the file that was written" in each for each in problems)
 
 
 def test_rows_of_a_ring_from_archived_weeks_are_not_missed(
@@ -672,7 +674,7 @@ def test_verification_where_postgresql_asks_for_a_password(
         table.execute("drop owned by auditor cascade")
         table.execute("drop role auditor")
     assert verified.returncode == 1, verified.stderr
-    assert "2026w12.parquet is not the file that was written" in verified.stdout
+    assert "2026w12.parquet differs from the file that was written" in verified.stdout
 
 
 def test_a_file_that_differs_drops_nothing(

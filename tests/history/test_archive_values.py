@@ -144,7 +144,7 @@ def test_times_that_arrow_does_not_have(
     table.execute(insert, [LAST, value])
     (line,) = archive(engine, conninfo, NOW, pauses=0)
     assert line.startswith(
-        "rows that came for every_value/2020w53.parquet stay in the log: column a_moment has"
+        "rows that arrived for every_value/2020w53.parquet stay in the log: column a_moment has"
     )
     assert len(sent(table)) == 1
 
@@ -161,5 +161,7 @@ def test_a_numeric_that_no_decimal_is(table: psycopg.Connection, engine: sa.Engi
     [*archive(engine, conninfo, NOW, pauses=0)]
     table.execute(insert, [LAST])
     (line,) = archive(engine, conninfo, NOW, pauses=0)
-    assert line.startswith("rows that came for every_value/2020w53.parquet stay in the log: column a_count")
+    assert line.startswith(
+        "rows that arrived for every_value/2020w53.parquet stay in the log: column a_count"
+    )
     assert len(sent(table)) == 1

@@ -278,7 +278,7 @@ def test_samples_that_come_while_a_week_is_written(plant: Plant, monkeypatch: py
     with monkeypatch.context() as patched:
         patched.setattr(Round, "_write", write)
         lines = plant.archive()
-    assert sum("2 rows came meanwhile" in line for line in lines) == 4
+    assert sum("2 rows arrived meanwhile" in line for line in lines) == 4
     for _ in range(2):
         now = plant.all()
         assert {signal: len(samples) - len(before[signal]) for signal, samples in now.items()} == {

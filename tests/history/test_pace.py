@@ -31,7 +31,7 @@ from ringlog.history.sources import tds
 )
 def test_hours(hours: str, now: str, closed: int | None) -> None:
     if closed is None:
-        with pytest.raises(ValueError, match="are no hours"):
+        with pytest.raises(ValueError, match="is not a range of hours"):
             hours_of(hours)
         return
     moment = datetime.fromisoformat(f"2026-06-10 {now}")
