@@ -20,7 +20,7 @@ from ringlog.adoption.owners import BEFORE, placed, without_owners
 from ringlog.adoption.parts import Parts, Rows
 from ringlog.adoption.session import ABSENT, is_of_server, message_of, number, rows_of
 
-_COUNTED = 10_000_000  # rows; of larger tables the server's own word is taken
+_COUNTED = 10_000_000  # rows; of larger tables the server's number is used
 _KINDS = {
     "P": "procedure",
     "V": "view",
@@ -30,7 +30,7 @@ _KINDS = {
     "TF": "function",
     "SF": "function",
 }
-# what servers before some version have not
+# missing in servers before some version
 _OPTIONAL = frozenset(
     {
         "computed",
@@ -43,7 +43,7 @@ _OPTIONAL = frozenset(
         "left_types",
     }
 )
-# without which nothing is known of a database
+# required of every database
 _NEEDED = frozenset({"tables", "columns", "modules"})
 _FUNCTION = re.compile(rf"(?is){BEFORE}create\s+function\b")
 _ALTERED = re.compile(rf"(?is)\A({BEFORE})alter\b")

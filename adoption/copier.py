@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 from ringlog.schema import session
 
 _LASTS = timedelta(days=7)
-"""Nobody logs in as one that was left behind, after that; its password is nowhere."""
+"""lifetime of its password, which is stored nowhere: a login that was left behind is then unusable"""
 
 _OWNERS = """
 select distinct rolname from pg_roles

@@ -72,7 +72,7 @@ class Source:
     version: str
     timezone: str
     charset: str = ""
-    """what its char and varchar are in"""
+    """the character set of its char and varchar"""
     is_ase: bool = False
 
 
@@ -81,7 +81,7 @@ class Ledger:
     leaves them out."""
 
     def __init__(self, file: Path, target: str) -> None:
-        """`target` is the database's `identity`: what went to another one has not come to this."""
+        """`target` is the database's `identity`: copies to another database do not count."""
         self._file = file
         self._target = target
         known = json.loads(file.read_text()) if file.exists() else {}

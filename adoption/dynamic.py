@@ -36,11 +36,11 @@ def names_in_dynamic_sql(
             if literal is not None:
                 changed += _changed(module.text, part.start(), literal, names, database)
         where = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
-        said = f"{module.kind} {module.name} runs SQL that it composes ({where}): names in it are not changed"
+        line = f"{module.kind} {module.name} runs SQL that it composes ({where}): names in it are not changed"
         if changed:
             more = ", …" if len(changed) > _MOST else ""
-            said += f"; change there {', '.join(changed[:_MOST])}{more}"
-        yield said
+            line += f"; change there {', '.join(changed[:_MOST])}{more}"
+        yield line
 
 
 def _changed(

@@ -2,4 +2,4 @@
 
 
 class AdoptionError(Exception):
-    """The rules or the character set are wrong; the text says what. Nothing was done."""
+    """The rules or the character set are wrong; the text names the error. Nothing was done."""

@@ -35,7 +35,7 @@ class OldColumn:
 
     @property
     def declared(self) -> str:
-        """Its type as `create table` says it."""
+        """Its type as in `create table`."""
         if self.type in ("varchar", "char", "binary", "varbinary"):
             return f"{self.type}({'max' if self.length < 0 else self.length})"
         if self.type in ("nvarchar", "nchar", "univarchar", "unichar"):
@@ -86,7 +86,7 @@ class OldIndex:
 
     name: str
     columns: tuple[str, ...]
-    """as `create index` says them"""
+    """as in `create index`"""
     unique: bool = False
     condition: str = ""
     """of the rows that it has"""
@@ -118,13 +118,13 @@ class OldTable:
 
     @property
     def place(self) -> str:
-        """Its name as the old server takes it in a text."""
+        """Its name in a text for the old server."""
         parts = (self.database, self.owner, self.there or self.name)
         return ".".join(quoted(part) for part in parts if part)
 
     @property
     def bytes(self) -> int:
-        """About what the rows take, by the width of the columns."""
+        """Approximate bytes of the rows, by the width of the columns."""
         return self.rows * sum(max(column.length, 8) for column in self.columns)
 
 
@@ -177,14 +177,14 @@ class Old:
     grants: tuple[Grant, ...]
     logins: tuple[str, ...]
     unread: tuple[str, ...] = field(default=())
-    """what the server did not return, with its error"""
+    """queries that failed, with the server's error"""
     members: tuple[Member, ...] = ()
     users: tuple[tuple[str, str], ...] = ()
     """users of the database, each with its login, which is "" when it has none"""
     hidden: tuple[str, ...] = ()
     """objects that would have the same name here, with the reason"""
     charset: str = ""
-    """what its char, varchar and text are in, by its own name for it"""
+    """the character set of its char, varchar and text, by the server's name"""
     left: tuple[str, ...] = ()
     """objects and properties that are not migrated, with the reason"""
     database: str = ""

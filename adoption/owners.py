@@ -1,6 +1,6 @@
 """Names with an owner in the texts of an old server.
 
-In ringlog names have no owner: the first part of `a.b` is a database, and `db.a.b` is refused but for dbo.
+In ringlog names have no owner: the first part of `a.b` is a database, and `db.a.b` is refused except for dbo.
 """
 
 import re
@@ -14,7 +14,7 @@ _PLAIN_OWNERS = frozenset({"dbo", "sys", "information_schema"})
 SKIPPED = r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/"
 PART = r"\[[^\]\n]+\]|\"[^\"\n]+\"|[\w$#@]+"
 BEFORE = r"(?:\s|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
-"""Blanks and comments in front of a statement. It gives nothing back: a line of dashes has many readings."""
+"""Blanks and comments in front of a statement. It does not backtrack: a line of dashes has many matches."""
 _HEAD = re.compile(
     rf"(?is)\A({BEFORE}create\s+(?:or\s+(?:alter|replace)\s+)?(?:proc(?:edure)?|view|function|trigger)\s+)({PART})"
 )

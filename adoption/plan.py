@@ -26,8 +26,8 @@ where source like 'tds%%' group by 1
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a migration: whether it is done, None: the database does not know; how far, and the command
-    that goes on."""
+    """A step of a migration: whether it is done (None: unknown to the database), its progress, and the
+    command that continues it."""
 
     name: str
     done: bool | None

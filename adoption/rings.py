@@ -72,7 +72,7 @@ class Rules:
     site: frozenset[str] = frozenset()
 
     def applied(self, databases: Sequence[Old]) -> "_Decided":
-        """The tables that the rules name. Raises AdoptionError for one that there is not."""
+        """The tables that the rules name. Raises AdoptionError for one that does not exist."""
         rings = {
             _key(_named(name, databases)): (
                 {**rule, "log": _named(str(rule["log"]), databases)} if "log" in rule else rule
@@ -102,7 +102,7 @@ class _Decided:
 
 
 def _named(name: str, databases: Sequence[Old]) -> OldTable:
-    """The table that the rules call so."""
+    """The table that the rules name."""
     found = [
         table
         for each in databases
@@ -110,7 +110,7 @@ def _named(name: str, databases: Sequence[Old]) -> OldTable:
         if name in (table.name, f"{table.database}.{table.name}")
     ]
     if not found:
-        nowhere = "the old database has not" if len(databases) == 1 else "none of the databases has"
+        nowhere = "the old database does not have" if len(databases) == 1 else "none of the databases has"
         raise AdoptionError(f"the rules name the table {name!r}, which {nowhere}")
     if len(found) > 1:
         raise AdoptionError(
@@ -124,7 +124,7 @@ _KEYS = {"seq_no", "time", "log", "cycle"}
 
 
 def read_rules(path: Path) -> Rules:
-    """Raises AdoptionError for what it does not understand."""
+    """Reads a file of rules. Raises AdoptionError for unknown keys."""
     try:
         content = tomllib.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -139,11 +139,11 @@ def read_rules(path: Path) -> Rules:
 
 
 Bounds = Callable[[OldTable, str], tuple[Any, Any]]
-"""Asks the old server for the least and the greatest value of a column."""
+"""Queries the old server for the least and the greatest value of a column."""
 
 
 def bounds_by(connection: pymssql.Connection) -> Bounds:
-    """Asks by a session at the old server."""
+    """Queries over a session at the old server."""
 
     def bounds_of(table: OldTable, column: str) -> tuple[Any, Any]:
         with connection.cursor() as cursor:
@@ -258,7 +258,7 @@ def _shape(table: OldTable, rule: Mapping[str, Any] | None) -> tuple[str, str] |
 
 
 def _against(table: OldTable, seq_no: str, time: str, bounds: Bounds) -> list[str]:
-    """Why it may be no ring."""
+    """Reasons against a ring."""
     reasons = []
     readings = [column for column in table.columns if column.name not in (seq_no, time)]
     if odd := [column for column in readings if facility_type(column.type, column.length) is None]:
@@ -326,7 +326,7 @@ def _log_of(
 
 
 def _beside(log: OldTable, ring: OldTable) -> str:
-    """The columns that a log has and its ring has not."""
+    """The columns that a log has and its ring lacks."""
     names = [column.name for column in log.columns if ring.column(column.name) is None]
     return f"column{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
 

@@ -28,7 +28,7 @@ _ORDER = (
 
 @dataclass(frozen=True)
 class Database:
-    """A database of the old server, and what becomes of it."""
+    """A database of the old server, and its equivalent here."""
 
     name: str
     """the schema here"""
@@ -45,7 +45,7 @@ class Database:
 def write(folder: Path, databases: Sequence[Database], timezone: str) -> list[str]:
     """Writes the files into the folder. Returns their names and descriptions.
 
-    Of several databases the T-SQL says in which of them it goes on.
+    T-SQL of several databases has a USE before the part of each.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = []

@@ -50,7 +50,7 @@ def connected(
             timeout=timeout,
         )
     except (pymssql.InterfaceError, _mssql.MSSQLException) as error:
-        # after a timeout the driver says so, or gives no reason
+        # the driver reports a timeout, or gives no reason
         known = error.args[0] if error.args and isinstance(error.args[0], tuple) else error.args
         if isinstance(error, _mssql.MSSQLException) and known[0] != _TIMED_OUT:
             raise pymssql.OperationalError(*known) from error

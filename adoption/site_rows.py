@@ -82,7 +82,7 @@ def _tried(
     except pymssql.Error as error:
         if number(error) not in ABSENT:
             raise
-        return SiteCopied(table.name, 0, False, False, (), f"the old server says: {message_of(error)}")
+        return SiteCopied(table.name, 0, False, False, (), f"the old server reports: {message_of(error)}")
 
 
 def _copy(

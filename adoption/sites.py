@@ -1,4 +1,4 @@
-"""The databases of a site, one or several, and what becomes of them in one facility."""
+"""The databases of a site, one or several, and their equivalents in one facility."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -65,7 +65,7 @@ def read_all(
             old,
             modules=tuple(module for module in old.modules if module.name not in instead),
             left=(*decisions(old.modules, each.rings, each.away), *old.left),
-            # what the server says of logins is the same wherever it is asked
+            # the server reports the same logins in every database
             begins=there[0].begins,
         )
         for old, each, instead in zip(there, found, own, strict=True)

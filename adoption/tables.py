@@ -24,7 +24,7 @@ class TableScript:
     indexes: list[str] = field(default_factory=list)
     """made when all tables are there"""
     references: list[str] = field(default_factory=list)
-    """made when all indexes are there, on which foreign keys may lean"""
+    """made when all indexes are there, which foreign keys may need"""
     refused: str = ""
     lost: list[str] = field(default_factory=list)
     """its parts that are left out here, with the reason"""
@@ -170,7 +170,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _refusal(text: str, sybase: bool) -> str:
-    """Why the front end does not take a text; empty when it does."""
+    """The front end's reason to refuse a text; empty when it accepts the text."""
     if re.search(r"(?i)\btsql\s*\.", text):
         return "ringlog as the old server reports it in PostgreSQL's words"
     if re.search(r"(?i)\bnext\s+value\s+for\b", text):

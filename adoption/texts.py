@@ -30,7 +30,7 @@ _MIDNIGHT = datetime(1, 1, 1)
 
 
 class Unreadable(ValueError):
-    """A text that is none in the code page it should be in."""
+    """Bytes that are not a text in their code page."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def codec(name: str) -> str:
 
 
 def reading(column: OldColumn, charset: str, is_ase: bool) -> Reading:
-    """`charset`: what the server's char and varchar are in; a column may have its own."""
+    """`charset` is that of the server's char and varchar; a column may have its own."""
     name = charset or column.code_page
     here = codec(name) if name else ""
     plain = quoted(column.name)

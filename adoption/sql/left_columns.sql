@@ -1,4 +1,4 @@
--- SQL Server 2016 and later: columns whose values are shown in full only to some.
+-- SQL Server 2016 and later: columns whose values are masked for some logins.
 select o.name, c.name
 from sys.objects o
 join sys.columns c on c.object_id = o.object_id

@@ -1,4 +1,4 @@
--- SQL Server: indexes that do more or other than those here, or nothing.
+-- SQL Server: indexes with features that do not exist here, and disabled ones.
 select o.name, i.name, i.type_desc, i.is_disabled, i.ignore_dup_key, o.type
 from sys.objects o
 join sys.indexes i on i.object_id = o.object_id

@@ -316,7 +316,7 @@ def test_rules_have_the_last_word(tmp_path: Path) -> None:
     for text, words in (
         ("x = 1", "is neither ring nor site"),
         ("[ring.orders]\nfoo = 1", "and nothing else"),
-        ('site = ["gone"]', "which the old database has not"),
+        ('site = ["gone"]', "which the old database does not have"),
         ('[ring.orders]\nseq_no = "nr"\ntime = "at"', "names? column 'nr'"),
     ):
         file.write_text(text)
