@@ -26,7 +26,7 @@ def installed() -> bool:
 
 def add(app: typer.Typer, name: str, where: str) -> None:
     """Adds a command of the lab: `ringlog_lab.bench.command:bench` is a function of a module. If the lab is
-    not installed, the command says how to install it."""
+    not installed, the command prints how to install it."""
     if installed():
         module, _, function = where.partition(":")
         app.command(name)(getattr(import_module(module), function))

@@ -31,7 +31,7 @@ def arrange(environment: Environment, runner: Runner, **_: object) -> None:
     """Sends the records of workers to the master, which writes them.
 
     Locust's own end of a run does not wait for the workers' last records; so calls end, and the last records
-    are delivered, before it begins: at `finish` a worker lets its running calls end, delivers, and says
+    are delivered, before it begins: at `finish` a worker lets its running calls end, delivers, and sends
     `finished`. LocalRunner is both worker and master.
     """
     if isinstance(runner, WorkerRunner | LocalRunner):

@@ -89,7 +89,7 @@ class OnlineUser(User):
     place: ClassVar[int]
     """the table's, in the facility file"""
     parameters: ClassVar[tuple[str, ...]]
-    """parameter tables that readers ask for"""
+    """parameter tables that readers request"""
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
@@ -99,7 +99,7 @@ class OnlineUser(User):
         self._schedule = Schedule.of(f"{type(self).__name__} {randrange(SECOND)}", self.table.cycle)
 
     def wait_time(self) -> float:
-        """Seconds until the next call; locust asks for this after each."""
+        """Seconds until the next call; called by locust after each."""
         if self.load.pace == Pace.MAX:
             return 0.0
         moment = now()
@@ -205,7 +205,7 @@ class OnlineReader(OnlineUser):
 
     @task
     def read(self) -> None:
-        """The next question."""
+        """The next request."""
         procedure, arguments = question(self.table, self._questions, self.parameters)
         self._questions += 1
         self.ask(Kind.READ, 0, now(), procedure, *arguments)

@@ -65,7 +65,7 @@ def verify_sets(
     sets: Callable[[Table], Sequence[Mapping[str, Reading]]],
 ) -> list[Verified]:
     """Looks up the acknowledgements of each table in rings and logs, and compares every stored row with the
-    set of readings that was sent: of number t modulo how many sets there are, t being the row's time in
+    set of readings that was sent: of number t modulo the number of sets, t being the row's time in
     microseconds since 1970. `conninfo` may be of any login that may select."""
     with _connected(conninfo) as connection:
         return [

@@ -20,7 +20,7 @@ def compare(earlier: Sequence[Chapter], later: Sequence[Chapter]) -> TextTable:
             title = f"{chapter.experiment}: {now.title}"
             rows.append([title, now.unit, amount(before), amount(now.ours), change])
     begun = ", ".join(dict.fromkeys(chapter.began for chapter in earlier)) or "an empty folder"
-    return TextTable(f"Beside the run of {begun}", ["", "unit", "then", "now", "change"], rows)
+    return TextTable(f"Compared with the run of {begun}", ["", "unit", "then", "now", "change"], rows)
 
 
 def _figures(chapters: Sequence[Chapter]) -> Iterator[tuple[Chapter, Figure]]:

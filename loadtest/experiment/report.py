@@ -40,7 +40,7 @@ def _blocks(chapters: Sequence[Chapter], beside: TextTable | None) -> Iterator[B
     if short:
         yield Heading("In short")
         yield Items(short)
-    yield Heading("What was looked for")
+    yield Heading("Rows checked")
     yield _counted(chapters)
     for chapter in chapters:
         yield Heading(chapter.title)
@@ -49,7 +49,7 @@ def _blocks(chapters: Sequence[Chapter], beside: TextTable | None) -> Iterator[B
         if chapter.method:
             yield Heading("How this was measured", 3)
             yield Items(chapter.method)
-    yield Heading("What it ran on, and how to repeat it")
+    yield Heading("The machine, and how to repeat it")
     for chapter in chapters:
         if len(chapters) > 1:
             yield Heading(chapter.title, 3)
@@ -87,7 +87,7 @@ def summary(chapters: Sequence[Chapter]) -> TextTable:
     ]
     return TextTable(
         "Ratio: ours to the paper's; of times, CPU and drops less than 1 is better, of rates more. Machines, "
-        "sizes and years differ; what else was different is said.",
+        "sizes and years differ; other differences are listed.",
         ["", "unit", "the paper", "here", "ratio", "what was different"],
         rows,
         remarks=True,
@@ -118,4 +118,4 @@ def _counted(chapters: Sequence[Chapter]) -> TextTable:
         for one in chapter.counted
     ]
     headings = ["", "acknowledged", "found", "altered", "lost"]
-    return TextTable("Every acknowledged row, looked for when its load had ended", headings, rows)
+    return TextTable("Every acknowledged row, checked after its load", headings, rows)

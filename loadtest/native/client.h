@@ -1,4 +1,4 @@
-/* A TDS client by ct-library, behind a proxy: its requests can be recorded and sent again. Whatever goes wrong ends
+/* A TDS client by ct-library, behind a proxy: its requests can be recorded and sent again. Any error ends
  * the program. */
 #ifndef CLIENT_H
 #define CLIENT_H

@@ -24,7 +24,7 @@ struct writer {
   int64_t due; /* of the next call, when there is a rate to keep */
 };
 
-/* Connections served by one thread, and what it found. */
+/* Connections served by one thread, and its results. */
 struct thread {
   pthread_t id;
   struct writer **writers;
@@ -102,7 +102,7 @@ static struct writer *writer_new(int number) {
   return writer;
 }
 
-/* Logs in connections that nobody has yet begun with: one after the other takes too long. */
+/* Logs in connections that no thread has begun with: one after the other takes too long. */
 static void *open_lines(void *argument) {
   (void)argument;
   for (int i; (i = __atomic_fetch_add(&opened, 1, __ATOMIC_RELAXED)) < options.connections;) {
@@ -309,7 +309,7 @@ int main(int argc, char **argv) {
   while (__atomic_load_n(&warm_lines, __ATOMIC_RELAXED) < options.connections) usleep(1000);
   sleep_until(soonest);
   puts("begin");
-  /* on a busy machine whoever counts the server's CPU may come late, and finds it idle when all is over */
+  /* on a busy machine the process that measures the server's CPU may be late, and find the server idle */
   for (int byte = 0; options.marked && byte != '\n';)
     if ((byte = getchar()) == EOF) errx(1, "nobody counts");
   double cpu = cpu_seconds();
@@ -321,6 +321,6 @@ int main(int argc, char **argv) {
   cpu = cpu_seconds() - cpu;
   puts("end");
   for (int i = 0; i < options.threads; i++) pthread_join(threads[i].id, NULL);
-  while (getchar() != EOF) continue; /* whoever counts the server's CPU has yet to see its processes */
+  while (getchar() != EOF) continue; /* the server's CPU is measured before its processes end */
   report(threads, cpu);
 }

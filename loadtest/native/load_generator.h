@@ -1,7 +1,7 @@
 /* A load of put_<table> calls over many connections: the common part of both clients, libpq and TDS.
  *
  * load_generator.c has main(), the loop and the figures; pgload.c and tdsload.c each define a line. A line is a
- * logged-in connection with one transaction outstanding at a time. Whatever goes wrong ends the program: a
+ * logged-in connection with one transaction outstanding at a time. Any error ends the program: a
  * load with failing calls measures nothing.
  */
 #ifndef LOAD_GENERATOR_H
@@ -22,7 +22,7 @@ struct options {
   int points; /* not 0: the tables have one column instead, <column>1, a waveform of so many doubles */
   int connections, threads, batch;
   double warm, seconds;
-  int marked; /* the measurement begins when a line has come after `begin` was said */
+  int marked; /* the measurement begins when a line arrives on standard input after `begin` was printed */
   double rate; /* calls a second on each connection; 0: each answer is followed by the next call at once */
 };
 

@@ -12,7 +12,7 @@ struct recording_proxy *recording_proxy_open(const char *host, int port);
 int recording_proxy_port(const struct recording_proxy *proxy);
 /* Starts a new recording with the next sent bytes. */
 void recording_proxy_begin(struct recording_proxy *proxy);
-/* A copy of the recording so far; to be asked for when its answer has arrived. */
+/* A copy of the recording so far; to be called when its answer has arrived. */
 unsigned char *recording_proxy_recording(struct recording_proxy *proxy, size_t *length);
 /* Cuts the library off. Returns the socket of the server and frees the proxy. */
 int recording_proxy_release(struct recording_proxy *proxy);

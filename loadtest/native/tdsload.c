@@ -84,7 +84,7 @@ static void locate(struct put *put, const struct call *call, const struct reques
   size_t ticks = request_difference(&put->request, other, seq_no + 4);
   for (int i = 0; i < 4; i++) put->seq_no[i] = request_place(&put->request, seq_no + i);
   for (int i = 0; i < 8; i++) put->time[i] = request_place(&put->request, ticks - 4 + i);
-  /* the one made into the other must be the other */
+  /* the one patched into the other must equal the other */
   patch(put, other_call);
   if (memcmp(put->request.bytes, other->bytes, other->length)) errx(1, "a recorded request cannot be changed");
   patch(put, call);

@@ -100,7 +100,7 @@ def _log_in(experiment: Experiment, crowd: Swarm, number: int) -> int:
         for found in crowd.wait_for_logins(number):
             progress(found, f"{found} logged in")
     if not found:
-        raise LoadTestError(f"no user could log in: {crowd.complaint or 'locust does not say why'}")
+        raise LoadTestError(f"no user could log in: {crowd.complaint or 'locust gives no reason'}")
     return found
 
 

@@ -131,7 +131,7 @@ class Run:
     kilobytes: float
     """of data in them a second"""
     asked: float | None
-    """rows a second that the users' pace asks for; None: as many as possible"""
+    """rows a second requested by the users' pace; None: as many as possible"""
     writes: Calls
     wide: Calls
     """those of tables with 200 data columns"""

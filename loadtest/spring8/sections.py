@@ -75,7 +75,7 @@ def _disk(run: Run, folder: Path) -> Iterator[Block]:
         yield Paragraph("Disk I/O is not known: PostgreSQL counts it since version 18.")
         return
     figures.disk(split, folder / "disk.png")
-    yield Picture("disk.png", "Disk I/O: what went to the log segment and what to the tables.")
+    yield Picture("disk.png", "Disk I/O of the log segment and of the tables.")
     yield TextTable("Disk I/O", ["", "write-ahead log", "tables", "share of the log"], rows)
     checkpoints = "with a checkpoint before and one after it" if run.closing else "without a checkpoint"
     yield Paragraph(
@@ -98,7 +98,7 @@ def highest(result: Result, folder: Path) -> Iterator[Block]:
         ]
     )
     yield TextTable(
-        "Where the CPU went",
+        "Use of the CPU",
         [
             *("", "PostgreSQL", "gateway", "clients", "other processes"),
             *("server, a row", "clients, a row", "calls outstanding"),
@@ -180,7 +180,7 @@ def bottleneck(runs: Sequence[Run]) -> Iterator[Block]:
     if ratio > _FASTER:
         yield Paragraph(
             f"The Python users measure themselves: native writers got {ratio:.1f} times as many rows into "
-            f"the same server on the same machine. {costs} What the server can do is in the native column."
+            f"the same server on the same machine. {costs} The native column shows the server's capacity."
         )
     else:
         yield Paragraph(
@@ -318,8 +318,8 @@ def bend(runs: Sequence[Run]) -> str:
         before = run
     if before:
         return (
-            f"At the normal rate it does not bend up to {before.users:,} users: everything asked for is "
-            f"answered, 99 % of the rows within {duration(before.writes.p99)}."
+            f"At the normal rate it does not bend up to {before.users:,} users: every requested row is "
+            f"acknowledged, 99 % of the rows within {duration(before.writes.p99)}."
         )
     return "Users at the normal rate were not tried."
 
