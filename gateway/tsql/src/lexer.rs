@@ -325,13 +325,13 @@ impl<'a> Lexer<'a> {
         Ok((kind, Cow::Borrowed(written)))
     }
 
-    /// The amount may have a sign and blanks before it; a sign of a currency alone is nothing of it.
     /// Whether `$action` comes next.
     fn is_action(&self) -> bool {
         let is_named = self.rest().get(..ACTION.len()).is_some_and(|name| name.eq_ignore_ascii_case(ACTION));
         is_named && !self.rest()[ACTION.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
     }
 
+    /// The amount after a currency sign, perhaps with a sign and blanks before it; 0 if there is none.
     fn money(&mut self, sign: char) -> Result<(TokenKind, Cow<'a, str>), Error> {
         let (line, before) = (self.line, self.at);
         self.at += sign.len_utf8();

@@ -2,7 +2,7 @@
 
 use crate::long_names::{stored, LONGEST_STORED};
 
-/// A text as a literal, whatever standard_conforming_strings is.
+/// A text as a literal, valid for any standard_conforming_strings.
 pub fn literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");
     if quoted.contains('\\') {
@@ -21,7 +21,7 @@ pub fn quoted(name: &str) -> String {
     }
 }
 
-/// A name as it is written, of any length, in quotes.
+/// A name as written, of any length, in quotes.
 pub fn in_quotes(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -1,4 +1,4 @@
-//! Reads a text for compilation, and computes the key of its program.
+//! Tokenizes a text for compilation, and computes the key of its program.
 
 use crate::compile::{declaration, program};
 use crate::error::Error;
@@ -13,7 +13,7 @@ use crate::tree::Variable;
 use crate::Dialect;
 use std::sync::Arc;
 
-/// Literals of a text of which some are lifted. A text of more writes rows, and seldom comes again.
+/// The most literals of a text in which some are lifted. A text with more writes rows, and is rarely repeated.
 const MOST_LIFTED: usize = 500;
 
 /// A text split into tokens.
@@ -32,8 +32,8 @@ impl<'t> Reading<'t> {
         Ok(Reading { text, tokens, literals })
     }
 
-    /// The text with the values of its literals taken out. Two texts with the same skeleton differ in nothing
-    /// else: a NUL, which no text has, stands for each with its class and the lines it goes over.
+    /// The text without the values of its literals. Two texts with the same skeleton differ only in these: a NUL, which
+    /// no text contains, replaces each, with its class and its number of lines.
     pub fn skeleton(&self) -> String {
         let mut skeleton = String::with_capacity(self.text.len() + self.literals.len());
         let mut end = 0;
@@ -54,18 +54,18 @@ impl<'t> Reading<'t> {
         skeleton
     }
 
-    /// How many literals the text has.
+    /// The number of its literals.
     pub fn literals(&self) -> usize {
         self.literals.len()
     }
 
-    /// What stands for the literal of this number.
+    /// The spelling of the literal with this number.
     pub fn written(&self, place: usize) -> &str {
         let token = self.literals.get(place).map(|at| &self.tokens[*at]);
         token.and_then(|token| self.text.get(token.at.range())).unwrap_or("")
     }
 
-    /// The program of the text under a schema. `lifts`: those of its literals that decide nothing become variables.
+    /// The program of the text for a schema. `lifts`: literals that do not affect compilation become variables.
     pub fn compile(
         &self,
         settings: &Settings,
@@ -115,7 +115,7 @@ impl<'t> Reading<'t> {
         Ok(program)
     }
 
-    /// The values that this text gives the lifted literals of its program.
+    /// The values of the program's lifted literals in this text.
     pub fn values(&self, lifted: &[Lifted], dialect: &Dialect) -> Option<Vec<Literal>> {
         let value = |one: &Lifted| {
             let at = self.literals.get(one.place as usize)?;
@@ -125,13 +125,13 @@ impl<'t> Reading<'t> {
     }
 }
 
-/// The program of a text, with all its literals in it, where nothing is known of tables.
+/// The program of a text with all its literals, without knowledge of tables.
 pub fn compile(text: &str, settings: &Settings) -> Result<Program, Error> {
     let unknown: Arc<dyn Schema> = Arc::new(Unknown);
     Reading::new(text, settings)?.compile(settings, false, &unknown)
 }
 
-/// The declarations of parameters, as sp_executesql and sp_prepare have them: `@a int, @b varchar(3) = 'x' output`.
+/// The declarations of parameters of sp_executesql and sp_prepare: `@a int, @b varchar(3) = 'x' output`.
 pub fn declarations(
     text: &str,
     dialect: &'static Dialect,

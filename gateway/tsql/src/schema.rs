@@ -1,4 +1,4 @@
-//! The declarations of tables and views. A statement is bound to them before it is written: they give the types of columns.
+//! The declarations of tables and views, from which a statement's column types are determined before it is written.
 
 use crate::facts::types::Type;
 use std::collections::HashMap;
@@ -7,24 +7,23 @@ use std::sync::Arc;
 
 /// The tables and views that a text may name.
 pub trait Schema: Debug + Send + Sync {
-    /// A table or view, as SQL names it; None where nothing is known of it.
+    /// A table or view by its name in SQL; None if unknown.
     fn table(&self, name: &str) -> Option<Arc<Table>>;
 }
 
-/// The name under which a schema has a user type, by its name in small letters: no table has one with a blank outside of
-/// quotes.
+/// The key of a user type in a schema, by its name in lower case: no unquoted table name contains a blank.
 pub fn type_key(name: &str) -> String {
     format!("{TYPE}{name}")
 }
 
-/// Whether a name is that of a user type.
+/// Whether a key is that of a user type.
 pub fn is_type(name: &str) -> bool {
     name.starts_with(TYPE)
 }
 
 const TYPE: &str = "type ";
 
-/// A schema of which nothing is known.
+/// A schema without knowledge.
 #[derive(Debug)]
 pub struct Unknown;
 
@@ -37,21 +36,21 @@ impl Schema for Unknown {
 /// A table or view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// Each of its rows is one of a table, which can be locked.
+    /// Each of its rows is a row of one table, which can be locked.
     pub has_own_rows: bool,
     columns: Vec<Column>,
-    /// Where each column stands, by its name.
+    /// The index of each column, by its name.
     places: HashMap<String, usize>,
 }
 
-/// A column as it is declared.
+/// A declared column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// As PostgreSQL has it: in lower case.
+    /// The name in PostgreSQL, in lower case.
     pub name: String,
     /// None for a type that T-SQL does not declare.
     pub of: Option<Type>,
-    /// Type and modifier of what PostgreSQL sends.
+    /// Type and modifier that PostgreSQL sends.
     pub sent: (u32, i32),
 }
 
@@ -66,7 +65,7 @@ impl Table {
         &self.columns
     }
 
-    /// Of a user type: its declaration, which is the name of its only column.
+    /// The declaration of a user type, which is stored as the name of its only column.
     pub fn declared(&self) -> Option<&str> {
         self.columns.first().map(|column| column.name.as_str())
     }
@@ -77,13 +76,13 @@ impl Table {
     }
 }
 
-/// A table some of whose rows lie elsewhere, by their times.
+/// A table some of whose rows are elsewhere, by their times.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Partial {
     pub time: String,
-    /// The function that raises an error or a message, as SQL names it: of the table's name and the bounds of `time`,
-    /// the lower inclusive and the upper exclusive, which are null where they are not known.
+    /// The function, by its name in SQL, that raises an error or a message: its arguments are the table's name and the
+    /// bounds of `time`, the lower inclusive and the upper exclusive, null if unknown.
     pub demand: String,
-    /// Some lie elsewhere now.
+    /// Some are elsewhere now.
     pub is_now: bool,
 }

@@ -78,7 +78,7 @@ impl<'t> Parser<'t> {
         })))
     }
 
-    /// It begins a batch and is all of it.
+    /// It begins a batch, and must be its only statement.
     fn insert_bulk(&mut self, start: usize) -> Result<InsertBulk, Error> {
         let alone = |at: Position| {
             let message = "'insert bulk' must be the only statement of its batch: the rows follow it.";
@@ -113,7 +113,7 @@ impl<'t> Parser<'t> {
         Ok(InsertBulk { table, columns, hints })
     }
 
-    /// Up to the comma or the parenthesis that ends an item of a list.
+    /// Skips to the comma or the parenthesis that ends an item of a list.
     fn skip_item(&mut self) -> Result<(), Error> {
         let mut depth = 0_u32;
         loop {
@@ -340,7 +340,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// A column by the name of an object: the qualifiers are its table's.
+/// A column from an object's name, whose qualifiers are those of its table.
 fn column(name: ObjectName) -> ColumnName {
     let ObjectName { database, owner, name: column, at } = name;
     let table = (!owner.is_empty()).then(|| {

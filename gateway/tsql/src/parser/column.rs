@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::lexer::TokenKind;
 use crate::tree::*;
 
-/// Options of tables, keys and indexes that say how they are stored.
+/// Storage options of tables, keys and indexes.
 const STORAGE: [&str; 13] = [
     "compression",
     "consumers",
@@ -21,11 +21,11 @@ const STORAGE: [&str; 13] = [
     "statistics",
     "statistics_norecompute",
 ];
-/// ASE's words for the unit of locks: here rows are locked in every case.
+/// ASE's units of locks: here rows are always locked.
 pub(super) const LOCKED: [&str; 3] = ["allpages", "datapages", "datarows"];
 
 impl<'t> Parser<'t> {
-    /// `(column, constraint, …)`, of what takes no indexes.
+    /// `(column, constraint, …)`, without indexes.
     pub(super) fn table_elements(&mut self) -> Result<Vec<TableElement>, Error> {
         let mut indexes = Vec::new();
         let elements = self.elements_and_indexes(&mut indexes)?;
@@ -56,7 +56,7 @@ impl<'t> Parser<'t> {
                 elements.push(element);
                 elements.extend(of_table.into_iter().map(TableElement::Constraint));
             }
-            // a comma may stand before the parenthesis
+            // a comma may precede the parenthesis
             if !self.symbol(",") || self.next_is_symbol(")") {
                 break;
             }
@@ -115,7 +115,7 @@ impl<'t> Parser<'t> {
         self.type_name().map(ColumnKind::Typed)
     }
 
-    /// The next thing said of a column; false when nothing is.
+    /// The next property of a column; false if there is none.
     fn column_property(
         &mut self,
         column: &mut ColumnDefinition,
@@ -125,7 +125,7 @@ impl<'t> Parser<'t> {
         if self.next_is("index") {
             indexes.push(self.index_of_table(Some(&column.name))?);
         } else if self.words(&["not", "for", "replication"]) {
-            // there is no replication
+            // replication is not supported
         } else if self.words(&["not", "null"]) {
             column.nullable = Some(false);
         } else if self.word("null") {
@@ -155,7 +155,7 @@ impl<'t> Parser<'t> {
         } else if self.words(&["with", "values"]) {
             column.with_values = true;
         } else if self.any_word(&["rowguidcol", "sparse"]) {
-            // they change nothing here
+            // these change nothing here
         } else {
             return Ok(false);
         }
@@ -198,7 +198,7 @@ impl<'t> Parser<'t> {
         Ok(condition)
     }
 
-    /// `primary key [clustered] [(columns)]`, `unique …`, and where and how it is stored, which says nothing here.
+    /// `primary key [clustered] [(columns)]`, `unique …`, and storage options, which are ignored.
     fn key(&mut self) -> Result<ConstraintKind, Error> {
         let primary = self.word("primary");
         self.expect_word(if primary { "key" } else { "unique" })?;
@@ -216,7 +216,7 @@ impl<'t> Parser<'t> {
         Ok(if primary { ConstraintKind::PrimaryKey { columns } } else { ConstraintKind::Unique { columns } })
     }
 
-    /// `index name [unique] [clustered] [(columns)] …`, of the column `own` where it names none.
+    /// `index name [unique] [clustered] [(columns)] …`; without columns it is on the column `own`.
     fn index_of_table(&mut self, own: Option<&Name>) -> Result<CreateIndex, Error> {
         self.expect_word("index")?;
         let name = self.name()?;
@@ -229,8 +229,8 @@ impl<'t> Parser<'t> {
         self.index_of(name, ObjectName::default(), unique, columns)
     }
 
-    /// `with (…)`, `with option = value, …`, `on filegroup`, ASE's `lock datarows`: where and how something is stored and
-    /// locked, which says nothing here.
+    /// `with (…)`, `with option = value, …`, `on filegroup`, ASE's `lock datarows`: options of storage and locks, which
+    /// are ignored.
     pub(super) fn storage(&mut self) -> Result<(), Error> {
         loop {
             if self.next_is("with") && self.ahead_is_symbol(1, "(") {
@@ -353,7 +353,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// A key that stands behind a column and names columns is the table's: takes it from the column.
+/// Moves keys that follow a column and name columns to the table.
 fn keys_of_table(column: &mut ColumnDefinition) -> Vec<Constraint> {
     let names_columns = |constraint: &Constraint| match &constraint.kind {
         ConstraintKind::PrimaryKey { columns } | ConstraintKind::Unique { columns } => !columns.is_empty(),

@@ -22,7 +22,7 @@ const OPTIONS: [(&str, CursorOption); 13] = [
 ];
 
 impl CursorOption {
-    /// Its word in DECLARE.
+    /// Its keyword in DECLARE.
     pub fn word(self) -> &'static str {
         OPTIONS.iter().find(|(_, option)| *option == self).map_or("", |(word, _)| word)
     }
@@ -47,7 +47,7 @@ impl<'t> Parser<'t> {
         self.cursor_of(name)
     }
 
-    /// What follows the name in DECLARE, or the = of SET.
+    /// The rest after the name in DECLARE, or after the = of SET.
     pub(super) fn cursor_of(&mut self, name: CursorName) -> Result<StatementKind, Error> {
         let mut options = Vec::new();
         self.cursor_options(&mut options);

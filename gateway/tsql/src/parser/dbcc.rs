@@ -1,4 +1,4 @@
-//! DBCC, of which there is CHECKIDENT.
+//! DBCC, of which only CHECKIDENT is supported.
 
 use super::Parser;
 use crate::error::Error;

@@ -7,7 +7,7 @@ use crate::facts::database_options;
 use crate::lexer::TokenKind;
 use crate::tree::*;
 
-/// Why an option of a database is refused.
+/// The reason for which an option of a database is refused.
 const NO_SUCH_SETTING: &str = "PostgreSQL has no such setting, and it would have an effect";
 
 impl<'t> Parser<'t> {
@@ -53,7 +53,7 @@ impl<'t> Parser<'t> {
         Err(Error::refused(&what, why, line))
     }
 
-    /// Procedures, functions, triggers and views, which can be altered by their whole text.
+    /// Procedures, functions, triggers and views, which ALTER defines anew by their whole text.
     fn text_definition(&mut self, start: usize, mode: Mode) -> Result<Option<StatementKind>, Error> {
         if self.next_is_any(&["proc", "procedure"]) {
             return self.procedure(start, mode).map(Some);
@@ -98,7 +98,7 @@ impl<'t> Parser<'t> {
             return Ok(StatementKind::CreateSchema { kind: of, name });
         }
         self.at += 1;
-        // `create schema authorization owner` has the owner's name
+        // `create schema authorization owner` uses the owner's name
         let name = if self.next_is("authorization") { None } else { Some(self.name()?) };
         let owner = if self.word("authorization") { Some(self.name()?) } else { None };
         match (name, owner) {
@@ -142,7 +142,7 @@ impl<'t> Parser<'t> {
         let variables = self.tokens[begins..self.at].iter().filter(|token| token.kind == TokenKind::Variable);
         let variable = variables.map(|token| token.value.to_lowercase()).next();
         if self.skip_semicolons() || is_rule != variable.is_some() {
-            // its text is the batch
+            // its text is the whole batch
             return Err(self.wrong());
         }
         Ok(StatementKind::CreateBindable(Box::new(CreateBindable { kind, name, value, variable })))
@@ -197,7 +197,7 @@ impl<'t> Parser<'t> {
         let query = self.query()?;
         let check_option = self.words(&["with", "check", "option"]);
         if self.skip_semicolons() {
-            // its text is the batch
+            // its text is the whole batch
             return Err(self.wrong());
         }
         let view = CreateView { mode, name, columns, query, check_option };
@@ -230,7 +230,7 @@ impl<'t> Parser<'t> {
         Ok(StatementKind::AlterTable { table, action })
     }
 
-    /// `alter database name set option [=] value, … [with termination]`, where no option has an effect.
+    /// `alter database name set option [=] value, … [with termination]`, with options that have no effect.
     fn alter_database(&mut self) -> Result<StatementKind, Error> {
         let line = self.position();
         let name = if self.word("current") { None } else { Some(self.name()?) };

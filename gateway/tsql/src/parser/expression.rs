@@ -7,7 +7,7 @@ use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
 use crate::tree::*;
 
-/// `+ - & | ^ ||` bind alike, `* / %` closer, `~` closest.
+/// `+ - & | ^ ||` have the lowest precedence, `* / %` the next, `~` the highest.
 fn arithmetic(token: &Token<'_>) -> Option<(BinaryOperator, u8)> {
     use BinaryOperator as Operator;
     if token.kind != TokenKind::Symbol {
@@ -45,7 +45,7 @@ fn comparison(token: &Token<'_>) -> Option<BinaryOperator> {
     })
 }
 
-/// Functions that stand without parentheses.
+/// Functions without parentheses.
 const NILADIC: [&str; 6] =
     ["current_user", "session_user", "system_user", "user", "current_timestamp", "current_date"];
 
@@ -218,7 +218,7 @@ impl<'t> Parser<'t> {
         self.subquery().map(Box::new).map(Expression::Exists)
     }
 
-    /// Operators that bind at least so closely, and their operands.
+    /// Operators of at least this precedence, and their operands.
     fn binary(&mut self, least: u8) -> Result<Expression, Error> {
         let start = self.at;
         let mut left = self.unary()?;
@@ -239,7 +239,7 @@ impl<'t> Parser<'t> {
         Ok(left)
     }
 
-    /// A condition, which can stand in parentheses, is no value.
+    /// Refuses a condition, which may be in parentheses, in place of a value.
     fn expect_value(&self, value: &Expression, start: usize) -> Result<(), Error> {
         if !value.is_condition() {
             return Ok(());
@@ -250,7 +250,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A value that is one operand with its sign, since another value may follow without a comma.
+    /// A value that is a single operand with its sign, since another value may follow without a comma.
     pub(super) fn operand_with_sign(&mut self) -> Result<Expression, Error> {
         self.signed(true)
     }
@@ -259,7 +259,7 @@ impl<'t> Parser<'t> {
         self.signed(self.close_signs)
     }
 
-    /// `is_close`: the sign belongs to its operand alone.
+    /// `is_close`: the sign applies to its operand alone.
     fn signed(&mut self, is_close: bool) -> Result<Expression, Error> {
         let operator = match self.peek() {
             Some(token) if token.is_symbol("-") => UnaryOperator::Minus,
@@ -377,7 +377,7 @@ impl<'t> Parser<'t> {
         Ok(Expression::Case(Box::new(Case { operand, branches, otherwise, at: self.since(at) })))
     }
 
-    /// What stands in parentheses: a query, a condition or a value.
+    /// The contents of parentheses: a query, a condition or a value.
     fn parenthesised(&mut self) -> Result<Expression, Error> {
         if self.ahead_is(1, "select") {
             return self.select_as_value();
@@ -422,7 +422,7 @@ impl<'t> Parser<'t> {
         Ok(Expression::Column(ColumnName { table, column, at }))
     }
 
-    /// `column (+)`, as another system writes outer joins.
+    /// `column (+)`, the outer join of another system.
     fn is_outer_mark(&self) -> bool {
         self.ahead_is_symbol(1, "+") && self.ahead_is_symbol(2, ")")
     }
@@ -443,7 +443,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// A name of at most four parts. The first of four, the server's, is checked where the name is resolved.
+/// A name of at most four parts. The first of four, the server's, is checked when the name is resolved.
 pub(super) fn object_name(mut parts: Vec<String>, at: Position) -> ObjectName {
     let name = parts.pop().unwrap_or_default();
     let owner = parts.pop().unwrap_or_default();
@@ -451,7 +451,7 @@ pub(super) fn object_name(mut parts: Vec<String>, at: Position) -> ObjectName {
     ObjectName { database, owner, name, at }
 }
 
-/// A query in parentheses that has nothing but the parentheses.
+/// Unwraps a query that consists only of parentheses around another.
 fn unwrapped(query: crate::tree::Query) -> crate::tree::Query {
     let plain =
         query.with.is_empty() && query.order_by.is_empty() && query.offset.is_none() && query.fetch.is_none();
@@ -470,7 +470,7 @@ pub(super) fn literal(token: &Token<'_>) -> Literal {
         TokenKind::Money => LiteralValue::Money(value),
         TokenKind::Binary => LiteralValue::Binary(value),
         TokenKind::Text { national } => LiteralValue::Text { text: value, national },
-        // a word that stands for a text
+        // a word that represents a text
         _ => LiteralValue::Text { text: value, national: false },
     };
     Literal { value, number: TokenNumber(token.place), at: token.at }

@@ -1,4 +1,4 @@
-//! Calls of functions, and those with a grammar of their own.
+//! Calls of functions, also of those with special syntax.
 
 use super::Parser;
 use crate::error::Error;
@@ -11,7 +11,7 @@ impl<'t> Parser<'t> {
         Expression::Function(Box::new(plain_call(name, Vec::new())))
     }
 
-    /// What follows the name of a function.
+    /// The rest of a call after the name of the function.
     pub(super) fn call(&mut self, name: ObjectName) -> Result<Expression, Error> {
         let of = if name.is_bare() { name.name.to_lowercase() } else { String::new() };
         let call = self.function_call(name, &of)?;
@@ -200,7 +200,7 @@ pub(super) fn plain_call(name: ObjectName, values: Vec<Expression>) -> FunctionC
     FunctionCall { name, distinct: false, arguments, within_group: Vec::new(), over: None }
 }
 
-/// NULL that stands in no text.
+/// A NULL that is not in the text.
 pub(super) fn null() -> Expression {
     let (number, at) = Default::default();
     Expression::Literal(Literal { value: LiteralValue::Null, number, at })

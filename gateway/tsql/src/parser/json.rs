@@ -53,7 +53,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows `openjson (…)`.
+    /// The rest after `openjson (…)`.
     pub(super) fn opened_json(&mut self, call: Box<FunctionCall>) -> Result<TableSource, Error> {
         let schema = match self.next_is("with") && self.ahead_is_symbol(1, "(") {
             true => {

@@ -25,26 +25,26 @@ use crate::keywords::Class;
 use crate::lexer::{self, Syntax, Token, TokenKind};
 use crate::tree::{Parameter, Position, Statement, TableElement, UserType};
 
-/// Statements, parentheses, queries and operands inside each other.
+/// The most levels of nested statements, parentheses, queries and operands.
 pub const DEEPEST: u32 = 100;
-/// Operators of one level in a row, as `a + b + c`, each of which is an operand of the next.
+/// The most operators of one precedence in a row, as in `a + b + c`, each of which is an operand of the next.
 pub const LONGEST_CHAIN: u32 = 250;
 
-/// A batch as it is written.
+/// A parsed batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     pub statements: Vec<Statement>,
-    /// How many `?` it has.
+    /// The number of its `?`.
     pub placeholders: u32,
 }
 
-/// Reads a whole batch. The error names the line and the token that cannot stand there.
+/// Parses a whole batch. The error names the line and the invalid token.
 pub fn parse(text: &str, syntax: Syntax) -> Result<Batch, Error> {
     let tokens = lexer::tokens(text, syntax)?;
     parse_tokens(&tokens, syntax)
 }
 
-/// Reads a batch that is split into tokens already.
+/// Parses a batch given as tokens.
 pub fn parse_tokens(tokens: &[Token<'_>], syntax: Syntax) -> Result<Batch, Error> {
     let mut parser = Parser { tokens, at: 0, depth: 0, loops: 0, close_signs: syntax.close_signs };
     let statements = parser.batch()?;
@@ -52,7 +52,7 @@ pub fn parse_tokens(tokens: &[Token<'_>], syntax: Syntax) -> Result<Batch, Error
     Ok(Batch { statements, placeholders: u32::try_from(placeholders).unwrap_or(u32::MAX) })
 }
 
-/// Reads `@a int, @b nvarchar(40) = 'x' output`: the parameters of a text of sp_executesql and sp_prepare.
+/// Parses `@a int, @b nvarchar(40) = 'x' output`: the parameters of a text of sp_executesql and sp_prepare.
 pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
     let tokens = lexer::tokens(text, Syntax::default())?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false };
@@ -66,7 +66,7 @@ pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
     Err(parser.wrong())
 }
 
-/// Reads `"Tids" table (…)`, the declaration of a table type; None: it is that of another user type.
+/// Parses `"Tids" table (…)`, the declaration of a table type; None: the declaration of another user type.
 pub(crate) fn parse_table_type(text: &str) -> Result<Option<Vec<TableElement>>, Error> {
     let tokens = lexer::tokens(text, Syntax { quoted_identifiers: true, ..Syntax::default() })?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false };
@@ -77,7 +77,7 @@ pub(crate) fn parse_table_type(text: &str) -> Result<Option<Vec<TableElement>>, 
     parser.table_elements().map(Some)
 }
 
-/// Reads `"Tid" varchar(11) not null`, the declaration of a user type.
+/// Parses `"Tid" varchar(11) not null`, the declaration of a user type.
 pub(crate) fn parse_user_type(text: &str) -> Result<UserType, Error> {
     let tokens = lexer::tokens(text, Syntax { quoted_identifiers: true, ..Syntax::default() })?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false };
@@ -96,7 +96,7 @@ struct Parser<'t> {
     tokens: &'t [Token<'t>],
     at: usize,
     depth: u32,
-    /// Loops around the statement being read.
+    /// The number of loops around the current statement.
     loops: u32,
     /// See `Syntax`.
     close_signs: bool,
@@ -115,12 +115,12 @@ impl<'t> Parser<'t> {
         self.at >= self.tokens.len()
     }
 
-    /// Where the next token stands; at the end, where the last one did.
+    /// The position of the next token; at the end, of the last one.
     fn position(&self) -> Position {
         self.peek().or(self.tokens.last()).map_or(Position { line: 1, start: 0, end: 0 }, |token| token.at)
     }
 
-    /// From `start` to the token before this place.
+    /// The text from `start` to the previous token.
     fn since(&self, start: Position) -> Position {
         let last = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
         last.map_or(start, |last| start.to(last.at))
@@ -152,7 +152,7 @@ impl<'t> Parser<'t> {
         self.ahead(ahead).is_some_and(|token| token.is_symbol(symbol))
     }
 
-    /// Takes the next token if it is this word.
+    /// Consumes the next token if it is this word.
     fn word(&mut self, word: &str) -> bool {
         let found = self.next_is(word);
         self.at += usize::from(found);
@@ -165,7 +165,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// Takes the next tokens if they are these words one after another.
+    /// Consumes the next tokens if they are these words in order.
     fn words(&mut self, sequence: &[&str]) -> bool {
         let found = sequence.iter().enumerate().all(|(ahead, word)| self.ahead_is(ahead, word));
         self.at += if found { sequence.len() } else { 0 };
@@ -199,7 +199,7 @@ impl<'t> Parser<'t> {
         Err(self.wrong())
     }
 
-    /// 102 or 156 at the next token, at the end at the last.
+    /// 102 or 156 at the next token, or at the last one.
     fn wrong(&self) -> Error {
         match self.peek() {
             Some(token) => wrong_at(token),
@@ -210,13 +210,13 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// 102 or 156 at the token before this place.
+    /// 102 or 156 at the previous token.
     fn wrong_before(&self) -> Error {
         let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
         before.map_or_else(|| self.wrong(), wrong_at)
     }
 
-    /// One level deeper for as long as `read` takes.
+    /// Runs `read` one nesting level deeper.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         if self.depth >= DEEPEST {
             return Err(Error::nested_too_deeply(self.position()));
@@ -227,7 +227,7 @@ impl<'t> Parser<'t> {
         read
     }
 
-    /// At least one, with commas between them.
+    /// A comma-separated list of at least one item.
     fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<Vec<T>, Error> {
         let mut items = vec![read(self)?];
         while self.symbol(",") {
@@ -236,7 +236,7 @@ impl<'t> Parser<'t> {
         Ok(items)
     }
 
-    /// At least one, with commas between them and parentheses around them.
+    /// A comma-separated list of at least one item, in parentheses.
     fn in_parentheses<T>(
         &mut self,
         read: impl FnMut(&mut Self) -> Result<T, Error>,

@@ -13,7 +13,7 @@ pub(super) fn is_free(token: &Token<'_>) -> bool {
 }
 
 impl<'t> Parser<'t> {
-    /// An identifier, which is no keyword unless it stands in brackets.
+    /// An identifier; a keyword must be in brackets.
     pub(super) fn name(&mut self) -> Result<Name, Error> {
         match self.peek() {
             Some(token) if is_free(token) => {
@@ -28,7 +28,7 @@ impl<'t> Parser<'t> {
         self.in_parentheses(Self::name)
     }
 
-    /// A name behind a point, where any word is one.
+    /// A name after a period, where any word is allowed.
     pub(super) fn part(&mut self) -> Result<String, Error> {
         match self.peek() {
             Some(token) if token.is_name() => {
@@ -50,7 +50,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A variable that can be declared and set: none of the session's and no placeholder.
+    /// A variable that can be declared and set: neither one of the session nor a placeholder.
     pub(super) fn own_variable(&mut self) -> Result<Variable, Error> {
         let variable = self.variable()?;
         if variable.is_global() && session::variable(&variable.name).is_none() {
@@ -108,7 +108,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A type with its length, as `varchar(10)`, `decimal(10, 2)`, `sys.int`, `char varying(3)`.
+    /// A type with its length, such as `varchar(10)`, `decimal(10, 2)`, `sys.int`, `char varying(3)`.
     pub(super) fn type_name(&mut self) -> Result<TypeName, Error> {
         let start = self.position();
         let mut name = self.part()?.to_lowercase();

@@ -1,17 +1,17 @@
-//! PIVOT and UNPIVOT, which become equivalent queries: an aggregate of CASE for each new column, and a row for each
-//! old one.
+//! PIVOT and UNPIVOT, which are converted to equivalent queries: an aggregate of CASE for each new column, and a row
+//! for each old one.
 
 use super::Parser;
 use crate::error::Error;
 use crate::tree::*;
 
-/// What the query in parentheses is called inside.
+/// The internal name of the query in parentheses.
 const SOURCE: &str = "pivoted";
-/// What the rows of UNPIVOT's columns are called inside.
+/// The internal name of the rows of UNPIVOT's columns.
 const ROWS: &str = "unpivoted";
 
 impl<'t> Parser<'t> {
-    /// What `pivot (…) as p` and `unpivot (…) as u` make of the source before them.
+    /// Applies `pivot (…) as p` and `unpivot (…) as u` to the source before them.
     pub(super) fn pivoted(&mut self, mut source: TableSource) -> Result<TableSource, Error> {
         while self.next_is_any(&["pivot", "unpivot"]) {
             let at = self.position();
@@ -109,7 +109,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The source by the name that it has inside, and the names of its columns.
+/// The source with its internal name, and the names of its columns.
 fn known_columns(source: TableSource, what: &str, at: Position) -> Result<(TableSource, Vec<String>), Error> {
     let unknown = || {
         let why = "its columns must be named: put a select with them in parentheses before it";
@@ -139,7 +139,7 @@ fn known_columns(source: TableSource, what: &str, at: Position) -> Result<(Table
     Ok((TableSource::Query { query, alias, columns }, names))
 }
 
-/// Error 207 where the source has no such column.
+/// Error 207 if the source has no such column.
 fn demand(columns: &[String], name: &str, at: Position) -> Result<(), Error> {
     if columns.iter().any(|column| column.eq_ignore_ascii_case(name)) {
         return Ok(());

@@ -12,7 +12,7 @@ impl<'t> Parser<'t> {
         let pointer = self.operand_with_sign()?;
         let offset = self.operand_with_sign()?;
         let size = self.operand_with_sign()?;
-        // a row is read as of one moment, and nothing is waited for
+        // a row is read as of one time, without waiting
         self.any_word(&["holdlock", "noholdlock"]);
         self.any_word(&["readpast"]);
         let mut by_characters = false;
@@ -42,7 +42,7 @@ impl<'t> Parser<'t> {
         Ok(StatementKind::Writetext(Box::new(Writetext { column, pointer, value })))
     }
 
-    /// `writetext bulk t.c pointer [timestamp = value] [with log]`: the value follows in a message of its own.
+    /// `writetext bulk t.c pointer [timestamp = value] [with log]`: the value follows in a separate message.
     fn writetext_bulk(&mut self) -> Result<StatementKind, Error> {
         let column = self.text_column()?;
         let pointer = self.operand_with_sign()?;

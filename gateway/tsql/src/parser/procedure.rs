@@ -54,7 +54,7 @@ impl<'t> Parser<'t> {
         })))
     }
 
-    /// `p;2`: a procedure of a group is one of its own with this name; `p;1` is p.
+    /// `p;2`: a procedure of a group is a separate one with this name; `p;1` is p.
     fn procedure_name(&mut self) -> Result<ObjectName, Error> {
         let mut name = self.object_name()?;
         let number = self.ahead(1).filter(|next| self.next_is_symbol(";") && next.kind == TokenKind::Integer);
@@ -174,7 +174,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// The word before this place as a text, with what points join to it; NULL is no text.
+    /// The previous word as a text, with the parts joined to it by periods; NULL is not a text.
     fn bare_text(&mut self) -> Expression {
         let Some(token) = self.at.checked_sub(1).and_then(|at| self.tokens.get(at)) else {
             return super::function::null();
@@ -310,7 +310,7 @@ impl<'t> Parser<'t> {
         self.call_statement(start)
     }
 
-    /// A call without the word EXECUTE, too.
+    /// A call, also without the keyword EXECUTE.
     pub(super) fn call_statement(&mut self, start: Position) -> Result<StatementKind, Error> {
         let status = if self.next_is_variable() && self.ahead_is_symbol(1, "=") {
             let status = self.own_variable()?;
@@ -330,7 +330,7 @@ impl<'t> Parser<'t> {
         Ok(StatementKind::Execute(Box::new(Execute { status, procedure, arguments, at })))
     }
 
-    /// Whether the next token cannot belong to this statement.
+    /// Whether the next token cannot be part of this statement.
     pub(super) fn at_statement_end(&self) -> bool {
         let Some(token) = self.peek() else { return true };
         match token.kind {

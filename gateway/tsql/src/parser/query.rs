@@ -6,7 +6,7 @@ use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
 use crate::tree::*;
 
-/// Hints of OPTION that change only how a query is run, and whether a number follows.
+/// Hints of OPTION that only affect the plan, and whether a number follows.
 const PLAN_HINTS: [(&str, bool); 19] = [
     ("concat union", false),
     ("expand views", false),
@@ -30,7 +30,7 @@ const PLAN_HINTS: [(&str, bool); 19] = [
 ];
 
 impl<'t> Parser<'t> {
-    /// A query with all that can stand before and behind it.
+    /// A query with all its clauses.
     pub(super) fn query(&mut self) -> Result<Query, Error> {
         let query = self.query_before_options()?;
         self.with_options(query)
@@ -79,7 +79,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// What stands behind a query that is not a value.
+    /// The clauses that may follow a query that is not a value.
     pub(super) fn with_options(&mut self, query: Query) -> Result<Query, Error> {
         let for_browse = self.words(&["for", "browse"]);
         let for_json = self.for_json()?;
@@ -121,7 +121,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Selects with UNION, EXCEPT and, which binds closer, INTERSECT between them.
+    /// Selects combined by UNION, EXCEPT and, with higher precedence, INTERSECT.
     fn combined(&mut self, first: QueryBody) -> Result<QueryBody, Error> {
         let first = self.intersected(first)?;
         let mut others = Vec::new();
@@ -292,7 +292,7 @@ impl<'t> Parser<'t> {
         Ok(SelectItem::Value { value, alias: self.column_alias()? })
     }
 
-    /// How many tokens stand before `.*`, when a name and that come next.
+    /// The number of tokens before `.*`, if a name with `.*` follows.
     fn parts_before_star(&self) -> Option<usize> {
         let mut ahead = 0;
         loop {
@@ -366,7 +366,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// OPTION with what changes only how a query is run; what else may follow a query is refused.
+    /// OPTION with hints that only affect the plan; other clauses after a query are refused.
     fn query_options(&mut self) -> Result<Option<u16>, Error> {
         let Some(token) = self.peek() else { return Ok(None) };
         let of_cursor = self.ahead(1).is_some_and(|next| next.is_any(&["read", "update"]));
@@ -379,8 +379,8 @@ impl<'t> Parser<'t> {
         Ok(None)
     }
 
-    /// ASE's `at isolation`: whether nobody else may write to the tables read until the transaction ends. Levels 0 and 1 read
-    /// no more than every query here does.
+    /// ASE's `at isolation`: whether writers must wait for the end of the transaction. Levels 0 and 1 require no more
+    /// than every query here does.
     pub(super) fn at_isolation(&mut self) -> Result<bool, Error> {
         if !self.words(&["at", "isolation"]) {
             return Ok(false);
@@ -399,8 +399,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `option (hint, …)`: how the query is to be planned, which PostgreSQL decides. A hint that changes what comes
-    /// of it is refused, but for maxrecursion, whose number is returned.
+    /// `option (hint, …)`: planning hints are ignored, as PostgreSQL plans. A hint that would change the result is
+    /// refused, except maxrecursion, whose number is returned.
     pub(super) fn plan_hints(&mut self) -> Result<Option<u16>, Error> {
         let mut max_recursion = None;
         if !self.word("option") {
@@ -435,7 +435,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Words of queries that have no meaning here.
+    /// The error for a keyword of queries that is not supported.
     pub(super) fn refused_word(&self, token: &Token<'_>) -> Error {
         let word = token.value.to_lowercase();
         let why = match &*word {
@@ -472,18 +472,18 @@ fn joined(first: QueryBody, others: Vec<(SetOperator, QueryBody)>) -> QueryBody 
     QueryBody::Combined { first: Box::new(first), others }
 }
 
-/// A word that can stand behind a value without beginning a statement.
+/// A word that can follow a value without beginning a statement.
 pub(super) fn begins_no_statement(token: &Token<'_>) -> bool {
     !matches!(token.kind, TokenKind::Word(class) if class != Class::Plain)
 }
 
-/// The name of a column of a result, which may be written as a text.
+/// The name of a result's column, which may be written as a text.
 fn alias(token: &Token<'_>) -> Option<Name> {
     let is_text = matches!(token.kind, TokenKind::Text { .. });
     (is_text || super::names::is_free(token)).then(|| Name { text: token.value.to_string(), at: token.at })
 }
 
-/// `=`, `+=` and so on.
+/// `=`, `+=` and other assignment operators.
 pub(super) fn assignment(token: &Token<'_>) -> Option<AssignOperator> {
     use AssignOperator as Operator;
     if token.kind != TokenKind::Symbol {

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::tree::{Expression, Literal, LiteralValue, ObjectName, Sequence, StatementKind, TokenNumber};
 
 impl<'t> Parser<'t> {
-    /// What follows `create sequence` and `alter sequence`.
+    /// The rest after `create sequence` and `alter sequence`.
     pub(super) fn sequence(&mut self, creates: bool) -> Result<StatementKind, Error> {
         let name = self.object_name()?;
         let mut sequence = Sequence::of(name, creates);
@@ -13,7 +13,7 @@ impl<'t> Parser<'t> {
         Ok(StatementKind::Sequence(Box::new(sequence)))
     }
 
-    /// False when no further one stands here.
+    /// Returns false if no further option follows.
     fn sequence_option(&mut self, sequence: &mut Sequence) -> Result<bool, Error> {
         if sequence.creates && self.word("as") {
             sequence.type_ = self.type_name()?;
@@ -31,7 +31,7 @@ impl<'t> Parser<'t> {
         } else if self.word("cycle") {
             sequence.cycles = Some(true);
         } else if self.word("cache") {
-            // how many numbers are in memory is PostgreSQL's affair
+            // the number of cached values does not affect results
             if !self.at_statement_end() && !self.next_is_any(&["no", "cycle", "minvalue", "maxvalue"]) {
                 self.integer()?;
             }
@@ -49,7 +49,7 @@ impl<'t> Parser<'t> {
         Ok(true)
     }
 
-    /// `next value for name`, as a call of the function of this name with database, owner and name.
+    /// `next value for name`, as a call of a function of this name with database, owner and name.
     pub(super) fn next_value(&mut self) -> Result<Expression, Error> {
         let at = self.position();
         self.at += 3;

@@ -6,21 +6,21 @@ use crate::error::Error;
 use crate::lexer::Token;
 use crate::tree::{JoinKind, Locks, Name, ObjectName, Query, QueryBody, TableSource};
 
-/// Hints that change nothing here.
+/// Hints without effect here.
 const HARMLESS: [&str; 7] =
     ["nolock", "readuncommitted", "readcommitted", "readcommittedlock", "rowlock", "paglock", "noexpand"];
 const LOCKING: [&str; 8] =
     ["holdlock", "updlock", "tablock", "tablockx", "xlock", "readpast", "serializable", "nowait"];
-/// Those that keep others from writing rows that are not there yet, or the whole table.
+/// Hints that prevent others from inserting matching rows, or from writing to the whole table.
 const OF_TABLES: [&str; 3] = ["holdlock", "serializable", "tablockx"];
 const WHY: &str = "it changes what is locked or read";
 
-/// The use of the table whose hints are read.
+/// The use of the table with the hints.
 #[derive(Clone, Copy, PartialEq)]
 enum Hinted {
     Read,
     Changed,
-    /// The catalogue's, which is never locked.
+    /// A table of the catalogue, which is never locked.
     System,
 }
 
@@ -57,7 +57,7 @@ impl<'t> Parser<'t> {
         false
     }
 
-    /// A table with the joins that have their ON before the next one.
+    /// A table with the joins whose ON precedes the next one.
     fn joined_source(&mut self) -> Result<TableSource, Error> {
         let mut left = self.table_factor()?;
         let mut chain = 0;
@@ -115,7 +115,7 @@ impl<'t> Parser<'t> {
         } else {
             return Ok(None);
         };
-        // hints of how to join
+        // hints of the join method
         if self.next_is_any(&["hash", "loop", "merge", "remote"]) && self.ahead_is(1, "join") {
             self.at += 1;
         }
@@ -168,8 +168,8 @@ impl<'t> Parser<'t> {
         Ok(TableSource::Table { name, alias, locks })
     }
 
-    /// The words behind a table, as ASE has them: whether `holdlock` is among them. `noholdlock` and `shared` are what every
-    /// query here does.
+    /// ASE's words after a table: returns whether `holdlock` is among them. `noholdlock` and `shared` describe the
+    /// usual behaviour here.
     fn holds(&mut self) -> bool {
         let mut is_held = false;
         loop {
@@ -202,7 +202,7 @@ impl<'t> Parser<'t> {
         self.pivoted(TableSource::Query { query: Box::new(query), alias, columns })
     }
 
-    /// Whether the parentheses that come next have a select in them.
+    /// Whether the following parentheses contain a select.
     pub(super) fn opens_query(&self) -> bool {
         let opened = self.tokens[self.at..].iter().take_while(|token| token.is_symbol("(")).count();
         opened > 0 && self.ahead(opened).is_some_and(|token| token.is_any(&["select", "with"]))
@@ -229,14 +229,14 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Words that are no aliases where they stand, though they are not reserved.
+    /// Words that are not aliases in this position, though they are not reserved.
     fn is_clause(&self, token: &Token<'_>) -> bool {
         token.is_any(&["noholdlock", "shared", "lock"])
             || (token.is("at") && self.ahead_is(1, "isolation"))
             || (token.is("output") && !self.ahead_is_symbol(1, ","))
     }
 
-    /// `with (hints)` of a table that is changed, whose rows are locked thereby. Whether all of it is.
+    /// `with (hints)` of a table to change, whose rows the change locks. Returns whether the whole table is locked.
     pub(super) fn hints_of_change(&mut self) -> Result<bool, Error> {
         let at = self.position();
         match self.hints(Hinted::Changed)? {
@@ -245,7 +245,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `with (hints)` where none may lock.
+    /// `with (hints)` in a place where hints must not lock.
     pub(super) fn harmless_hints(&mut self) -> Result<(), Error> {
         let at = self.position();
         match self.hints(Hinted::Read)? == Locks::default() {
@@ -254,7 +254,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `with (hints)`: those that change nothing are passed over.
+    /// `with (hints)`; hints without effect are skipped.
     fn hints(&mut self, of: Hinted) -> Result<Locks, Error> {
         let (start, mut locks) = (self.position(), Locks::default());
         if !self.next_is("with") || !self.ahead_is_symbol(1, "(") {
@@ -290,9 +290,9 @@ impl<'t> Parser<'t> {
         if (locks.rows || locks.table) && reads_all {
             return Err(Error::new(1047, "Conflicting locking hints specified.", start));
         }
-        // TABLOCK alone, of a table that is only read, ends with the statement
+        // TABLOCK alone, on a table that is only read, ends with the statement
         locks.table |= at_table && (locks.rows || of == Hinted::Changed);
-        // the catalogue is never locked, and a table that is only read waits for nobody
+        // the catalogue is never locked, and a reader does not wait
         if of == Hinted::System || locks == (Locks { fails: locks.fails, ..Locks::default() }) {
             return Ok(Locks::default());
         }

@@ -7,7 +7,7 @@ use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
 use crate::tree::*;
 
-/// Statements that are not ours to run, and why.
+/// Statements that are not supported, with the reasons.
 const REFUSED: [(&str, &str); 11] = [
     ("backup", "backups are the operator's, with PostgreSQL's tools"),
     ("bulk", "load with insert, or with freebcp"),
@@ -32,7 +32,7 @@ impl<'t> Parser<'t> {
         Ok(statements)
     }
 
-    /// Whether anything follows.
+    /// Returns whether anything follows.
     pub(super) fn skip_semicolons(&mut self) -> bool {
         while self.symbol(";") {}
         !self.at_end()
@@ -73,7 +73,7 @@ impl<'t> Parser<'t> {
         Err(self.wrong())
     }
 
-    /// A statement that begins with a keyword; None where the word begins none.
+    /// A statement that begins with a keyword; None if the word begins none.
     fn worded_statement(&mut self, token: &Token<'_>) -> Result<Option<StatementKind>, Error> {
         let word = token.value.to_ascii_lowercase();
         if let Some(message) = self.without_effect(&word) {
@@ -123,7 +123,7 @@ impl<'t> Parser<'t> {
         read(self).map(Some)
     }
 
-    /// The message of a statement that changes nothing, which ends where the next one begins.
+    /// The message of a statement without effect, which ends where the next one begins.
     fn without_effect(&mut self, word: &str) -> Option<StatementKind> {
         let is_next = |words: &[&str]| (1..).zip(words).all(|(ahead, word)| self.ahead_is(ahead, word));
         let (words, message) = without_effect::beginning_with(word).find(|(words, _)| is_next(words))?;
@@ -141,7 +141,7 @@ impl<'t> Parser<'t> {
         Some(self.nothing_changed(at, message))
     }
 
-    /// In place of a statement that began there.
+    /// Replaces a statement without effect that began at this position.
     pub(super) fn nothing_changed(&self, began: Position, message: &str) -> StatementKind {
         let value = LiteralValue::Text { text: message.to_owned(), national: false };
         let text =
@@ -177,7 +177,7 @@ impl<'t> Parser<'t> {
         Ok(StatementKind::Block(body))
     }
 
-    /// Statements up to the word END.
+    /// Statements up to the keyword END.
     fn body(&mut self) -> Result<Vec<Statement>, Error> {
         let mut statements = Vec::new();
         while self.skip_semicolons() && !self.next_is("end") {
@@ -212,7 +212,7 @@ impl<'t> Parser<'t> {
         self.at += 1;
         let condition = self.condition()?;
         let then = self.branch()?;
-        // a semicolon may close the statement before ELSE
+        // a semicolon may end the statement before ELSE
         if self.next_is_symbol(";") && self.ahead_is(1, "else") {
             self.at += 1;
         }
@@ -291,7 +291,7 @@ impl<'t> Parser<'t> {
         self.numbered().map(Box::new).map(StatementKind::Raise)
     }
 
-    /// What follows RAISERROR: `number [text] [, arguments]`
+    /// The rest after RAISERROR: `number [text] [, arguments]`
     pub(super) fn numbered(&mut self) -> Result<Raise, Error> {
         let line = self.position();
         let number = self.raised_number()?;

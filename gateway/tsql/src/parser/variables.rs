@@ -23,7 +23,7 @@ impl<'t> Parser<'t> {
         if kinds.len() == 1 {
             return kinds.pop().ok_or_else(|| self.wrong());
         }
-        // a block knows no variables of its own
+        // a block has no variables of its own
         let at = self.position();
         Ok(StatementKind::Block(kinds.into_iter().map(|kind| Statement { kind, at }).collect()))
     }
@@ -50,7 +50,7 @@ impl<'t> Parser<'t> {
             let table = self.object_name()?;
             return Ok(StatementKind::SetIdentityInsert { table, on: self.on_or_off()? });
         }
-        // ASE: its words begin a statement and end an option
+        // in ASE these words also begin a statement
         if self.word("close") {
             self.expect_word("on")?;
             self.expect_word("endtran")?;
@@ -120,7 +120,7 @@ impl<'t> Parser<'t> {
                 TokenKind::Binary => SetWord::Word(format!("0x{}", token.value)),
                 _ => SetWord::Word(token.value.to_lowercase()),
             });
-            // what follows the value of an option is another statement
+            // the value of an option is followed by another statement
             if token.is_any(&["on", "off"]) && !self.next_is_symbol(",") {
                 break;
             }

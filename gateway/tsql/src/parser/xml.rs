@@ -5,9 +5,9 @@ use crate::error::Error;
 use crate::lexer::TokenKind;
 use crate::tree::{Expression, Xml, XmlForm};
 
-/// Paths to a value as a whole, whose string value is all its text.
+/// Paths to a whole value, whose string value is its text.
 const WHOLE: [&str; 2] = [".", ".[1]"];
-/// Paths to its first text, which is all of it, since texts beside each other are one; an empty one is none.
+/// Paths to its first text, which is the whole, since adjacent texts are one; an empty text is none.
 const FIRST_TEXT: [&str; 4] = ["text()[1]", "./text()[1]", "(text())[1]", "(./text())[1]"];
 
 impl Parser<'_> {

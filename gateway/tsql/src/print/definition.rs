@@ -195,7 +195,7 @@ impl Display for CreateTableType {
 }
 
 impl CreateTableType {
-    /// `table (…)`, as its elements are written.
+    /// `table (…)` with its elements as T-SQL.
     pub fn declared(&self) -> String {
         format!("table{}", Enclosed(&self.elements))
     }

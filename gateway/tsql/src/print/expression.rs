@@ -13,7 +13,7 @@ const COMPLEMENT: u8 = 7;
 const POSTFIX: u8 = 8;
 const OPERAND: u8 = 9;
 
-/// How closely the outermost part of an expression binds.
+/// The precedence of the outermost operator of an expression.
 fn power(expression: &Expression) -> u8 {
     match expression {
         Expression::Or(_) => OR,
@@ -23,7 +23,7 @@ fn power(expression: &Expression) -> u8 {
         Expression::Binary { operator, .. } => power_of(*operator),
         condition if condition.is_condition() => COMPARISON,
         Expression::Unary { operator: UnaryOperator::Complement, .. } => COMPLEMENT,
-        // the dialects differ in how closely a sign binds: SUM is safe in both
+        // the precedence of a sign differs between the dialects: SUM is correct in both
         Expression::Unary { .. } => SUM,
         Expression::Collate { .. } | Expression::AtTimeZone { .. } => POSTFIX,
         _ => OPERAND,
@@ -39,7 +39,7 @@ fn power_of(operator: BinaryOperator) -> u8 {
     }
 }
 
-/// An operand, in parentheses unless it binds at least so closely.
+/// An operand, in parentheses unless its precedence is at least this.
 struct At<'a>(&'a Expression, u8);
 
 impl Display for At<'_> {
@@ -67,7 +67,7 @@ impl Display for Expression {
             Expression::Column(column) => column.fmt(f),
             Expression::Default(_) => f.write_str("default"),
             Expression::Unary { operator, operand, .. } => {
-                // a blank, since -- would begin a comment
+                // with a blank, since -- would begin a comment
                 write!(f, "{operator} {}", At(operand, COMPLEMENT))
             }
             Expression::Binary { operator, left, right, .. } => {
@@ -233,7 +233,7 @@ impl Display for Cast {
     }
 }
 
-/// Functions that stand without parentheses or have words between their arguments.
+/// Functions without parentheses or with keywords between their arguments.
 fn is_bare(call: &FunctionCall) -> bool {
     let names = ["current_user", "session_user", "system_user", "user", "current_timestamp", "current_date"];
     call.name.is_bare() && names.contains(&&*call.name.name)
@@ -242,7 +242,7 @@ fn is_bare(call: &FunctionCall) -> bool {
 impl Display for FunctionCall {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let FunctionCall { name, distinct, arguments, within_group, over } = self;
-        // functions with a grammar of their own would lose it in brackets
+        // functions with special syntax would lose it in brackets
         match name.is_bare() && name.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             true => f.write_str(&name.name)?,
             false => name.fmt(f)?,

@@ -1,4 +1,4 @@
-//! Prints trees as T-SQL, which parses to the same tree.
+//! Prints trees as T-SQL that parses to the same tree.
 
 mod change;
 mod definition;
@@ -22,7 +22,7 @@ impl<T: Display> Display for Joined<'_, T> {
     }
 }
 
-/// Items with commas between them.
+/// Comma-separated items.
 fn list<T: Display>(items: &[T]) -> Joined<'_, T> {
     Joined(items, ", ")
 }
@@ -39,7 +39,7 @@ impl<T: Display> Display for Enclosed<'_, T> {
     }
 }
 
-/// What may be left out, with `before` before it.
+/// An optional part, preceded by `before`.
 struct Optional<'a, T>(&'static str, &'a Option<T>);
 
 impl<T: Display> Display for Optional<'_, T> {
@@ -65,7 +65,7 @@ pub struct Lines<'a>(pub &'a [Statement]);
 
 impl Display for Lines<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        // a semicolon ends what could go on
+        // a semicolon ends a statement that could continue
         Joined(self.0, ";\n").fmt(f)
     }
 }

@@ -126,7 +126,7 @@ pub(super) fn from(f: &mut Formatter<'_>, sources: &[TableSource]) -> fmt::Resul
     write!(f, " from {}", list(sources))
 }
 
-/// With a blank behind it.
+/// Followed by a blank.
 impl Display for Top {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let percent = if self.percent { "percent " } else { "" };

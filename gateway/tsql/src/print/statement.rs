@@ -119,7 +119,7 @@ impl Display for StatementKind {
     }
 }
 
-/// Items behind others.
+/// Further items after others.
 struct More<'a>(&'a [Expression]);
 
 impl Display for More<'_> {
@@ -137,7 +137,7 @@ impl Display for Declared {
 impl Display for SetWord {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            // a word or a mark stands as it is, anything else as a text
+            // a word or a punctuation mark is unchanged, anything else becomes a text
             SetWord::Word(word) if word.chars().all(|c| c.is_alphanumeric() || "_-+.,".contains(c)) => {
                 f.write_str(word)
             }

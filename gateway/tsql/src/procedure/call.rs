@@ -11,7 +11,7 @@ use crate::resolve::names::{array, literal, schema_of};
 use crate::translate::{self, Value};
 use crate::tree::{ArgumentValue, Execute, Expression};
 
-/// The type of an argument, as `tsql.converted` knows it: of T-SQL's those that PostgreSQL's type does not say.
+/// The type of an argument for `tsql.converted`: a T-SQL type if PostgreSQL's type does not determine it.
 fn kind(of: &Type) -> String {
     match of.name {
         "money" | "smallmoney" => format!("tsql.{}", of.name),
@@ -131,7 +131,7 @@ impl<'t> BodyWriter<'t> {
         Ok(())
     }
 
-    /// How a variable takes what a call gives it, which `tsql.execute` calls "value".
+    /// The conversion of a call's result, which `tsql.execute` calls "value", to the type of the variable.
     fn taken(&self, of: Type, line: u32) -> Result<String, Error> {
         Ok(translate::assigned(Value::unknown("value"), of, line, self.scope.dialect)?.sql)
     }

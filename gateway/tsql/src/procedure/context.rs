@@ -4,34 +4,34 @@ use crate::tree::{Statement, StatementKind, TransactionName};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A label whose block is open.
+/// A label inside its block.
 pub struct Label {
     pub name: String,
     pub block: String,
 }
 
-/// What becomes of an error.
+/// The handling of an error.
 #[derive(Clone, Default)]
 pub enum Handler<'t> {
     /// It ends the procedure.
     #[default]
     None,
-    /// The procedure goes on after one that ends its statement only.
+    /// The procedure continues after an error that ends only its statement.
     GoOn,
-    /// It goes to a CATCH block.
+    /// A CATCH block handles it.
     Try(Rc<Try<'t>>),
 }
 
-/// A TRY block whose errors go to its CATCH.
+/// A TRY block with a CATCH for its errors.
 pub struct Try<'t> {
     pub number: u32,
-    /// Of the block that an error leaves.
+    /// The label of the block that an error leaves.
     pub label: String,
     pub outer: Handler<'t>,
     pub catch: &'t [Statement],
-    /// How many loops stand around it.
+    /// The number of loops around it.
     pub loops: u32,
-    /// It calls procedures, which then must know of it.
+    /// It calls procedures, which must be informed of it.
     pub calls: bool,
 }
 
@@ -48,7 +48,7 @@ impl<'t> Handler<'t> {
         matches!(self, Handler::None)
     }
 
-    /// The same where it is a TRY block, else none.
+    /// This handler if it is a TRY block, else none.
     pub fn only_try(&self) -> Handler<'t> {
         self.as_try().map_or(Handler::None, |block| Handler::Try(block.clone()))
     }
@@ -66,7 +66,7 @@ impl<'t> Body<'t> {
         Body { all: statements.iter().collect(), from: 0 }
     }
 
-    /// Statements and those of the blocks among them, which are no scopes.
+    /// Statements and those of the blocks among them, which are not scopes.
     pub fn flat(statements: &'t [Statement]) -> Body<'t> {
         let mut all = Vec::new();
         let mut lists = vec![statements.iter()];
@@ -112,7 +112,7 @@ impl Guard<'_> {
     }
 }
 
-/// Statements that follow, the CATCH block they stand in, and the TRY block around them in the region.
+/// Following statements, the CATCH block that contains them, and the TRY block around them in the region.
 #[derive(Clone)]
 pub struct Segment<'t> {
     pub body: Body<'t>,
@@ -120,7 +120,7 @@ pub struct Segment<'t> {
     pub guard: Option<Guard<'t>>,
 }
 
-/// What follows up to the end of a region, the nearest first.
+/// The statements that follow up to the end of a region, the nearest first.
 #[derive(Clone, Default)]
 pub struct Rest<'t>(Option<Rc<(Segment<'t>, Rest<'t>)>>);
 
@@ -129,7 +129,7 @@ impl<'t> Rest<'t> {
         Rest(Some(Rc::new((segment, self.clone()))))
     }
 
-    /// What follows, in as few pieces as TRY and CATCH blocks allow.
+    /// The following statements, in as few pieces as TRY and CATCH blocks allow.
     pub fn joined(&self) -> Vec<Segment<'t>> {
         let mut joined: Vec<Segment<'t>> = Vec::new();
         let mut rest = self;
@@ -155,10 +155,10 @@ impl<'t> Rest<'t> {
     }
 }
 
-/// A COMMIT or ROLLBACK: what follows it outside the region.
+/// A COMMIT or ROLLBACK, with the statements that follow it outside the region.
 pub struct Site<'t> {
     pub rest: Rest<'t>,
-    /// The TRY block to leave after that: the site stands in its CATCH.
+    /// The TRY block to leave afterwards, if the site is in its CATCH.
     pub leaves: Option<Rc<Try<'t>>>,
 }
 
@@ -179,7 +179,7 @@ pub struct Context<'t> {
     pub handler: Handler<'t>,
     pub caught: Option<u32>,
     pub region: Option<Rc<Region<'t>>>,
-    /// What follows up to the end of the region.
+    /// The statements that follow up to the end of the region.
     pub rest: Rest<'t>,
     /// The TRY block that began inside the region.
     pub guard: Option<Guard<'t>>,

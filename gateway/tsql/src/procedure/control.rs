@@ -13,7 +13,7 @@ use crate::tree::{self, Expression, Statement, StatementKind as Tree};
 use std::rc::Rc;
 
 impl<'t> BodyWriter<'t> {
-    /// The condition as a statement of PL/pgSQL wants it.
+    /// The condition for a statement of PL/pgSQL.
     fn condition(&mut self, condition: &Expression, context: &Context<'t>) -> Result<String, Error> {
         let (scope, mut named) = self.named();
         let text = format!("({})", translate::condition(condition, scope, &mut named)?);
@@ -23,7 +23,7 @@ impl<'t> BodyWriter<'t> {
             return Ok(text);
         }
         self.declare(CONDITION, "boolean");
-        // which branch would the procedure take after an error?
+        // after an error it is undefined which branch the procedure would take
         let run = Run { ends: true, ..Run::new(vec![format!("{} := {text};", quoted(CONDITION))]) };
         self.run(context, condition.at().line, run);
         Ok(quoted(CONDITION))
@@ -70,7 +70,7 @@ impl<'t> BodyWriter<'t> {
         body: &'t [Statement],
         context: &Context<'t>,
     ) -> Result<(), Error> {
-        // its first statement may come after its last one
+        // in the next pass its first statement follows its last one
         self.has_sent |= tree::every(body).any(|statement| may_send(&statement.kind));
         self.block("loop", "end loop;", |writer| {
             let condition = writer.condition(condition, context)?;
@@ -80,7 +80,7 @@ impl<'t> BodyWriter<'t> {
         })
     }
 
-    /// BREAK and CONTINUE: `word` is PL/pgSQL's.
+    /// BREAK and CONTINUE: `word` is PL/pgSQL's keyword.
     pub(super) fn leave_loop(&mut self, word: &str, line: u32, context: &Context<'t>) -> Result<(), Error> {
         if let Some(region) = context.region.as_ref().filter(|region| region.loops == context.loops) {
             let what = if word == "exit" { "break" } else { "continue" };
@@ -111,7 +111,7 @@ impl<'t> BodyWriter<'t> {
                 Purpose::Function(of) => self.value(value, of)?,
                 Purpose::Table(_) | Purpose::Trigger { .. } => return Err(Error::returns_a_value(line)),
             };
-            // RETURN keeps @@rowcount and @@error as they were
+            // RETURN leaves @@rowcount and @@error unchanged
             let tracks = std::mem::replace(&mut self.tracks_errors, false);
             let run = Run { ends: true, ..Run::keeping(vec![format!("{} := {text};", quoted(STATUS))]) };
             self.run(context, line, run);
@@ -172,7 +172,7 @@ impl<'t> BodyWriter<'t> {
         Ok(())
     }
 
-    /// The setting inside a TRY block: whether errors of calls come to it by a return.
+    /// The setting inside a TRY block: whether errors of calls are passed to it by a return.
     fn marked(&self) -> &'static str {
         match self.purpose {
             Purpose::Procedure => "'returned'",

@@ -1,4 +1,4 @@
-//! `where current of` in a procedure: variables hold the places of the row that a cursor has fetched last.
+//! `where current of` in a procedure: variables hold the ctids of the row that a cursor has fetched last.
 
 use super::declared::{missing, place_in};
 use super::writer::BodyWriter;
@@ -8,7 +8,7 @@ use crate::resolve::names::literal;
 use crate::translate::{place_of, Changes, Current, Translated};
 
 impl BodyWriter<'_> {
-    /// The query of a cursor and, behind its columns, the places of each row; with the tables and the variables of these.
+    /// The query of a cursor with the ctids of each row as additional columns; with their tables and variables.
     pub(super) fn with_places(
         &mut self,
         name: &str,
@@ -33,7 +33,7 @@ impl BodyWriter<'_> {
         (sql, places)
     }
 
-    /// The lines of a change: it fails where there is no such row any more.
+    /// The lines of a change, which fails if the row no longer exists.
     pub(super) fn change_current(
         &self,
         current: &Current,

@@ -15,7 +15,7 @@ use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, Que
 use std::collections::HashMap;
 
 impl<'t> BodyWriter<'t> {
-    /// Its rows are those at the time it is opened; ASE reads variables then too, SQL Server earlier.
+    /// A cursor returns the rows as of its opening; ASE also reads variables then, SQL Server earlier.
     pub(super) fn declare_cursor(
         &mut self,
         declare: &'t DeclareCursor,
@@ -55,7 +55,7 @@ impl<'t> BodyWriter<'t> {
         Ok(())
     }
 
-    /// The variables of its own that a query names.
+    /// The procedure's own variables that a query names.
     fn variables_of(&self, query: &Query) -> Result<Vec<String>, Error> {
         struct Heard<'w>(super::variable::Named<'w>, Vec<String>);
         impl Variables for Heard<'_> {
@@ -109,7 +109,7 @@ impl<'t> BodyWriter<'t> {
         Ok(())
     }
 
-    /// A row's values go to the variables; after the last row they keep theirs.
+    /// Assigns a row's values to the variables, which remain unchanged after the last row.
     pub(super) fn fetch(&mut self, fetch: &Fetch, line: u32, context: &Context<'t>) -> Result<(), Error> {
         let name = cursor_name(&fetch.cursor, line)?;
         if fetch.into.is_empty() {
@@ -144,7 +144,7 @@ impl<'t> BodyWriter<'t> {
         let row = quoted(ROW);
         let [status, sybase] = FETCH_STATUS.map(quoted);
         let mut lines = vec![
-            // after an error too, where the procedure goes on
+            // also after an error, if the procedure continues
             format!("{status} := -1; {sybase} := 1;"),
             format!("fetch {direction} from {variable} into {row};"),
             String::from("if found then"),
@@ -219,7 +219,7 @@ fn word(direction: &Direction) -> &'static str {
     }
 }
 
-/// The variable that says whether a cursor of this name is there.
+/// The variable that is true while a cursor of this name exists.
 fn declared_name(name: &str) -> String {
     format!("@@declared {name}")
 }

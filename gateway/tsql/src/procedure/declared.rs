@@ -6,25 +6,25 @@ use crate::translate::Changes;
 use crate::tree::{self, Query, Statement, StatementKind as Tree, Where};
 use std::collections::{HashMap, HashSet};
 
-/// SQL Server's and ASE's: 0 after a row; -1 and 2 after the last one.
+/// SQL Server's and ASE's variable: 0 after a row; -1 and 2 after the last one.
 pub const FETCH_STATUS: [&str; 2] = ["@@fetch_status", "@@sqlstatus"];
 
-/// A cursor that is declared.
+/// A declared cursor.
 pub struct Cursor<'t> {
     pub variable: String,
     pub query: &'t Query,
-    /// The variables its query names, and those that hold the values they had when it was declared.
+    /// The variables that its query names, and those that hold their values at the declaration.
     pub copies: HashMap<String, String>,
-    /// Of its rows, once it is opened.
+    /// The number of its columns, once it is opened.
     pub columns: Option<usize>,
     pub scrolls: bool,
-    /// Of its rows by `where current of`; None: there is no such statement.
+    /// The changes by `where current of` that it allows; None: there is no such statement.
     pub changes: Option<Changes>,
-    /// The tables, in SQL, of which its rows say their places, once it is opened, and the variables that hold these.
+    /// Once it is opened: the tables, in SQL, whose ctids its rows contain, and the variables that hold these.
     pub places: Vec<(String, String)>,
 }
 
-/// The cursors of whose rows the statements change some.
+/// The cursors whose rows are changed by the statements.
 pub fn changed_cursors(body: &[Statement]) -> HashSet<String> {
     let condition = |statement: &'_ Statement| match &statement.kind {
         Tree::Update(update) => update.condition.clone(),
@@ -38,7 +38,7 @@ pub fn changed_cursors(body: &[Statement]) -> HashSet<String> {
     cursors.collect()
 }
 
-/// The variable with the place of a cursor's row in a table.
+/// The variable with the ctid of a cursor's row in a table.
 pub fn place_in(
     cursors: &HashMap<String, Cursor<'_>>,
     cursor: &str,
@@ -49,7 +49,7 @@ pub fn place_in(
     let mut same = known.places.iter().filter(|(of, _)| of == table);
     match (same.next(), same.next()) {
         (Some((_, variable)), None) => Ok(quoted(variable)),
-        // none, or the table is there twice
+        // no such table, or two
         _ => {
             let text = "The cursor does not include the table being modified or the table is not updatable \
                         through the cursor.";

@@ -1,8 +1,8 @@
 //! Functions: scalar ones and those that fill a table, in PL/pgSQL, and those that return the rows of one query, in
 //! SQL.
 //!
-//! Like a procedure, a function runs with the rights of its owner and a fixed search path. It changes nothing but its
-//! own table variables; without any, PostgreSQL may call it any number of times within a statement.
+//! Like a procedure, a function runs with the rights of its owner and a fixed search path. It changes only its own
+//! table variables; without any, PostgreSQL may call it any number of times within a statement.
 
 use super::context::Context;
 use super::variable::STATUS;
@@ -21,7 +21,7 @@ use crate::tree::{
 };
 use std::collections::HashMap;
 
-/// The statements that make a function. `text`: the batch that it is.
+/// The statements that create a function. `text`: its batch.
 pub fn create(create: &CreateFunction, text: &str, line: u32, scope: &Scope) -> Result<Define, Error> {
     let header = header(&create.name, &create.parameters, line, scope)?;
     if let Some(at) = lexer::temporary_name(text)? {
@@ -52,7 +52,7 @@ fn value(
     let mut writer = header.writer(Purpose::Function(of), scope);
     writer.write(&create.body, &mentioned)?;
     let source = text.trim();
-    // PostgreSQL makes no tables inside a stable one
+    // PostgreSQL creates no tables inside a stable function
     let volatility = if writer.scope.table_variables.is_empty() { "stable" } else { "volatile" };
     let strict = if create.options.iter().any(|option| option == "returns null on null input") {
         "strict "
@@ -60,9 +60,9 @@ fn value(
         ""
     };
     let mut body = body(&header.parameters, &writer, source, &format!("return {};", quoted(STATUS)));
-    // for the reply to a call: PostgreSQL keeps no length of what a function returns
+    // for the reply to a call: PostgreSQL stores no length of a function's result
     body.push_str(&format!("-- returns {}\n", of.declared()));
-    // a numeric has another text than money
+    // the text of a numeric differs from that of money
     let returned = if of.family == Family::Money { column_type(of, create.name.at.line)? } else { of.sql() };
     let definition = format!(
         "create function {} ({}) returns {returned} language plpgsql {volatility} {strict}security definer \
@@ -76,7 +76,7 @@ fn value(
     Ok(format!("select tsql.create_procedure({})", parts.join(", ")))
 }
 
-/// `returns @t table (…)`: the table variable is made first, and its rows are returned.
+/// `returns @t table (…)`: the table variable is created first, and its rows are returned.
 fn table(
     create: &CreateFunction,
     header: &Header<'_>,
@@ -109,7 +109,7 @@ fn table(
     let own = names::table(&names::table_variable(variable, &writer.scope.table_owner))?;
     writer.purpose = Purpose::Table(format!("select {listed} from {own}"));
     for name in names {
-        // hides PL/pgSQL's variable of the column, which a wrong name in a query would find
+        // hides PL/pgSQL's variable of the column, to which a wrong name in a query would refer
         writer.declare(name, "record");
     }
     let variable = TableVariable { variable: variable.clone(), elements: elements.to_vec() };
@@ -129,7 +129,7 @@ fn table(
     Ok(format!("select tsql.create_procedure({})", parts.join(", ")))
 }
 
-/// Refuses what a function may not do.
+/// Refuses statements that a function must not contain.
 fn check(body: &[Statement], fills_a_table: bool) -> Result<(), Error> {
     for statement in tree::every(body) {
         let name = match &statement.kind {
@@ -184,7 +184,7 @@ fn check(body: &[Statement], fills_a_table: bool) -> Result<(), Error> {
     }
 }
 
-/// Whether a change is one of table variables alone.
+/// Whether a change affects only table variables.
 fn is_own(target: &Target, from: &[TableSource], output: Option<&Output>) -> bool {
     let target_is_own = match target {
         Target::Variable(_) => true,

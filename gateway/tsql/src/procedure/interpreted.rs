@@ -1,9 +1,9 @@
-//! Procedures that are not PL/pgSQL: PostgreSQL has their name, arguments, rights and text, and the gateway runs the
+//! Procedures that are not PL/pgSQL: PostgreSQL stores their name, arguments, rights and text, and the gateway runs the
 //! text (`gateway/src/batch/procedure.rs`).
 //!
-//! The last line of the routine's body has the options of parsing, as of its creation: `tds5` or `tds7`, `quoted` if
-//! "x" was a name, `nulls` if null equals null, and `gateway` if the gateway runs it. Compiled procedures that call others have it too: one that
-//! calls a procedure run by the gateway is run by the gateway itself.
+//! The last line of the routine's body contains the options of parsing at its creation: `tds5` or `tds7`, `quoted` if
+//! "x" was a name, `nulls` if null equals null, and `gateway` if the gateway runs it. Compiled procedures that call
+//! others have it too: one that calls a procedure run by the gateway is run by the gateway itself.
 
 use super::{arguments, mark, takes, Header};
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::program::Settings;
 use crate::resolve::names::literal;
 use crate::resolve::Scope;
 
-/// The message to the client that creates the procedure. `refusal`: why it cannot be PL/pgSQL.
+/// The message to the client that creates the procedure. `refusal`: the reason why it cannot be PL/pgSQL.
 pub fn notice(header: &Header<'_>, refusal: &Error) -> String {
     let Error { line, text, .. } = refusal;
     let name = &header.name;
@@ -40,7 +40,7 @@ pub fn definition(
     ))
 }
 
-/// The line by which a body says how its text was read.
+/// The line of a body with the options of parsing its text.
 pub fn read_as(settings: &Settings, by_gateway: bool) -> String {
     let dialect = settings.dialect.name;
     let quoted = if settings.quoted_identifiers { " quoted" } else { "" };

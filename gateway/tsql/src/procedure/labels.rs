@@ -1,4 +1,4 @@
-//! GOTO to a label further down, of the outermost statements: it leaves the block that ends there.
+//! GOTO to a later label among the outermost statements: it leaves the block that ends there.
 
 use super::context::{Body, Context, Label};
 use super::variable::TRY_SETTING;

@@ -57,7 +57,7 @@ impl<'t> BodyWriter<'t> {
         self.scope.dialect.errors_of_triggers_undo && matches!(self.purpose, Purpose::Trigger { .. })
     }
 
-    /// The error ends the trigger and undoes the statement that has fired it (ASE Reference Manual: Commands, "rollback
+    /// The error ends the trigger and undoes the statement that fired it (ASE Reference Manual: Commands, "rollback
     /// trigger").
     pub(super) fn rollback_trigger(
         &mut self,

@@ -1,13 +1,13 @@
 //! Compiles T-SQL procedures to functions and procedures of PostgreSQL.
 //!
-//! A procedure runs with the rights of its owner (SECURITY DEFINER), like T-SQL's ownership chains: its callers need
-//! no right on the tables it uses. Its search path is fixed.
+//! A procedure runs with the rights of its owner (SECURITY DEFINER), like T-SQL's ownership chains: its callers need no
+//! right on the tables it uses. Its search path is fixed.
 //!
 //! A procedure that reads and writes tables and returns a status, outputs and messages becomes a function, which may
-//! share a transaction with other calls (group commit); one that returns rows, calls procedures, waits or makes
+//! share a transaction with other calls (group commit); one that returns rows, calls procedures, waits or creates
 //! tables becomes a procedure. One that cannot be compiled is stored as text, and run by the gateway. Parameters keep
-//! their @, so that they differ from all columns; the return status beside outputs is an OUT argument named
-//! return_status. The T-SQL is kept as the comment.
+//! their @, which distinguishes them from all columns; the return status of a function with outputs is an OUT argument
+//! named return_status. The T-SQL is stored as the comment.
 
 mod call;
 mod context;
@@ -53,30 +53,30 @@ use std::collections::HashSet;
 use variable::{SCOPE_IDENTITY, STATUS};
 use writer::{BodyWriter, Purpose};
 
-/// After the procedure's own schema, as a database of ringlog has it; nothing that everybody may write to.
+/// These follow the procedure's own schema, as in a database of ringlog; none is writable by everybody.
 const SEARCH_PATH: [&str; 3] = ["online", "log", "ringlog"];
 
-/// PostgreSQL's functions take 100; one is the return status.
+/// PostgreSQL's functions have at most 100; one is the return status.
 const MOST_ARGUMENTS: usize = 99;
 
-/// A procedure or function and its arguments, with the types they have.
+/// A procedure or function and its arguments, with their types.
 struct Header<'t> {
     name: String,
-    /// Where its body looks names up first.
+    /// The schema in which its body resolves names first.
     schema: String,
-    /// Of the session, and gone with it.
+    /// It belongs to the session, and ends with it.
     is_temporary: bool,
     parameters: Vec<(&'t Parameter, Type)>,
 }
 
-/// A procedure or trigger that is made, and tables of which its maker has to know which columns take values.
+/// A procedure or trigger to create, and the tables whose columns that take values must be known to the session.
 pub struct Created {
     pub define: Define,
     pub unlisted: Vec<String>,
 }
 
-/// The statements that make a procedure. `text`: the batch that it is. `check_here`: whether the gateway can run it
-/// under some settings.
+/// The statements that create a procedure. `text`: its batch. `check_here`: whether the gateway can run it under some
+/// settings.
 pub fn create(
     create: &CreateProcedure,
     text: &str,
@@ -98,7 +98,7 @@ pub fn create(
         Ok(definition) => (definition, None),
         Err(refusal) => {
             let notice = interpreted::notice(&header, &refusal);
-            // procedures of its schema are PostgreSQL's
+            // procedures of this schema are PostgreSQL's
             if header.schema == "ringlog" {
                 return Err(refusal);
             }
@@ -151,7 +151,7 @@ impl Header<'_> {
         writer
     }
 
-    /// The schema that has it.
+    /// Its schema.
     fn stands_in(&self) -> &str {
         if self.is_temporary {
             TEMPORARY
@@ -165,7 +165,7 @@ impl Header<'_> {
         format!("{}.{}", quoted(self.stands_in()), quoted(&self.name))
     }
 
-    /// Where its body looks names up.
+    /// The search path of its body.
     fn path(&self) -> String {
         let own = self.schema.as_str();
         let others = SEARCH_PATH.iter().copied().chain(["pg_temp"]).filter(|other| *other != own);
@@ -192,7 +192,7 @@ pub fn drop(objects: &DropObjects) -> Result<Define, Error> {
     Ok(Define { statements, is_temporary, notice: None })
 }
 
-/// The line by which a body and its comment, which is its T-SQL, belong together.
+/// The line that links a body to its comment, which is its T-SQL.
 fn mark(source: &str) -> String {
     format!("-- compiled from T-SQL, {}: its text is the comment", digest::md5(source.as_bytes()))
 }
@@ -213,7 +213,7 @@ fn own_name(name: &ObjectName, kind: ObjectKind) -> Result<String, Error> {
     folded(&name.name, name.at.line)
 }
 
-/// Of a function or trigger.
+/// The header of a function or trigger.
 fn header<'t>(
     name: &ObjectName,
     all: &'t [Parameter],
@@ -233,7 +233,7 @@ fn header_of<'t>(
     let at = name.at.line;
     let is_temporary = name.is_temporary();
     let schema = match schema_of(name)? {
-        // `tempdb..#p` looks names up where the session is
+        // `tempdb..#p` resolves names in the session's database
         _ if is_temporary => &scope.database,
         schema => schema,
     };
@@ -270,14 +270,14 @@ fn header_of<'t>(
     Ok(Header { name, schema, is_temporary, parameters })
 }
 
-/// The variables that the text of a procedure names. Refuses names that PL/pgSQL would take for its own.
+/// The variables that the text of a procedure names. Refuses names that PL/pgSQL would confuse with its own.
 fn read_names(text: &str, procedure: &str) -> Result<HashSet<String>, Error> {
     let tokens = lexer::tokens(text, Syntax::default())?;
-    // the name of the procedure itself may have its schema before it
+    // the name of the procedure itself may be qualified by its schema
     let body = tokens.iter().position(|token| token.is("as")).map_or(0, |at| at + 1);
     names::check(&tokens[body..], procedure)?;
     if let Some(token) = tokens.iter().find(|token| token.is_global()) {
-        // whether its session has ended is asked for before each statement
+        // before each statement the gateway checks whether its session has ended
         return Err(Error::refused(&token.value, "PostgreSQL cannot tell whether it has ended", token.at));
     }
     let variables = tokens.iter().filter(|token| token.kind == lexer::TokenKind::Variable);
@@ -288,7 +288,7 @@ fn read_names(text: &str, procedure: &str) -> Result<HashSet<String>, Error> {
     Ok(names)
 }
 
-/// A function of the user that the text names.
+/// A function of the user named in the text.
 fn asks_for_user(text: &str) -> Result<Option<String>, Error> {
     const OF_USER: [&str; 12] = [
         "current_user",
@@ -317,7 +317,7 @@ fn definition(
 ) -> Result<String, Error> {
     let name = header.quoted();
     let mut arguments = arguments(header, scope)?;
-    // a temporary table that it does not make is the caller's, on the caller's connection
+    // a temporary table that it does not create belongs to the caller's connection
     let own_connection = writer.own_connection || names_temporary(source, header)?;
     let has_outputs = header.parameters.iter().any(|(parameter, _)| parameter.output);
     let status = quoted(STATUS);
@@ -327,11 +327,11 @@ fn definition(
         (false, false) => ("function", "returns integer ", format!("return {status};")),
     };
     if returns.is_empty() {
-        // first: in a procedure no OUT argument may follow one with a default
+        // first, as no OUT argument of a procedure may follow one with a default
         arguments.insert(0, String::from("out return_status integer"));
     }
     let mut body = body(&header.parameters, writer, source, &end);
-    // what it calls may be run by the gateway, and then it is too
+    // if the gateway runs a called procedure, it runs this one too
     if writer.calls {
         body.push_str(&interpreted::read_as(settings, false));
     }
@@ -343,7 +343,7 @@ fn definition(
     ))
 }
 
-/// Whether the text of a procedure names a temporary table, beside its own name.
+/// Whether the text of a procedure names a temporary table, other than its own name.
 fn names_temporary(source: &str, header: &Header<'_>) -> Result<bool, Error> {
     let tokens = lexer::tokens(source, Syntax::default())?;
     let temporary = tokens.iter().filter(|token| token.is_temporary());
@@ -361,7 +361,7 @@ fn arguments(header: &Header<'_>, scope: &Scope) -> Result<Vec<String>, Error> {
             may_be_left_out = true;
             text.push_str(&format!(" default {}", default_value(default, *of, header, scope)?));
         } else if may_be_left_out {
-            // PostgreSQL wants a default for all that follow one: theirs is the error of T-SQL
+            // PostgreSQL requires a default for all further parameters: theirs is the error of T-SQL
             let place = format!("{}, {}", literal(&header.name), literal(&parameter.variable.name));
             text.push_str(&format!(" default tsql.missing({place}, null::{kind})"));
         }
@@ -390,13 +390,13 @@ fn default_value(
     Ok(format!("({})::{}", value.sql, of.sql()))
 }
 
-/// A type as the arguments of functions have it, without length.
+/// A type of a function's argument, without length.
 fn bare(of: &Type) -> String {
     Type { length: None, precision: None, scale: None, fraction: None, ..*of }.sql()
 }
 
-/// An argument as its parameter has it, where PostgreSQL's type takes more: a value that is longer is cut, a shorter
-/// binary(n) filled, a datetime rounded.
+/// Converts an argument to its parameter's type if PostgreSQL's type is wider: a longer value is cut, a shorter
+/// binary(n) padded, a datetime rounded.
 fn fitted(name: &str, of: &Type, dialect: &Dialect) -> Option<String> {
     let between = |low: &str, high: &str, source: &str| {
         Some(format!("tsql.argument({name}, {low}, {high}, '{source}', '{}')", of.name))
@@ -421,7 +421,7 @@ fn fitted(name: &str, of: &Type, dialect: &Dialect) -> Option<String> {
     }
 }
 
-/// A body in PL/pgSQL. Each statement is on the line of its T-SQL, which PostgreSQL reports with an error.
+/// A body in PL/pgSQL. Each statement is on the line of its T-SQL, which PostgreSQL reports in errors.
 fn body(parameters: &[(&Parameter, Type)], writer: &BodyWriter<'_>, source: &str, end: &str) -> String {
     let mut body = String::from("#variable_conflict use_column declare");
     for (name, kind) in &writer.declared {
@@ -446,7 +446,7 @@ fn body(parameters: &[(&Parameter, Type)], writer: &BodyWriter<'_>, source: &str
     format!("{body} {end} end\n{}{}\n", takes(parameters.iter().map(|(_, of)| of)), mark(source))
 }
 
-/// The line of a body with the types of its parameters: PostgreSQL keeps no lengths of arguments.
+/// The line of a body with the types of its parameters: PostgreSQL stores no lengths of arguments.
 fn takes<'p>(parameters: impl Iterator<Item = &'p Type>) -> String {
     let types: Vec<_> = parameters.map(Type::declared).collect();
     if types.is_empty() {

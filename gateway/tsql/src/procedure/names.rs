@@ -1,4 +1,4 @@
-//! Names that PL/pgSQL has a meaning for.
+//! Names that have a meaning in PL/pgSQL.
 
 use crate::error::Error;
 use crate::lexer::{Token, TokenKind};
@@ -7,8 +7,8 @@ use crate::resolve::names::stored;
 /// The schema of objects that end with their session.
 pub const TEMPORARY: &str = "pg_temp";
 
-/// Refuses names that PL/pgSQL could take for a variable of its own where no column has them. `tokens`: of the
-/// body of a procedure.
+/// Refuses names that PL/pgSQL could confuse with its own variables if no column has them. `tokens`: the body of a
+/// procedure.
 pub fn check(tokens: &[Token<'_>], procedure: &str) -> Result<(), Error> {
     let mut before: Option<&Token<'_>> = None;
     for token in tokens {

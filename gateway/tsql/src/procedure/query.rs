@@ -1,4 +1,4 @@
-//! Queries of a procedure: their rows go to its caller, by a cursor that a notice announces.
+//! Queries of a procedure: their rows are returned to its caller by a cursor, which a notice names.
 
 use super::context::Context;
 use super::run::Run;
@@ -10,7 +10,7 @@ use crate::resolve::names::{array, literal, stored, table, table_variable};
 use crate::translate::{self, ResultType, Title, Translated, Verb};
 use crate::tree::{self, QueryBody, Select, SelectItem, StatementKind as Tree, TableVariable};
 
-/// What the notice of its number of rows says a change is; "" for an update.
+/// The kind of a change in the notice of its row count; "" for an update.
 fn kind_of(change: Verb) -> &'static str {
     match change {
         Verb::Insert => "insert",
@@ -28,7 +28,7 @@ impl<'t> BodyWriter<'t> {
         let (uses_time, keeps) = (named.uses_time, named.facts.keeps());
         let Some(query) = translated else { return self.define(statement, line, context) };
         if uses_time {
-            // one for all of its functions
+            // one variable for all functions of a statement
             self.declare(BEGAN, "timestamptz");
             self.line = line;
             self.add(format!("{} := clock_timestamp();", quoted(BEGAN)));
@@ -83,7 +83,7 @@ impl<'t> BodyWriter<'t> {
         vec![format!("get diagnostics {n} = row_count;"), self.count_of(&n, kind)]
     }
 
-    /// After an insert into a table, where scope_identity() is asked for: the number that its rows were given.
+    /// After an insert, if scope_identity() is used: the number assigned to its rows.
     fn keep_identity(&mut self, into: &str) -> Option<Vec<String>> {
         if !self.is_declared(SCOPE_IDENTITY) {
             return None;
@@ -100,7 +100,7 @@ impl<'t> BodyWriter<'t> {
         Some(lines)
     }
 
-    /// The notice of a number of rows. `kind`: of the statement.
+    /// The notice of a row count. `kind`: of the statement.
     fn count_of(&self, rows: &str, kind: &str) -> String {
         let said = match (&self.purpose, kind) {
             (Purpose::Trigger { .. }, kind) => format!("trigger {kind}").trim_end().to_owned(),
@@ -110,7 +110,7 @@ impl<'t> BodyWriter<'t> {
         format!("raise notice using errcode = '{ROW_COUNT}', message = {rows}::text, detail = {detail};")
     }
 
-    /// SELECT @a = …: the values of the last row, or the variables' former ones when there is none.
+    /// SELECT @a = …: the values of the last row, or the variables' previous ones if there is none.
     fn select_into(&mut self, query: &Translated) -> Run {
         self.declare(ROW, "record");
         self.declare(N, "bigint");
@@ -134,7 +134,7 @@ impl<'t> BodyWriter<'t> {
         Run::leaving(lines, rows)
     }
 
-    /// A result set: a cursor, from which the caller fetches. `keeps`: see `Facts`.
+    /// A result set: a cursor from which the caller fetches. `keeps`: see `Facts`.
     fn rows(
         &mut self,
         query: &Translated,
@@ -155,7 +155,7 @@ impl<'t> BodyWriter<'t> {
         }
         let cursor = quoted(CURSOR);
         self.declare(CURSOR, "refcursor");
-        // its errors and number of rows are known only when it has run, and so are values of the clock
+        // its errors and row count are known only after it has run, and so are values of the clock
         let runs = !context.handler.is_none() || self.rows == Rows::Asked || !keeps;
         self.declare(N, "bigint");
         let mut lines = vec![format!("{cursor} := null;")];
@@ -168,7 +168,7 @@ impl<'t> BodyWriter<'t> {
         if runs {
             lines.extend(run);
         } else {
-            // its error may be for the CATCH of a caller
+            // a caller's CATCH may handle its error
             lines.push(format!(
                 "if current_setting('{TRY_SETTING}', true) in ('on', 'told', 'returned') then"
             ));
@@ -195,7 +195,7 @@ impl<'t> BodyWriter<'t> {
 
     // --- tables ---
 
-    /// A temporary table goes with the procedure.
+    /// Drops a temporary table at the end of the procedure.
     fn end_with(&mut self, table: &str) {
         if !self.temporary.iter().any(|known| known == table) {
             self.temporary.push(table.to_owned());
@@ -212,7 +212,7 @@ impl<'t> BodyWriter<'t> {
         }
         if let Tree::Drop(objects) = statement {
             if objects.names.iter().all(tree::ObjectName::is_temporary) {
-                // a result set may still have to be read from it
+                // the rows of a result set may still have to be fetched from it
                 let names = objects.names.iter().map(|table| literal(&stored(&table.name)));
                 let names = array(names, "text");
                 let drop = format!("perform tsql.drop_temporary({names}, {});", objects.if_exists);
@@ -229,7 +229,7 @@ impl<'t> BodyWriter<'t> {
         Ok(())
     }
 
-    /// A table variable is a temporary table, empty where it is declared.
+    /// A table variable is a temporary table, empty at its declaration.
     pub(super) fn declare_table(
         &mut self,
         declared: &TableVariable,
@@ -251,7 +251,7 @@ impl<'t> BodyWriter<'t> {
         };
         translate::note_columns(&mut self.scope, table(&name)?, &create);
         let sql = translate::defined(&Tree::CreateTable(Box::new(create)), &self.scope)?;
-        // a loop comes here again: the variable keeps its rows
+        // in a loop the variable keeps its rows
         let made = format!("{MADE} {}", declared.variable.name);
         self.declare(made.as_str(), "boolean := false");
         let made = quoted(&made);
@@ -266,7 +266,7 @@ impl<'t> BodyWriter<'t> {
     }
 }
 
-/// Whether a change gives the client rows, by OUTPUT.
+/// Whether a change returns rows to the client, by OUTPUT.
 fn gives_rows(statement: &Tree) -> bool {
     let output = match statement {
         Tree::Insert(insert) => &insert.output,
@@ -278,13 +278,13 @@ fn gives_rows(statement: &Tree) -> bool {
     output.as_ref().is_some_and(|output| output.into.is_none())
 }
 
-/// The temporary table that a select makes with INTO.
+/// The temporary table created by SELECT INTO.
 fn made_by(statement: &Tree) -> Option<String> {
     let into = first_of(statement)?.into.as_ref().filter(|into| into.is_temporary());
     into.map(|into| into.name.clone())
 }
 
-/// The first select of a query that is a statement.
+/// The first select of a query statement.
 fn first_of(statement: &Tree) -> Option<&Select> {
     let Tree::Select(query) = statement else { return None };
     let mut body = &query.body;

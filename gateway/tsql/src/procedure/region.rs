@@ -62,7 +62,7 @@ impl<'t> BodyWriter<'t> {
                 };
                 let inner = Context { handler: Handler::Try(Rc::new(label)), ..inside.clone() };
                 self.block("begin", "end;", |writer| writer.body(statements, &inner))?;
-                // an error comes here: the CATCH block begins inside the transaction
+                // errors are handled here: the CATCH block begins inside the transaction
                 if block.calls {
                     let marked = self.marked_by(&block.outer);
                     self.set(TRY_SETTING, &marked);
@@ -88,7 +88,7 @@ impl<'t> BodyWriter<'t> {
         self.after_region(&region, context)
     }
 
-    /// What follows each COMMIT and ROLLBACK, now that the transaction has ended.
+    /// The statements after each COMMIT and ROLLBACK, now that the transaction has ended.
     fn after_region(&mut self, region: &Region<'t>, context: &Context<'t>) -> Result<(), Error> {
         let mut word = "if";
         let sites = region.sites.take();
@@ -125,7 +125,7 @@ impl<'t> BodyWriter<'t> {
         Ok(())
     }
 
-    /// What marks that the transaction has ended here.
+    /// Records that the transaction has ended at this COMMIT or ROLLBACK.
     fn site(&self, region: &Region<'t>, context: &Context<'t>) -> String {
         let mut sites = region.sites.borrow_mut();
         sites.push(Site { rest: context.rest.clone(), leaves: context.leaves.clone() });

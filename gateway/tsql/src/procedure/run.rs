@@ -8,7 +8,7 @@ use super::writer::{quoted, BodyWriter, Purpose};
 use crate::facts::notices::ENDED;
 use crate::resolve::names::literal;
 
-/// The properties that are read of an error, and the variables that take them.
+/// The properties read from an error, and the variables that receive them.
 const DIAGNOSTICS: [(&str, &str); 6] = [
     (TEXT, "message_text"),
     (DETAIL, "pg_exception_detail"),
@@ -18,20 +18,20 @@ const DIAGNOSTICS: [(&str, &str); 6] = [
     (CONTEXT, "pg_exception_context"),
 ];
 
-/// Lines of PL/pgSQL that can fail, and what they leave in @@rowcount.
+/// Lines of PL/pgSQL that can fail, and the @@rowcount that they leave.
 pub struct Run {
     pub lines: Vec<String>,
     /// None: unchanged.
     pub rows: Option<String>,
-    /// A procedure's, whose wrong names are errors for a CATCH block.
+    /// It calls a procedure; a CATCH block handles a wrong name.
     pub calls: bool,
-    /// Its error is one that T-SQL raises, and leaves the procedure's changes.
+    /// T-SQL raises its error, which does not undo the procedure's changes.
     pub raises: bool,
-    /// An error ends the procedure, whatever its number is: of THROW, and where nobody can say how to go on.
+    /// Any error ends the procedure: for THROW, and where it is undefined how to continue.
     pub ends: bool,
-    /// What a statement whose error a CATCH block gets does in the end.
+    /// The last action of a statement whose error a CATCH block handles.
     pub caught: Option<String>,
-    /// The further action of one whose error is only sent.
+    /// The further action of a statement whose error is only sent.
     pub sent: Option<String>,
 }
 
@@ -51,18 +51,18 @@ impl Run {
 }
 
 impl<'t> BodyWriter<'t> {
-    /// Writes a statement of which the client is told the end, but no number of rows.
+    /// Writes a statement whose end is sent to the client without a row count.
     ///
     /// SQL Server does so after every statement (MS-TDS 2.2.7.7), and after each condition of a WHILE
-    /// (microsoft/go-mssqldb, TestSprocWithCursorNoResult). Those of PRINT, RAISERROR, cursors and tables are sent, which
-    /// clients read as results (FreeTDS, src/odbc/unittests/raiserror.c); of assignments and conditions a loop would only
-    /// send as many as it has turns.
+    /// (microsoft/go-mssqldb, TestSprocWithCursorNoResult). The ends of PRINT, RAISERROR, cursors and tables are sent,
+    /// which clients read as results (FreeTDS, src/odbc/unittests/raiserror.c); those of assignments and conditions are
+    /// not, of which a loop would send one in each pass.
     pub(super) fn run_told(&mut self, context: &Context<'t>, line: u32, mut run: Run) {
         run.lines.extend(self.told_end("''"));
         self.run(context, line, run);
     }
 
-    /// The notice of the end of a statement. `detail`: of the notice, an expression.
+    /// The notice of the end of a statement. `detail`: the notice's detail, an expression.
     pub(super) fn told_end(&self, detail: &str) -> Option<String> {
         let is_told = self.sends_counts && self.purpose == Purpose::Procedure;
         let detail = self.silently(format!("({detail})"));
@@ -169,7 +169,7 @@ impl<'t> BodyWriter<'t> {
         self.add("end;");
     }
 
-    /// The end of the procedure by an error. `keeps`: changes before it stay, where the error ends the batch only.
+    /// Ends the procedure by an error. `keeps`: earlier changes remain if the error ends only the batch.
     fn raise_again(&mut self, keeps: bool, error: &str) {
         if keeps {
             self.add(format!("if tsql.ends_with_it(sqlstate, {}) then", quoted(DETAIL)));
@@ -180,13 +180,13 @@ impl<'t> BodyWriter<'t> {
         self.add("raise;");
     }
 
-    /// Whether an error may go to a TRY block around the call by way of a return, which undoes nothing: neither the rows that
-    /// have been selected nor changes. Not out of a transaction, which the block would find open.
+    /// Whether an error may be passed to a TRY block around the call by a return, which undoes neither the selected
+    /// rows nor changes. Not out of a transaction, which would remain open for the block.
     pub(super) fn hands_over(&self, context: &Context<'t>) -> bool {
         self.purpose == Purpose::Procedure && context.region.is_none() && context.handler.as_try().is_none()
     }
 
-    /// The lines by which an error goes to the CATCH of a TRY block. `last`: what its statement does in the end.
+    /// The lines that pass an error to the CATCH of a TRY block. `last`: the last action of its statement.
     pub(super) fn to_catch(
         &self,
         block: &Try<'t>,
@@ -200,7 +200,7 @@ impl<'t> BodyWriter<'t> {
             format!("perform tsql.doom({caught}.\"number\", {});", context.region.is_some()),
         ];
         if self.dooms {
-            // RAISERROR does not honor SET XACT_ABORT, and has no number of SQL Server's own
+            // RAISERROR does not honor SET XACT_ABORT, and has no number of SQL Server
             lines.push(format!("if sqlstate <> 'TS001' or {caught}.\"number\" < 13000 then"));
             lines.push(format!("  {} := true;", quoted(DOOMED)));
             lines.push(String::from("  perform set_config('tsql.doomed', 'on', true);"));
@@ -214,8 +214,8 @@ impl<'t> BodyWriter<'t> {
         lines
     }
 
-    /// An error that the client has been told of, in MESSAGE, makes the return status 10 less its severity, unless an
-    /// earlier one was worse or RETURN gives another (ASE Reference Manual: Procedures, "Procedure return status").
+    /// An error sent to the client, in MESSAGE, makes the return status 10 minus its severity, unless an earlier one
+    /// was worse or RETURN sets another (ASE Reference Manual: Procedures, "Procedure return status").
     pub(super) fn lower_status(&mut self) {
         if self.purpose == Purpose::Procedure {
             let (status, told) = (quoted(STATUS), quoted(MESSAGE));
@@ -223,7 +223,7 @@ impl<'t> BodyWriter<'t> {
         }
     }
 
-    /// A statement that cannot fail and leaves this in @@rowcount.
+    /// A statement that cannot fail, and its @@rowcount.
     pub(super) fn none(&mut self, rows: Option<&str>) {
         if let Some(line) = rows.and_then(|rows| self.kept_rows(rows)) {
             self.add(line);

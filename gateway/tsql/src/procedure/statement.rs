@@ -10,10 +10,10 @@ use crate::resolve::names::folded;
 use crate::translate;
 use crate::tree::{self, Statement, StatementKind as Tree};
 
-/// Bytes of PL/pgSQL that one procedure becomes at most.
+/// The most bytes of PL/pgSQL of one procedure.
 const LONGEST: usize = 4 << 20;
 
-/// Why no text is executed.
+/// The reason for which executing a text is refused.
 pub const OWNERS_RIGHTS: &str = "its text would have the rights of the procedure's owner";
 
 impl<'t> BodyWriter<'t> {
@@ -177,7 +177,7 @@ fn leaves_rows(kind: &Tree) -> bool {
     )
 }
 
-/// A statement that a procedure does not run, named by its first words.
+/// The error for a statement that a procedure cannot run, named by its first words.
 pub fn refused(kind: &Tree, line: u32) -> Error {
     let text = kind.to_string();
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -1,6 +1,6 @@
 //! Finds the ends of a procedure's transactions.
 //!
-//! PL/pgSQL has transactions inside a procedure only as blocks: the statements between BEGIN TRANSACTION and the
+//! In PL/pgSQL a transaction inside a procedure must be a block: the statements between BEGIN TRANSACTION and the
 //! statement by which every path has committed or rolled back become one block, a region. This finds the end of a
 //! region, and refuses a transaction without one.
 
@@ -10,13 +10,13 @@ use crate::tree::{Arguments, BinaryOperator, Expression, LiteralValue, Statement
 /// The state of a transaction at the end of a path.
 const OPEN: u8 = 1;
 const ENDED: u8 = 2;
-/// Ended, and the procedure or the loop around the region with it.
+/// Ended, together with the procedure or the loop around the region.
 const LEFT: u8 = 4;
 
 const PARTIAL: &str = "a part of a transaction cannot be taken back alone";
 
-/// The index of the statement by which every path through `statements`, which follow a BEGIN TRANSACTION, has
-/// ended it. Fails where a path has not.
+/// The index of the statement by which every path through `statements`, which follow a BEGIN TRANSACTION, has ended it.
+/// An error if a path has not.
 pub fn end_of_region<'t>(
     statements: impl IntoIterator<Item = &'t Statement>,
     line: u32,
@@ -39,11 +39,11 @@ pub fn ends_everywhere(statements: &[Statement]) -> Result<bool, Error> {
     Ok(through(statements, false)? & OPEN == 0)
 }
 
-/// Inside a region: the value of a condition that asks only whether a transaction is open.
+/// Inside a region: the value of a condition that only tests whether a transaction is open.
 pub fn always(condition: &Expression) -> Option<bool> {
     let Expression::Binary { operator, left, right, .. } = condition else { return None };
     let counts = matches!(left.as_ref(), Expression::Variable(variable) if variable.name == "@@trancount");
-    // it may be -1
+    // XACT_STATE may be -1
     let tells = matches!(left.as_ref(), Expression::Function(call)
         if call.name.is_bare()
             && call.name.name.eq_ignore_ascii_case("xact_state")
@@ -60,8 +60,8 @@ pub fn always(condition: &Expression) -> Option<bool> {
     }
 }
 
-/// The states at the end of `statements` that begin inside the transaction. `looped`: a loop that began inside
-/// it is around them.
+/// The states at the end of `statements` that begin inside the transaction. `looped`: inside a loop that began inside
+/// it.
 fn through(statements: &[Statement], looped: bool) -> Result<u8, Error> {
     let mut left = 0;
     for (at, statement) in statements.iter().enumerate() {
@@ -119,12 +119,11 @@ fn after(statement: &Statement, looped: bool) -> Result<u8, Error> {
     })
 }
 
-/// Whether every path through `statements` ends with the procedure, or with a pass of the loop around the
-/// transaction.
+/// Whether every path through `statements` ends with the procedure, or with a pass of the loop around the transaction.
 fn leaves(statements: &[Statement], looped: bool) -> bool {
     for statement in statements {
         match &statement.kind {
-            // the label stands outside of the transaction, or the procedure is refused
+            // the label is outside of the transaction, or the procedure is refused
             Tree::Return(_) | Tree::Throw(_) | Tree::Goto(_) => return true,
             Tree::Break | Tree::Continue => return !looped,
             Tree::If { then, otherwise: Some(otherwise), .. }

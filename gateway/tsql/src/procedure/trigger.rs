@@ -1,6 +1,6 @@
 //! Triggers on a site's own tables, after a statement that changes rows.
 //!
-//! `inserted` and `deleted` are PostgreSQL's transition tables, which it gives to triggers of one event only: a
+//! `inserted` and `deleted` are PostgreSQL's transition tables, which only triggers of a single event can have: a
 //! trigger of several events becomes several, and an event without such rows has an empty table.
 
 use super::writer::{quoted, Purpose};
@@ -13,7 +13,7 @@ use crate::resolve::names::{array, literal, schema_of, table};
 use crate::resolve::{Fired, Scope};
 use crate::tree::{CreateTrigger, TriggerEvent, TriggerTime};
 
-/// The statements that make a trigger. `text`: the batch that it is.
+/// The statements that create a trigger. `text`: its batch.
 pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> Result<Created, Error> {
     if create.time == TriggerTime::InsteadOf {
         return Err(Error::refused("instead of", "triggers run after the change", line));
@@ -22,7 +22,7 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
         return Err(Error::refused(&create.table.name, "a temporary table has no triggers", create.table.at));
     }
     demand_short(&create.name.name, "trigger", create.name.at)?;
-    // a trigger stands where its table does
+    // a trigger is in the schema of its table
     let mut name = create.name.clone();
     if schema_of(&name)?.is_empty() {
         name.database.clone_from(&create.table.database);
@@ -66,7 +66,7 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
         definitions.push(format!(
             "create function {}.{} () returns trigger language plpgsql security definer set search_path = {} as {}",
             quoted(&header.schema),
-            // PostgreSQL cuts it, as it does in tsql.create_trigger
+            // PostgreSQL cuts the name, as in tsql.create_trigger
             in_quotes(&function),
             header.path(),
             literal(&body(&[], &writer, source, "return null;"))

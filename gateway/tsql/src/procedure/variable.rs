@@ -9,7 +9,7 @@ use crate::resolve::names::{literal, quoted};
 use crate::translate::Variables;
 use std::collections::HashMap;
 
-// What the compiler declares for itself.
+// Variables that the compiler declares for itself.
 pub const BEGAN: &str = "@@began";
 pub const BODY: &str = "@@body";
 pub const CALL: &str = "@@call";
@@ -27,33 +27,33 @@ pub const ROWCOUNT: &str = "@@rowcount";
 pub const SCHEMA: &str = "@@schema";
 /// scope_identity()
 pub const SCOPE_IDENTITY: &str = "@@scope_identity";
-/// What the notice of a number of rows says beside: whether a caller has set nocount on.
+/// The additional detail of the notice of a row count: whether a caller has set nocount on.
 pub const SILENT: &str = "@@silent";
 pub const TABLE: &str = "@@table";
 pub const TEXT: &str = "@@text";
 pub const TRY: &str = "@@try";
 
-/// The setting by which SET NOCOUNT ON holds for what a procedure calls and fires, too.
+/// The setting by which SET NOCOUNT ON also applies to called procedures and fired triggers.
 pub const NOCOUNT_SETTING: &str = "tsql.nocount";
 /// Its value then: a word of the details of notices.
 pub const SILENTLY: &str = " nocount";
 
-/// The setting that says that a TRY block is open around a call.
+/// The setting that is on while a TRY block is open around a call.
 pub const TRY_SETTING: &str = "tsql.try";
 
 /// The variable that holds the return status.
 pub const STATUS: &str = "@@status";
 
-/// The trigger that has fired this one.
+/// The trigger that fired this one.
 pub const FIRED: &str = "@@fired";
-/// The setting that says that SET XACT_ABORT is on in the trigger that calls a procedure.
+/// The setting that is on if SET XACT_ABORT is on in the trigger that calls a procedure.
 pub const ABORTS_SETTING: &str = "tsql.trigger_aborts";
-/// Its value for the trigger inside which this one fires.
+/// Its value for the trigger that fired this one.
 pub const ABORTS: &str = "@@aborts";
-/// Whether a TRY block of a trigger has got an error after which nothing can be committed.
+/// Whether a TRY block of a trigger has handled an error after which nothing can be committed.
 pub const DOOMED: &str = "@@doomed";
 
-/// Variables and functions of the session that a procedure can ask PostgreSQL for.
+/// Variables and functions of the session that a procedure can query from PostgreSQL.
 const ANSWERS: &[(&str, &str)] = &[
     ("@@dbts", "tsql.dbts()"),
     ("@@identity", "tsql.last_identity()"),
@@ -64,11 +64,11 @@ const ANSWERS: &[(&str, &str)] = &[
     ("@@xact_state", "tsql.transaction_state()"),
 ];
 
-/// The kind of a variable where a statement of a procedure names it.
+/// The kind of each variable that a statement of a procedure may name.
 pub struct Named<'w> {
     pub procedure: &'w str,
     pub schema: &'w str,
-    /// Variables that stand for others.
+    /// Variables that replace others.
     pub copies: &'w HashMap<String, String>,
     pub cursors: &'w HashMap<String, Cursor<'w>>,
     /// The CATCH block around the statement.
@@ -77,11 +77,11 @@ pub struct Named<'w> {
     pub calls: bool,
     /// It has cursors.
     pub fetches: bool,
-    /// The time is in a variable for functions of the clock.
+    /// A variable contains the time for functions of the clock.
     pub has_time: bool,
     /// The end of the select list is marked.
     pub marks_lists: bool,
-    /// One of them uses it.
+    /// A function of the clock uses it.
     pub uses_time: bool,
     pub facts: Facts,
 }
@@ -145,7 +145,7 @@ impl Variables for Named<'_> {
     }
 }
 
-/// The variable of what a TRY block caught.
+/// The variable with the error that a TRY block caught.
 pub(super) fn caught_name(number: u32) -> String {
     format!("@@caught {number}")
 }

@@ -1,12 +1,13 @@
 //! Writes the body of a procedure in PL/pgSQL.
 //!
-//! Every variable is named with its @ ("@a"), which no column can be, so PL/pgSQL never confuses them. Variables of
-//! the compiler begin with two ("@@status").
+//! Every variable is named with its @ ("@a"), which no column name contains, so PL/pgSQL never confuses them. Variables
+//! of the compiler begin with two ("@@status").
 //!
 //! Each statement runs in a block of its own, and the procedure continues after the errors after which T-SQL continues.
-//! A procedure that does only one thing needs no block: an error leaves nothing to keep and nothing to go on with. Under
-//! SET XACT_ABORT ON, and in functions, an error ends the whole. In a TRY block each statement has a block too, so that
-//! changes made before the error remain. A transaction is a block that ends where every path has ended it (`transaction`).
+//! A procedure that does only one thing needs no block: an error leaves nothing to keep and nothing to continue with.
+//! Under SET XACT_ABORT ON, and in functions, an error ends the whole. In a TRY block each statement has a block too,
+//! so that changes made before the error remain. A transaction is a block that ends where every path has ended it
+//! (`transaction`).
 
 use super::context::{Context, Handler, Label};
 use super::declared::{changed_cursors, Cursor, FETCH_STATUS};
@@ -35,7 +36,7 @@ pub enum Purpose {
     Procedure,
     /// It returns a value of this type.
     Function(Type),
-    /// It returns the rows of this query, of the table variable that it fills.
+    /// It returns the rows of this query, from the table variable that it fills.
     Table(String),
     /// `changed`: the table of the rows that have changed, `inserted` or `deleted`.
     Trigger {
@@ -43,21 +44,21 @@ pub enum Purpose {
     },
 }
 
-/// How a body keeps the number of rows that each of its statements sets in @@rowcount.
+/// How a body records the @@rowcount of its statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// Not at all: it is never read.
     Unknown,
-    /// The number that its caller gets at the end, in LEFT; null: that of the latest result set or number of rows.
+    /// For its caller at the end, in LEFT; null: that of the latest result set or row count.
     Left,
     /// The body itself reads it.
     Asked,
 }
 
-/// The number of rows is that of GET DIAGNOSTICS.
+/// The row count of GET DIAGNOSTICS.
 pub const COUNTED: &str = "row_count";
 
-/// The number of rows is the latest that was sent to the client.
+/// The row count last sent to the client.
 pub const SENT: &str = "null";
 
 /// Writes the body of one procedure, function or trigger.
@@ -66,15 +67,15 @@ pub struct BodyWriter<'t> {
     pub name: String,
     pub schema: String,
     pub scope: Scope,
-    /// Its statements.
+    /// The lines of its statements.
     pub lines: Vec<String>,
-    /// The lines of T-SQL that each of `lines` is for.
+    /// The T-SQL line for each of `lines`.
     pub places: Vec<u32>,
     pub(super) line: u32,
-    /// Its variables with their types, in the order in which they are declared.
+    /// Its variables with their types, in the order of declaration.
     pub declared: Vec<(String, String)>,
     known: HashSet<String>,
-    /// It returns rows, calls procedures, waits or makes tables: it cannot run on a shared connection.
+    /// It returns rows, calls procedures, waits or creates tables: it cannot run on a shared connection.
     pub own_connection: bool,
     pub(super) indent: usize,
     /// Temporary tables that end with the procedure.
@@ -82,28 +83,28 @@ pub struct BodyWriter<'t> {
     pub(super) variables: HashMap<String, *const tree::Declared>,
     pub(super) cursors: HashMap<String, Cursor<'t>>,
     pub(super) changed_cursors: HashSet<String>,
-    /// Tables of inserts without a list of columns, of which the columns are not known.
+    /// Tables of inserts without a list of columns whose columns are unknown.
     pub unlisted: Vec<String>,
-    /// Variables that stand for others while a cursor is opened.
+    /// Variables that replace others while a cursor is opened.
     pub(super) copies: HashMap<String, String>,
-    /// Labels further down, the next one last.
+    /// Later labels, the next one last.
     pub(super) labels: Vec<Label>,
     pub(super) caught: Option<u32>,
     pub(super) sends_counts: bool,
-    /// It has a SET NOCOUNT of its own: the caller's setting holds no longer.
+    /// It has a SET NOCOUNT of its own: the caller's setting no longer applies.
     pub(super) sets_nocount: bool,
     pub(super) calls: bool,
     pub(super) rows: Rows,
-    /// The next statement leaves another number of rows.
+    /// The next statement sets another row count.
     pub(super) rows_follow: bool,
     pub(super) tracks_errors: bool,
     pub(super) marks_try: bool,
-    /// Rows may have been selected where the next statement runs.
+    /// Rows may have been selected before the next statement.
     pub(super) has_sent: bool,
-    /// It is a trigger, where an error in a TRY block leaves nothing that can be committed.
+    /// It is a trigger, where no transaction can be committed after an error in a TRY block.
     pub(super) dooms: bool,
     numbers: u32,
-    /// Bytes so far.
+    /// Bytes written so far.
     pub(super) written: usize,
 }
 
@@ -166,7 +167,7 @@ impl<'t> BodyWriter<'t> {
         let holds = |wanted: fn(&Tree) -> bool| tree::every(body).any(|statement| wanted(&statement.kind));
         self.calls = holds(|kind| matches!(kind, Tree::Execute(_) | Tree::ExecuteText(_)));
         self.changed_cursors = changed_cursors(body);
-        // the caller may ask for @@error after a RAISERROR here, or in a procedure called from here
+        // the caller may read @@error after a RAISERROR here, or in a procedure called from here
         let asks = mentioned.contains("@@error");
         let raises = self.calls || holds(|kind| matches!(kind, Tree::Raise(_)));
         let is_procedure = self.purpose == Purpose::Procedure;
@@ -247,7 +248,7 @@ impl<'t> BodyWriter<'t> {
         if self.dooms {
             let (line, name) = (self.line, literal(&self.name));
             let raise = format!("perform tsql.raise(3616, 16, 1, {}, {line}, {name})", literal(RAISED));
-            // where a called procedure got the error, the transaction is only marked
+            // if a called procedure handled the error, the transaction is only marked
             self.add(format!("if {} or tsql.is_doomed() then {raise}; end if;", quoted(DOOMED)));
         }
         if is_procedure {
@@ -279,12 +280,12 @@ impl<'t> BodyWriter<'t> {
         self.add(format!("perform set_config('{setting}', {value}, true);"));
     }
 
-    /// Declares a variable with the value of a setting where the body begins.
+    /// Declares a variable with the value of a setting at the start of the body.
     fn declare_as_set(&mut self, variable: &str, setting: &str) {
         self.declare(variable, format!("text := coalesce(current_setting('{setting}', true), '')"));
     }
 
-    /// The variable that keeps the number of rows.
+    /// The variable with the row count.
     fn rows_in(&self) -> Option<String> {
         match self.rows {
             Rows::Asked => Some(quoted(ROWCOUNT)),
@@ -293,7 +294,7 @@ impl<'t> BodyWriter<'t> {
         }
     }
 
-    /// The detail of a notice of the end of a statement, an expression. `said`: its words.
+    /// The detail of a notice of a statement's end, an expression. `said`: its words.
     pub(super) fn silently(&self, said: String) -> String {
         match self.sets_nocount {
             true => said,
@@ -301,7 +302,7 @@ impl<'t> BodyWriter<'t> {
         }
     }
 
-    /// The line that keeps what a statement leaves.
+    /// The line that records a statement's row count.
     pub(super) fn kept_rows(&self, rows: &str) -> Option<String> {
         let variable = self.rows_in()?;
         match rows {
@@ -356,7 +357,7 @@ impl<'t> BodyWriter<'t> {
 
     // --- values ---
 
-    /// The type of a variable that takes a value.
+    /// The type of a variable that receives a value.
     pub(super) fn type_of(&self, name: &str, line: u32) -> Result<Type, Error> {
         let of = self.scope.variables.get(name).copied().flatten();
         of.filter(|_| !session::is_global(name)).ok_or_else(|| Error::undeclared(name, line))
@@ -367,7 +368,7 @@ impl<'t> BodyWriter<'t> {
         Ok(translate::value(value, scope, &mut named, Some(target))?.sql)
     }
 
-    /// What a translation needs here.
+    /// The arguments of a translation here.
     pub(super) fn named(&self) -> (&Scope, Named<'_>) {
         let fetches = self.is_declared(FETCH_STATUS[0]);
         let named = Named {
@@ -390,7 +391,7 @@ impl<'t> BodyWriter<'t> {
 const RAISED: &str = "An error was raised during trigger execution. The batch has been aborted and the user \
                       transaction, if any, has been rolled back.";
 
-/// What the body sets XACT_ABORT to, if it does.
+/// The value of XACT_ABORT that the body sets, if any.
 fn xact_abort(body: &[Statement]) -> Option<bool> {
     tree::every(body).find_map(|statement| match &statement.kind {
         Tree::Set(words) => match &tree::set_words(words)[..] {
@@ -401,7 +402,7 @@ fn xact_abort(body: &[Statement]) -> Option<bool> {
     })
 }
 
-/// Whether the body holds two statements, or one in a loop, that change, send or compute something.
+/// Whether the body contains two statements, or one in a loop, that change, send or compute something.
 fn does_more_than_one_thing(body: &[Statement]) -> bool {
     let mut acts = 0;
     for statement in tree::every(body) {

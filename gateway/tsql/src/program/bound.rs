@@ -1,5 +1,5 @@
-//! Statements that depend on the declarations of their tables. Another declaration makes another statement of one, which is
-//! then written once more from its tree (`compile/again.rs`).
+//! Statements that depend on the declarations of their tables. After a change of a declaration the statement is written
+//! again from its tree (`compile/again.rs`).
 
 use crate::facts::types::Type;
 use crate::resolve::Scope;
@@ -17,7 +17,7 @@ pub enum Tree {
     Statement(StatementKind),
     /// A condition of IF or WHILE.
     Condition(Expression),
-    /// A value, as one of this type.
+    /// A value, converted to this type.
     Value(Expression, Option<Type>),
 }
 
@@ -26,14 +26,14 @@ pub enum Tree {
 pub struct Bound {
     pub(crate) tree: Tree,
     pub(crate) scope: Scope,
-    /// Times are given by variables.
+    /// Times are variables.
     pub(crate) is_clocked: bool,
     uses: Uses,
-    /// The items of its list, if it gives rows.
+    /// The items of its list, if it returns rows.
     pub items: Vec<ListItem>,
-    /// Two of one digest are written alike.
+    /// Two with the same digest are written alike.
     digest: u64,
-    /// Bytes that it holds, nearly.
+    /// Its approximate bytes.
     size: usize,
 }
 
@@ -41,13 +41,13 @@ pub struct Bound {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uses(Vec<Use>);
 
-/// A table or view, as SQL names it.
+/// A table or view by its name in SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
     pub name: String,
-    /// None: nothing was known of it.
+    /// None: it was unknown.
     pub table: Option<Arc<Table>>,
-    /// The columns of it whose types were used, by their names.
+    /// The names of its columns whose types were used.
     pub columns: Vec<String>,
 }
 
@@ -69,14 +69,14 @@ impl Uses {
         Uses(noted.into_iter().map(used).collect())
     }
 
-    /// Adds one of a table that is not among them.
+    /// Adds the use of a table that is not among them.
     pub(super) fn add(&mut self, one: &Use) {
         if !self.0.iter().any(|known| known.name == one.name) {
             self.0.push(one.clone());
         }
     }
 
-    /// Notes more names, of which the whole declarations are used.
+    /// Adds names whose whole declarations are used.
     pub(crate) fn note(&mut self, names: impl IntoIterator<Item = String>, schema: &dyn Schema) {
         let used = |name: String| Use { table: schema.table(&name), columns: Vec::new(), name };
         self.0.extend(names.into_iter().map(used));
@@ -90,14 +90,14 @@ impl Uses {
         self.0.iter()
     }
 
-    /// Whether the schema declares the tables so.
+    /// Whether the schema still has these declarations.
     pub fn hold_in(&self, schema: &dyn Schema) -> bool {
         self.0.iter().all(|one| one.table == schema.table(&one.name))
     }
 }
 
 impl Bound {
-    /// `text`: that of the batch, and where `tree` stands in it.
+    /// `text`: the batch, which contains `tree`.
     pub fn new(
         tree: Tree,
         (text, at): (&str, Position),
@@ -117,7 +117,7 @@ impl Bound {
             uses,
             items,
             digest: hasher.finish(),
-            // a tree is a good deal larger than its text
+            // a tree is much larger than its text
             size: 16 * at.range().len(),
         }
     }

@@ -1,21 +1,21 @@
-//! What T-SQL finds in a batch before it runs anything of it: SQL Server and ASE compile a batch as a whole (ASE:
-//! Transact-SQL Users Guide, "Rules Associated with Batches"; SQL Server: "Batches").
+//! The objects that must exist before a batch runs: SQL Server and ASE compile a batch as a whole (ASE: Transact-SQL
+//! Users Guide, "Rules Associated with Batches"; SQL Server: "Batches").
 
 use super::{Action, Declaration, Program, Sql, Statement, Uses};
 use crate::resolve::names::{own_name, Relation, RelationKind};
 use crate::resolve::Scope;
 
-/// A table or view that has to be there before a batch of ASE runs.
+/// A table or view that must exist before a batch of ASE runs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Demanded {
-    /// Of the statement that names it.
+    /// The line of the statement that names it.
     pub line: u32,
     pub table: Relation,
 }
 
 impl Uses {
-    /// What the statements of a text depend on, but for tables that the text makes or changes, and for those of another
-    /// database.
+    /// The objects that the statements of a text use, except tables that the text creates or changes, and those of
+    /// another database.
     pub(crate) fn of_all(statements: &[Statement], scope: &Scope) -> Uses {
         let (mut all, mut is_elsewhere) = (Uses::default(), false);
         each(statements, &mut |statement| {
@@ -30,7 +30,7 @@ impl Uses {
     }
 }
 
-/// The names behind the first effect of a batch. `made`: the tables and views that the batch creates elsewhere than by
+/// The names after the first effect of a batch. `made`: the tables and views that the batch creates otherwise than by
 /// `select … into`.
 pub fn demanded(statements: &[Statement], made: &[Relation]) -> Vec<Demanded> {
     let mut demanded: Vec<Demanded> = Vec::new();
@@ -48,8 +48,8 @@ pub fn demanded(statements: &[Statement], made: &[Relation]) -> Vec<Demanded> {
 }
 
 impl Program {
-    /// The SQL behind the first effect, with the lines of its statements, which must have a meaning before anything runs:
-    /// without what names tables that the batch makes or changes, or views of the system, of which there are others here.
+    /// The SQL after the first effect, with the lines of its statements, which must be valid before anything runs:
+    /// without statements that name tables that the batch creates or changes, or system views, which differ here.
     pub fn compiled_first(&self) -> Vec<(u32, &Sql)> {
         let mut found = Vec::new();
         behind_effect(&self.statements, &mut |line, sql| found.push((line, sql)));
@@ -78,8 +78,8 @@ impl Program {
     }
 }
 
-/// Calls `found` with the SQL that stands behind the first statement that has an effect: what stands before it fails by
-/// itself before anything has run. A branch that is not taken is compiled too. Behind a `use` names mean something else.
+/// Calls `found` with the SQL after the first statement that has an effect: earlier statements fail by themselves
+/// before that. Branches that are not taken are compiled too. After a `use` names have another meaning.
 fn behind_effect<'s>(statements: &'s [Statement], found: &mut dyn FnMut(u32, &'s Sql)) {
     let (mut has_effect, mut is_elsewhere) = (false, false);
     each(statements, &mut |statement| {
@@ -91,7 +91,7 @@ fn behind_effect<'s>(statements: &'s [Statement], found: &mut dyn FnMut(u32, &'s
     });
 }
 
-/// The tables that `select … into` makes.
+/// The tables created by `select … into`.
 fn selected_into(statements: &[Statement]) -> Vec<&str> {
     let mut made = Vec::new();
     each(statements, &mut |statement| {
@@ -112,8 +112,7 @@ pub(crate) fn each<'s>(statements: &'s [Statement], found: &mut dyn FnMut(&'s St
     }
 }
 
-/// Not the views of the system, which are always there, nor those that ASE does not have: table variables and global
-/// temporary tables.
+/// Excludes system views, which always exist, and those that ASE lacks: table variables and global temporary tables.
 fn is_looked_for(table: &Relation) -> bool {
     matches!(table.kind, RelationKind::Table | RelationKind::Temporary)
 }

@@ -24,38 +24,38 @@ use crate::Dialect;
 use std::collections::BTreeMap;
 use std::mem::size_of;
 
-/// The conditions under which a text is compiled.
+/// The settings under which a text is compiled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The schema that the client uses.
     pub database: String,
     pub quoted_identifiers: bool,
     pub dialect: &'static Dialect,
-    /// `set ansi_nulls off`: a variable or literal that is null equals null.
+    /// `set ansi_nulls off`: a null variable or literal equals null.
     pub nulls_equal: bool,
     /// `set rowcount` is in effect.
     pub limits_rows: bool,
-    /// `?` is a place for a parameter.
+    /// `?` is a placeholder of a parameter.
     pub placeholders: bool,
-    /// The variables declared already; None: of a type that is PostgreSQL's alone.
+    /// The variables already declared; None: the type is only PostgreSQL's.
     pub variables: BTreeMap<String, Option<Type>>,
-    /// The columns that an insert without columns fills, by the table as SQL names it: of tables that have identity,
-    /// computed or sql_variant columns too.
+    /// The columns filled by an insert without columns, by the table's name in SQL: for tables with identity, computed
+    /// or sql_variant columns.
     pub filled: BTreeMap<String, Vec<String>>,
-    /// Those of them that are of type sql_variant.
+    /// The columns of type sql_variant among them.
     pub variants: BTreeMap<String, Vec<String>>,
-    /// Tables that the text may name and that lack rows, as SQL names them with their schema.
+    /// Tables that the text may name and that lack rows, by their names in SQL with schema.
     pub partial: BTreeMap<String, Partial>,
-    /// The table of `set identity_insert … on`, as SQL names it.
+    /// The table of `set identity_insert … on`, by its name in SQL.
     pub identity_insert: Option<String>,
-    /// The text makes a procedure, whose body is the program.
+    /// The text creates a procedure, whose body is the program.
     pub procedure: bool,
     /// The declarations of the text's parameters, if some of them are tables.
     pub given: String,
 }
 
 impl Settings {
-    /// How a text of the client is read.
+    /// The syntax options of the client's texts.
     pub fn syntax(&self) -> Syntax {
         Syntax {
             quoted_identifiers: self.quoted_identifiers,
@@ -67,44 +67,44 @@ impl Settings {
 
 #[derive(Debug, Default, PartialEq)]
 pub struct Program {
-    /// Of the procedure whose body it is; the value of each is its default.
+    /// The parameters, if it is a procedure's body; the value of each is its default.
     pub parameters: Vec<Declaration>,
     pub statements: Vec<Statement>,
-    /// How many `?` it has: the variables ?1, ?2 and so on.
+    /// The number of its `?`: the variables ?1, ?2 and so on.
     pub placeholders: usize,
-    /// Literals that are variables of the program, so that it serves for texts with others in their places.
+    /// Literals that are variables of the program, which can thus run for texts with other literals.
     pub lifted: Vec<Lifted>,
-    /// Tables that an insert without columns fills, or one with values of types that the text says, as SQL names them,
-    /// of which neither the text nor the settings say what columns take values, and which are sql_variants.
+    /// Tables of inserts without columns, or of values whose types the text contains, by their names in SQL, for which
+    /// neither the text nor the settings specify the columns that take values and the sql_variants.
     pub unlisted: Vec<String>,
-    /// Its variables that are tables, with @.
+    /// Its table variables, with @.
     pub table_variables: Vec<String>,
-    /// It makes temporary tables.
+    /// It creates temporary tables.
     pub makes_temporary: bool,
-    /// At TDS 5.0: the tables without which nothing of it runs.
+    /// At TDS 5.0: the tables that must exist before any of it runs.
     pub demanded: Vec<Demanded>,
     /// The tables and views that it creates, changes or drops.
     pub redefined: Vec<Relation>,
     pub long_names: LongNames,
-    /// What of the schema it depends on.
+    /// The declarations that it depends on.
     pub uses: Uses,
 }
 
-/// A literal of the text that a variable stands for.
+/// A literal of the text that is replaced by a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lifted {
-    /// Of the variable: `#0` for the first literal of the text.
+    /// The name of the variable: `#0` for the first literal of the text.
     pub name: String,
-    /// Which literal of the text it is, from 0.
+    /// The number of the literal in the text, from 0.
     pub place: u32,
     pub of: Type,
-    /// A minus stands before it.
+    /// A minus precedes it.
     pub negative: bool,
 }
 
 #[derive(Debug, PartialEq)]
 pub struct Statement {
-    /// Of its first token, from 1.
+    /// The line of its first token, from 1.
     pub line: u32,
     pub action: Action,
 }
@@ -133,7 +133,7 @@ pub enum Action {
     /// One row: number, severity, state, text.
     Raise {
         message: Sql,
-        /// @@error gets the number at every severity.
+        /// @@error is set to the number at every severity.
         sets_error: bool,
         /// It is sent to the client at once.
         at_once: bool,
@@ -144,12 +144,12 @@ pub enum Action {
     /// `exec ('text')`
     ExecuteText(Expression),
     InsertExecute(Box<InsertExecute>),
-    /// The table of a parameter takes the rows that the call gives it.
+    /// The table of a parameter receives the rows of the call.
     GiveTable(Box<GivenTable>),
     Use(String),
     /// `set name value …`
     Set(Vec<String>),
-    /// The name of the transaction, or the variable that has it, with its @, or "".
+    /// The name of the transaction, or the variable that contains it, with its @, or "".
     Begin(String),
     Commit,
     /// The same, or of a savepoint; "" for the whole transaction.
@@ -159,23 +159,23 @@ pub enum Action {
         body: Vec<Statement>,
         catch: Vec<Statement>,
     },
-    /// One row: number, text, state; None: the error that is being caught, again.
+    /// One row: number, text, state; None: the error being handled, again.
     Throw(Option<Sql>),
-    /// By the label's number.
+    /// To the label with this number.
     Goto(u32),
     Label(u32),
     Cursor(CursorAction),
     Define(Define),
-    /// Writetext and updatetext.
+    /// WRITETEXT and UPDATETEXT.
     ChangeText(Sql),
-    /// The value follows in a message of its own.
+    /// The value follows in a separate message.
     SendText(Box<SentText>),
-    /// `set identity_insert table on`; the table as SQL names it.
+    /// `set identity_insert table on`; the table's name in SQL.
     IdentityInsert {
         table: String,
         on: bool,
     },
-    /// The rows follow in a message of their own.
+    /// The rows follow in a separate message.
     InsertBulk(InsertBulk),
 }
 
@@ -185,7 +185,7 @@ pub enum CursorAction {
     Declare {
         name: String,
         query: Sql,
-        /// The names of its columns, where PostgreSQL would give them others.
+        /// The names of its columns, if they differ from PostgreSQL's.
         columns: Option<Vec<Title>>,
         scrolls: bool,
         /// Static or keyset-driven: @@cursor_rows is the number of its rows.
@@ -193,12 +193,12 @@ pub enum CursorAction {
         changes: Changes,
     },
     Open(String),
-    /// Without variables the row goes to the client.
+    /// Without variables the row is sent to the client.
     Fetch {
         name: String,
         from: FetchFrom,
         into: Vec<String>,
-        /// The row's values as those of the variables; its own variables are `#taken_1` and so on.
+        /// Converts the row's values to the types of the variables; the values are `#taken_1` and so on.
         taken: Option<Sql>,
     },
     Close(String),
@@ -215,7 +215,7 @@ pub enum FetchFrom {
     Relative(Expression),
 }
 
-/// A value computed by PostgreSQL unless it is there already.
+/// A value computed by PostgreSQL, unless it is known.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
     Literal(Literal),
@@ -224,7 +224,7 @@ pub enum Expression {
     Sql(Sql),
 }
 
-/// A value as the text writes it.
+/// A literal value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
     Null,
@@ -240,7 +240,7 @@ pub enum Literal {
 
 #[derive(Debug, PartialEq)]
 pub enum Condition {
-    /// `@@trancount > 0`, which drivers ask before a commit or a rollback.
+    /// `@@trancount > 0`, which drivers evaluate before a commit or a rollback.
     InTransaction,
     /// One boolean; NULL is false.
     Sql(Sql),
@@ -248,21 +248,21 @@ pub enum Condition {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryKind {
-    /// Gives rows or, as `select into`, their number.
+    /// Returns rows or, for `select into`, their number.
     Select,
     Insert,
     Update,
     Delete,
     Merge,
-    /// Counts nothing.
+    /// Has no row count.
     Definition(Definition),
-    /// A definition that is not in the text: nothing is sent for it, and @@rowcount is not changed.
+    /// A definition that is not in the text: nothing is sent for it, and @@rowcount is unchanged.
     Unsaid,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Definition {
-    /// Of a table or an index.
+    /// For a table or an index.
     Create,
     AlterTable,
     Truncate,
@@ -282,18 +282,18 @@ impl QueryKind {
 pub struct Query {
     pub sql: Sql,
     pub kind: QueryKind,
-    /// `select @a = …`: the variables that take the last row's values.
+    /// `select @a = …`: the variables that receive the last row's values.
     pub assigns: Vec<String>,
     pub current: Option<Current>,
-    /// What the result's columns are called, where PostgreSQL would call them otherwise.
+    /// The names of the result's columns, if they differ from PostgreSQL's.
     pub columns: Option<Vec<Title>>,
-    /// The table of an insert, as PostgreSQL reads it.
+    /// The table of an insert, by its name in SQL.
     pub into: Option<String>,
-    /// The table of which it changes, or makes, no more rows than `set rowcount` says. None: all rows, whatever it says.
+    /// The table in which it changes, or creates, no more rows than the limit of `set rowcount`. None: all rows.
     pub limited: Option<String>,
-    /// A column that it makes, whose values `set ansi_padding off` would cut.
+    /// A new column whose values `set ansi_padding off` would cut.
     pub padded: Option<String>,
-    /// Of a dynamic statement: the columns that placeholders alone fill.
+    /// For a dynamic statement: the columns whose whole values are placeholders.
     pub filled: Option<FilledBy>,
     /// `select … for browse`
     pub browses: bool,
@@ -309,7 +309,7 @@ impl Query {
         self.made().is_some()
     }
 
-    /// It selects, and makes nothing.
+    /// It selects, and creates no table.
     pub fn only_reads(&self) -> bool {
         self.kind == QueryKind::Select && !self.makes_a_table()
     }
@@ -320,7 +320,7 @@ impl Query {
 pub struct Declaration {
     /// With its @, in lower case.
     pub name: String,
-    /// As it is written.
+    /// As written.
     pub shown: String,
     pub of: Type,
     pub output: bool,
@@ -330,16 +330,16 @@ pub struct Declaration {
 /// A procedure call written as text.
 #[derive(Debug, PartialEq)]
 pub struct Execute {
-    /// The variable that takes the return status.
+    /// The variable for the return status.
     pub status: Option<String>,
-    /// The value of a function as a value of that variable's type, as `Argument::taken`.
+    /// Converts the value of a function to that variable's type, like `Argument::taken`.
     pub status_taken: Option<Sql>,
-    /// With its qualifiers; the variable that has them, with its @.
+    /// With its qualifiers; or the variable that contains its name, with its @.
     pub procedure: String,
     pub arguments: Vec<Argument>,
 }
 
-/// `insert … execute`: a table takes the rows that a procedure or a text selects.
+/// `insert … execute`: inserts the rows that a procedure or a text selects.
 #[derive(Debug, PartialEq)]
 pub struct InsertExecute {
     pub target: Filled,
@@ -353,13 +353,13 @@ pub struct GivenTable {
     pub parameter: String,
     /// The name of its type.
     pub type_name: String,
-    /// Its table, and all columns of that.
+    /// Its table, with all columns.
     pub target: Filled,
-    /// The place of the identity column among them.
+    /// The index of the identity column among them.
     pub identity: Option<usize>,
-    /// The places of columns whose values are the table's own.
+    /// The indexes of columns that the table itself computes.
     pub computed: Vec<usize>,
-    /// Copies the rows of the table that the parameter's value names.
+    /// Copies the rows of the table that is the parameter's value.
     pub copy: Query,
 }
 
@@ -373,57 +373,56 @@ pub enum Executed {
 pub struct Argument {
     /// Without its @; "" for a positional one.
     pub name: String,
-    /// None: the word `default`.
+    /// None: the keyword `default`.
     pub value: Option<Expression>,
-    /// The value is a variable that takes what the procedure gives back.
+    /// The value is a variable that receives the procedure's output.
     pub output: bool,
-    /// The returned value of the variable's type, where that is no type of PostgreSQL's; its own variable is
-    /// `#taken_1`.
+    /// Converts the returned value to the variable's type, if PostgreSQL lacks that type; the value is `#taken_1`.
     pub taken: Option<Sql>,
-    /// The type of the value, where the text says it.
+    /// The type of the value, if the text contains it.
     pub of: Option<Type>,
 }
 
-/// `create procedure` and the like, compiled: SQL that is run as one.
+/// `create procedure` and other definitions, compiled: SQL that runs as a unit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Define {
     pub statements: Vec<String>,
-    /// All that it makes or drops is the session's own.
+    /// All objects that it creates or drops belong to the session.
     pub is_temporary: bool,
     /// A message to the client that defines it.
     pub notice: Option<String>,
 }
 
-/// A text that the client sends behind its writetext.
+/// A text that the client sends after its writetext.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SentText {
-    /// Fails where the text could not be written.
+    /// Fails if the text could not be written.
     pub check: Sql,
     /// A query of the column.
     pub column: Sql,
-    /// Writes the variable SENT_TEXT, and gives the column's new timestamp.
+    /// Writes the variable SENT_TEXT, and returns the column's new timestamp.
     pub change: Sql,
 }
 
-/// Where the rows of a bulk copy go.
+/// The target of a bulk copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InsertBulk {
     pub table: Relation,
-    /// Names of the columns as PostgreSQL has them; empty: all columns of the table.
+    /// Names of the columns in PostgreSQL; empty: all columns of the table.
     pub columns: Vec<String>,
-    /// NULL means NULL, also where a column has a default.
+    /// NULL remains NULL, also if a column has a default.
     pub keep_nulls: bool,
 }
 
 impl Program {
-    /// Bytes that it holds, nearly: what a cache counts.
+    /// Its approximate bytes, for the cache.
     pub fn size(&self) -> usize {
         self.statements.iter().map(Statement::size).sum::<usize>() + self.lifted.len() * 64
     }
 }
 
 impl Program {
-    /// All SQL of it, in the order of the text.
+    /// All its SQL, in the order of the text.
     pub fn sql(&self) -> Vec<String> {
         let mut found = Vec::new();
         for statement in &self.statements {
@@ -450,7 +449,7 @@ impl Action {
         }
     }
 
-    /// The SQL of it, without that of the statements that it is made of.
+    /// Its SQL, without that of nested statements.
     pub(crate) fn own_sql<'s>(&'s self, found: &mut dyn FnMut(&'s Sql)) {
         let mut value = |value: &'s Expression| {
             if let Expression::Sql(sql) = value {
@@ -479,7 +478,7 @@ impl Action {
         }
     }
 
-    /// The lists of statements that it is made of.
+    /// The nested lists of statements.
     pub fn bodies(&self) -> [&[Statement]; 2] {
         match self {
             Action::If { then, otherwise, .. } => [then, otherwise],
@@ -489,7 +488,7 @@ impl Action {
         }
     }
 
-    /// Bytes that it holds, nearly.
+    /// Its approximate bytes.
     pub fn size(&self) -> usize {
         let all = |statements: &[Statement]| statements.iter().map(Statement::size).sum::<usize>();
         match self {
@@ -549,7 +548,7 @@ impl Condition {
     }
 }
 
-/// Characters of the name of a transaction or savepoint that count.
+/// Significant characters of the name of a transaction or savepoint.
 pub const LONGEST_TRANSACTION_NAME: usize = 32;
 
 /// The name of the n-th placeholder, from 1.

@@ -14,12 +14,12 @@ pub struct Sql {
     pub facts: Box<Facts>,
     /// It depends on the declarations of its tables.
     pub bound: Option<Arc<Bound>>,
-    /// The tables whose rows it selects, where they are rows of tables.
+    /// The tables whose rows it selects, if its rows are rows of tables.
     pub row_sources: Vec<RowSource>,
 }
 
 impl Sql {
-    /// SQL with marks (`fragments`), which might do anything.
+    /// SQL with marks (`fragments`), which may have any effect.
     pub fn written(text: &str, variables: Vec<String>) -> Sql {
         let facts = Box::new(Facts { calls: true, reads: true, ..Facts::default() });
         Sql { fragments: fragments::split(text), variables, facts, ..Sql::default() }
@@ -30,7 +30,7 @@ impl Sql {
         Sql::written(text.as_ref(), Vec::new())
     }
 
-    /// No other SQL is the same: it names a cursor.
+    /// This SQL is unique: it names a cursor.
     pub fn once(mut self) -> Sql {
         (self.facts.once, self.facts.adds_nulls) = (true, true);
         self
@@ -44,18 +44,18 @@ impl Sql {
         sql
     }
 
-    /// The same as a part of other SQL.
+    /// The same as part of other SQL.
     fn part(&self) -> Sql {
         let facts = Box::new(Facts { created: None, ..(*self.facts).clone() });
         Sql { bound: None, row_sources: Vec::new(), facts, ..self.clone() }
     }
 
-    /// The same with two more columns for each table whose rows it selects: the row's place and its writer.
+    /// The same with two more columns for each table whose rows it selects: the row's ctid and xmin.
     pub fn with_versions(&self) -> Option<(Sql, &[RowSource])> {
         self.with_columns(|qualifier| format!(", {qualifier}.ctid, {qualifier}.xmin"))
     }
 
-    /// The same with one more column for each of them, as `where current of` finds the row by.
+    /// The same with one more column for each of them, by which `where current of` finds the row.
     pub fn with_places(&self) -> Option<(Sql, &[RowSource])> {
         self.with_columns(|qualifier| format!(", {}", place_of(qualifier)))
     }
@@ -65,7 +65,7 @@ impl Sql {
         Some((self.with_items(columns)?, &self.row_sources))
     }
 
-    /// The same with more columns behind those of its select list: `, a, b`.
+    /// The same with more columns after its select list: `, a, b`.
     pub fn with_items(&self, items: String) -> Option<Sql> {
         if self.row_sources.is_empty() {
             return None;
@@ -75,19 +75,19 @@ impl Sql {
         Some(sql)
     }
 
-    /// Whether it names the variable of this place in `variables`.
+    /// Whether it names the variable with this index in `variables`.
     pub fn uses(&self, variable: usize) -> bool {
         self.fragments.contains(&Fragment::Variable(variable))
     }
 
-    /// The same behind other words.
+    /// The same after other SQL.
     pub fn following(&self, words: &str) -> Sql {
         let mut sql = self.part();
         sql.fragments.insert(0, Fragment::Text(words.to_owned()));
         sql
     }
 
-    /// The same before other words.
+    /// The same before other SQL.
     pub fn followed_by(&self, words: &str) -> Sql {
         let mut sql = self.part();
         sql.fragments.push(Fragment::Text(words.to_owned()));
@@ -101,7 +101,7 @@ impl Sql {
         })
     }
 
-    /// The SQL with `$n` for variable n, followed by what `cast` says of it.
+    /// The SQL with `$n` for variable n, followed by the result of `cast`.
     pub fn text(&self, cast: impl Fn(usize) -> String) -> String {
         let mut text = String::with_capacity(self.len() + 4 * self.fragments.len());
         for fragment in &self.fragments {
@@ -119,7 +119,7 @@ impl Sql {
         self.text(|_| String::new())
     }
 
-    /// Bytes of it, nearly.
+    /// Its approximate bytes.
     pub fn len(&self) -> usize {
         self.texts().map(str::len).sum()
     }
@@ -128,12 +128,12 @@ impl Sql {
         self.len() == 0
     }
 
-    /// Bytes that it holds, nearly.
+    /// Its approximate bytes.
     pub fn size(&self) -> usize {
         self.len() + self.bound.as_ref().map_or(0, |bound| bound.size())
     }
 
-    /// The variable that is all it selects.
+    /// The variable, if it selects only that.
     pub fn as_variable(&self) -> Option<&str> {
         match self.fragments.as_slice() {
             [Fragment::Text(select), Fragment::Variable(place)] if select == "select " => {

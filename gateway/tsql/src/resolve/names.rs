@@ -7,7 +7,7 @@ pub use crate::long_names::stored;
 pub use crate::quoting::{array, in_quotes, literal, quoted};
 use crate::tree::{Name, ObjectName, Variable};
 
-/// The name as PostgreSQL stores it: T-SQL's names differ by more than their case.
+/// The name as PostgreSQL stores it. T-SQL's names must differ by more than their case.
 pub fn folded(name: &str, line: u32) -> Result<String, Error> {
     long_names::check(name, line)?;
     Ok(stored(name))
@@ -22,22 +22,22 @@ pub fn name(name: &Name) -> Result<String, Error> {
     identifier(&name.text, name.at.line)
 }
 
-/// Names in quotes, parted by commas.
+/// Quoted names, separated by commas.
 pub fn listed(names: &[Name]) -> Result<String, Error> {
     Ok(names.iter().map(self::name).collect::<Result<Vec<_>, _>>()?.join(", "))
 }
 
-/// The same of folded names.
+/// The same for folded names.
 pub fn quoted_list(names: &[String]) -> String {
     names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
 }
 
-/// ` (a, b)`, or nothing when there are no names.
+/// ` (a, b)`, or nothing if there are no names.
 pub fn in_parentheses(names: &[Name]) -> Result<String, Error> {
     Ok(if names.is_empty() { String::new() } else { format!(" ({})", listed(names)?) })
 }
 
-/// The name as it was written, for a message.
+/// The name as written, for a message.
 pub fn shown(name: &ObjectName) -> String {
     let ObjectName { database, owner, name, .. } = name;
     match (database.is_empty(), owner.is_empty()) {
@@ -47,7 +47,7 @@ pub fn shown(name: &ObjectName) -> String {
     }
 }
 
-/// The schema of a view of the system; None for a name of any other kind.
+/// The schema of a system view; None for any other name.
 pub fn of_system(name: &ObjectName) -> Result<Option<&'static str>, Error> {
     let own = stored(&name.name);
     let schema = if name.owner.eq_ignore_ascii_case("information_schema") {
@@ -68,10 +68,10 @@ fn is_elsewhere(name: &ObjectName) -> bool {
     !name.database.is_empty() && !system::is_of_the_server(&stored(&name.name))
 }
 
-/// A table, a view or a function of the catalogue that SQL names.
+/// A table, a view or a catalogue function named in SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relation {
-    /// In SQL.
+    /// Its name in SQL.
     pub sql: String,
     /// Without its schema and quotes: a schema may be the current one.
     pub own: String,
@@ -87,11 +87,11 @@ pub enum RelationKind {
     Global,
     /// The temporary table of a table variable.
     Variable,
-    /// A view of the system.
+    /// A system view.
     System,
-    /// The same of another database, which is a function.
+    /// A system view of another database, which is a function.
     Elsewhere,
-    /// A function that looks into the catalogue.
+    /// A function that reads the catalogue.
     Function,
 }
 
@@ -158,7 +158,7 @@ pub fn is_global(table: &str) -> bool {
     own_name(table).starts_with("##")
 }
 
-/// The schema of global temporary tables, which the gateway looks after (`gateway/sql/26_globals.sql`).
+/// The schema of global temporary tables, which the gateway manages (`gateway/sql/26_globals.sql`).
 pub const GLOBALS: &str = "tsql_global";
 
 /// The schema of `#t` or `##t`.
@@ -170,7 +170,7 @@ pub fn temporary_schema(name: &ObjectName) -> &'static str {
     }
 }
 
-/// What stands before a column of a table or view.
+/// The qualifier of a column of a table or view.
 pub fn qualifier(name: &ObjectName) -> Result<String, Error> {
     let is_bare = name.is_temporary() || (of_system(name)?.is_some() && is_elsewhere(name));
     if is_bare {
@@ -180,9 +180,9 @@ pub fn qualifier(name: &ObjectName) -> Result<String, Error> {
     }
 }
 
-/// The schema of a qualified name, or "": dbo stands for any owner.
+/// The schema of a qualified name, or "": dbo represents any owner.
 pub fn schema_of(name: &ObjectName) -> Result<&str, Error> {
-    // procedures of the system are found in every database: mssql-jdbc calls a.sys.sp_sproc_columns
+    // system procedures exist in every database: mssql-jdbc calls a.sys.sp_sproc_columns
     let is_system = !name.database.is_empty() && name.owner.eq_ignore_ascii_case("sys");
     let owner = if is_dbo(&name.owner) || is_system { "" } else { name.owner.as_str() };
     if !name.database.is_empty() && !owner.is_empty() {
@@ -192,8 +192,8 @@ pub fn schema_of(name: &ObjectName) -> Result<&str, Error> {
     Ok(if name.database.is_empty() { owner } else { &name.database })
 }
 
-/// The temporary table that holds a table variable: #@t, which no other table can be named. `of`: the mark of the
-/// procedure whose variable it is, since its caller may have one of the same name; "" for a batch's.
+/// The temporary table of a table variable: #@t, a name that no other table can have. `of`: the mark of the procedure
+/// with the variable, since its caller may have one of the same name; "" for a batch's.
 pub fn table_variable(variable: &Variable, of: &str) -> ObjectName {
     let name = match of {
         "" => format!("#{}", variable.name),

@@ -1,4 +1,4 @@
-//! Types that a site has made of others: a declaration by such a type becomes one by its system type.
+//! User types of a site, based on others: declarations by such a type are replaced by its system type.
 
 use crate::error::Error;
 use crate::facts::types;
@@ -11,7 +11,7 @@ use crate::tree::{
 use crate::Dialect;
 use std::collections::BTreeSet;
 
-/// Puts the types of the schema in place of the names that are no types of T-SQL's. Returns the names that were looked for.
+/// Replaces the names of user types by the schema's types. Returns the names that were looked up.
 pub fn bind(
     statements: &mut [Statement],
     schema: &dyn Schema,
@@ -93,7 +93,7 @@ impl Binding<'_> {
         }
     }
 
-    /// The declarations of variables some of which are of a table type; None: none is.
+    /// The declarations of variables some of which have a table type; None: none has.
     fn with_tables(&self, variables: &[Declared], at: Position) -> Result<Option<StatementKind>, Error> {
         let mut kinds = Vec::with_capacity(variables.len());
         for declared in variables {
@@ -116,12 +116,12 @@ impl Binding<'_> {
             .collect::<Vec<_>>();
         Ok(match each.len() {
             1 => each.pop(),
-            // a block knows no variables of its own
+            // a block has no variables of its own
             _ => Some(StatementKind::Block(each.into_iter().map(|kind| Statement { kind, at }).collect())),
         })
     }
 
-    /// The declaration that the schema has of a user type.
+    /// The schema's declaration of a user type.
     fn declared(&self, of: &TypeName) -> Option<String> {
         if types::is_known(&of.name) || of.is_cursor() || !of.arguments.is_empty() {
             return None;
@@ -180,7 +180,7 @@ impl Binding<'_> {
         Ok(())
     }
 
-    /// Whether a column that says neither takes nulls; None: SQL Server's does anyway.
+    /// Whether a column declared neither null nor not null takes nulls; None: SQL Server's always does.
     fn nullable(&self, user_type: &UserType) -> Option<bool> {
         match user_type.nullable {
             false => Some(false),
