@@ -13,7 +13,7 @@ use crate::tds::types::Value;
 use tsql::quoting::literal;
 
 impl Cursors {
-    /// The ctid of the row to change.
+    /// Ctid and xmin of the row to change.
     pub(super) fn place(&self, cursor: &str) -> Value<'static> {
         let place = self.known.get(cursor).and_then(|cursor| cursor.places.get(cursor.changed).cloned());
         place.flatten().map_or(Value::Null, |place| Value::Text(place.into()))
@@ -80,7 +80,7 @@ impl Interpreter {
         }
     }
 
-    /// After a change: stores the row's new ctid, or that it is deleted.
+    /// After a change: stores the row's new ctid and xmin, or that it is deleted.
     pub(super) fn changed_current(&mut self, current: &Current, outcome: &Outcome) -> Result<(), Interrupt> {
         let cursor = self.cursors.cursor(&current.cursor)?;
         let Some(row) = &outcome.row else {

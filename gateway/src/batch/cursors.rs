@@ -71,9 +71,9 @@ pub struct Cursor {
     pub(super) changes: Changes,
     /// Its name in PostgreSQL while it is open.
     pub(super) open: Option<String>,
-    /// While it is open: the tables, in SQL, whose ctids follow the columns of its rows.
+    /// While it is open: the tables, in SQL, whose ctid and xmin follow the columns of its rows.
     pub(super) tables: Vec<String>,
-    /// The ctid of the row fetched last in each of them.
+    /// Ctid and xmin of the row fetched last in each of them.
     pub(super) places: Vec<Option<String>>,
     /// The index of the table that the latest `where current of` changed.
     pub(super) changed: usize,

@@ -1,7 +1,7 @@
-//! Lengths of texts, in units of UTF-16, as T-SQL counts them ("nchar and nvarchar": n is in byte-pairs). Schema tsql
+//! Lengths of texts in UTF-16 units, as T-SQL counts them ("nchar and nvarchar": n is in byte-pairs). Schema tsql
 //! counts in the same way (gateway/sql/01_units.sql).
 
-/// Of a text that would be cut inside a character of two units, which has no half here.
+/// The error for a text that would be cut inside a character of two units, which has no half here.
 pub const HALF: &str =
     "A character beyond U+FFFF would be cut in two: it is a surrogate pair, and ringlog has no half of one.";
 
@@ -13,12 +13,12 @@ pub fn units(text: &str) -> usize {
     }
 }
 
-/// Whether a text has so many units at most.
+/// Whether a text has at most `most` units.
 pub fn fits(text: &str, most: usize) -> bool {
     text.len() <= most || units(text) <= most
 }
 
-/// Where the first `most` units of a text end, in bytes; None inside a character.
+/// The end of the first `most` units of a text, in bytes; None if it is inside a character.
 pub fn end(text: &str, most: usize) -> Option<usize> {
     if text.len() <= most {
         return Some(text.len());

@@ -93,7 +93,7 @@ pub const ROW_LIMIT: &str = "@@row limit";
 /// Variables with the time of the statement, by the database's clock and in UTC. Their type is timestamp.
 pub const CLOCKS: [&str; 2] = ["#clock", "#utc_clock"];
 
-/// The beginning of the name of the variable with the ctid of a cursor's row; the cursor's name follows.
+/// The beginning of the name of the variable with ctid and xmin of a cursor's row; the cursor's name follows.
 pub const CURRENT: &str = "@@current ";
 
 /// The variable with the text that follows a writetext.

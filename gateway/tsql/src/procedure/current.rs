@@ -1,4 +1,4 @@
-//! `where current of` in a procedure: variables hold the ctids of the row that a cursor has fetched last.
+//! `where current of` in a procedure: variables hold ctid and xmin of the row fetched last.
 
 use super::declared::{missing, place_in};
 use super::writer::BodyWriter;
@@ -8,7 +8,7 @@ use crate::resolve::names::literal;
 use crate::translate::{place_of, Changes, Current, Translated};
 
 impl BodyWriter<'_> {
-    /// The query of a cursor with the ctids of each row as additional columns; with their tables and variables.
+    /// The query of a cursor with ctid and xmin of each row as an additional column per table; with their tables and variables.
     pub(super) fn with_places(
         &mut self,
         name: &str,

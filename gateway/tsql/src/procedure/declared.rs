@@ -20,7 +20,7 @@ pub struct Cursor<'t> {
     pub scrolls: bool,
     /// The changes by `where current of` that it allows; None: there is no such statement.
     pub changes: Option<Changes>,
-    /// Once it is opened: the tables, in SQL, whose ctids its rows contain, and the variables that hold these.
+    /// Once it is opened: the tables, in SQL, whose ctid and xmin its rows contain, and the variables that hold these.
     pub places: Vec<(String, String)>,
 }
 
@@ -38,7 +38,7 @@ pub fn changed_cursors(body: &[Statement]) -> HashSet<String> {
     cursors.collect()
 }
 
-/// The variable with the ctid of a cursor's row in a table.
+/// The variable with ctid and xmin of a cursor's row in a table.
 pub fn place_in(
     cursors: &HashMap<String, Cursor<'_>>,
     cursor: &str,

@@ -63,7 +63,7 @@ fn frame_sql(frame: &Frame) -> String {
 }
 
 impl CallTranslation<'_, '_, '_> {
-    /// An aggregate, with the window that it is taken over.
+    /// An aggregate over its window.
     fn aggregate(&mut self, sql: &str, cast: &str, of: Option<Type>) -> Value {
         self.translation.around.aggregates += 1;
         if cast.is_empty() && self.over.is_empty() {
@@ -150,7 +150,7 @@ impl CallTranslation<'_, '_, '_> {
     /// min and max
     pub fn extreme(&mut self) -> Result<Value, Error> {
         let value = self.aggregated()?;
-        // PostgreSQL has none for these, or orders them otherwise
+        // PostgreSQL has none for these, or orders them differently
         let is_own = |of: Type| {
             of.folds
                 || matches!(
@@ -250,7 +250,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(self.aggregate(&sql, "", Some(FLOAT)))
     }
 
-    /// grouping and grouping_id: whether the row's group is not by a column, a bit for each
+    /// grouping and grouping_id: a bit for each column, set if the row's group is not by this column
     pub fn grouping(&mut self) -> Result<Value, Error> {
         let most = if self.name == "grouping" { 1 } else { 32 };
         let number = self.count(1, most)?;

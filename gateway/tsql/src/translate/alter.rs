@@ -70,7 +70,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
             }
             declared.retain(Declaration::says_more);
         }
-        // in place of its former declaration; its name keeps its case
+        // replaces its previous declaration; its name keeps its case
         AlterTable::AlterColumn { column, type_, nullable, .. } => {
             further.extend(stripped([(column, type_, *nullable)], scope)?);
             further.extend(finest([(column, type_, *nullable)], name, scope)?);
@@ -87,7 +87,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
     Ok(with_declarations("alter_table", sql, &table, &declared, &shown, further))
 }
 
-/// The arguments that say which columns and constraints an alteration needs or ends.
+/// The arguments for the checks of an alteration: the columns and constraints that it needs or drops.
 fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<String>, Error> {
     let mut arguments = Vec::new();
     let mut put = |name: &str, value: String| arguments.push(format!("{name} => {value}"));
@@ -204,7 +204,7 @@ fn added_elements(
     Ok(actions)
 }
 
-/// Whether the rows that are there have NULL in an added column and not its default ("ALTER TABLE", WITH VALUES).
+/// Whether an added column is NULL in existing rows, instead of its default ("ALTER TABLE", WITH VALUES).
 fn keeps_null(column: &ColumnDefinition, scope: &Scope) -> bool {
     let is_key = |one: &Constraint| matches!(one.kind, ConstraintKind::PrimaryKey { .. });
     !column.with_values
@@ -223,7 +223,7 @@ fn dropped(dropped: &Dropped, scope: &Scope) -> Result<String, Error> {
     Ok(format!("drop {kind} {}{}", if if_exists { "if exists " } else { "" }, names::name(name)?))
 }
 
-/// A column of another type, to which the values convert by themselves. Those that do not fit are an error.
+/// Changes the type of a column, with an implicit conversion of its values. Values that do not fit are an error.
 fn altered_column(
     column: &Name,
     of: Type,

@@ -33,7 +33,7 @@ pub fn arithmetic(
     let digits = combined(operator, &left, &right, dialect);
     let sql = if operator == "/" {
         let written = digits.written();
-        // once for a query; a definition, which asks for nothing, is no place for a select
+        // evaluated once per query; a definition, which needs no evaluation, must not contain a select
         let written = if digits.is_asked() { format!("(select {written})") } else { written };
         format!("tsql.divided({}, {}, {written})", left.sql, right.sql)
     } else {
@@ -42,7 +42,7 @@ pub fn arithmetic(
     Ok(Value { digits: Some(digits), ..Value::unknown(sql) })
 }
 
-/// The error of an operator that there is none of between the types of two values.
+/// The error of an operator that is not defined for the types of two values.
 pub fn refuse(
     operator: &str,
     left: &Value,
@@ -60,8 +60,8 @@ pub fn refuse(
     }
 }
 
-/// Bytes beside a whole number are one, and a text beside money is money ("Data type precedence"). Bytes beside a column are
-/// a whole number in an operation on bits, of which only one operand can be bytes ("& (Bitwise AND)").
+/// With a whole number bytes become one, and with money a text becomes money ("Data type precedence"). In a bit
+/// operation with a column bytes become a whole number, as only one operand can be bytes ("& (Bitwise AND)").
 fn of_one_kind(
     operator: &str,
     left: Value,
@@ -157,7 +157,7 @@ fn known_arithmetic(
     }
     if families.contains(&Family::Money) {
         let (l, r) = operands();
-        // a whole number beside it has a lower precedence
+        // a whole number as the other operand has a lower precedence
         let result = if of.contains(&MONEY) { MONEY } else { SMALLMONEY };
         let sql = if operator == "/" {
             format!("tsql.quotient({l}, {r}, 4)::tsql.{}", result.name)
@@ -175,7 +175,7 @@ fn known_arithmetic(
     })
 }
 
-/// A datetime or smalldatetime and a number of days.
+/// A datetime or smalldatetime plus or minus a number of days.
 fn moved(operator: &str, of: [Type; 2]) -> Option<Type> {
     let is_moment = |of: &Type| [DATETIME, SMALLDATETIME].contains(of);
     let all = of.iter().all(|of| is_moment(of) || of.is_number());
@@ -186,7 +186,7 @@ fn moved(operator: &str, of: [Type; 2]) -> Option<Type> {
     [DATETIME, SMALLDATETIME].into_iter().find(|moment| of.contains(moment))
 }
 
-/// A datetime or smalldatetime and another, a text or a bit, which is a moment after 1900 too ("+ (Addition)").
+/// A datetime or smalldatetime and another, a text or a bit, which counts as a time since 1900 too ("+ (Addition)").
 fn moved_by_moment(operator: &str, of: [Type; 2]) -> Option<Type> {
     let is_moment = |of: &Type| [DATETIME, SMALLDATETIME].contains(of);
     let all = of.iter().all(|of| is_moment(of) || of.is_text() || *of == BIT);
@@ -196,7 +196,7 @@ fn moved_by_moment(operator: &str, of: [Type; 2]) -> Option<Type> {
     [DATETIME, SMALLDATETIME].into_iter().find(|moment| of.contains(moment))
 }
 
-/// Bytes behind bytes.
+/// Bytes followed by bytes.
 fn concatenated(operator: &str, of: [Type; 2]) -> Option<Type> {
     let is_short = |of: &Type| of.name == BINARY.name || of.name == VARBINARY.name;
     if operator != "+" || !of.iter().all(is_short) {
@@ -234,7 +234,7 @@ fn texts(operator: &str, sql: String, of: [Type; 2], line: u32) -> Result<Value,
     })
 }
 
-/// The sign of an operator between values; None for a comparison.
+/// The SQL of an operator between values; None for a comparison.
 pub fn sign(operator: BinaryOperator) -> Option<&'static str> {
     Some(match operator {
         BinaryOperator::Multiply => "*",

@@ -1,4 +1,4 @@
-//! Blanks and zero bytes at the ends of a column's values, which ASE does not store.
+//! Trailing blanks and zero bytes of a column's values, which ASE does not store.
 
 use crate::error::Error;
 use crate::facts::types::{self, Type, BINARY, CHAR, VARBINARY, VARCHAR};
@@ -6,12 +6,12 @@ use crate::resolve::names::{self, folded, in_quotes};
 use crate::resolve::Scope;
 use crate::tree::{ColumnDefinition, ColumnKind, Name, TableElement, TypeName};
 
-/// Characters and bytes of a column that says no length.
+/// The length of a column declared without one.
 pub const DEFAULT_LENGTH: u32 = 1;
 
-/// The argument that names those of the columns whose values lose the blanks or zeros at their ends: "Data in variable-length
-/// columns is stripped of trailing blanks" (ASE Reference Manual: Building Blocks, "Length and storage size"), "Trailing zeros
-/// are truncated in all varbinary data and in binary null columns" ("Treatment of trailing zeros").
+/// The argument that names the columns whose values lose trailing blanks or zeros: "Data in variable-length columns is
+/// stripped of trailing blanks" (ASE Reference Manual: Building Blocks, "Length and storage size"), "Trailing zeros are
+/// truncated in all varbinary data and in binary null columns" ("Treatment of trailing zeros").
 pub fn stripped<'t>(
     columns: impl IntoIterator<Item = (&'t Name, &'t TypeName, Option<bool>)>,
     scope: &Scope,
@@ -27,7 +27,7 @@ pub fn stripped<'t>(
     Ok(is_needed.then(|| format!("stripped => {}", names::array(found, "text"))))
 }
 
-/// The columns that a definition gives a type.
+/// The columns with the types that a definition gives them.
 pub fn typed(elements: &[TableElement]) -> impl Iterator<Item = (&Name, &TypeName, Option<bool>)> {
     elements.iter().filter_map(|element| match element {
         TableElement::Column(ColumnDefinition { name, kind: ColumnKind::Typed(of), nullable, .. }) => {
@@ -41,7 +41,7 @@ pub fn typed(elements: &[TableElement]) -> impl Iterator<Item = (&Name, &TypeNam
 pub fn stored(of: Type, nullable: Option<bool>, scope: &Scope) -> Type {
     match scope.dialect.nullable_columns_vary && nullable == Some(true) {
         true if of.oid == CHAR.oid => Type { oid: VARCHAR.oid, ..of },
-        // a timestamp keeps all of its eight bytes
+        // a timestamp keeps all its eight bytes
         true if of.name == BINARY.name && !of.twin => Type { name: VARBINARY.name, ..of },
         _ => of,
     }

@@ -1,5 +1,5 @@
-//! The types of columns: a column is looked for among the sources of the selects around it, and the declaration of its
-//! table says its type.
+//! The types of columns: a column is searched for among the sources of the enclosing selects, and its type is that of
+//! the table's declaration.
 
 use super::named::Named;
 use super::translation::Translation;
@@ -10,17 +10,17 @@ use crate::resolve::names::{folded, stored, table};
 use crate::resolve::Scope;
 use crate::tree::ColumnName;
 
-/// What a source says of a column.
+/// The result of a search in a source.
 enum Found {
-    /// It has it, of this type where that is known.
+    /// The source has the column, of this type if known.
     Column(Option<Type>),
-    /// It may have it.
+    /// The source may have it.
     Perhaps,
     No,
 }
 
 impl Translation<'_> {
-    /// The type of a column; None where it is not known. The tables are noted: the statement depends on them.
+    /// The type of a column; None if unknown. The tables are noted, as the statement depends on them.
     pub fn type_of_column(&mut self, column: &ColumnName) -> Result<Option<Type>, Error> {
         if self.around.without_types {
             return Ok(None);
@@ -35,7 +35,7 @@ impl Translation<'_> {
             (Some(_), _) => one.tables.first() == whole.as_ref(),
             _ => true,
         };
-        // an inner select sees the sources of those around it
+        // an inner select sees the sources of the enclosing ones
         for level in self.names.sources.iter().rev() {
             let mut may_be_here = false;
             for source in level.iter().rev().filter(is_meant) {
@@ -55,7 +55,7 @@ impl Translation<'_> {
         Ok(None)
     }
 
-    /// The name of the source of a column in the select that is being written; None where it is not known.
+    /// The name of the source of a column in the current select; None if unknown.
     pub fn source_of(&mut self, column: &ColumnName) -> Result<Option<String>, Error> {
         if let Some(of) = &column.table {
             return Ok(Some(stored(&of.name)));
@@ -73,7 +73,7 @@ impl Translation<'_> {
     }
 }
 
-/// The column of this name that a source has.
+/// The column of this name in a source.
 fn found(source: &Named, own: &str, scope: &Scope, variables: &mut dyn Variables) -> Found {
     if let Some(of) = source.columns.get(own) {
         return Found::Column(of.of);

@@ -9,10 +9,10 @@ use crate::facts::variants;
 use crate::tree::{Expression, FunctionCall};
 use crate::Dialect;
 
-/// A function call that is being translated.
+/// A function call being translated.
 pub struct CallTranslation<'c, 'a, 'e> {
     pub translation: &'c mut Translation<'a>,
-    /// In lower case.
+    /// Its name in lower case.
     pub name: &'e str,
     pub of: &'e FunctionCall,
     pub arguments: &'e [Expression],
@@ -40,7 +40,7 @@ impl CallTranslation<'_, '_, '_> {
         self.translation.dialect()
     }
 
-    /// How many arguments there are; error 174 if that is wrong.
+    /// The number of arguments; error 174 if it is wrong.
     pub fn count(&self, least: usize, most: usize) -> Result<usize, Error> {
         let number = self.arguments.len();
         if (least..=most).contains(&number) {
@@ -94,7 +94,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(converted(value, target, self.line, self.dialect())?.sql)
     }
 
-    /// The part of a date that the argument names.
+    /// The part of a date named by the argument.
     pub fn date_part(&self, place: usize) -> Result<&'static str, Error> {
         let word = match &self.arguments[place] {
             Expression::Column(column) if column.table.is_none() => column.column.as_str(),

@@ -14,22 +14,22 @@ use crate::tree::{
     Variable, Where,
 };
 
-/// The table that is changed, beside those joined to it: T-SQL names it in FROM again.
+/// The changed table, without the tables joined to it: T-SQL repeats it in FROM.
 pub(super) struct Changed {
-    /// As it stands behind UPDATE or DELETE FROM.
+    /// Its SQL after UPDATE or DELETE FROM.
     pub target: String,
     /// The qualifier of its columns.
     pub qualifier: String,
-    /// What stands behind FROM or USING; "" for nothing.
+    /// The SQL after FROM or USING; "" for nothing.
     sources: String,
     conditions: Vec<String>,
 }
 
-/// The target of a change beside an outer join that it is a part of.
+/// The target of a change that is part of an outer join.
 const BESIDE: &str = "\"@changed\"";
 
 impl Translation<'_> {
-    /// The condition that the row is the cursor's.
+    /// The condition that the row is the cursor's current one.
     fn current(&mut self, cursor: &str, changed: &Changed, line: u32) -> Result<(String, Current), Error> {
         let (of, table) = (&changed.qualifier, changed.target.clone());
         let place = self.variables.current_row(cursor, &table, line)?;
@@ -151,7 +151,7 @@ impl Translation<'_> {
         Ok(carried_into(&value, || targets.kind(0, self.variables), self.scope.dialect))
     }
 
-    /// The table that a change names, which FROM may call otherwise.
+    /// The changed table, which may be an alias in FROM.
     fn changed_table(&self, target: &ObjectName) -> Result<String, Error> {
         let (own, whole) = (stored(&target.name), table(target)?);
         let named = self.names.sources.last().into_iter().flatten();
@@ -159,7 +159,7 @@ impl Translation<'_> {
         Ok(named.filter(is_meant).find_map(|one| one.tables.first().cloned()).unwrap_or(whole))
     }
 
-    /// `set @v = column = value` and `set @v = value`: the value for the variable, of the row that is changed last.
+    /// `set @v = column = value` and `set @v = value`: the value for the variable, from the row changed last.
     fn returned(
         &mut self,
         variable: &Variable,
@@ -214,7 +214,7 @@ impl Translation<'_> {
         }
     }
 
-    /// The rows that WHERE and TOP choose.
+    /// The rows selected by WHERE and TOP.
     fn chosen(
         &mut self,
         target: &ObjectName,
@@ -299,7 +299,7 @@ impl Translation<'_> {
         Ok(Changed { target: self.source(source)?, qualifier: name, sources: others.join(", "), conditions })
     }
 
-    /// The sources of a change: its target too.
+    /// The sources of a change, including its target.
     fn named_of_change(&mut self, target: &ObjectName, from: &[TableSource]) -> Result<Vec<Named>, Error> {
         let mut named = self.named_sources(from)?;
         let groups: Vec<Group> = from.iter().map(Group::of).collect();
@@ -310,8 +310,7 @@ impl Translation<'_> {
         Ok(named)
     }
 
-    /// Where FROM names the target again: which of its groups, and which source of that. Error 8154 when it is
-    /// not plain which is meant.
+    /// The target in FROM: the index of its group, and of its source there. Error 8154 if it is ambiguous.
     fn found(&self, target: &ObjectName, groups: &[Group]) -> Result<Option<(usize, usize)>, Error> {
         let own = folded(&target.name, target.at.line)?;
         let whole = table(target)?;
@@ -376,7 +375,7 @@ impl Changed {
     }
 }
 
-/// A source and those joined to it, from left to right.
+/// A source and the sources joined to it, from left to right.
 struct Group<'s> {
     sources: Vec<&'s TableSource>,
     joins: Vec<(JoinKind, Option<&'s Expression>)>,
@@ -398,7 +397,7 @@ impl Group<'_> {
     }
 }
 
-/// A query that has a name is no table to PostgreSQL.
+/// Refuses to change a named query, which is not a table for PostgreSQL.
 pub fn refuse_common(tables: &[CommonTable], target: &ObjectName) -> Result<(), Error> {
     if tables.iter().any(|common| target.is_bare() && common.name.is(&target.name)) {
         let what = format!("a change through {}", target.name);

@@ -64,7 +64,7 @@ impl Translation<'_> {
                 let held = locks_rows(select).then(|| holding_tables(select));
                 let select = held.as_ref().unwrap_or(select);
                 let written = self.select(select, &[], false, stands)?;
-                // a query with a LIMIT must stand by itself
+                // a query with a LIMIT must be in parentheses
                 Ok(if select.top.is_some() { in_parentheses(written) } else { written })
             }
             QueryBody::Combined { first, others } => {
@@ -76,7 +76,7 @@ impl Translation<'_> {
     }
 }
 
-/// The types of the columns of several selects: the one that both have.
+/// The types of the columns of several selects: the common ones.
 fn together(items: &mut [Item], others: &[Item]) {
     let are_aligned = items.len() == others.len();
     let has_star = items.iter().chain(others).any(|item| item.name.is_none());
@@ -84,7 +84,7 @@ fn together(items: &mut [Item], others: &[Item]) {
         if let Some(other) = others.get(place) {
             item.names_variables |= other.names_variables;
             item.width = item.width.clone().or(other.width.clone());
-            // a datetime beside a datetime2 becomes one
+            // a datetime combined with a datetime2 becomes one
             item.digits = match (item.digits.take(), other.digits.clone()) {
                 (Some(one), Some(other)) if one != other => Some(format!("greatest({one}, {other})")),
                 (one, other) => one.or(other),
@@ -104,8 +104,8 @@ fn together(items: &mut [Item], others: &[Item]) {
     }
 }
 
-/// Converts the columns of several selects that are of different kinds, such as int and varchar, to the type of the
-/// highest rank ("Data type precedence"), where the types are known: PostgreSQL combines only those of one kind.
+/// Converts columns of different kinds in several selects, such as int and varchar, to the type of the highest rank
+/// ("Data type precedence"), if the types are known: PostgreSQL only combines those of one kind.
 fn alike(parts: &mut [Written], line: u32, dialect: &Dialect) -> Result<(), Error> {
     let width = parts.first().map_or(0, |part| part.items.len());
     if parts.iter().any(|part| part.items.len() != width || part.items.iter().any(|item| item.name.is_none()))
@@ -142,7 +142,7 @@ fn alike(parts: &mut [Written], line: u32, dialect: &Dialect) -> Result<(), Erro
     Ok(())
 }
 
-/// Types of one kind are combined by PostgreSQL as by T-SQL.
+/// PostgreSQL combines types of one kind as T-SQL does.
 fn kind(of: Type) -> Family {
     match of.family {
         Family::Money | Family::Decimal | Family::Float => Family::Integer,
@@ -151,7 +151,7 @@ fn kind(of: Type) -> Family {
     }
 }
 
-/// What a result of several selects is ordered by: it has no columns but its own.
+/// An ORDER BY item of a combined result, which has only its own columns.
 fn of_result(ordering: &Ordering) -> Ordering {
     let value = match &ordering.value {
         Expression::Column(column) => Expression::Column(ColumnName { table: None, ..column.clone() }),

@@ -51,7 +51,7 @@ impl Translation<'_> {
         self.names.written.insert(name.clone(), Named::of_query(name, items, &common.columns));
     }
 
-    /// `first rows union all rows of rows`: the rows count how deep they are, in a table of another name.
+    /// `first rows union all rows of rows`: the rows contain their depth, in a table of another name.
     fn recursive(&mut self, common: &CommonTable, most: Option<u16>) -> Result<String, Error> {
         let (own, line) = (&common.name.text, common.name.at.line);
         let refusal = |why| Error::refused(&format!("{own} in its own definition"), why, line);
@@ -125,8 +125,8 @@ fn column_names(common: &CommonTable, items: &[Item]) -> Result<Vec<String>, Err
     items.iter().map(name).collect()
 }
 
-/// The select with the table by its other name, and the qualifier of its columns. None where it does not
-/// stand once in FROM, or where a row would not come of one row.
+/// The select with the table under its other name, and the qualifier of its columns. None unless the table occurs once
+/// in FROM and each row comes from one row.
 fn renamed(select: &Select, own: &str, other: &str) -> Option<(Select, String)> {
     let mut select = select.clone();
     if select.distinct || select.top.is_some() || !select.group_by.is_empty() || select.having.is_some() {

@@ -1,4 +1,4 @@
-//! Conditions, as PostgreSQL's booleans in parentheses where needed.
+//! Conditions as PostgreSQL's booleans, in parentheses if needed.
 
 use super::arithmetic::refuse;
 use super::expressions::{as_collated, as_text, refuse_collation};
@@ -17,7 +17,7 @@ use crate::resolve::names::{folded, literal};
 use crate::resolve::Fired;
 use crate::tree::{Arguments, BinaryOperator, ColumnName, Expression, FunctionCall, Quantifier};
 
-/// The sign of a comparison; None for an operator between values and for a former outer join.
+/// The operator of a comparison; None for an operator between values and for an old outer join.
 fn sign(operator: BinaryOperator) -> Option<&'static str> {
     Some(match operator {
         BinaryOperator::Equal => "=",
@@ -137,7 +137,7 @@ impl Translation<'_> {
         Ok(sql)
     }
 
-    /// Notes that a column is compared with the present time.
+    /// Notes that a column is compared with the current time.
     fn note_clock(&mut self, column: &Expression, others: &[&Expression]) {
         let is_clock =
             |one: &Expression| any(one, &mut is_clock) && !any(one, &mut is_column) && !has_query(one);
@@ -153,7 +153,7 @@ impl Translation<'_> {
     }
 
     pub fn compared(&self, sign: &str, left: &Value, right: &Value, line: u32) -> Result<String, Error> {
-        // in IN and CASE, for which the documentation does not say whether null equals null
+        // for IN and CASE the documentation does not specify whether null equals null
         let is_open = self.scope.nulls_equal && (self.dialect().every_sign_takes_nulls || sign == "=");
         if is_open && (left.is_null() || right.is_null()) {
             return Err(Error::refused(&format!("{sign} null"), "is null asks for it", line));
@@ -162,8 +162,8 @@ impl Translation<'_> {
         Ok(format!("({} operator(tsql.{sign}) {})", left.sql, right.sql))
     }
 
-    /// Two sides of a comparison, under the collation that one of them names, which precedes that of a column; 468 for two
-    /// named ones ("Collation Precedence").
+    /// The sides of a comparison, under the collation that one of them names, which precedes that of a column; 468 for
+    /// two named ones ("Collation Precedence").
     fn collated(&mut self, sign: &str, sides: [&Expression; 2]) -> Result<[Value; 2], Error> {
         if let [Expression::Collate { collation: left, .. }, Expression::Collate { collation: right, .. }] =
             sides
@@ -195,11 +195,11 @@ impl Translation<'_> {
                 refuse_collation(&value, operand)?;
                 match collations::named(&collation.text) {
                     Some(found) => Ok(as_collated(value, found, self.dialect())),
-                    // this refuses it
+                    // which refuses it
                     None => self.value(side),
                 }
             }
-            // the type of a column decides how it is searched
+            // a column's type determines how it is searched
             _ if sign == "like" => self.value(side),
             _ => self.plain(side),
         }
@@ -227,7 +227,7 @@ impl Translation<'_> {
     }
 }
 
-/// Two explicit collations.
+/// The error for two explicit collations.
 fn conflict(left: &str, right: &str, sign: &str, line: u32) -> Error {
     let text = format!(
         "Cannot resolve the collation conflict between \"{left}\" and \"{right}\" in the {} operation.",
@@ -241,7 +241,7 @@ fn is_clock(expression: &Expression) -> bool {
     call.name.is_bare() && matches!(rule(&call.name.name.to_lowercase()), Some(Rule::Now { .. }))
 }
 
-/// Except the parts of dates (`day`), which are parsed like columns.
+/// Excludes the parts of dates (`day`), which are parsed like columns.
 pub fn is_column(expression: &Expression) -> bool {
     let Expression::Column(column) = expression else { return false };
     column.table.is_some() || date_part(&column.column).is_none()

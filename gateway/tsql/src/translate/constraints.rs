@@ -12,7 +12,7 @@ use crate::tree::{
 };
 use std::collections::HashMap;
 
-/// A constraint; `own` is the column it stands behind, `types` are those of the columns that are made with it.
+/// A constraint; `own` is the column that it follows, `types` are those of the columns created with it.
 pub fn constraint(
     constraint: &Constraint,
     own: &[Name],
@@ -29,13 +29,13 @@ pub fn constraint(
     };
     let rule = match &constraint.kind {
         ConstraintKind::PrimaryKey { columns } => format!("primary key{}", keys(columns)?),
-        // T-SQL's takes one null
+        // a unique constraint of T-SQL allows one null
         ConstraintKind::Unique { columns } => format!("unique nulls not distinct{}", keys(columns)?),
         ConstraintKind::Check(condition) => {
             let scope = Scope { definition: true, ..scope.clone() };
             let mut none = NoVariables(NO_VARIABLES);
             let mut translation = Translation::new(&scope, &mut none);
-            // whose digits a quotient has
+            // the digits of a quotient depend on them
             let decimals = types.iter().filter(|(_, of)| of.family == Family::Decimal);
             translation.column_types = decimals.map(|(name, of)| (name.clone(), *of)).collect();
             format!("check ({})", translation.condition(condition)?)
@@ -69,7 +69,7 @@ fn referenced(references: &References) -> Result<String, Error> {
     Ok(sql)
 }
 
-/// The constraints of a table's columns and of its own.
+/// The constraints of a table and of its columns.
 pub fn constraints(elements: &[TableElement]) -> impl Iterator<Item = &Constraint> {
     elements.iter().flat_map(|element| match element {
         TableElement::Column(column) => column.constraints.as_slice(),
@@ -77,17 +77,17 @@ pub fn constraints(elements: &[TableElement]) -> impl Iterator<Item = &Constrain
     })
 }
 
-/// Where the first foreign key stands.
+/// The position of the first foreign key.
 pub fn foreign_key(elements: &[TableElement]) -> Option<Position> {
     let is_foreign = |one: &&Constraint| matches!(one.kind, ConstraintKind::ForeignKey { .. });
     constraints(elements).find(is_foreign).map(|one| one.at)
 }
 
-/// What foreign keys name that has to be there before, as errors of SQL Server's: ASE has others.
+/// The columns and tables that foreign keys require, for errors of SQL Server: ASE has others.
 pub struct ForeignColumns<'a> {
-    /// Their columns that are not defined beside them.
+    /// Their columns that are not defined in the same statement.
     pub referring: Vec<&'a Name>,
-    /// Other tables, as PostgreSQL names them, and columns of them.
+    /// Other tables, by PostgreSQL's names, and their columns.
     referenced: Vec<(String, Option<&'a Name>)>,
 }
 
@@ -145,7 +145,7 @@ impl ForeignColumns<'_> {
     }
 }
 
-/// The line of a column that says NULL and is of the primary key.
+/// The line of a column of the primary key that is declared NULL.
 pub fn nullable_key(elements: &[TableElement]) -> Option<u32> {
     let keys = |constraint: &Constraint| match &constraint.kind {
         ConstraintKind::PrimaryKey { columns } => Some(columns.clone()),
@@ -169,7 +169,7 @@ pub fn nullable_key(elements: &[TableElement]) -> Option<u32> {
     })
 }
 
-/// What a default may ask the session for.
+/// The session values that a default may use.
 struct OfDefault;
 
 impl Variables for OfDefault {
@@ -187,17 +187,17 @@ pub fn constant(value: &Expression, of: Type, scope: &Scope) -> Result<String, E
     Ok(value.sql)
 }
 
-/// A default whose column's type PostgreSQL knows.
+/// A default whose column's type is known to PostgreSQL.
 pub fn carried_constant(value: &Expression, scope: &Scope) -> Result<String, Error> {
     let scope = Scope { definition: true, ..scope.clone() };
     let value = Translation::new(&scope, &mut OfDefault).value(value)?;
     Ok(carried(&value, scope.dialect))
 }
 
-/// PostgreSQL has no names of defaults: it stands beside the value.
+/// Adds the default's name, which PostgreSQL cannot store, to its value.
 pub fn named_default(value: String, constraint: &Constraint) -> String {
     match &constraint.name {
-        // null by itself has no type
+        // null alone has no type
         Some(name) if value != "null" => {
             format!("tsql.named_default({value}, {})", names::literal(&name.text))
         }

@@ -9,10 +9,10 @@ use crate::facts::functions::{is_disputed_style, is_style};
 use crate::facts::types::{self, Family, Type, DATETIME2, DATETIMEOFFSET, SQL_VARIANT, VARBINARY};
 use crate::tree::{Cast, CastKind, Expression, LiteralValue};
 
-/// Characters and bytes of char, varchar, binary and varbinary that say no length, in a conversion.
+/// The length of char, varchar, binary and varbinary without one, in a conversion.
 const DEFAULT_LENGTH: u32 = 30;
 
-/// A value that becomes a decimal: "When an explicit conversion results in a loss of scale, the results are truncated
+/// A conversion to a decimal: "When an explicit conversion results in a loss of scale, the results are truncated
 /// without warning" (ASE Reference Manual: Building Blocks, "Scale errors").
 fn truncated(value: Value, target: Type) -> Value {
     let loses = |of: Type| matches!(of.family, Family::Decimal | Family::Money);
@@ -56,7 +56,7 @@ impl Translation<'_> {
     fn cast_of(&mut self, value: Value, cast: &Cast, target: Type, tries: bool) -> Result<Value, Error> {
         let (line, dialect) = (cast.at.line, self.dialect());
         let value = if dialect.decimals_keep_digits { truncated(value, target) } else { value };
-        // characters of any kind stay such: they are not written in a code page
+        // texts of any characters remain such: they are not encoded in a code page
         let is_narrow = value.text().is_some_and(str::is_ascii) || !value.is_national();
         let twin = target.twin || (target.is_text() && !is_narrow);
         let target = target.folded_as(value.folds());
@@ -123,7 +123,7 @@ impl Translation<'_> {
             let text = if value.is_null() {
                 "null::text".to_owned()
             } else if of.is_none_or(|of| of.name != "char") {
-                // of an unknown type: PostgreSQL's decides whether there is a text to be read
+                // for an unknown type: PostgreSQL determines whether it is a text to parse
                 value.sql
             } else {
                 format!("tsql.text_of({})", value.sql)
@@ -134,7 +134,7 @@ impl Translation<'_> {
             };
             let tries = if verb == "try" { "try_" } else { "" };
             let style = dialect.sign_of_read_style * style;
-            // the errors of these are others
+            // these have other errors
             let named = match target.name {
                 "datetime" | "smalldatetime" => format!(", '{}'", target.name),
                 _ => String::new(),
@@ -169,7 +169,7 @@ fn is_zero(style: &Expression) -> bool {
     matches!(&literal.value, LiteralValue::Integer(digits) if digits == "0")
 }
 
-/// A national text as the bytes that SQL Server has for it, UTF-16.
+/// A national text as the bytes of SQL Server, UTF-16.
 pub fn wide_bytes(text: &Value) -> Value {
     let sql = match text.of {
         _ if text.is_null() => String::from("tsql.wide_bytes(null)"),
@@ -180,7 +180,7 @@ pub fn wide_bytes(text: &Value) -> Value {
     Value::new(sql, VARBINARY)
 }
 
-/// Style 1: `0x` and the digits, style 2: the digits alone; of whole bytes where the text is shorter.
+/// Style 1: `0x` and the digits, style 2: the digits alone; whole bytes if the text is shorter.
 fn bytes_as_digits(value: &Value, target: Type, style: i64) -> Value {
     let prefix = if style == 1 { "'0x' || " } else { "" };
     let sql = format!("({prefix}upper(encode({}, 'hex')))", value.sql);

@@ -1,5 +1,5 @@
-//! `where current of`: changes of the row at which a cursor stands. The row is found by its place in the table and by
-//! the transaction that wrote it, so one that has changed since the cursor's query read it is not found.
+//! `where current of`: changes of a cursor's current row. The row is found by its ctid and by the transaction that
+//! wrote it, so a row that has changed since the cursor's query read it is not found.
 
 use crate::error::Error;
 use crate::resolve::names::identifier;
@@ -11,21 +11,21 @@ pub struct Current {
     pub cursor: String,
     /// The changed table, in SQL.
     pub table: String,
-    /// Those that an update sets, in SQL.
+    /// The columns that an update sets, in SQL.
     pub columns: Vec<String>,
 }
 
-/// The columns that may be changed where a cursor is.
+/// The columns that may be changed through a cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changes {
-    /// It is read only.
+    /// The cursor is read-only.
     None,
     Any,
-    /// Those of `for update of`, in SQL.
+    /// The columns of `for update of`, in SQL.
     These(Vec<String>),
 }
 
-/// Where the row of a table is that this qualifies, and who wrote it.
+/// The ctid and xmin of the row with this qualifier.
 pub fn place_of(qualifier: &str) -> String {
     format!("{qualifier}.ctid::text || ' ' || {qualifier}.xmin::text")
 }
@@ -49,7 +49,7 @@ impl Changes {
         }
     }
 
-    /// Whether a change may set these columns. Else the number and the text of the error.
+    /// Whether a change may set these columns; otherwise the number and the text of the error.
     pub fn allow(&self, columns: &[String]) -> Result<(), (i32, &'static str)> {
         match self {
             Changes::None => Err((16929, "The cursor is READ ONLY.")),

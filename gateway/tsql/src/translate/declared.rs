@@ -1,6 +1,6 @@
-//! What the declaration of a column says and PostgreSQL's type does not: the digits of datetime2, time and decimals, whether a
-//! text is national (`width`), whether it has no greatest length. A table may be altered after a procedure has been made: it is asked
-//! for when the statement runs, once.
+//! The parts of a column's declaration that PostgreSQL's type lacks: the digits of datetime2, time and decimals,
+//! whether a text is national (`width`), whether its length is unlimited. A table may be altered after a procedure's
+//! creation, so the declaration is read when the statement runs, once.
 
 use super::named::{source_name, Named, Origin};
 use super::translation::Translation;
@@ -8,11 +8,11 @@ use crate::error::Error;
 use crate::resolve::names::{self, array, folded, literal, stored, table, RelationKind};
 use crate::tree::{ColumnName, ObjectName, TableSource};
 
-/// The table of a trigger, whatever its name is when the trigger runs.
+/// The table of a trigger, by its name when the trigger runs.
 const CHANGED: &str = "tg_relid::regclass";
 
 impl Translation<'_> {
-    /// The sources of FROM; queries among them are known when they have been written (`know`).
+    /// The sources of FROM; queries among them become known after they have been written (`know`).
     pub fn named_sources(&self, from: &[TableSource]) -> Result<Vec<Named>, Error> {
         let mut named = Vec::new();
         let mut rest: Vec<&TableSource> = from.iter().collect();
@@ -58,7 +58,7 @@ impl Translation<'_> {
         })
     }
 
-    /// Of a source that has been written.
+    /// Called for a source that has been written.
     pub fn know(&mut self, of: Named) {
         let sources = self.names.sources.last_mut().into_iter().flatten();
         for source in sources.filter(|source| source.is_open && source.name == of.name) {
@@ -66,7 +66,7 @@ impl Translation<'_> {
         }
     }
 
-    /// What the columns of `*` and `t.*` are of.
+    /// The sources of the columns of `*` and `t.*`.
     pub fn all_of(&self, qualifier: Option<&ObjectName>) -> Vec<Named> {
         let sources = self.names.sources.last().into_iter().flatten();
         let is_meant = |one: &&Named| qualifier.is_none_or(|of| stored(&of.name) == one.name);
@@ -83,7 +83,7 @@ impl Translation<'_> {
                         return Ok(Origin::Query(of.clone()));
                     }
                     tables.extend(named.iter().flat_map(|one| one.tables.iter().cloned()));
-                    // a column may be of a source whose columns are not known
+                    // a column may belong to a source with unknown columns
                     if named.iter().any(|one| one.is_open) {
                         break;
                     }
@@ -108,7 +108,7 @@ impl Translation<'_> {
         Ok(Origin::Tables(tables))
     }
 
-    /// The digits that a column is declared with, in SQL; None where its table is not known. ASE shows other digits.
+    /// The declared digits of a column, in SQL; None if its table is unknown. ASE shows other digits.
     pub fn declared_digits(&self, column: &ColumnName) -> Result<Option<String>, Error> {
         match self.origin(column)? {
             Origin::Tables(tables) if self.dialect().shows_declared_digits => {
@@ -119,7 +119,7 @@ impl Translation<'_> {
         }
     }
 
-    /// Precision and scale of a column that is an exact number, in SQL; None where its table is not known.
+    /// Precision and scale of an exact numeric column, in SQL; None if its table is unknown.
     pub fn declared_decimal(&self, column: &ColumnName) -> Result<Option<String>, Error> {
         let qualifier = column.table.as_ref().map(|table| stored(&table.name));
         let is_meant = |one: &Named| qualifier.as_ref().is_none_or(|name| *name == one.name);
@@ -132,7 +132,7 @@ impl Translation<'_> {
         }
     }
 
-    /// The length of a column that is a text, and whether it is national, in SQL; None where its table is not known.
+    /// The length of a text column, and whether it is national, in SQL; None if its table is unknown.
     pub fn declared_length(&self, column: &ColumnName) -> Result<Option<[String; 2]>, Error> {
         let Origin::Tables(tables) = self.origin(column)? else { return Ok(None) };
         let length = self.asked_of_declaration("length_of", tables.clone(), column)?;
@@ -140,7 +140,7 @@ impl Translation<'_> {
         Ok(length.zip(national).map(<[String; 2]>::from))
     }
 
-    /// What a function of schema tsql says of the declaration of a column.
+    /// The result of a function of schema tsql for the declaration of a column.
     pub fn asked_of_declaration(
         &self,
         function: &str,

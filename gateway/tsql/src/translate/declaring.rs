@@ -1,4 +1,4 @@
-//! What definitions declare and PostgreSQL does not keep: the case of names, the types of columns.
+//! The parts of definitions that PostgreSQL does not store: the case of names, the types of columns.
 
 use super::blanks::{declared, DEFAULT_LENGTH};
 use super::constraints::constraints;
@@ -8,20 +8,20 @@ use crate::resolve::names::{self, folded, stored};
 use crate::resolve::Scope;
 use crate::tree::{ColumnDefinition, ColumnKind, ConstraintKind, Name, ObjectName, TableElement, TypeName};
 
-/// Names as they are shown, which PostgreSQL has in small letters.
+/// Names as displayed; PostgreSQL stores them in lower case.
 #[derive(Default)]
 pub struct Shown<'a> {
     pub table: Option<&'a str>,
     pub constraints: Vec<&'a str>,
 }
 
-/// Whether PostgreSQL has the name otherwise than it is written.
+/// Whether PostgreSQL stores the name differently from its spelling.
 pub fn is_stored_otherwise(name: &str) -> bool {
     stored(name) != name
 }
 
-/// The names of the constraints of a table's columns and of its own that PostgreSQL has in small letters; defaults are no
-/// constraints there.
+/// The names of a table's and its columns' constraints that PostgreSQL stores in lower case; there defaults are not
+/// constraints.
 pub fn shown_constraints(elements: &[TableElement]) -> Vec<&str> {
     let kept =
         constraints(elements).filter(|constraint| !matches!(constraint.kind, ConstraintKind::Default { .. }));
@@ -31,11 +31,11 @@ pub fn shown_constraints(elements: &[TableElement]) -> Vec<&str> {
 
 /// The part of a column's T-SQL declaration that PostgreSQL does not keep.
 pub struct Declaration {
-    /// As PostgreSQL has it.
+    /// The name in PostgreSQL.
     pub column: String,
-    /// As it is written.
+    /// The name as written.
     pub shown: String,
-    /// The declared type; "" where it follows from PostgreSQL's.
+    /// The declared type; "" if it follows from PostgreSQL's.
     pub type_: String,
 }
 
@@ -55,8 +55,8 @@ pub fn declaration(column: &ColumnDefinition, scope: &Scope) -> Result<Declarati
     Ok(Declaration { column: folded, shown, type_ })
 }
 
-/// The definition and, in the same statement, the declarations: as comments on the columns, which go where the
-/// columns go. `further`: other arguments of the procedure, by name.
+/// The definition and, in the same statement, the declarations: as comments on the columns, which follow the columns.
+/// `further`: other arguments of the procedure, by name.
 pub fn with_declarations(
     procedure: &str,
     sql: String,
@@ -75,7 +75,7 @@ pub fn with_declarations(
     format!("call tsql.{procedure}({})", arguments.join(", "))
 }
 
-/// The arguments of a procedure that runs a definition and keeps the declarations.
+/// The arguments of a procedure that runs a definition and stores the declarations.
 fn declaring(sql: String, table: &str, declared: &[Declaration]) -> String {
     let listed = |of: &dyn Fn(&Declaration) -> String| {
         names::array(declared.iter().map(|one| names::literal(&of(one))), "text")
@@ -89,7 +89,7 @@ fn declaring(sql: String, table: &str, declared: &[Declaration]) -> String {
     format!("{sql}, {table}, {columns}, {types}")
 }
 
-/// The argument that names the columns declared with seven digits of a second, of which PostgreSQL keeps six.
+/// The argument that names the columns declared with seven decimals of a second, of which PostgreSQL stores six.
 pub fn finest<'t>(
     columns: impl IntoIterator<Item = (&'t Name, &'t TypeName, Option<bool>)>,
     table: &ObjectName,
@@ -106,8 +106,8 @@ pub fn finest<'t>(
     Ok((!found.is_empty()).then(|| format!("finest => {}", names::literal(&found.join(", ")))))
 }
 
-/// The arguments for a view whose columns are shown in the case in which they are given, with the types that are known of
-/// them; "" for one that is shown as the table's.
+/// The arguments for a view whose columns are displayed in the given case, with their known types; "" for one that is
+/// displayed like the table's.
 pub fn declaring_view(
     sql: String,
     view: &str,
@@ -116,7 +116,7 @@ pub fn declaring_view(
 ) -> Result<String, Error> {
     let mut declared = Vec::new();
     for (shown, of) in given.iter().filter(|(shown, _)| !shown.is_empty()) {
-        // PostgreSQL keeps no digits of these
+        // PostgreSQL stores no digits of these
         let fine = of.filter(|of| matches!(of.name, "datetime2" | "time"));
         declared.push(Declaration {
             column: folded(shown, line)?,

@@ -27,7 +27,7 @@ pub fn defined(statement: &StatementKind, scope: &Scope) -> Result<String, Error
     definition(statement, scope)?.ok_or_else(no_definition)
 }
 
-/// None for a statement that defines nothing of these.
+/// None for a statement that is not one of these definitions.
 fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>, Error> {
     Ok(Some(match statement {
         StatementKind::CreateTable(create) => {
@@ -66,7 +66,7 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
             format!("call tsql.create_type({}, {declared})", named(&create.name)?)
         }
         StatementKind::CreateTableType(create) => {
-            // refuses what no table can have
+            // refuses names that a table cannot have
             let name = ObjectName {
                 name: format!("#{}", create.name.name),
                 at: create.name.at,
@@ -83,7 +83,7 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
     }))
 }
 
-/// One statement of those of a table and its indexes.
+/// Combines the statements of a table and its indexes.
 fn with_indexes(table: String, indexes: Vec<String>) -> String {
     if indexes.is_empty() {
         return table;
@@ -91,19 +91,20 @@ fn with_indexes(table: String, indexes: Vec<String>) -> String {
     in_one(&format!("{table}; {};", indexes.join("; ")))
 }
 
-/// One statement of several of PL/pgSQL.
+/// Combines several statements in one of PL/pgSQL.
 fn in_one(statements: &str) -> String {
     format!("do {}", literal(&format!("begin {statements} end")))
 }
 
-/// Schema and name as arguments, the name as it is written.
+/// Schema and name as arguments, the name as written.
 fn named(name: &ObjectName) -> Result<String, Error> {
     let line = name.at.line;
     long_names::demand_short(&name.name, "type, rule, default or sequence", line)?;
     Ok(format!("{}, {}", literal(&folded(schema_of(name)?, line)?), literal(&name.name)))
 }
 
-/// `call` begins the call of a procedure of schema tsql whose further arguments are schema, name and whether it may miss.
+/// `call` begins the call of a procedure of schema tsql with the further arguments schema, name and whether it may be
+/// missing.
 fn drop_each(call: &str, drop: &DropObjects) -> Result<String, Error> {
     let one = |name: &ObjectName| Ok(format!("call tsql.{call}{}, {});", named(name)?, drop.if_exists));
     let calls = drop.names.iter().map(one).collect::<Result<Vec<_>, Error>>()?;
@@ -129,7 +130,7 @@ impl Variables for RuledValue {
     }
 }
 
-/// The SQL of a rule or a default. `source`: its T-SQL, which it keeps.
+/// The SQL of a rule or a default. `source`: its T-SQL, which is stored with it.
 pub fn create_bindable(create: &CreateBindable, source: &str, scope: &Scope) -> Result<String, Error> {
     let body = match &create.variable {
         Some(variable) => {
@@ -143,7 +144,7 @@ pub fn create_bindable(create: &CreateBindable, source: &str, scope: &Scope) -> 
     Ok(format!("call tsql.create_bindable('{}', {name}, {body}, {source})", create.kind))
 }
 
-/// The name with its database: a table to be changed is not looked for in others, as one to be read.
+/// The name with its database: a table to change is not searched for in other databases, unlike one to read.
 fn in_database(name: &ObjectName, scope: &Scope) -> Result<ObjectName, Error> {
     if name.is_temporary() || !schema_of(name)?.is_empty() || scope.database.is_empty() {
         return Ok(name.clone());
@@ -151,11 +152,11 @@ fn in_database(name: &ObjectName, scope: &Scope) -> Result<ObjectName, Error> {
     Ok(ObjectName { owner: String::new(), database: scope.database.clone(), ..name.clone() })
 }
 
-/// Drops tables or views of the current database, or of the ones named, and of no other.
+/// Drops tables or views of the current or the named databases only.
 fn drop_relations(kind: &str, names: &[ObjectName], if_exists: bool) -> Result<String, Error> {
     let mut drops = Vec::with_capacity(names.len());
     for name in names {
-        // refuses a name that no table can have
+        // refuses a name that a table cannot have
         table(name)?;
         let line = name.at.line;
         let place = match schema_of(name)? {
@@ -169,7 +170,7 @@ fn drop_relations(kind: &str, names: &[ObjectName], if_exists: bool) -> Result<S
     Ok(in_one(&drops.join(" ")))
 }
 
-/// Indexes of two tables may have one name in T-SQL; in PostgreSQL an index stands beside the tables.
+/// Two tables may have indexes of the same name in T-SQL; in PostgreSQL index names are unique per schema.
 fn index_name(name: &Name, of: &ObjectName) -> String {
     names::quoted(&names::stored(&format!("{}.{}", names::stored(&of.name), name.text)))
 }
@@ -191,7 +192,7 @@ fn create_index(create: &CreateIndex, scope: &Scope) -> Result<String, Error> {
         sql.push_str(&format!(" include ({})", listed(&create.include)?));
     }
     if create.unique {
-        // a unique index of T-SQL takes one null
+        // a unique index of T-SQL allows one null
         sql.push_str(" nulls not distinct");
     }
     if let Some(condition) = &create.condition {
@@ -222,7 +223,7 @@ fn drop_indexes(indexes: &[DropIndex], scope: &Scope) -> Result<String, Error> {
     Ok(format!("drop index {may_miss}{}", names.join(", ")))
 }
 
-/// The schema of what stands beside a table, with its point, or nothing.
+/// The schema of objects next to a table, with a period, or nothing.
 fn beside(of: &ObjectName) -> Result<String, Error> {
     if of.is_temporary() {
         return Ok(format!("{}.", temporary_schema(of)));
@@ -233,7 +234,7 @@ fn beside(of: &ObjectName) -> Result<String, Error> {
     })
 }
 
-/// The SQL of a view. `source`: its T-SQL, which it keeps.
+/// The SQL of a view. `source`: its T-SQL, which is stored with it.
 pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<String, Error> {
     if let Some(at) = lexer::temporary_name(source)? {
         let text =
@@ -280,7 +281,7 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
     Ok(format!("call tsql.create_view('{action}', {arguments}, {})", literal(source)))
 }
 
-/// 4506: the columns of a view have different names.
+/// 4506: the names of a view's columns must be distinct.
 fn refuse_twice<'t>(create: &CreateView, titles: impl Iterator<Item = &'t Title>) -> Result<(), Error> {
     let twice = match create.columns.as_slice() {
         [] => named_twice(titles.map(|title| title.text.as_str())),
@@ -295,7 +296,7 @@ fn refuse_twice<'t>(create: &CreateView, titles: impl Iterator<Item = &'t Title>
     Err(Error::new(4506, text, create.name.at).with_severity(16))
 }
 
-/// The name of a view's column where the view gives it.
+/// The name of a view's column if the view specifies it.
 fn given(title: &Title) -> String {
     if title.is_own {
         String::new()

@@ -1,7 +1,7 @@
 //! Precision and scale of decimals whose operands only PostgreSQL knows, as expressions of its SQL.
 //!
 //! The scale of a quotient depends on the precision of both sides (SQL Server, "Precision, scale, and length"). A
-//! column may be an int, whose digits follow from its type, or a decimal, whose digits its declaration says:
+//! column may be an int, whose digits follow from its type, or a decimal, whose digits are in its declaration:
 //! tsql.digits_in(value, n) returns those of whole numbers by their type, and n for a decimal.
 
 use super::precision::{packed, Digits, Operand, Side};
@@ -28,13 +28,14 @@ fn side(value: &Value) -> Side {
     Side::new(&value.sql, of)
 }
 
-/// Those of the one of these values that is chosen; None where none is a decimal.
+/// Those of the one of these values that is chosen; None if none is a decimal.
 pub fn widest_decimal(values: &[Value]) -> Option<Digits> {
     let sides = values.iter().filter(|value| !value.is_null()).map(side);
     values.iter().any(may_be_decimal).then(|| Digits::widest(sides.collect()))
 }
 
-/// Those of what a function of a decimal gives, by the function of schema tsql that makes them; "": those of the value.
+/// Those of the result of a function of a decimal, by the function of schema tsql that computes them; "": those of the
+/// value.
 pub fn made_decimal(value: &Value, function: &'static str) -> Option<Digits> {
     may_be_decimal(value).then(|| match function {
         "" => Digits::widest(vec![side(value)]),
@@ -42,7 +43,7 @@ pub fn made_decimal(value: &Value, function: &'static str) -> Option<Digits> {
     })
 }
 
-/// The digits of a value for who does not see its columns, as SQL.
+/// The digits of a value where its columns are not visible, as SQL.
 pub fn standalone(value: &Value) -> Option<String> {
     match value.of {
         Some(of) => of.digits().map(|(precision, scale)| packed(precision, scale)),
@@ -50,7 +51,7 @@ pub fn standalone(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether a value may turn out to be a decimal.
+/// Whether a value may be a decimal.
 pub fn may_be_decimal(value: &Value) -> bool {
     value.digits.is_some() || value.of.is_some_and(|of| of.family == Family::Decimal)
 }

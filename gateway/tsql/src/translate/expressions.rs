@@ -103,7 +103,7 @@ impl Translation<'_> {
         }
     }
 
-    /// A value whose type decides nothing about the SQL around it.
+    /// A value whose type does not affect the SQL around it.
     pub fn plain(&mut self, expression: &Expression) -> Result<Value, Error> {
         match expression {
             Expression::Column(column) if self.output.is_none() && self.column_types.is_empty() => {
@@ -120,7 +120,7 @@ impl Translation<'_> {
         Ok(Value::unknown(sql).with_digits(self.declared_digits(column)?).with_decimal(decimal))
     }
 
-    /// A column with what qualifies it.
+    /// A column with its qualifier.
     pub fn column_sql(&self, column: &ColumnName) -> Result<String, Error> {
         let own = identifier(&column.column, column.at.line)?;
         let qualifier = column.table.as_ref().map(|table| self.qualifier(table)).transpose()?;
@@ -175,13 +175,13 @@ impl Translation<'_> {
         }
         let sql = match value.of {
             Some(of) if of.family != Family::Money => format!("(- {})", value.sql),
-            // of money it is money, which only PostgreSQL may know
+            // for money the result is money, a type that only PostgreSQL may know
             _ => format!("(operator(tsql.-) {})", value.sql),
         };
         Ok(Value::of(sql, value.of).with_digits_of(&value))
     }
 
-    /// Chains of operators may be of any length: no recursion along the left side.
+    /// A chain of operators may be of any length: no recursion along its left side.
     fn chain(&mut self, expression: &Expression) -> Result<Value, Error> {
         let mut operations = Vec::new();
         let mut first = expression;
@@ -223,7 +223,7 @@ impl Translation<'_> {
         self.branches(branches, case.otherwise.as_ref(), line)
     }
 
-    /// CASE: the values become of one type.
+    /// CASE: converts the values to a common type.
     pub fn branches(
         &mut self,
         branches: Vec<(String, &Expression)>,
@@ -255,7 +255,7 @@ impl Translation<'_> {
                 Some(model) if value.family() == Some(Family::Integer) => {
                     format!("tsql.beside({}, {model})", value.sql)
                 }
-                // PostgreSQL would take the blanks from a char
+                // PostgreSQL would remove the blanks of a char
                 _ if beside_text && value.of.is_none() && !value.is_null() => {
                     format!("tsql.with_blanks({})", value.sql)
                 }
@@ -294,8 +294,8 @@ impl Translation<'_> {
     }
 }
 
-/// The SQL of a value of CASE whose type only PostgreSQL knows, short and without effects: nulls and whole numbers are
-/// written as of its type where that is money, since PostgreSQL takes values of several types for numerics.
+/// The SQL of a value of CASE whose type only PostgreSQL knows, if short and without effects: nulls and whole numbers
+/// are given its type if that is money, since PostgreSQL treats values of several types as numerics.
 fn model(
     branches: &[(String, &Expression)],
     otherwise: Option<&Expression>,
@@ -325,7 +325,7 @@ fn is_plain(expression: &Expression) -> bool {
     }
 }
 
-/// 447: only a text has a collation.
+/// 447: only texts have a collation.
 pub fn refuse_collation(value: &Value, written: &Expression) -> Result<(), Error> {
     match value.of {
         Some(of) if !of.is_text() && of.family != Family::Variant => {
@@ -359,7 +359,7 @@ pub fn as_collated(value: Value, collation: Collation, dialect: &Dialect) -> Val
     }
 }
 
-/// A value of unknown type whose collation its place loses: a text without case is refused there.
+/// A value of unknown type whose collation is lost in its context, where a case-insensitive text is refused.
 pub fn of_any_collation(value: Value) -> Value {
     if value.of.is_some() || value.is_null() {
         return value;
@@ -368,7 +368,7 @@ pub fn of_any_collation(value: Value) -> Value {
     value.with_sql(sql)
 }
 
-/// As `||` takes it.
+/// A value as an operand of `||`.
 pub fn as_text(value: Value, dialect: &Dialect) -> Value {
     if value.is_text() || value.is_null() {
         value

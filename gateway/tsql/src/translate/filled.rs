@@ -3,18 +3,18 @@
 use crate::resolve::names::quoted_list;
 use crate::tree::Expression;
 
-/// A table and the columns of it that take values.
+/// A table and those of its columns that take values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filled {
-    /// As SQL names it.
+    /// Its name in SQL.
     pub table: String,
-    /// As PostgreSQL has them; None: all of it, or those that a definition leaves.
+    /// Names in PostgreSQL; None: all columns, or those that a definition leaves.
     pub columns: Option<Vec<String>>,
     /// Identity columns take values too.
     pub with_identity: bool,
 }
 
-/// Columns that an insert or update fills, and what fills them.
+/// Columns that an insert or update fills, and their values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilledBy {
     /// A query of these columns without rows.
@@ -24,7 +24,7 @@ pub struct FilledBy {
 }
 
 impl FilledBy {
-    /// None if no placeholder fills one of the columns. `columns`: as PostgreSQL has them, None for all of the table.
+    /// None if no placeholder fills one of the columns. `columns`: names in PostgreSQL, None for all of the table.
     pub fn new<'a>(
         table: &str,
         columns: Option<&[String]>,

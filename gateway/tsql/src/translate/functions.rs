@@ -13,7 +13,7 @@ use crate::facts::types::{numeric, unified, Family, Type, BIGINT, GUID, INT, SQL
 use crate::resolve::names::{self, folded, identifier, literal, shown};
 use crate::tree::{Arguments, Expression, FunctionCall, Literal, LiteralValue, ObjectName};
 
-/// The schema of the catalogue's functions, which only look.
+/// The schema of the catalogue's functions, which have no effects.
 const SYSTEM: &str = "sys";
 
 impl Translation<'_> {
@@ -66,7 +66,7 @@ impl Translation<'_> {
         Ok(match self.dialect().empty_result_is_null && MAY_BE_EMPTY.contains(&&*name) {
             true => {
                 let sql = match value.of.filter(|of| of.folds) {
-                    // PostgreSQL looks for an operator of its own
+                    // PostgreSQL would search for an operator of its own
                     Some(of) => format!("nullif(({})::text, '')::{}", value.sql, of.sql()),
                     None => format!("nullif({}, '')", value.sql),
                 };
@@ -76,9 +76,9 @@ impl Translation<'_> {
         })
     }
 
-    /// A function of the site's own, or of PostgreSQL. The arguments of one with a schema become of the types of its
-    /// parameters as values of columns do; those of any other go as they are, texts without a type. `mark`: what stands
-    /// before the arguments.
+    /// A function of the site or of PostgreSQL. The arguments of one with a schema are converted to the types of its
+    /// parameters like values of columns; those of any other remain unchanged, texts without a type. `mark`: precedes
+    /// the arguments.
     pub fn passed_on(
         &mut self,
         name: &ObjectName,
@@ -89,14 +89,14 @@ impl Translation<'_> {
         let sql = format!("{function}{mark}({given})");
         let is_own = !name.owner.is_empty() && name.owner != SYSTEM && self.dialect().shows_declared_digits;
         let digits = is_own.then(|| format!("tsql.digits_returned({})", literal(&function)));
-        // once for a query; a default of a column is no place for a select
+        // evaluated once per query; a column's default must not contain a select
         let once = |asked| if self.scope.definition { asked } else { format!("(select {asked})") };
         let digits = digits.map(once);
         let sql = self.owned(name, sql)?;
         Ok(Value::unknown(sql).with_digits(digits))
     }
 
-    /// Its name and its arguments, with their types. `are_rows`: it stands in FROM.
+    /// Its name and its arguments, with their types. `are_rows`: it is in FROM.
     pub fn passed_on_of(
         &mut self,
         name: &ObjectName,
@@ -115,7 +115,7 @@ impl Translation<'_> {
         if parts.len() > 2 {
             return Err(Error::refused(&shown(name), "a function has a name and at most a schema", line));
         }
-        // a parameter that is left out takes its default: so do the last ones
+        // an omitted parameter uses its default, as do the last ones
         let is_given = |argument: &Expression| !matches!(argument, Expression::Default(_));
         let given = arguments.iter().rposition(is_given).map_or(0, |last| last + 1);
         let (mut values, mut types) = (Vec::with_capacity(given), Vec::with_capacity(given));
@@ -131,7 +131,7 @@ impl Translation<'_> {
                 None => value.sql,
             });
         }
-        // FROM has no place for a condition
+        // FROM cannot contain a condition
         let first = values.iter_mut().find(|value| *value != "null").filter(|_| are_rows);
         if let Some(first) = first {
             *first = self.owned(name, std::mem::take(first))?;
@@ -139,7 +139,8 @@ impl Translation<'_> {
         Ok((parts.join("."), values.join(", "), types))
     }
 
-    /// A value that there is if dbo owns the function of this name, where dbo is said to: PostgreSQL's own are none of his.
+    /// A value that exists if dbo owns the function of this name, where the text names dbo as the owner: PostgreSQL's
+    /// own functions do not belong to him.
     fn owned(&self, function: &ObjectName, value: String) -> Result<String, Error> {
         if !function.owner.eq_ignore_ascii_case("dbo") || self.scope.definition {
             return Ok(value);
@@ -260,7 +261,7 @@ impl CallTranslation<'_, '_, '_> {
             let sql = self.within_column(&first.sql, second)?;
             return Ok(Value::unknown(sql).with_digits_of(&first));
         };
-        // a variable's or literal's length is the result's
+        // the result has the length of the variable or literal
         let keeps_length = of.name == "varchar" && of.length.is_some();
         if second.is_null() && !keeps_length {
             return Ok(first);
@@ -269,7 +270,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(Value::new(format!("coalesce({}, {second})", first.sql), of))
     }
 
-    /// What replaces the nulls of a column is converted to its type, a text's length with it ("ISNULL").
+    /// The replacement of a column's nulls is converted to its type and length ("ISNULL").
     fn within_column(&self, first: &str, replacement: Value) -> Result<String, Error> {
         let is_short = replacement.text().is_some_and(|text| text.len() <= 1);
         let length = match self.arguments[0].without_collation() {
@@ -417,7 +418,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(Value::new(format!("nextval({})", literal(&sequence)), BIGINT))
     }
 
-    /// A function of the catalogue, in schema sys: its texts go without a type.
+    /// A function of the catalogue, in schema sys: its texts are passed without a type.
     fn system(&mut self) -> Result<Value, Error> {
         let (least, most) = system_arguments(self.name);
         self.count(least, most)?;
@@ -428,18 +429,18 @@ impl CallTranslation<'_, '_, '_> {
             ..ObjectName::default()
         };
         let value = self.translation.passed_on(&name, self.arguments, OWNED)?;
-        // it looks into the catalogue of the server, as a view of the system does
+        // it reads the catalogue of the server, like a system view
         self.translation.note_table(names::Relation::system_function(self.name));
         if self.arguments.iter().any(walk::has_column) {
             return Ok(value);
         }
-        // as a subquery it is evaluated once and not for every row
+        // a subquery is evaluated once and not for every row
         let sql = format!("(select {})", value.sql);
         Ok(value.with_sql(sql))
     }
 }
 
-/// How many arguments a function of the system's catalogue takes.
+/// The number of arguments of a function of the system's catalogue.
 fn system_arguments(name: &str) -> (usize, usize) {
     match name {
         "db_id" | "schema_id" | "schema_name" | "suser_id" | "user_id" => (0, 1),

@@ -1,5 +1,5 @@
-//! Columns beside GROUP BY that are no keys of it: errors 8120, 8121 and 8127. PostgreSQL accepts them where the keys include
-//! the table's primary key.
+//! Columns used with GROUP BY that are not keys of it: errors 8120, 8121 and 8127. PostgreSQL accepts them if the keys
+//! include the table's primary key.
 
 use super::item::Stands;
 use super::named::source_name;
@@ -13,9 +13,9 @@ use crate::tree::{
 };
 
 impl Translation<'_> {
-    /// A condition of such a column: a function that does not exist, named by the error's number and the column (facts::errors).
-    /// PostgreSQL looks for the column first, which may be unknown. Nothing where a key is an expression, nor of what may be a
-    /// column of a query around this one.
+    /// A condition for such a column: a function that does not exist, named by the error's number and the column
+    /// (facts::errors). PostgreSQL resolves the column first, which may be unknown. Nothing if a key is an expression,
+    /// or if the column may belong to an outer query.
     pub fn ungrouped(
         &mut self,
         select: &Select,
@@ -33,7 +33,8 @@ impl Translation<'_> {
         Ok(Some(format!("tsql.{}({})", quoted(&name), value.sql)))
     }
 
-    /// What demands that the tables of `*` and `t.*` have no columns but the keys. Only PostgreSQL knows their columns.
+    /// The conditions that the tables of `*` and `t.*` have no columns except the keys. Only PostgreSQL knows their
+    /// columns.
     pub fn ungrouped_stars(&self, select: &Select) -> Result<Vec<String>, Error> {
         let stars = || {
             select.items.iter().filter_map(|item| match item {
@@ -69,7 +70,7 @@ impl Translation<'_> {
     }
 }
 
-/// The first column that is no key and should be one, and the number of the error.
+/// The first column that should be a key but is not, and the number of the error.
 fn wrong<'a>(select: &'a Select, order_by: &'a [Ordering], stands: Stands) -> Option<(i32, &'a ColumnName)> {
     let keys = keys(&select.group_by).filter(|keys| !keys.is_empty())?;
     let sources: Vec<String> = select.from.iter().filter_map(source_name).collect();
@@ -84,7 +85,7 @@ fn wrong<'a>(select: &'a Select, order_by: &'a [Ordering], stands: Stands) -> Op
     let is_titled =
         |key: &&ColumnName| titles.iter().any(|title| title.text.eq_ignore_ascii_case(&key.column));
     if keys.iter().any(is_titled) {
-        // which may be no column: that is another error
+        // the column may not exist: that is another error
         return None;
     }
     let listed = select.items.iter().find_map(|item| match item {
@@ -114,7 +115,7 @@ fn title(item: &SelectItem) -> Option<&Name> {
     }
 }
 
-/// The columns that rows are grouped by; None where an expression is among the keys.
+/// The columns by which rows are grouped; None if the keys include an expression.
 fn keys(groupings: &[Grouping]) -> Option<Vec<&ColumnName>> {
     let mut found = Vec::new();
     for grouping in groupings {
@@ -135,7 +136,7 @@ fn keys(groupings: &[Grouping]) -> Option<Vec<&ColumnName>> {
     Some(found)
 }
 
-/// The first column that is looked for, outside aggregates and queries.
+/// The first wanted column outside aggregates and queries.
 fn first<'a>(value: &'a Expression, wanted: &dyn Fn(&&'a ColumnName) -> bool) -> Option<&'a ColumnName> {
     let first = |value: &'a Expression| first(value, wanted);
     match value {
@@ -169,7 +170,7 @@ fn first<'a>(value: &'a Expression, wanted: &dyn Fn(&&'a ColumnName) -> bool) ->
             {
                 return None;
             }
-            // the word of a part of a date is no column
+            // the name of a part of a date is not a column
             arguments.iter().skip(usize::from(name.starts_with("date"))).find_map(first)
         }
         _ => None,

@@ -1,5 +1,5 @@
-//! `select @v = @v + column from … order by …`: a text that grows by each row, in the order of the rows. Microsoft's own
-//! bulk copy lists the columns of a table so.
+//! `select @v = @v + column from … order by …`: a text to which each row appends, in the order of the rows. Microsoft's
+//! bulk copy lists the columns of a table this way.
 
 use super::item::Item;
 use super::kind::Kind;
@@ -22,7 +22,7 @@ struct Growth {
 
 /// The text before the part while the variable is null.
 enum First {
-    /// `@v + part`: it stays null.
+    /// `@v + part`: it remains null.
     Null,
     /// `coalesce(@v + separator + part, part)`
     Nothing,
@@ -30,7 +30,8 @@ enum First {
 }
 
 impl Translation<'_> {
-    /// The one item of a list by which a text grows; None for any other list, and where rows have no order of their own.
+    /// The single item of a list that appends to a text; None for any other list, and if the order of rows is
+    /// undefined.
     pub fn grown(&mut self, select: &Select, order_by: &[Ordering]) -> Result<Option<Item>, Error> {
         let [SelectItem::Assign { variable, operator, value }] = select.items.as_slice() else {
             return Ok(None);
@@ -50,7 +51,7 @@ impl Translation<'_> {
         let line = variable.at.line;
         let target = self.scope.type_of(&variable.name, line)?;
         let Some(target) = target.filter(|target| target.name == "varchar") else { return Ok(None) };
-        // it is read as a text, and PostgreSQL refuses any other
+        // it is treated as a text, and PostgreSQL refuses any other type
         let around = std::mem::replace(&mut self.around.without_types, true);
         let part = self.value(&growth.part);
         self.around.without_types = around;
@@ -74,7 +75,7 @@ impl Translation<'_> {
         let (Some(separator), Some(first)) = (separator, first) else { return Ok(None) };
         let start = self.variable(variable)?.sql;
         let by = self.ordered_by(order_by)?;
-        // each row has what the rows up to it make; the last is taken
+        // each row has the text of all rows up to it; the last one is used
         let sql = format!(
             "tsql.grow({start}, {separator}, {first}, tsql.grown_by({})) over (order by {by} rows unbounded preceding)",
             part.sql
@@ -145,7 +146,7 @@ fn operands(expression: &Expression) -> Vec<&Expression> {
     }
 }
 
-/// The sum of operands; None of none.
+/// The sum of operands; None if there are none.
 fn sum(operands: &[&Expression]) -> Option<Expression> {
     operands.iter().map(|one| (*one).clone()).reduce(|left, right| Expression::Binary {
         at: right.at(),

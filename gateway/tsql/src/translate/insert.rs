@@ -17,7 +17,8 @@ use crate::tree::{
 use crate::Dialect;
 use std::sync::Arc;
 
-/// Of rows of values, whether the last of them may be left out: one is never too many, and DEFAULT is no value of a query.
+/// For rows of values, whether the last of them may be omitted: a single row always fits the limit, and DEFAULT is not
+/// a value of a query.
 fn may_be_cut(rows: &[Vec<Expression>]) -> bool {
     let is_default = |value: &Expression| matches!(value, Expression::Default(_));
     rows.len() > 1 && !rows.iter().flatten().any(is_default)
@@ -66,7 +67,7 @@ impl Translation<'_> {
             _ => self.rows_within(top, &into, line)?,
         };
         let limit = rows.map_or_else(String::new, |rows| format!(" limit {rows}"));
-        // what names no columns fills all of them
+        // without columns all of them are filled
         let guard = |number: usize| match &columns {
             Some(_) => None,
             None => Some(takes(&into, number)),
@@ -121,7 +122,7 @@ impl Translation<'_> {
         self.with_output((with, sql), insert.output.as_ref(), line, rows)
     }
 
-    /// The table that `insert … execute` fills.
+    /// The table filled by `insert … execute`.
     pub fn filled(&mut self, insert: &Insert) -> Result<Filled, Error> {
         let target = self.target(&insert.target)?;
         let into = table(&target)?;
@@ -159,7 +160,7 @@ impl Translation<'_> {
         }
     }
 
-    /// The columns that are named, or those that take a value, where that is not all.
+    /// The named columns, or those that take a value if these are not all.
     pub fn inserted_columns(
         &self,
         into: &str,
@@ -174,7 +175,7 @@ impl Translation<'_> {
         filled.iter().map(|column| folded(column, line)).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Which of the columns are of type sql_variant, as far as is known.
+    /// Which of the columns are known to be of type sql_variant.
     fn variant_columns(&self, into: &str, columns: Option<&[String]>) -> Vec<bool> {
         let Some(variants) = self.scope.variants.get(into) else { return Vec::new() };
         columns.unwrap_or_default().iter().map(|column| variants.contains(column)).collect()
@@ -184,7 +185,7 @@ impl Translation<'_> {
         Targets { table, columns, known: self.scope.table(table) }
     }
 
-    /// VALUES and its rows; `guard` returns the condition of an insert of so many values.
+    /// VALUES and its rows; `guard` returns the condition of an insert with this many values.
     fn values_of(
         &mut self,
         rows: &[Vec<Expression>],
@@ -220,7 +221,7 @@ impl Translation<'_> {
             let nulls = vec!["null"; given].join(", ");
             return Ok(format!("select {nulls} from generate_series(1, {}) where {guard}", rows.len()));
         }
-        // the guard stands around one of the values, a null only where there are nulls and defaults alone
+        // the guard is around one of the values, a null only if all are nulls or defaults
         let is_given = |value: &Option<Value>| value.as_ref().is_some_and(|value| !value.is_null());
         let place = all().position(is_given).or_else(|| all().position(Option::is_some));
         let guarded = |row: usize, column: usize, sql: String| match place {
@@ -233,14 +234,14 @@ impl Translation<'_> {
         Ok(format!("values {}", rows_sql(&rows, targets, self.scope.dialect, self.variables, guarded)))
     }
 
-    /// Rows for an insert that names no columns and has not the values of a table's own: PostgreSQL reports the error.
+    /// Rows for an insert without columns and with a wrong number of values: PostgreSQL reports the error.
     fn unfit(&mut self, into: &str, width: usize, given: usize) -> String {
         let guard = takes(into, given);
         self.note(|facts| facts.guards.push(guard.clone()));
         format!("select {} where {guard}", vec!["null"; width].join(", "))
     }
 
-    /// The values of rows; those of one column have one type. None stands for DEFAULT.
+    /// The values of rows; those of one column have one type. None represents DEFAULT.
     pub fn rows(&mut self, rows: &[Vec<Expression>], line: u32) -> Result<Vec<Vec<Option<Value>>>, Error> {
         let width = rows.first().map_or(0, Vec::len);
         let mut read = Vec::with_capacity(rows.len());
@@ -276,7 +277,7 @@ impl Translation<'_> {
         Ok(read)
     }
 
-    /// The rows of a select, on their way into columns.
+    /// The rows of a select, converted for columns.
     fn rows_from(
         &mut self,
         query: &Query,
@@ -303,7 +304,7 @@ impl Translation<'_> {
         let names = numbered(&items);
         let mut values = Vec::with_capacity(names.len());
         for (place, (name, item)) in names.iter().zip(&items).enumerate() {
-            // the others of several selects have types of their own
+            // the others of several selects have their own types
             let is_one = matches!(query.body, QueryBody::Select(_));
             let known = item.result_type.filter(|_| is_one).map(|known| known.of);
             values.push(match (known, are_variants.get(place)) {
@@ -321,7 +322,7 @@ impl Translation<'_> {
         Ok(format!("select {values} from ({sql}) as \"source\" ({names}){condition}"))
     }
 
-    /// Of `insert … select * from one table`: that its columns have the types of the target's.
+    /// For `insert … select * from one table`: the condition that its columns have the types of the target's.
     fn same_columns(
         &self,
         query: &Query,
@@ -355,15 +356,15 @@ impl Translation<'_> {
 /// The columns that a change fills.
 pub struct Targets<'a> {
     pub table: &'a str,
-    /// As PostgreSQL has them; None: all of the table.
+    /// Names in PostgreSQL; None: all of the table.
     pub columns: Option<&'a [String]>,
-    /// The declaration of the table, where it is known.
+    /// The declaration of the table, if known.
     known: Option<Arc<Table>>,
 }
 
 impl Targets<'_> {
-    /// What says of a column whether it is national, an image or money: its declaration, on which the statement then
-    /// depends, or PostgreSQL's catalogue.
+    /// The SQL for whether a column is national, an image or money: from its declaration, on which the statement then
+    /// depends, or from PostgreSQL's catalogue.
     pub fn kind(&self, place: usize, variables: &mut dyn Variables) -> String {
         let name = self.columns.and_then(|columns| columns.get(place));
         let column = self.known.as_ref().and_then(|known| match name {
@@ -372,7 +373,7 @@ impl Targets<'_> {
         });
         variables.note_use(self.table, column.map(|column| column.name.as_str()));
         match column.and_then(|column| column.of) {
-            // a column of a view does not say whether it is an image
+            // the column of a view does not show whether it is an image
             Some(of) if of.family != Family::Binary || of.name == IMAGE.name => {
                 let is_one = of.is_national() || of.name == IMAGE.name || of.family == Family::Money;
                 is_one.to_string()
@@ -384,7 +385,7 @@ impl Targets<'_> {
         }
     }
 
-    /// A column of a query, which is named `name` there, on its way into the column at this place.
+    /// A column of a query, named `name` there, converted for the column at this index.
     pub fn carried(
         &self,
         place: usize,
@@ -402,18 +403,19 @@ impl Targets<'_> {
         };
         match known.is_none_or(says) {
             true => carried_into(&value, || self.kind(place, variables), dialect),
-            // values of other types are not asked about
+            // values of other types need no check
             false => carried(&value, dialect),
         }
     }
 }
 
-/// Types whose values say more than PostgreSQL's.
+/// Types whose values contain more than PostgreSQL's type shows.
 fn says_more(of: &Type) -> bool {
     of.is_national() || matches!(of.name, "datetime2" | "time" | "tinyint")
 }
 
-/// The insert of so many rows of values, which have the types of their parameters: the first `width` are the first row.
+/// The insert of `number` rows of values, which have the types of their parameters: the first `width` are the first
+/// row.
 pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, dialect: &Dialect) -> String {
     let columns =
         filled.columns.as_ref().map_or_else(String::new, |columns| format!(" ({})", quoted_list(columns)));
@@ -439,7 +441,7 @@ pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, dialect: &Di
     )
 }
 
-/// Rows on their way into columns; `write` has the last word on each value.
+/// Rows converted for columns; `write` produces each value.
 fn rows_sql(
     rows: &[Vec<Option<Value>>],
     targets: &Targets,
@@ -460,7 +462,7 @@ fn rows_sql(
     rows.iter().enumerate().map(row_sql).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether an insert that names no columns has as many values as the table takes.
+/// The condition that an insert without columns has as many values as the table takes.
 fn takes(into: &str, given: usize) -> String {
     format!("tsql.takes({}, {given})", literal(into))
 }

@@ -11,17 +11,17 @@ use crate::Dialect;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-/// What PostgreSQL calls a column without a name.
+/// PostgreSQL's name of an unnamed column.
 pub const NAMELESS: &str = "\"?column?\"";
 
 /// How FOR JSON writes an item.
 #[derive(Clone, Debug, Default)]
 pub struct Property {
-    /// SQL of its name and a colon, where a table declares it.
+    /// SQL of its name and a colon, if a table declares it.
     pub name: Option<String>,
-    /// The source that it is a column of, by its place.
+    /// The index of the source to which the column belongs.
     pub source: Option<usize>,
-    /// It is a column of a source that is not known.
+    /// It is a column of an unknown source.
     pub is_strange: bool,
     /// Its text is JSON.
     pub is_json: bool,
@@ -34,29 +34,29 @@ pub struct Item {
     /// The same without its name.
     pub value: String,
     pub kind: Kind,
-    /// As shown: "" for none, None for a star.
+    /// As displayed: "" for none, None for a star.
     pub name: Option<String>,
     /// The name is that of the table's column.
     pub is_own: bool,
     /// It names variables of a procedure, whose values are not known when its result is described.
     pub names_variables: bool,
-    /// Each use of it would be another value.
+    /// Each use of it would return another value.
     pub has_new_id: bool,
     /// The target of its assignment.
     pub variable: Option<String>,
-    /// Its type, where it is known and does not follow from a table's column.
+    /// Its type, if known and not that of a table's column.
     pub result_type: Option<ResultType>,
-    /// Its type, where it is known.
+    /// Its type, if known.
     pub of: Option<Type>,
     /// Whether it is a national text.
     pub width: Width,
-    /// What gives the digits of a datetime2 or time.
+    /// The SQL of the digits of a datetime2 or time.
     pub digits: Option<String>,
-    /// What gives precision and scale, if it is a decimal, where its columns are not seen.
+    /// The SQL of precision and scale, if it is a decimal, where its columns are not visible.
     pub decimal: Option<String>,
-    /// Of a star: its source.
+    /// For a star: its source.
     pub all_of: Vec<Named>,
-    /// Of a select for json.
+    /// For a select for json.
     pub property: Property,
 }
 
@@ -103,7 +103,7 @@ impl Declared {
 }
 
 impl Named {
-    /// The source of a query: `columns` are the names given behind its own.
+    /// The source for a query: `columns` are the names after its own.
     pub fn of_query(name: String, items: &[Item], columns: &[Name]) -> Named {
         let mut named = Named { name, ..Named::default() };
         if columns.is_empty() {
@@ -125,24 +125,24 @@ impl Named {
     }
 }
 
-/// A query and the items of its list, which is the first of several selects'.
+/// A query and the items of its list; of several selects those of the first.
 #[derive(Debug)]
 pub struct Written {
     pub sql: String,
     pub items: Vec<Item>,
 }
 
-/// Where a select stands.
+/// The context of a select.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Stands {
-    /// It may assign to variables and fill a table; a bare NULL is an int.
+    /// It may assign to variables and fill a table; a NULL alone is an int.
     Outermost,
-    /// The first of several that are combined: it may fill a table.
+    /// The first of several combined selects: it may fill a table.
     First,
     Inside,
 }
 
-/// The names over the columns; None where a star has PostgreSQL's.
+/// The headings of the columns; None if a star has PostgreSQL's.
 pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
     let title = |Item { name, is_own, names_variables, result_type, .. }: Item| {
         let result_type = result_type.map(|known| if names_variables { known.widened() } else { known });
@@ -151,8 +151,8 @@ pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
     items.into_iter().map(title).collect()
 }
 
-/// Refuses a table whose columns have no names (8155), are more or fewer than the names (8158, 8159) or have one twice
-/// (8156). `columns`: names given behind its own.
+/// Refuses a table whose columns have no names (8155), are more or fewer than the names (8158, 8159) or have a repeated
+/// one (8156). `columns`: names after its own.
 pub fn refuse_names(items: &[Item], columns: &[Name], table: &Name, dialect: &Dialect) -> Result<(), Error> {
     if columns.is_empty() {
         refuse_nameless(items, &table.text, table.at.line)?;
@@ -173,7 +173,7 @@ pub fn refuse_names(items: &[Item], columns: &[Name], table: &Name, dialect: &Di
     }
 }
 
-/// 8158 and 8159: a table has another number of columns than its list names.
+/// 8158 and 8159: a table has another number of columns than its list of names.
 pub fn refuse_number(own: usize, named: usize, table: &str, at: Position) -> Result<(), Error> {
     let (number, which) = match own.cmp(&named) {
         Ordering::Equal => return Ok(()),
@@ -184,7 +184,7 @@ pub fn refuse_number(own: usize, named: usize, table: &str, at: Position) -> Res
     Err(Error::new(number, text, at).with_severity(16))
 }
 
-/// The first name that there was before, without regard to case.
+/// The first repeated name, without regard to case.
 pub fn named_twice<'n>(names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let mut known = HashSet::new();
     names.into_iter().find(|name| !name.is_empty() && !known.insert(name.to_lowercase()))
@@ -201,7 +201,7 @@ pub fn refuse_nameless(items: &[Item], table: &str, line: u32) -> Result<(), Err
     }
 }
 
-/// A name for each item of a list that has no star: `"c1", "c2"`.
+/// A name for each item of a list without a star: `"c1", "c2"`.
 pub fn numbered(items: &[Item]) -> Vec<String> {
     (1..=items.len()).map(|place| format!("\"c{place}\"")).collect()
 }

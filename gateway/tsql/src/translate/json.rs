@@ -13,9 +13,9 @@ use crate::tree::{ForJson, Query, QueryBody, SelectItem};
 
 /// The name of the column of a result.
 const TITLE: &str = "JSON_F52E2B61-18A1-11d1-B105-00805F49916B";
-/// Characters of a row of a result.
+/// Characters per row of a result.
 const ROW: u32 = 2033;
-/// Arguments of a function of PostgreSQL, but for the first.
+/// The most arguments of a function of PostgreSQL, except the first.
 const MOST_ARGUMENTS: usize = 99;
 
 /// A property: its name and a colon, and its value, as SQL.
@@ -39,7 +39,7 @@ impl Member {
         }
     }
 
-    /// SQL of `"name":value`, null where there is nothing to be written.
+    /// SQL of `"name":value`, null if nothing is written.
     fn sql(&self, json: &ForJson) -> String {
         match self {
             Member::Leaf(_, Leaf { name, value }) if json.includes_nulls => {
@@ -63,7 +63,7 @@ struct Level {
     are_columns: Vec<bool>,
 }
 
-/// SQL of the members of an object with commas between them.
+/// SQL of the members of an object, separated by commas.
 fn members_sql(members: &[Member], json: &ForJson) -> String {
     joined(members.iter().map(|member| member.sql(json)).collect())
 }
@@ -118,7 +118,7 @@ impl Translation<'_> {
         Ok(result(format!("select {whole} from ({sql}) as \"@@json\" ({columns})"), stands))
     }
 
-    /// A statement that is written again when its tables are known; refused where it never is.
+    /// For a statement that is written again when its tables are known; an error if it never is.
     fn not_known(&self, what: &str, why: &str, json: &ForJson, stands: Stands) -> Result<Written, Error> {
         let refusal = Error::refused(what, why, json.at);
         match &self.scope.schema {
@@ -160,7 +160,7 @@ pub fn not_allowed(statement: &str, at: impl Into<crate::tree::Position>) -> Err
     Error::new(13602, text, at.into()).with_severity(16)
 }
 
-/// The query of one text. A result is its parts, and has no row where there is none.
+/// The query for one text. A result consists of parts, and has no row if it is null.
 fn result(sql: String, stands: Stands) -> Written {
     let of = nvarchar(None);
     if stands != Stands::Outermost {
@@ -181,7 +181,7 @@ fn result(sql: String, stands: Stands) -> Written {
     Written { sql, items: vec![item] }
 }
 
-/// The rows of an object each.
+/// The rows, each as an object.
 fn one_object(members: Vec<Member>, json: &ForJson) -> String {
     format!("string_agg('{{' || {} || '}}', ',')", members_sql(&members, json))
 }
@@ -202,7 +202,7 @@ fn leaves<'i>(
     })
 }
 
-/// Names with points are paths of objects: a member of one follows another of it.
+/// Names with periods are paths of objects: the members of an object must be adjacent.
 fn nested(items: &[Item], columns: &[String], json: &ForJson) -> Result<Vec<Member>, Error> {
     let mut members = Vec::new();
     for leaf in leaves(items, columns, json) {
@@ -216,7 +216,7 @@ fn nested(items: &[Item], columns: &[String], json: &ForJson) -> Result<Vec<Memb
             );
             return Err(Error::new(13603, text, json.at).with_severity(16));
         }
-        // a step is written as it is here
+        // the path up to this step as written
         let written = match steps.as_slice() {
             [.., last] if steps.len() > 1 => name_written(last),
             _ => leaf.name,
@@ -281,7 +281,7 @@ fn add_to(members: &mut Vec<Member>, name: &str, leaf: Leaf, json: &ForJson) -> 
     Ok(())
 }
 
-/// FOR JSON AUTO: each table begins a level with its first column, and other values are of the deepest level so far.
+/// FOR JSON AUTO: each table begins a level with its first column, and other values belong to the deepest level so far.
 fn auto(items: &[Item], columns: &[String], sources: &[JsonSource], json: &ForJson) -> Result<String, Error> {
     let mut levels: Vec<Level> = Vec::new();
     for leaf in leaves(items, columns, json) {
@@ -293,7 +293,7 @@ fn auto(items: &[Item], columns: &[String], sources: &[JsonSource], json: &ForJs
         };
         let place = match place {
             Some(place) => place,
-            // values that stand before all columns are of the first table
+            // values before all columns belong to the first table
             None if levels.len() == 1 && levels[0].source.is_none() => {
                 levels[0].source = source;
                 0

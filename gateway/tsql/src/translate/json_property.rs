@@ -1,4 +1,4 @@
-//! What FOR JSON writes of a column: its name as it is declared, its value as JSON, the table that it is of.
+//! The JSON of a column: its declared name, its value, and its table.
 
 use super::item::Item;
 use super::named::{source_name, Declared, Origin};
@@ -12,10 +12,10 @@ use crate::tree::{
     ColumnName, Expression, FunctionCall, ObjectName, Query, QueryBody, Select, SelectItem, TableSource,
 };
 
-/// ISO 8601, in which JSON has times.
+/// ISO 8601, the format of times in JSON.
 const ISO: i64 = 126;
 
-/// Whether FOR JSON takes the text of an expression as it is ("Solve common issues with JSON").
+/// Whether FOR JSON inserts the text of an expression unchanged ("Solve common issues with JSON").
 pub fn is_json(expression: &Expression) -> bool {
     match expression {
         Expression::Subquery(query) => query.for_json.as_ref().is_some_and(|json| json.has_wrapper),
@@ -61,11 +61,11 @@ fn typed(value: &Value) -> String {
     format!("({})::{of}", value.sql)
 }
 
-/// A source of FROM by which FOR JSON AUTO makes objects.
+/// A source of FROM for the objects of FOR JSON AUTO.
 pub struct JsonSource {
-    /// In lower case.
+    /// Its name in lower case.
     pub name: String,
-    /// As the query writes it.
+    /// Its name as the query writes it.
     pub shown: String,
     is_table: bool,
 }
@@ -102,7 +102,7 @@ fn flat(from: &[TableSource]) -> Vec<&TableSource> {
 }
 
 impl Translation<'_> {
-    /// Notes what FOR JSON needs of the items, while the sources of their select are known.
+    /// Notes the properties of items that FOR JSON needs, while the sources of their select are known.
     pub fn note_properties(&mut self, select: &Select, items: &mut [Item]) -> Result<(), Error> {
         let sources = sources(&select.from);
         for (item, written) in items.iter_mut().zip(&select.items) {
@@ -127,7 +127,7 @@ impl Translation<'_> {
         }
     }
 
-    /// The place of the source that a column is of; None where that is not known.
+    /// The index of the source to which a column belongs; None if unknown.
     fn source_of_column(
         &mut self,
         column: &ColumnName,
@@ -154,7 +154,7 @@ impl Translation<'_> {
         tables.iter().any(has) || in_query
     }
 
-    /// A query whose stars are the columns that they stand for; None where these are not known.
+    /// Replaces a query's stars by their columns; None if these are unknown.
     pub fn without_stars(&mut self, query: &Query) -> Result<Option<Query>, Error> {
         let QueryBody::Select(select) = &query.body else { return Ok(Some(query.clone())) };
         if !select.items.iter().any(|item| matches!(item, SelectItem::Star { .. })) {
@@ -221,7 +221,7 @@ impl Translation<'_> {
     }
 }
 
-/// The value of a column of a derived table, by its place.
+/// The value of a column of a derived table, by its position.
 pub fn value_of(item: &Item, column: &str) -> String {
     let value = Value::of(column, item.of).with_digits(item.digits.clone());
     written(&value, item.property.is_json)
@@ -251,7 +251,7 @@ pub fn quoted(text: &str) -> String {
     written
 }
 
-/// What a column of JSON is of.
+/// The type of a JSON column.
 pub fn declared(of: Type) -> Declared {
     Declared { of: Some(of), width: super::named::Width::of(of.is_national()), digits: None, decimal: None }
 }

@@ -20,7 +20,7 @@ pub struct OfTable {
     pub from: String,
     /// The select list: each item depends on its row alone.
     pub items: String,
-    /// All behind the select list.
+    /// The SQL after the select list.
     pub rest: String,
 }
 

@@ -53,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// The kind of a column of several selects, whose values become of one type.
+    /// The kind of a column of several selects, whose values are converted to one type.
     pub fn and(self, other: Kind) -> Kind {
         match (self, other) {
             (Kind::Other, _) | (_, Kind::Other) => Kind::Other,
@@ -62,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// What orders as T-SQL orders the value.
+    /// The SQL by which PostgreSQL orders the value as T-SQL does.
     pub fn key(self, sql: &str) -> String {
         match self {
             Kind::Guid => format!("tsql.guid_key({sql})"),

@@ -8,7 +8,7 @@ use crate::resolve::names::stored;
 use crate::tree::{Expression, JoinKind, Locks, Name, ObjectName, Select, SelectItem, TableSource};
 
 impl Translation<'_> {
-    /// What follows a select whose tables are locked; "" where none is.
+    /// The clause that locks the tables of a select; "" if none is locked.
     pub fn locks(&mut self, select: &Select) -> Result<String, Error> {
         let locked = locked(&select.from, self.around.holds);
         let Some(first) = locked.first() else { return Ok(String::new()) };
@@ -23,7 +23,7 @@ impl Translation<'_> {
             if name.is_bare() && self.names.common.contains(&stored(&name.name)) {
                 return Err(refusal("a query of the WITH is no table: lock inside of it"));
             }
-            // PostgreSQL locks no rows that stand for several ones or may be missing, and none of a view with UNION
+            // PostgreSQL locks no rows that combine several ones or may be missing, and none of a view with UNION
             if locks.table || of_several || *is_outer || !self.has_own_rows(name)? {
                 if locks.skips || locks.fails {
                     return Err(refusal("readpast and nowait are for rows that are read one by one"));
@@ -47,12 +47,12 @@ impl Translation<'_> {
             };
             clauses.push_str(&format!(" for update of {qualifier}{otherwise}"));
         }
-        // it has an effect, and waits for others
+        // it has an effect, and waits for other transactions
         self.note(|facts| facts.calls = true);
         Ok(clauses)
     }
 
-    /// Locks what a change reads: its own target is locked by the change.
+    /// Locks the rows that a change reads: the change itself locks its target.
     pub fn lock_sources(&mut self, from: &[TableSource], target: &ObjectName) -> Result<(), Error> {
         for Locked { name, alias, locks, .. } in locked(from, false) {
             let is_target = match alias {
@@ -78,7 +78,7 @@ impl Translation<'_> {
         Ok(())
     }
 
-    /// Whether the rows of a table or view are rows that PostgreSQL can lock; so it is where nothing is known of it.
+    /// Whether PostgreSQL can lock the rows of a table or view; true if it is unknown.
     fn has_own_rows(&mut self, name: &ObjectName) -> Result<bool, Error> {
         let sql = names::table(name)?;
         let known = self.scope.table(&sql);
@@ -86,9 +86,9 @@ impl Translation<'_> {
         Ok(known.is_none_or(|table| table.has_own_rows))
     }
 
-    /// Locks a table before the statement runs: whoever writes to it waits until the transaction has ended.
+    /// Locks a table before the statement runs: writers wait until the transaction has ended.
     pub fn lock_table(&mut self, name: &ObjectName) -> Result<(), Error> {
-        // nobody else sees it, and the catalogue is never locked
+        // no other session sees it, and the catalogue is never locked
         if name.is_temporary() && !name.is_global() || names::of_system(name)?.is_some() {
             return Ok(());
         }
@@ -102,7 +102,7 @@ pub fn locks_rows(select: &Select) -> bool {
     !locked(&select.from, false).is_empty()
 }
 
-/// The same select, whose tables are locked in place of rows: PostgreSQL locks no rows of a UNION.
+/// The same select, with its tables locked instead of rows: PostgreSQL locks no rows of a UNION.
 pub fn holding_tables(select: &Select) -> Select {
     fn hold(source: &mut TableSource) {
         match source {
@@ -123,7 +123,7 @@ struct Locked<'s> {
     name: &'s ObjectName,
     alias: Option<&'s Name>,
     locks: Locks,
-    /// It may have no row.
+    /// It may be missing.
     is_outer: bool,
 }
 

@@ -1,4 +1,4 @@
-//! MERGE, by PostgreSQL's own: `when not matched by source` needs PostgreSQL 17, OUTPUT needs 18.
+//! MERGE, by PostgreSQL's MERGE: `when not matched by source` needs PostgreSQL 17, OUTPUT needs 18.
 
 use super::change::refuse_common;
 use super::insert::mismatch;
@@ -50,7 +50,7 @@ impl Translation<'_> {
             }
             if let MergeAction::Insert { columns, values: Some(values) } = &clause.action {
                 if self.inserted_columns(&into, columns, line)?.is_none() {
-                    // what names no columns fills all of them
+                    // without columns all of them are filled
                     let takes = format!("tsql.takes({}, {})", names::literal(&into), values.len());
                     sql.push_str(&format!(" and {takes}"));
                     if !self.scope.filled.contains_key(&into) {
@@ -88,7 +88,7 @@ impl Translation<'_> {
                 let text = "A column name is specified more than once in the SET clause.";
                 return Err(Error::new(264, text, column.at).with_severity(16));
             }
-            // the source may have a column of this name too
+            // the source may also have a column of this name
             let mut of_target = item.clone();
             of_target.column.iter_mut().for_each(|column| column.table = Some(Box::new(own.clone())));
             assignments.push(format!("{} = {}", quoted(&name), self.set_value(&of_target, into)?));
@@ -132,7 +132,7 @@ impl Translation<'_> {
     }
 }
 
-/// Errors 10714 and 5324: a kind of clause that comes twice, and one that is never reached.
+/// Errors 10714 and 5324: a repeated kind of clause, and one that is never reached.
 fn check(clauses: &[MergeClause]) -> Result<(), Error> {
     let rows = |clause: &MergeClause| match clause.rows {
         MergeRows::Matched => "WHEN MATCHED",

@@ -1,7 +1,7 @@
 //! Translates queries, changes, definitions and expressions to PostgreSQL's SQL; unknown constructs are refused.
 //!
 //! The behaviour of operators and functions is in schema `tsql` (`gateway/sql`); the code here chooses them by the
-//! known types. `scope` has the variables, `Variables` writes them.
+//! known types. `scope` contains the variables, `Variables` writes them.
 
 mod aggregates;
 mod alter;
@@ -94,7 +94,7 @@ pub fn statement(
     Ok(Some(Translated { sql, kind, ..translation.result }))
 }
 
-/// A value. `target`: it is converted to this type as T-SQL assigns a value to a variable of it.
+/// A value. `target`: it is converted to this type by the rules of assignment.
 pub fn value(
     expression: &Expression,
     scope: &Scope,
@@ -125,7 +125,7 @@ pub fn condition(
     Translation::new(scope, variables).condition(expression)
 }
 
-/// The table and columns that `insert … execute` fills, and the table again when the insert names no columns and the
+/// The table and columns that `insert … execute` fills, and the table again if the insert names no columns and the
 /// scope does not know which take values.
 pub fn filled(insert: &Insert, scope: &Scope) -> Result<(Filled, Option<String>), Error> {
     let mut variables = NoVariables("the target of an insert");

@@ -1,16 +1,16 @@
-//! What the columns that a select can name are of.
+//! The sources and declarations of the columns that a select can name.
 
 use crate::facts::types::Type;
 use crate::resolve::names::stored;
 use crate::tree::TableSource;
 use std::collections::HashMap;
 
-/// Whether a text is national, or has no greatest length.
+/// Whether a text is national, or its length unlimited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Width {
     Narrow,
     Wide,
-    /// A column's declaration says it: this boolean of SQL's.
+    /// A column's declaration determines it: this boolean in SQL.
     Asked(String),
 }
 
@@ -23,7 +23,7 @@ impl Width {
         }
     }
 
-    /// A boolean of SQL's.
+    /// A boolean in SQL.
     pub fn sql(&self) -> &str {
         match self {
             Width::Narrow => "false",
@@ -32,7 +32,7 @@ impl Width {
         }
     }
 
-    /// Of a text made of both.
+    /// For a text made of both.
     pub fn or(self, other: Width) -> Width {
         match (self, other) {
             (Width::Wide, _) | (_, Width::Wide) => Width::Wide,
@@ -46,35 +46,35 @@ impl Width {
 /// The declaration of a column of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
-    /// Its type, where it is known.
+    /// Its type, if known.
     pub of: Option<Type>,
     pub width: Width,
-    /// What gives the digits of a datetime2 or time.
+    /// The SQL of the digits of a datetime2 or time.
     pub digits: Option<String>,
-    /// What gives precision and scale, if it is a decimal.
+    /// The SQL of precision and scale, if it is a decimal.
     pub decimal: Option<String>,
 }
 
 /// The source of columns.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
-    /// What qualifies them, in lower case.
+    /// Their qualifier, in lower case.
     pub name: String,
-    /// The tables and views that have them, as SQL names them: of a query those whose columns it has all.
+    /// The tables and views with these columns, by their names in SQL; for a query those of which it has all columns.
     pub tables: Vec<String>,
-    /// Of a query the columns that it names, in lower case.
+    /// For a query its named columns, in lower case.
     pub columns: HashMap<String, Declared>,
     /// It may have other columns.
     pub is_open: bool,
-    /// Rows of other tables are among those of these.
+    /// Its rows are combined with those of other tables.
     pub is_combined: bool,
 }
 
-/// Where a column is from.
+/// The source of a column.
 pub enum Origin {
     /// A query has it.
     Query(Declared),
-    /// One of these tables has it; none where it is not known.
+    /// One of these tables has it; none if unknown.
     Tables(Vec<String>),
 }
 
@@ -91,7 +91,7 @@ impl Named {
     }
 }
 
-/// The name of a source where its columns are named; None for a query without a name and for joins.
+/// The qualifier of a source's columns; None for a query without a name and for joins.
 pub fn source_name(source: &TableSource) -> Option<String> {
     match source {
         TableSource::Table { alias: Some(alias), .. }

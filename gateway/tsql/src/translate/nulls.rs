@@ -1,19 +1,19 @@
 //! `=` and `<>` where null equals null: `set ansi_nulls off`, ASE's `set ansinull off`.
 //!
-//! The setting matters where an operand is a variable that is null or the literal NULL; then the comparison is true or
-//! false, never unknown (SQL Server: "SET ANSI_NULLS", "Remarks"; ASE Reference Manual: "set", ansinull).
+//! The setting matters if an operand is a null variable or the literal NULL; then the comparison is true or false,
+//! never unknown (SQL Server: "SET ANSI_NULLS", "Remarks"; ASE Reference Manual: "set", ansinull).
 
 use super::translation::Translation;
 use super::value::{Constant, Value};
 use crate::tree::Expression;
 
-/// What a comparison of values lacks.
+/// The correction of a comparison of values.
 pub enum Nulls {
-    /// An operand is the literal NULL: this is the comparison.
+    /// An operand is the literal NULL: this replaces the comparison.
     Whole(String),
-    /// It is true in this case too.
+    /// It is true also in this case.
     Or(String),
-    /// Where it would be unknown, it is this.
+    /// This replaces unknown.
     Else(String),
 }
 
@@ -44,18 +44,18 @@ impl Translation<'_> {
         };
         let (side, other) = (sides[place], &values[place]);
         if is_literal(side, other) {
-            // false and unknown make a difference only under NOT
+            // false differs from unknown only under NOT
             return (!is_equal || self.around.under_not).then(|| Nulls::Else(format!("{}", !is_equal)));
         }
         if is_equal && !self.around.under_not && matches!(side, Expression::Column(_)) {
-            // of which an index can be used
+            // an index can be used for it
             return Some(Nulls::Or(format!("({variable} is null and {} is null)", other.sql)));
         }
         Some(Nulls::Else(format!("case when {variable} is null then {} {is_null} end", other.sql)))
     }
 }
 
-/// One of the text's own: not @@error and the like, nor one that a literal was replaced by.
+/// A variable of the text: not @@error or similar, nor a lifted literal.
 fn is_variable(side: &Expression) -> bool {
     matches!(side, Expression::Variable(variable) if !variable.is_literal() && !variable.is_global())
 }

@@ -13,25 +13,25 @@ use crate::Dialect;
 /// The keys by which rows are ordered.
 struct Key {
     column: KeyColumn,
-    /// As PostgreSQL may name it in ORDER BY where it needs no function around it.
+    /// Its SQL in ORDER BY, unless a function must be applied to it.
     sql: String,
     kind: Kind,
     descending: bool,
 }
 
-/// The column of the result that a key is.
+/// The result column of a key.
 #[derive(Clone, Copy, PartialEq)]
 enum KeyColumn {
-    /// None, or one of a star.
+    /// None, or a column of a star.
     Unlisted,
     /// The item of the list.
     Item(usize),
-    /// The one of this number, which is behind a star.
+    /// The column with this number, after a star.
     Number(i64),
 }
 
 impl Translation<'_> {
-    /// ` order by …` of a select of these items; None where only `order_of_columns` can write it.
+    /// ` order by …` of a select of these items; None if only `order_of_columns` can write it.
     pub fn order_by(&mut self, order_by: &[Ordering], items: &[Item]) -> Result<Option<String>, Error> {
         let mut by = Vec::with_capacity(order_by.len());
         let keys = self.keys(order_by, items, false)?;
@@ -57,8 +57,8 @@ impl Translation<'_> {
         Ok(Some(format!(" order by {}", by.join(", "))))
     }
 
-    /// A query with its ORDER BY, which is by its own columns only: a UNION, a SELECT DISTINCT, or one with a star that is
-    /// ordered by the numbers of columns. False: it stands inside another select.
+    /// A query with its ORDER BY, which is by its own columns only: a UNION, a SELECT DISTINCT, or one with a star that
+    /// is ordered by the numbers of columns. Returns false if the result is a query inside another select.
     pub fn order_of_columns(
         &mut self,
         sql: &str,
@@ -72,7 +72,7 @@ impl Translation<'_> {
             let by: Vec<String> = keys.iter().map(|key| ordered(&key.sql, key.descending)).collect();
             return Ok((format!("{sql} order by {}", by.join(", ")), true));
         }
-        // an expression over a column is no column of the result: the result is a query inside
+        // an expression over a column is not a column of the result: the result becomes a subquery
         let most = keys.iter().filter_map(|key| match key.column {
             KeyColumn::Number(number) => Some(number),
             _ => None,
@@ -91,7 +91,7 @@ impl Translation<'_> {
             let (shown, columns) = renamed(items)?;
             return Ok((format!("select {shown} from ({sql}) as \"rows\" ({columns}) order by {by}"), false));
         }
-        // names for as many of the columns as are needed
+        // names for as many of the columns as needed
         let numbered = most.map(|most| {
             let names: Vec<String> = (1..=most).map(|number| format!("\"c{number}\"")).collect();
             format!(" cross join lateral (select \"rows\".*) as \"keys\" ({})", names.join(", "))
@@ -121,7 +121,7 @@ impl Translation<'_> {
         })
     }
 
-    /// A SELECT DISTINCT with the columns of `keys_beside` behind its own, and its ORDER BY.
+    /// A SELECT DISTINCT with the columns of `keys_beside` after its own, and its ORDER BY.
     pub fn order_beside(
         &mut self,
         sql: &str,
@@ -165,7 +165,7 @@ impl Translation<'_> {
         Ok(keys)
     }
 
-    /// An item of ORDER BY; a number is the place of a column. `in_list`: it is one of the list.
+    /// An item of ORDER BY; a number is the position of a column. `in_list`: it is in the list.
     fn key(&mut self, ordering: &Ordering, items: &[Item], in_list: bool) -> Result<Key, Error> {
         let value = self.value(&ordering.value)?;
         if value.is_null() || value.text().is_some() {
@@ -186,7 +186,7 @@ impl Translation<'_> {
                 Some(place) if before < items.len() && place < MOST_COLUMNS => {
                     Key { column: KeyColumn::Number(number), sql, kind: Kind::Unknown, descending }
                 }
-                // PostgreSQL says that there is none
+                // PostgreSQL reports that there is none
                 _ => Key { column: KeyColumn::Unlisted, sql, kind: Kind::Other, descending },
             });
         }
@@ -198,12 +198,12 @@ impl Translation<'_> {
         let is_named = |item: &Item| item.name.as_deref().is_some_and(|name| stored(name) == own);
         let named = || items.iter().position(|item| !own.is_empty() && is_named(item));
         let is_bare = matches!(&ordering.value, Expression::Column(column) if column.table.is_none());
-        // the columns of the list come before those of the tables
+        // the columns of the list precede those of the tables
         let place = if is_bare { named().or_else(by_value) } else { by_value().or_else(named) };
         if let Some(place) = place {
             let item = &items[place];
             if is_bare && items.iter().any(|other| is_named(other) && other.value != item.value) {
-                // PostgreSQL says that it is ambiguous
+                // PostgreSQL reports that it is ambiguous
                 return Ok(Key {
                     column: KeyColumn::Unlisted,
                     sql: value.sql,
@@ -239,7 +239,7 @@ impl Translation<'_> {
         Ok(by.join(", "))
     }
 
-    /// The column that rows are ordered by; None for anything else, as the name of a result column.
+    /// The column by which rows are ordered; None for anything else, such as the name of a result column.
     pub fn plain_key(&self, expression: &Expression, items: &[Item]) -> Result<Option<String>, Error> {
         let Expression::Column(column) = expression else { return Ok(None) };
         let sql = self.column_sql(column)?;
@@ -252,10 +252,10 @@ impl Translation<'_> {
     }
 }
 
-/// Columns of a select at most.
+/// The most columns of a select.
 const MOST_COLUMNS: usize = 4096;
 
-/// A key, written as `sql`; a column without what qualifies it.
+/// A key, written as `sql`; a column without its qualifier.
 pub fn unqualified(key: &Expression, sql: &str) -> Result<String, Error> {
     match key {
         Expression::Column(column) => identifier(&column.column, column.at.line),
@@ -263,7 +263,7 @@ pub fn unqualified(key: &Expression, sql: &str) -> Result<String, Error> {
     }
 }
 
-/// Whether two items of ORDER BY name a column alike, or one of them is its number.
+/// Whether two items of ORDER BY name the same column, or one of them is its number.
 fn are_alike(one: &Expression, other: &Expression) -> bool {
     let is_number = |of: &Expression| matches!(of, Expression::Literal(literal) if matches!(literal.value, LiteralValue::Integer(_)));
     match (one, other) {
@@ -276,7 +276,7 @@ fn are_alike(one: &Expression, other: &Expression) -> bool {
     }
 }
 
-/// 1033: the rows of a view, a function or a subquery have no order of their own.
+/// 1033: the order of the rows of a view, function or subquery is undefined.
 pub fn refuse_order(query: &Query, dialect: &Dialect) -> Result<(), Error> {
     if let QueryBody::Parenthesised(inner) = &query.body {
         refuse_order(inner, dialect)?;

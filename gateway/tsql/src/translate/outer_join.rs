@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::tree::{BinaryOperator, Expression, Select, SelectItem, TableSource};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The sides of `*=` and `=*`, that of the rows which are all kept first.
+/// The sides of `*=` and `=*`; first the one whose rows are all kept.
 fn sides(condition: &Expression) -> Option<(&Expression, &Expression)> {
     match condition {
         Expression::Binary { operator: BinaryOperator::LeftOuter, left, right, .. } => Some((left, right)),
@@ -18,14 +18,14 @@ fn sides(condition: &Expression) -> Option<(&Expression, &Expression)> {
     }
 }
 
-/// A table whose rows may be missing: the one whose rows are all kept, and the conditions of the join.
+/// A table whose rows may be missing: the table whose rows are all kept, and the conditions of the join.
 struct Joined {
     preserved: String,
     on: Vec<String>,
 }
 
 impl Translation<'_> {
-    /// FROM and WHERE of a select that has such a condition; None for any other.
+    /// FROM and WHERE of a select with such a condition; None for any other.
     pub fn outer_join(&mut self, select: &Select) -> Result<Option<Sources>, Error> {
         let Some(condition) = &select.condition else { return Ok(None) };
         let conjuncts = conjuncts(condition);
@@ -94,7 +94,7 @@ impl Translation<'_> {
         Ok(found.and_then(|found| found.into_iter().next()))
     }
 
-    /// The sources whose columns an expression names; None where that is not known, or a query stands in it.
+    /// The sources whose columns an expression names; None if unknown, or if it contains a query.
     fn sources_named(&mut self, expression: &Expression) -> Result<Option<BTreeSet<String>>, Error> {
         if walk::has_query(expression) {
             return Ok(None);

@@ -10,7 +10,7 @@ use crate::tree::{ObjectName, Output, Select, SelectItem};
 use crate::Dialect;
 
 impl Translation<'_> {
-    /// What stands for a row of `inserted` or `deleted`; None for any other table.
+    /// The rows of `inserted` or `deleted`; None for any other table.
     pub fn output_rows(&self, name: &ObjectName) -> Result<Option<&str>, Error> {
         let Some(rows) = self.output.as_ref().filter(|_| name.is_bare()) else { return Ok(None) };
         let row = if name.name.eq_ignore_ascii_case("inserted") {
@@ -26,8 +26,8 @@ impl Translation<'_> {
         })
     }
 
-    /// A change that gives the rows it has changed. `change`: WITH and the statement itself; `rows`: what RETURNING calls
-    /// them.
+    /// A change that returns the rows that it has changed. `change`: WITH and the statement itself; `rows`: RETURNING's
+    /// names of them.
     pub fn with_output(
         &mut self,
         change: (String, String),
@@ -76,7 +76,7 @@ impl Translation<'_> {
     }
 }
 
-/// The rows of RETURNING as those of another table.
+/// The rows of RETURNING, inserted into another table.
 fn kept(
     (with, returning): (&str, &str),
     target: &Targets,

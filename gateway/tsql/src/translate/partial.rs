@@ -1,5 +1,5 @@
-//! Tables that lack rows of some times: a select on one asks PostgreSQL whether the rows it wants are there, by the
-//! bounds of their times that its conditions name.
+//! Tables that lack rows of some times: a select on one checks in PostgreSQL whether its rows are present, by the
+//! bounds of their times in its conditions.
 
 use super::conditions::is_column;
 use super::translation::Translation;
@@ -12,7 +12,7 @@ use crate::resolve::names::table;
 use crate::schema::Partial;
 use crate::tree::{BinaryOperator, ColumnName, Expression, JoinKind, Name, ObjectName, Select, TableSource};
 
-/// The bounds of a column that conditions name, as SQL: the lower ones and the upper ones.
+/// The bounds of a column in conditions, as SQL: the lower ones and the upper ones.
 #[derive(Default)]
 struct Bounds {
     low: Vec<String>,
@@ -20,7 +20,7 @@ struct Bounds {
 }
 
 impl Translation<'_> {
-    /// For each such table of a select a condition that is true, or fails: a subquery, so that it is evaluated once.
+    /// For each such table of a select a condition that is true or fails: a subquery, so that it is evaluated once.
     pub fn demands(&mut self, select: &Select) -> Result<Vec<String>, Error> {
         let mut demands = Vec::new();
         if self.scope.partial.is_empty() {
@@ -92,7 +92,7 @@ impl Translation<'_> {
         }
     }
 
-    /// A value that does not hang on rows, as an instant; `next`: the one behind it. None: it is no such value.
+    /// A value that does not depend on rows, as an instant; `next`: the instant after it. None: other values.
     fn instant(&mut self, value: &Expression, next: bool) -> Option<String> {
         if any(value, &mut is_column) || has_query(value) {
             return None;

@@ -1,4 +1,4 @@
-//! Texts and images by their pointers. A pointer names the version of a row and the column in it
+//! Texts and images by their pointers. A pointer contains the version of a row and the column in it
 //! (`gateway/sql/29_text_pointers.sql`): a statement finds the row by both, or fails.
 
 use super::calls::CallTranslation;
@@ -19,18 +19,18 @@ const READ: &str = "ReadText";
 const WRITE: &str = "WriteText";
 const UPDATE: &str = "UpdateText";
 
-/// A column of the row that a pointer names.
+/// The column and row of a pointer.
 struct TextColumn {
     table: String,
     column: String,
     pointer: String,
-    /// What gives the row's place. Error 7123 and others where there is none.
+    /// The SQL that returns the row's ctid. Error 7123 and others if there is none.
     found: String,
     /// The condition that finds the row.
     is_row: String,
 }
 
-/// Writetext and updatetext, in SQL; None for other statements.
+/// The SQL of writetext and updatetext; None for other statements.
 pub fn text_change(
     statement: &StatementKind,
     scope: &Scope,
@@ -44,7 +44,7 @@ pub fn text_change(
     })
 }
 
-/// What fails where a text that is to follow could not be written.
+/// The check that a text sent later can be written.
 pub fn check_of_text(
     text: &WritetextBulk,
     scope: &Scope,
@@ -149,7 +149,7 @@ impl Translation<'_> {
         Ok(converted(value, INT, line, self.dialect())?.sql)
     }
 
-    /// `textptr(column)`: of the one of the tables of FROM that has the column.
+    /// `textptr(column)`: in the table of FROM that has the column.
     fn pointer(&mut self, column: &ColumnName) -> Result<String, Error> {
         let line = column.at.line;
         let filled = format!("{} is not null", self.column_sql(column)?);
@@ -174,7 +174,7 @@ impl Translation<'_> {
 }
 
 impl TextColumn {
-    /// The statement that gives the column a value, and notes the row's new version.
+    /// The statement that sets the column, and notes the row's new version.
     fn changed(&self, value: &str) -> String {
         let TextColumn { table, column, pointer, is_row, .. } = self;
         format!(

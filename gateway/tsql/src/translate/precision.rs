@@ -1,11 +1,12 @@
-//! Digits of decimals, as far as they are known without PostgreSQL.
+//! Digits of decimals as known without PostgreSQL.
 //!
 //! Precision and scale are one number in PostgreSQL's SQL: 1802 for a decimal(18, 2).
 
 use crate::Dialect;
 use std::rc::Rc;
 
-/// Of a value of unknown type, were it a decimal. Written only where a quotient needs it: it grows with its operands.
+/// The digits of a value of unknown type, if it is a decimal. Written only if a quotient needs it: its size grows with
+/// that of its operands.
 #[derive(Clone, Debug)]
 pub struct Digits(Rc<Of>);
 
@@ -13,11 +14,12 @@ pub struct Digits(Rc<Of>);
 enum Of {
     /// `probe`: SQL of the type of the result.
     Operation { operator: &'static str, sides: [Side; 2], subtracts: bool, probe: Rc<str> },
-    /// A column's, or an aggregate's, whose columns are not seen beside it: what asks for the declarations.
+    /// Digits of a column, or of an aggregate whose columns are not visible next to it: the SQL that reads the
+    /// declarations.
     Declared(String),
-    /// Of values of which one is chosen.
+    /// For the chosen one of several values.
     Widest(Vec<Side>),
-    /// What a function of schema tsql makes of those of a value.
+    /// The digits that a function of schema tsql derives from those of a value.
     Made { function: &'static str, of: Side },
 }
 
@@ -32,7 +34,7 @@ pub struct Side {
 #[derive(Clone, Debug)]
 pub enum Operand {
     Known(u8, u8),
-    /// Not known when it turns out to be a decimal.
+    /// Unknown if it is a decimal.
     Unknown,
     Of(Digits),
 }
@@ -59,7 +61,7 @@ impl Side {
         format!("tsql.digits_in({}, {otherwise})", self.probe)
     }
 
-    /// As `Digits::standalone`.
+    /// Like `Digits::standalone`.
     fn standalone(&self) -> Option<String> {
         match &self.of {
             Operand::Known(precision, scale) => Some(packed(*precision, *scale)),
@@ -77,7 +79,7 @@ pub fn packed(precision: u8, scale: u8) -> String {
 impl Digits {
     /// Of `left operator right`.
     pub fn of_operation(operator: &'static str, sides: [Side; 2], dialect: &Dialect) -> Digits {
-        // a product has the type of the quotient, and none of its digits
+        // a product has the type of the quotient, but none of its digits
         let sign = if operator == "/" { "*" } else { operator };
         let probe = format!("({} operator(tsql.{sign}) {})", sides[0].probe, sides[1].probe).into();
         let subtracts = dialect.quotient_subtracts_scale;
@@ -96,7 +98,7 @@ impl Digits {
         Digits(Rc::new(Of::Made { function, of }))
     }
 
-    /// Whether PostgreSQL's catalogue is asked: once for a query, if it stands in a select of its own.
+    /// Whether PostgreSQL's catalogue is queried: once per query, if it is in its own select.
     pub fn is_asked(&self) -> bool {
         match &*self.0 {
             Of::Operation { sides, .. } => sides.iter().any(Side::is_asked),
@@ -113,7 +115,7 @@ impl Digits {
         }
     }
 
-    /// As an expression beside the value.
+    /// As an expression next to the value.
     pub fn written(&self) -> String {
         match &*self.0 {
             Of::Operation { operator, sides: [left, right], subtracts, .. } => {
@@ -125,8 +127,8 @@ impl Digits {
         }
     }
 
-    /// As an expression where the columns of the value are not seen; None where that cannot be said. Negative where it is
-    /// right of decimals only.
+    /// As an expression where the columns of the value are not visible; None if that is impossible. Negative if it is
+    /// correct for decimals only.
     pub fn standalone(&self) -> Option<String> {
         Some(match &*self.0 {
             Of::Operation { operator, sides: [left, right], subtracts, .. } => {
@@ -146,7 +148,7 @@ fn result(operator: &str, subtracts: bool, left: &str, right: &str) -> String {
     format!("tsql.result_digits('{operator}', {subtracts}, {left}, {right})")
 }
 
-/// Digits that the values of each have room in.
+/// Digits that have room for each of the values.
 pub fn widest(sides: impl Iterator<Item = String>) -> String {
     sides.reduce(|one, other| format!("tsql.widest_digits({one}, {other})")).unwrap_or_default()
 }

@@ -89,7 +89,7 @@ impl Translation<'_> {
         Ok((Verb::SelectInto, sql))
     }
 
-    /// `for browse`: of a select that gives its rows to the client.
+    /// `for browse`: for a select that returns its rows to the client.
     fn browse(&mut self, query: &Query, items: &[Item]) -> Result<(), Error> {
         let gives_rows =
             |select: &Select| select.into.is_none() && items.iter().all(|item| item.variable.is_none());
@@ -103,7 +103,7 @@ impl Translation<'_> {
         }
     }
 
-    /// A select inside an expression, of so many columns.
+    /// A select inside an expression, with this many columns.
     pub fn subselect(&mut self, query: &Query, columns: Option<usize>) -> Result<String, Error> {
         self.subquery(query, columns).map(|written| written.sql)
     }
@@ -227,7 +227,7 @@ impl Translation<'_> {
         if !conditions.is_empty() {
             sql.push_str(&format!(" having {}", conditions.join(" and ")));
         }
-        // no other select stands around it
+        // no other select encloses it
         let mut is_whole = true;
         if !order_by.is_empty() {
             let clause = if distinct { None } else { self.order_by(order_by, &items)? };
@@ -305,7 +305,7 @@ impl Translation<'_> {
                     (None, Expression::Column(column)) => (column.column.clone(), true),
                     (None, _) => (String::new(), false),
                 };
-                // a column by itself is sent as it was declared
+                // a column alone is sent as declared
                 let is_column = matches!(value.without_collation(), Expression::Column(_));
                 let result_type =
                     result_type.filter(|_| !is_column || self.around.combining && self.around.selects == 1);
@@ -314,7 +314,7 @@ impl Translation<'_> {
                     None if is_own => sql.clone(),
                     None => format!("{sql} as {NAMELESS}"),
                 };
-                // who reads the rows of the outermost has the types of its columns
+                // the outermost select's rows are sent with the types of its columns
                 let width = match stands {
                     Stands::Inside => self.width(value)?,
                     _ => Width::Narrow,
@@ -425,13 +425,13 @@ impl Translation<'_> {
     }
 }
 
-/// The type of a column of rows of values, where it is known.
+/// The type of a column of rows of values, if known.
 fn column_of(rows: &[Vec<Option<Value>>], place: usize) -> Option<Type> {
     let values = rows.iter().filter_map(|row| row.get(place)?.as_ref());
     unified(values.filter(|value| !value.is_null()).map(|value| value.of))
 }
 
-/// The names that a select list gives: to PostgreSQL GROUP BY may name them, in T-SQL it names columns of tables only.
+/// The names of a select list: in PostgreSQL GROUP BY may name them, in T-SQL it names columns of tables only.
 struct Titles {
     names: Vec<String>,
     /// The FROM is empty.
@@ -456,8 +456,8 @@ impl Titles {
         Titles { names: given.map(str::to_lowercase).collect(), has_none: select.from.is_empty(), table }
     }
 
-    /// A column that has one of the names, as that of the table; None where there is nothing to tell apart. Error 207
-    /// where there is no table.
+    /// A column with one of the names, as that of the table; None if they need not be distinguished. Error 207 if there
+    /// is no table.
     fn column(&self, expression: &Expression) -> Result<Option<Expression>, Error> {
         let Expression::Column(column) = expression else { return Ok(None) };
         if column.table.is_some() || !self.names.contains(&stored(&column.column)) {
@@ -486,7 +486,7 @@ fn never_null(expression: &Expression) -> bool {
     }
 }
 
-/// Whether each row of a select is one of its sources', as far as the clauses say.
+/// Whether each row of a select is one of its sources', by its clauses.
 fn is_of_rows(select: &Select) -> bool {
     let gives_rows = |item: &SelectItem| matches!(item, SelectItem::Star { .. } | SelectItem::Value { .. });
     !select.distinct

@@ -17,7 +17,7 @@ use crate::tree::{
     Arguments, Expression, FunctionCall, JoinKind, Name, ObjectName, Query, Select, TableSource, Variable,
 };
 
-/// What rows come from, and which of them; "" for nothing.
+/// The sources of rows, and the condition on them; "" for nothing.
 #[derive(Debug, Default)]
 pub struct Sources {
     pub from: String,
@@ -41,7 +41,7 @@ impl Translation<'_> {
         Ok(sources)
     }
 
-    /// Sources, parted by commas.
+    /// Sources, separated by commas.
     pub fn from(&mut self, sources: &[TableSource]) -> Result<String, Error> {
         let listed: Result<Vec<_>, _> = sources.iter().map(|source| self.source(source)).collect();
         Ok(listed?.join(", "))
@@ -75,7 +75,7 @@ impl Translation<'_> {
         }
     }
 
-    /// A table or view as SQL names it, which is noted unless it is a query of the WITH.
+    /// A table or view by its name in SQL, which is noted unless it is a query of the WITH.
     pub fn table(&mut self, name: &ObjectName) -> Result<String, Error> {
         let relation = names::relation(name)?;
         let sql = relation.sql.clone();
@@ -91,7 +91,7 @@ impl Translation<'_> {
         self.scope.empty.get(&own).filter(|_| name.is_bare()).cloned()
     }
 
-    /// The table of a variable. Error 1087 when there is none.
+    /// The table of a variable. Error 1087 if there is none.
     pub fn table_variable(&self, variable: &Variable) -> Result<ObjectName, Error> {
         if !self.scope.table_variables.contains(&variable.name) {
             let text = format!("Must declare the table variable \"{}\".", variable.name);
@@ -100,7 +100,7 @@ impl Translation<'_> {
         Ok(table_variable(variable, &self.scope.table_owner))
     }
 
-    /// A function whose rows are a table.
+    /// A function that returns a table of rows.
     fn rows_of(&mut self, call: &FunctionCall) -> Result<String, Error> {
         let name = call.name.name.to_lowercase();
         if let (Some(Rule::Refused(why)), true) = (rule(&name), call.name.is_bare()) {
@@ -129,7 +129,7 @@ impl Translation<'_> {
         let mark = if self.dialect().refuses_unknown_functions { OF_ROWS } else { "" };
         let (function, given, types) = self.passed_on_of(&call.name, arguments, true)?;
         let rows = format!("{function}{mark}({given})");
-        // PostgreSQL has more of them: those of times
+        // PostgreSQL has more variants: those of times
         let are_numbers = types.iter().flatten().all(Type::is_exact);
         Ok(if is_series && are_numbers { format!("tsql.{rows}") } else { rows })
     }
@@ -176,7 +176,7 @@ impl Translation<'_> {
         Ok(format!("({}){}", written.sql, self.alias(alias, columns)?))
     }
 
-    /// Joins: a chain may be of any length, so there is no recursion along its left side.
+    /// A join chain may be of any length, so there is no recursion along its left side.
     fn joined(&mut self, source: &TableSource) -> Result<String, Error> {
         let mut joins = Vec::new();
         let mut first = source;
@@ -191,7 +191,7 @@ impl Translation<'_> {
                 TableSource::Join { .. } => format!("({right_sql})"),
                 _ => right_sql,
             };
-            // PostgreSQL has LATERAL before what may refer to the left side alone
+            // in PostgreSQL LATERAL precedes a source that may refer to the left side
             let may_refer = matches!(right, TableSource::Function { .. } | TableSource::Query { .. });
             let join = match kind {
                 JoinKind::CrossApply if !may_refer => "cross join",
@@ -216,7 +216,7 @@ impl Translation<'_> {
         Ok(sql)
     }
 
-    /// The tables and views among the sources; none where there are others.
+    /// The tables and views among the sources; none if there are others.
     pub fn row_sources(&self, from: &[TableSource]) -> Result<Vec<RowSource>, Error> {
         let mut found = Vec::new();
         let mut rest: Vec<&TableSource> = from.iter().collect();
@@ -251,7 +251,7 @@ impl Translation<'_> {
     }
 }
 
-/// The conditions that AND connects.
+/// The conditions connected by AND.
 pub fn conjuncts(condition: &Expression) -> Vec<&Expression> {
     match condition {
         Expression::And(operands) => operands.iter().flat_map(conjuncts).collect(),

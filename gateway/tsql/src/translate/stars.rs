@@ -1,10 +1,10 @@
-//! The columns of `*` where the query itself names them: those of derived tables and of a WITH, whose names are
-//! returned in the case in which they are written.
+//! The columns of `*` that the query itself names: those of derived tables and of a WITH, whose names are returned in
+//! the case in which they are written.
 
 use super::title::Title;
 use crate::tree::{CommonTable, Expression, Query, QueryBody, Select, SelectItem, TableSource};
 
-/// The titles of a query's columns; None where a star stands for columns that only the catalogue knows.
+/// The titles of a query's columns; None if a star represents columns that only the catalogue knows.
 pub fn titles(query: &Query, outer: &[&CommonTable]) -> Option<Vec<Title>> {
     let tables: Vec<&CommonTable> = query.with.iter().chain(outer.iter().copied()).collect();
     of_body(&query.body, &tables)

@@ -33,7 +33,7 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
         );
         return Err(Error::new(1769, text, column.at).with_severity(16));
     }
-    // refuses a name that no table can have
+    // refuses a name that a table cannot have
     let whole = table(name)?;
     let create_sql = if name.is_global() {
         format!("create unlogged table {whole} ({parts})")
@@ -66,7 +66,7 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     Ok(with_declarations("create_table", create_sql, &whole, &declared, &shown, further))
 }
 
-/// What an insert must know of a new table.
+/// Notes a new table's columns, for later inserts.
 pub fn note_columns(scope: &mut Scope, table: String, create: &CreateTable) {
     let is_variant = |element: &TableElement| match element {
         TableElement::Column(column) => match &column.kind {
@@ -82,7 +82,7 @@ pub fn note_columns(scope: &mut Scope, table: String, create: &CreateTable) {
     scope.variants.insert(table, variants);
 }
 
-/// The columns that an insert without columns fills, when those are not all or `must_name` says so.
+/// The columns filled by an insert without columns, if they are not all or if `must_name`.
 fn filled_columns(create: &CreateTable, must_name: bool) -> Option<Vec<String>> {
     let (mut filled, mut number) = (Vec::new(), 0);
     for element in &create.elements {
@@ -95,7 +95,7 @@ fn filled_columns(create: &CreateTable, must_name: bool) -> Option<Vec<String>> 
     (must_name || filled.len() < number).then_some(filled)
 }
 
-/// Drops a temporary table if it is there, without PostgreSQL's word that it is not.
+/// Drops a temporary table if it exists, without PostgreSQL's notice if it does not.
 pub fn forgotten(name: &ObjectName) -> Result<String, Error> {
     let name = table(name)?;
     let there = names::literal(&name);
@@ -103,7 +103,7 @@ pub fn forgotten(name: &ObjectName) -> Result<String, Error> {
     Ok(format!("do {}", names::literal(&drop)))
 }
 
-/// A table has one identity column, which takes no nulls.
+/// A table has at most one identity column, which is not null.
 fn check_identity(elements: &[TableElement], of: &str) -> Result<(), Error> {
     let identities = elements.iter().filter_map(|element| match element {
         TableElement::Column(column) => column.identity.map(|_| column),
@@ -189,7 +189,7 @@ fn column(
         None => parts.push(column_type(stored(of, column.nullable, scope), line)?),
     }
     let is_key = |one: &Constraint| matches!(one.kind, ConstraintKind::PrimaryKey { .. });
-    // a name is there unless the column says otherwise
+    // sysname is not null unless the column specifies otherwise
     let is_name =
         matches!(&column.kind, ColumnKind::Typed(of) if of.name == "sysname") && column.nullable.is_none();
     let is_version = of.is_row_version();
@@ -200,7 +200,7 @@ fn column(
         parts.push("not null".into());
     }
     if is_version {
-        // of the rows that are there: those to come have theirs from a trigger
+        // for existing rows: later ones get theirs from a trigger
         parts.push("default tsql.next_rowversion()".into());
     }
     for one in &column.constraints {
@@ -219,7 +219,7 @@ fn column(
     Ok(parts.join(" "))
 }
 
-/// The type of a column under the collation that it names. Errors 447 for a column of no texts, 448 for no collation.
+/// The type of a column under its collation. Errors 447 for a column that is not a text, 448 for an unknown collation.
 pub fn collated(of: Type, collation: Option<&Name>) -> Result<Type, Error> {
     let Some(collation) = collation else { return Ok(of) };
     if !of.is_text() {
@@ -238,10 +238,10 @@ pub fn collated(of: Type, collation: Option<&Name>) -> Result<Type, Error> {
     }
 }
 
-/// The PostgreSQL type of a column of this T-SQL type: domains distinguish types that PostgreSQL has as one.
+/// The PostgreSQL type of a column of this T-SQL type: domains distinguish types that are one in PostgreSQL.
 pub fn column_type(of: Type, line: u32) -> Result<String, Error> {
     if of.oid == DATETIME2.oid && matches!(of.fraction, Some(1 | 4)) {
-        // digits that mark datetime and smalldatetime
+        // digits that distinguish datetime and smalldatetime
         let what = format!("a column of {}({})", of.name, of.fraction.unwrap_or(0));
         return Err(Error::refused(&what, "take datetime2 without digits", line));
     }
@@ -278,7 +278,7 @@ fn identity_sql(name: &str, identity: Identity, of: Type, line: u32) -> Result<S
         "smallint" => (i64::from(i16::MIN), i64::from(i16::MAX)),
         "int" => (i64::from(i32::MIN), i64::from(i32::MAX)),
         "bigint" => (i64::MIN, i64::MAX),
-        // a bigint's where it has more digits than one
+        // a bigint's range if it has more digits than one
         _ => 10_i64.checked_pow(u32::from(digits)).map_or((i64::MIN, i64::MAX), |end| (1 - end, end - 1)),
     };
     if increment == 0 || !(low..=high).contains(&seed) {
@@ -286,7 +286,7 @@ fn identity_sql(name: &str, identity: Identity, of: Type, line: u32) -> Result<S
         return Err(Error::new(2750, text, line).with_severity(16));
     }
     let kind = if is_decimal { "bigint".to_owned() } else { of.sql() };
-    // PostgreSQL's own: from 1 to the greatest of its type
+    // PostgreSQL's default: from 1 to the greatest value of its type
     let is_usual = seed > 0 && increment > 0 && ["smallint", "int", "bigint"].contains(&of.name);
     let bounds = if is_usual { String::new() } else { format!(" minvalue {low} maxvalue {high}") };
     Ok(format!("{kind} generated always as identity (start with {seed} increment by {increment}{bounds})"))

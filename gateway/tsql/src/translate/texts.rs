@@ -13,7 +13,7 @@ use crate::facts::types::{
 use crate::resolve::names::array;
 use crate::tree::Expression;
 
-/// A text made of `from`, with its characters.
+/// A text made of the characters of `from`.
 fn text_result(sql: String, length: Option<u32>, from: &[Value]) -> Value {
     let twin = from.iter().any(Value::is_national);
     let of =
@@ -64,7 +64,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(text_result(sql, value.length(), &[value]))
     }
 
-    /// A place or length, which SQL Server takes from no text.
+    /// A position or length, which cannot be a text in SQL Server.
     pub fn whole(&mut self, place: usize) -> Result<String, Error> {
         let value = self.value(place)?;
         match value.is_text() && self.dialect().checks_arguments {
@@ -102,7 +102,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(text_result(format!("concat({})", parts.join(", ")), None, &values))
     }
 
-    /// `concat_ws(separator, …)`: nulls are left out, with their separators.
+    /// `concat_ws(separator, …)`: nulls are omitted, with their separators.
     pub fn concat_with(&mut self) -> Result<Value, Error> {
         if self.arguments.len() < 3 {
             let text = "The concat_ws function requires 3 to 254 arguments.";
@@ -136,7 +136,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(text_result(sql, None, &[value]))
     }
 
-    /// `formatmessage(text, …)`: as raiserror writes it.
+    /// `formatmessage(text, …)`: formatted like raiserror.
     pub fn format_message(&mut self) -> Result<Value, Error> {
         self.count(1, 21)?;
         if matches!(&self.arguments[0], Expression::Literal(_)) && self.value(0)?.text().is_none() {
@@ -152,7 +152,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(Value::new(sql, nvarchar(Some(2047))))
     }
 
-    /// Of a number or a time, whose kind PostgreSQL knows.
+    /// FORMAT of a number or a time, whose kind PostgreSQL determines.
     pub fn format(&mut self) -> Result<Value, Error> {
         let given = self.count(2, 3)?;
         if !self.dialect().has_format {
@@ -173,7 +173,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(Value::new(format!("tsql.format({}, {format}, {culture})", value.sql), nvarchar(Some(4000))))
     }
 
-    /// Units of UTF-16, or bytes of binaries; where only PostgreSQL knows the type, it counts.
+    /// UTF-16 units, or bytes of binaries; PostgreSQL counts if only it knows the type.
     pub fn length(&mut self) -> Result<Value, Error> {
         self.count(1, 1)?;
         let value = self.value(0)?;
@@ -184,7 +184,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(Value::new(format!("tsql.len({counted})"), INT))
     }
 
-    /// Bytes, where they follow from the type; otherwise PostgreSQL counts them.
+    /// Bytes, if they follow from the type; otherwise PostgreSQL counts them.
     pub fn data_length(&mut self) -> Result<Value, Error> {
         self.count(1, 1)?;
         let value = self.value(0)?;

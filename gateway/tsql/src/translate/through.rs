@@ -1,7 +1,7 @@
 //! Changes of a table through a query of it: `with d as (select …) delete d where …`, `delete d from (select …) d`.
 //!
-//! SQL Server changes the rows of the table that the rows of the query are of ("WITH common_table_expression", "UPDATE",
-//! "DELETE"). Here the query has two columns more, the place of each row.
+//! SQL Server changes the rows of the table underlying the query ("WITH common_table_expression", "UPDATE", "DELETE").
+//! Here the query has two more columns, tableoid and ctid of each row.
 
 use super::named::{source_name, Named};
 use super::translation::{ChangedRows, Translation};
@@ -15,17 +15,17 @@ use crate::tree::{
 
 /// The target of the change.
 const CHANGED: &str = "\"@changed\"";
-/// The rows that change it.
+/// The rows with the new values.
 const NEW: &str = "\"@new\"";
 /// The name of a derived table as a query of the WITH.
 const DERIVED: &str = "@through";
 const PLACE: [&str; 2] = ["tableoid", "ctid"];
 
-/// A change that goes through a query.
+/// A change of a table through a query.
 struct Through {
     with: Vec<CommonTable>,
     from: Vec<TableSource>,
-    /// As the change names the query.
+    /// The query's name in the change.
     target: ObjectName,
     columns: Vec<Name>,
     items: Vec<SelectItem>,
@@ -33,16 +33,16 @@ struct Through {
     base: ObjectName,
 }
 
-/// The rows of the query that a change takes, and what it needs of each.
+/// The rows of the query to change, with the values needed.
 struct Rows {
     with: String,
     select: String,
-    /// In SQL.
+    /// The table's SQL.
     base: String,
 }
 
 impl Translation<'_> {
-    /// None where the target is no query.
+    /// None if the target is not a query.
     pub fn delete_through(&mut self, delete: &Delete) -> Result<Option<String>, Error> {
         let Some(through) = self.through(&delete.with, &delete.target, &delete.from)? else {
             return Ok(None);
@@ -90,7 +90,7 @@ impl Translation<'_> {
         self.with_output((with, sql), update.output.as_ref(), line, rows).map(Some)
     }
 
-    /// The rows that are changed, and where each value of SET is found beside them.
+    /// The rows to change, and the column with each value of SET.
     fn rows_through(
         &mut self,
         through: &Through,
@@ -221,7 +221,7 @@ impl Translation<'_> {
     }
 }
 
-/// The source that a change calls so.
+/// The source with this name in a change.
 fn named_so<'s>(source: &'s mut TableSource, own: &str) -> Option<&'s mut TableSource> {
     match source {
         TableSource::Join { left, right, .. } => named_so(left, own).or_else(|| named_so(right, own)),
@@ -233,7 +233,7 @@ fn shown_place(column: &str, target: &ObjectName) -> Name {
     Name { text: format!("@{column}"), at: target.at }
 }
 
-/// The select with the places of its rows.
+/// Adds tableoid and ctid of its rows to the select.
 fn with_place(select: &mut Select, of: &ObjectName) {
     select.items.extend(PLACE.map(|column| SelectItem::Value {
         value: Expression::Column(ColumnName {
@@ -246,7 +246,7 @@ fn with_place(select: &mut Select, of: &ObjectName) {
 }
 
 impl Through {
-    /// An assignment to the column of the table that the query's is.
+    /// An assignment to the table's column underlying that of the query.
     fn base_item(&self, item: &SetItem) -> Result<SetItem, Error> {
         let Some(column) = item.column.as_ref().filter(|_| item.variable.is_none()) else {
             let what = format!("update … set @variable through {}", shown(&self.target));

@@ -23,7 +23,7 @@ fn is_clock(part: &str) -> bool {
     matches!(part, "hour" | "minute" | "second" | "millisecond" | "microsecond" | "nanosecond")
 }
 
-/// The digits behind the second that a type must have for DATETRUNC to a part ("Fractional time scale precision").
+/// The decimals of the second that a type must have for DATETRUNC to a part ("Fractional time scale precision").
 fn least_fraction(part: &str) -> u8 {
     match part {
         "millisecond" => 3,
@@ -41,7 +41,7 @@ fn fraction_of(of: Type) -> u8 {
 }
 
 impl CallTranslation<'_, '_, '_> {
-    /// The clock.
+    /// The current time.
     pub fn now(&mut self, clock: &Clock, gives: Type) -> Result<Value, Error> {
         self.count(0, 0)?;
         let Clock { function, part, .. } = clock;
@@ -51,11 +51,11 @@ impl CallTranslation<'_, '_, '_> {
             let time = given.unwrap_or_else(|| format!("tsql.{function}()"));
             return Ok(Value::new(format!("{time}{part}"), gives));
         }
-        // a procedure is one statement to PostgreSQL: its clock would stand still
+        // a procedure is one statement for PostgreSQL, whose clock would stand still
         let began = if scope.definition { None } else { self.translation.variables.began() };
         let time = began.as_deref().unwrap_or("clock_timestamp()");
         let asked = format!("tsql.{function}({time}){part}");
-        // a default of a column is no place for a select
+        // a column's default must not contain a select
         Ok(Value::new(if scope.definition { asked } else { format!("(select {asked})") }, gives))
     }
 
@@ -74,8 +74,8 @@ impl CallTranslation<'_, '_, '_> {
         Ok(format!("tsql.moment({})", moment(&self.value(place)?)))
     }
 
-    /// The moment of which a part is asked. Error 9810: its type has no such part, neither a date hours nor a time days. A
-    /// text may be either, and has the parts of 1900-01-01 where it names none ("DATEPART (Transact-SQL)").
+    /// The time whose part is requested. Error 9810: its type lacks the part (hours of a date, days of a time). A text
+    /// may be either, and has the parts of 1900-01-01 if it names no date ("DATEPART (Transact-SQL)").
     fn moment_with(&mut self, part: &str, place: usize) -> Result<String, Error> {
         let value = self.value(place)?;
         let lacks = match value.family() {
@@ -128,12 +128,12 @@ impl CallTranslation<'_, '_, '_> {
         let number = self.integer(1)?;
         let value = self.value(2)?;
         let of = value.of.map(|of| if of.is_time() { of } else { DATETIME });
-        // "DATEADD (Transact-SQL)", "datepart"; a text is as fine as it is written
+        // "DATEADD (Transact-SQL)", "datepart"; the resolution of a text is as written
         let is_coarse = value.of.is_some_and(|of| [DATETIME, SMALLDATETIME].contains(&of));
         if is_coarse && matches!(part, "microsecond" | "nanosecond") {
             return Err(self.refused_part(9810, part));
         }
-        // PostgreSQL finds by all types together whether a column is a datetime
+        // PostgreSQL determines by all types together whether a column is a datetime
         let cast = if value.of.is_none() && !value.is_null() { "::text" } else { "" };
         let sql = format!("tsql.dateadd('{part}'{cast}, {number}, {})", moment(&value));
         Ok(match of {
@@ -158,7 +158,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(Value::new(if gives == INT { format!("tsql.datediff_int({sql})") } else { sql }, gives))
     }
 
-    /// A moment to count from.
+    /// The time from which is counted.
     fn counted(&mut self, place: usize) -> Result<String, Error> {
         let value = self.value(place)?;
         if value.of.is_some_and(|of| of.name == DATETIMEOFFSET.name) {
@@ -202,7 +202,8 @@ impl CallTranslation<'_, '_, '_> {
         Ok(Value::new(format!("tsql.datepart('{}', {moment})", self.name), INT))
     }
 
-    /// datetime2fromparts, datetimeoffsetfromparts, timefromparts: the fraction counts decimals, of which there are as many as the last says.
+    /// datetime2fromparts, datetimeoffsetfromparts, timefromparts: the fraction is in units of the last decimal, whose
+    /// number is the last argument.
     pub fn of_parts(&mut self, gives: Type) -> Result<Value, Error> {
         let number = match gives.name {
             "time" => 5,
@@ -244,7 +245,7 @@ impl CallTranslation<'_, '_, '_> {
         if !fits {
             return Err(self.lacks_part(part, &value));
         }
-        // only PostgreSQL knows whether a column is a datetime, and finds by both types
+        // only PostgreSQL knows whether a column is a datetime, determined by both types
         let cast = if value.of.is_none() && least_fraction(part) > 0 { "::text" } else { "" };
         let sql = format!("tsql.datetrunc('{part}'{cast}, {})", moment(&value));
         let of = value.of.map(|of| if of.is_time() { of } else { DATETIME2 });
@@ -254,7 +255,7 @@ impl CallTranslation<'_, '_, '_> {
     pub fn end_of_month(&mut self) -> Result<Value, Error> {
         let number = self.count(1, 2)?;
         let moment = self.moment(0)?;
-        // null is no month
+        // null is not a month
         let months = if number == 2 { format!("coalesce({}, 0)", self.integer(1)?) } else { "0".into() };
         Ok(Value::new(format!("tsql.eomonth({moment}, {months})"), DATE))
     }
@@ -276,7 +277,7 @@ impl CallTranslation<'_, '_, '_> {
 }
 
 impl Translation<'_> {
-    /// `time at time zone 'UTC'`: a time without an offset is shown by a clock of UTC.
+    /// `time at time zone 'UTC'`: a time without an offset is taken as UTC.
     pub fn at_time_zone(&mut self, operand: &Expression, zone: &Expression) -> Result<Value, Error> {
         let line = operand.at().line;
         let zone = self.value(zone)?;

@@ -9,13 +9,13 @@ pub struct Title {
     pub text: String,
     /// The name is that of a table's column, which is sent as it was declared.
     pub is_own: bool,
-    /// The type of an expression, where it is known.
+    /// The type of an expression, if known.
     pub result_type: Option<ResultType>,
-    /// A text there may have any characters, whatever its type is.
+    /// A text may contain any character, whatever its type.
     pub is_wide: bool,
 }
 
-/// The type of an expression as T-SQL has it.
+/// The T-SQL type of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultType {
     pub of: Type,
@@ -24,7 +24,7 @@ pub struct ResultType {
 }
 
 impl ResultType {
-    /// The same of a text of any characters.
+    /// The same for a text of any characters.
     pub fn widened(self) -> ResultType {
         let twin = self.of.twin || self.of.is_text();
         ResultType { of: Type { twin, ..self.of }, ..self }
@@ -36,12 +36,12 @@ impl ResultType {
 pub enum ListItem {
     /// `*` or `t.*`
     Star,
-    /// Its type, where it is known.
+    /// Its type, if known.
     Value(Option<ResultType>),
 }
 
 impl Title {
-    /// A name that the query gives.
+    /// A name specified by the query.
     pub fn given(text: impl Into<String>) -> Title {
         Title { text: text.into(), is_own: false, result_type: None, is_wide: false }
     }

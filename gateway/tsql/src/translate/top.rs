@@ -13,7 +13,7 @@ use crate::facts::types::{Family, Type, FLOAT};
 use crate::resolve::names::literal;
 use crate::tree::{Expression, Ordering, Query, Select, TableSource, Top};
 
-/// A clause that takes a number of rows, and its errors ("Database Engine events and errors").
+/// A clause with a number of rows, and its errors ("Database Engine events and errors").
 struct Clause {
     name: &'static str,
     least: i64,
@@ -39,7 +39,7 @@ const FETCH: Clause = Clause {
 };
 
 impl Translation<'_> {
-    /// `sql` with its first rows only; false: otherwise than with a clause behind it.
+    /// Limits `sql` to its first rows. Returns false if this needs more than a clause after it.
     pub fn top(
         &mut self,
         top: &Top,
@@ -70,14 +70,14 @@ impl Translation<'_> {
         Ok((format!("{sql} limit {rows}"), true))
     }
 
-    /// So many percent of the rows of a query.
+    /// A percentage of the rows of a query.
     fn percent_of(&mut self, top: &Top, rows: &str) -> Result<String, Error> {
         let percent = self.value(&top.count)?;
         let percent = converted(percent, FLOAT, top.at.line, self.dialect())?.sql;
         Ok(format!("tsql.top_percent({percent}, (select count(*) from ({rows}) as \"counted\"))"))
     }
 
-    /// A number of rows. Error 1060 when it is none, 127 when it is below 0.
+    /// A number of rows. Error 1060 if it is not a number, 127 if it is negative.
     pub fn row_count(&mut self, count: &Expression, line: u32) -> Result<String, Error> {
         let number = self.value(count)?;
         let is_other = |of: Type| !matches!(of.family, Family::Integer | Family::Bit);
@@ -95,7 +95,7 @@ impl Translation<'_> {
         }
     }
 
-    /// The rows that an INSERT, UPDATE or DELETE changes at most: SQL Server demands parentheses ("TOP").
+    /// The most rows that an INSERT, UPDATE or DELETE changes: SQL Server requires parentheses ("TOP").
     pub fn changed_at_most(&mut self, top: &Top) -> Result<String, Error> {
         self.demand_parentheses(top)?;
         self.row_count(&top.count, top.at.line)
@@ -108,7 +108,7 @@ impl Translation<'_> {
         }
     }
 
-    /// The number of rows that a change of this table takes at most, of those that a query chooses.
+    /// The most rows, of those selected by a query, that a change of this table affects.
     pub fn changed_of(
         &mut self,
         top: Option<&Top>,
@@ -128,7 +128,7 @@ impl Translation<'_> {
         self.rows_within(most, table, line)
     }
 
-    /// The number of rows that a change of this table takes at most: that of its TOP, and of `set rowcount`.
+    /// The most rows that a change of this table affects: by its TOP, and by `set rowcount`.
     pub fn rows_within(
         &mut self,
         top: Option<String>,
@@ -181,8 +181,8 @@ impl Translation<'_> {
 
     /// The first rows by a column, by an index on it: `select top 5 * from log order by time desc`.
     ///
-    /// T-SQL puts nulls before everything, PostgreSQL's indexes put them behind. So the first rows that have a value
-    /// and the first that have none are read each by itself, and the first of both are given.
+    /// T-SQL orders nulls first, PostgreSQL's indexes last. So the first rows with a value and the first without one
+    /// are read separately, and the first of both are returned.
     fn top_by_index(
         &mut self,
         select: &Select,

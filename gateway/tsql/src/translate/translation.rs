@@ -26,23 +26,23 @@ pub enum Verb {
     Merge,
 }
 
-/// What `inserted` and `deleted` are called in RETURNING; None where a statement has no such rows.
+/// RETURNING's names of `inserted` and `deleted`; None if a statement has no such rows.
 #[derive(Clone, Debug, Default)]
 pub struct ChangedRows {
     pub inserted: Option<String>,
     pub deleted: Option<String>,
-    /// What `$action` is called; None likewise.
+    /// The name of `$action`; None likewise.
     pub action: Option<&'static str>,
 }
 
 impl ChangedRows {
-    /// Of an update whose rows are called `inserted`.
+    /// For an update whose rows are named `inserted`.
     pub fn updated(inserted: String) -> ChangedRows {
         ChangedRows { inserted: Some(inserted), deleted: Some(String::from("old")), action: None }
     }
 }
 
-/// Bytes of SQL of one statement: some constructs repeat their operands.
+/// The most bytes of SQL of one statement: some constructs repeat their operands.
 const LONGEST: usize = 8 << 20;
 
 /// A query or change.
@@ -50,31 +50,30 @@ const LONGEST: usize = 8 << 20;
 pub struct Translated {
     pub sql: String,
     pub kind: Verb,
-    /// The names to be shown, "" for a nameless one; None where PostgreSQL's names are to be shown ("?column?" is
-    /// nameless).
+    /// The displayed names, "" for none; None if PostgreSQL's names are displayed ("?column?" is no name).
     pub columns: Option<Vec<Title>>,
-    /// `select @a = …`: the variables, by name, that take the last row's values, in the order of the columns,
-    /// which have the variables' types.
+    /// `select @a = …`: the variables, by name, that receive the last row's values, in the order of the columns, which
+    /// have the variables' types.
     pub assigns: Vec<String>,
-    /// `where current of`: its SQL returns the place of the row as it is then.
+    /// `where current of`: its SQL returns the row's new ctid and xmin.
     pub current: Option<Current>,
     /// The table that an insert fills, in SQL.
     pub into: Option<String>,
-    /// The table of which it changes, or makes, no more rows than `set rowcount` says.
+    /// The table in which it changes, or creates, no more rows than the limit of `set rowcount`.
     pub limited: Option<String>,
-    /// That table again, when the insert names no columns and the scope does not know which take values.
+    /// That table again, if the insert names no columns and the scope does not know which take values.
     pub unlisted: Option<String>,
-    /// Of a select that gives rows.
+    /// For a select that returns rows.
     pub items: Vec<ListItem>,
     pub filled: Option<FilledBy>,
-    /// Of a select whose rows are each one of some tables: these.
+    /// For a select each of whose rows is a row of these tables.
     pub row_sources: Vec<RowSource>,
 }
 
-/// What the names of columns can mean.
+/// The possible meanings of column names.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// The sources of the columns, of each surrounding select, the innermost last.
+    /// The sources of columns, per enclosing select, innermost last.
     pub sources: Vec<Vec<Named>>,
     /// The names of the queries of WITH, in lower case.
     pub common: HashSet<String>,
@@ -82,42 +81,43 @@ pub struct Names {
     pub written: HashMap<String, Named>,
 }
 
-/// The place that is being written.
+/// The context of the SQL being written.
 #[derive(Debug, Default)]
 pub struct Around {
-    /// How many selects stand around.
+    /// The number of enclosing selects.
     pub selects: usize,
-    /// How many aggregates the select list has so far.
+    /// The number of aggregates in the select list so far.
     pub aggregates: usize,
-    /// How many variables have been written.
+    /// The number of variables written.
     pub variables: usize,
-    /// How many `newid()` have been written.
+    /// The number of `newid()` written.
     pub new_ids: usize,
-    /// The select has an order of its own, or returns each row once.
+    /// The select has an ORDER BY, or returns each row once.
     pub is_ordered: bool,
-    /// The outermost selects are combined: the types of plain columns count.
+    /// The outermost selects are combined: the types of plain columns matter.
     pub combining: bool,
-    /// A NOT stands around: it makes a difference whether a condition is false or unknown.
+    /// Inside a NOT: it matters whether a condition is false or unknown.
     pub under_not: bool,
-    /// Types of columns are not looked for: to PostgreSQL the columns of a recursive query are of its first rows' types.
+    /// Types of columns are not resolved: for PostgreSQL the columns of a recursive query have the types of its first
+    /// rows.
     pub without_types: bool,
     /// The next select's rows become JSON.
     pub for_json: bool,
-    /// Nobody else may write to the tables that are read until the transaction ends.
+    /// Writers to the tables that are read must wait until the transaction ends.
     pub holds: bool,
 }
 
-/// One statement or expression: what it uses and assigns is gathered on the way.
+/// The translation of one statement or expression, which collects the names that it uses and assigns.
 pub struct Translation<'a> {
     pub scope: &'a Scope,
     pub variables: &'a mut dyn Variables,
-    /// Properties of the statement beside its SQL.
+    /// Properties of the statement in addition to its SQL.
     pub result: Translated,
     pub names: Names,
     pub around: Around,
     /// Variables that a select without FROM has assigned so far, and their values.
     pub assigned: HashMap<String, Value>,
-    /// The types of columns, where they are known: in the definition of a table.
+    /// The types of columns, if known: in the definition of a table.
     pub column_types: HashMap<String, Type>,
     /// The rows of OUTPUT, while it is written.
     pub output: Option<ChangedRows>,
@@ -154,7 +154,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// The SQL names a table.
+    /// Notes a table named in the SQL.
     pub fn note_table(&mut self, table: Relation) {
         self.note(|facts| {
             if !facts.tables.contains(&table) {
@@ -163,7 +163,7 @@ impl<'a> Translation<'a> {
         });
     }
 
-    /// Counts the written parts. Error 191 when they are too many.
+    /// Counts the written parts. Error 191 if there are too many.
     pub fn wrote(&mut self, sql: &str, line: u32) -> Result<(), Error> {
         self.written += sql.len();
         if self.written > LONGEST {

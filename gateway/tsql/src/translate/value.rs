@@ -12,21 +12,21 @@ use crate::units::units;
 use crate::Dialect;
 use std::fmt::Display;
 
-/// An expression of PostgreSQL's, closed in itself.
+/// An expression of PostgreSQL that needs no parentheses.
 #[derive(Clone, Debug)]
 pub struct Value {
     pub sql: String,
-    /// T-SQL's type; None where only PostgreSQL knows it.
+    /// T-SQL's type; None if only PostgreSQL knows it.
     pub of: Option<Type>,
     pub constant: Constant,
     pub form: Form,
-    /// Of a value of unknown type, were it a decimal.
+    /// For a value of unknown type, if it is a decimal.
     pub digits: Option<Digits>,
-    /// Of a value of unknown type: what gives the digits that are declared of it, if it is a datetime2 or time.
+    /// For a value of unknown type: the SQL of its declared digits, if it is a datetime2 or time.
     pub declared_digits: Option<String>,
 }
 
-/// What PostgreSQL sees of a value's type in its SQL.
+/// How a value's type is visible to PostgreSQL in its SQL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     #[default]
@@ -40,16 +40,16 @@ pub enum Form {
 /// The kind of a literal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
-    /// No literal.
+    /// Not a literal.
     None,
     Text(String),
     Integer(i64),
-    /// The word NULL.
+    /// The keyword NULL.
     Null,
 }
 
 impl Value {
-    /// The value with the digits of another, where its type is not known.
+    /// The value with the digits of another, if its type is unknown.
     pub fn with_digits(self, declared_digits: Option<String>) -> Value {
         Value { declared_digits: declared_digits.filter(|_| self.of.is_none()), ..self }
     }
@@ -84,12 +84,12 @@ impl Value {
         Value { form: Form::Cast, ..Value::new(format!("{sql}::{}", of.sql()), of) }
     }
 
-    /// Money of a domain of its own, so that functions can tell it from numeric.
+    /// Money as a domain, by which functions distinguish it from numeric.
     pub fn money(sql: impl Display, of: Type) -> Value {
         Value { form: Form::Cast, ..Value::new(format!("{sql}::tsql.{}", of.name), of) }
     }
 
-    /// Written otherwise.
+    /// The same value with other SQL.
     pub fn with_sql(self, sql: String) -> Value {
         Value { sql, form: Form::Expression, ..self }
     }
@@ -124,17 +124,17 @@ impl Value {
         self.of.map(|of| of.family)
     }
 
-    /// A text of any characters, as far as is known.
+    /// A text of any characters, if known.
     pub fn is_national(&self) -> bool {
         !self.is_null() && self.of.is_none_or(|of| of.is_national())
     }
 
-    /// A text without case.
+    /// A case-insensitive text.
     pub fn folds(&self) -> bool {
         self.of.is_some_and(|of| of.folds)
     }
 
-    /// Characters of a text at most.
+    /// The most characters of a text.
     pub fn length(&self) -> Option<u32> {
         self.of.filter(Type::is_text).and_then(|of| of.length)
     }
@@ -150,12 +150,12 @@ pub fn of_text(text: &str, national: bool, dialect: &Dialect) -> Value {
         let length = length.max(1);
         (format!("{}::varchar({length})", literal(text)), varchar(Some(length)))
     };
-    // what no code page of one byte a character need have
+    // characters that a single-byte code page may lack
     let of = Type { twin: national || !text.is_ascii(), ..of };
     Value { constant: Constant::Text(text.to_owned()), ..Value::new(sql, of) }
 }
 
-/// Digits without a point.
+/// Digits without a decimal point.
 pub fn of_integer(written: &str, line: u32) -> Result<Value, Error> {
     let digits = written.trim_start_matches('0');
     let digits = if digits.is_empty() { "0" } else { digits };
@@ -169,7 +169,7 @@ pub fn of_integer(written: &str, line: u32) -> Result<Value, Error> {
     Ok(Value::new(format!("{digits}::{}", of.sql()), of))
 }
 
-/// Digits with a point.
+/// Digits with a decimal point.
 pub fn of_decimal(written: &str, line: u32) -> Result<Value, Error> {
     let (whole, fraction) = written.split_once('.').unwrap_or((written, ""));
     let whole = whole.trim_start_matches('0');
@@ -215,7 +215,7 @@ fn too_many_digits(written: &str, line: u32) -> Error {
     Error::new(1007, text, line)
 }
 
-/// Precision and scale; an integer in the text has the digits that are written.
+/// Precision and scale; an integer literal has the digits as written.
 pub fn digits_of(value: &Value, of: Type) -> (u8, u8) {
     match value.integer() {
         Some(integer) => (integer.unsigned_abs().to_string().len() as u8, 0),
@@ -223,12 +223,12 @@ pub fn digits_of(value: &Value, of: Type) -> (u8, u8) {
     }
 }
 
-/// The value as one of another type, as T-SQL converts without a style.
+/// Converts the value to another type, as T-SQL does without a style.
 pub fn converted(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
     conversion("to", value, target, line, dialect)
 }
 
-/// As `converted`, but null where the value cannot be converted.
+/// Like `converted`, but null if the value cannot be converted.
 pub fn tried(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
     conversion("try", value, target, line, dialect)
 }
@@ -259,8 +259,8 @@ fn conversion(verb: &str, value: Value, target: Type, line: u32, dialect: &Diale
     })
 }
 
-/// Money as one of its own type, for what of it goes by the type: a variable of PostgreSQL's is any numeric, and so is
-/// what PostgreSQL chooses or computes.
+/// Money as its own type, where the type matters: a variable is any numeric for PostgreSQL, and so is a value that
+/// PostgreSQL chooses or computes.
 fn of_own_type(value: Value) -> Value {
     match value.of {
         Some(of) if of.family == Family::Money && value.form != Form::Cast => {
@@ -274,7 +274,7 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect
     if value.family() == Some(Family::Float) && !dialect.float_has_text {
         return Err(float_to_text(line));
     }
-    // of these the text in an nvarchar is another
+    // the text of these in an nvarchar differs
     let differs = |of: Type| matches!(of.family, Family::Bit | Family::Integer | Family::Binary);
     let is_wide = target.is_national() && dialect.has_wide_texts && value.of.is_none_or(differs);
     Ok(match (target.length, value.of) {
@@ -327,7 +327,7 @@ fn as_variant(verb: &str, value: &Value, line: u32) -> Result<String, Error> {
     Ok(format!("tsql.variant_of('{base}', {typed})"))
 }
 
-/// A value as a text of any length; texts as they are.
+/// A value as a text of unlimited length; texts unchanged.
 pub fn text_of(value: &Value, dialect: &Dialect) -> String {
     if has_own_text(value, dialect) {
         styled_text(value, DEFAULT_STYLE).unwrap_or_default()
@@ -336,7 +336,7 @@ pub fn text_of(value: &Value, dialect: &Dialect) -> String {
     }
 }
 
-/// The source of the digits of one of these values: a datetime beside a datetime2 becomes one.
+/// The source of the digits of one of these values: a datetime combined with a datetime2 becomes one.
 pub fn widest_digits<'v>(values: impl IntoIterator<Item = &'v Value>, dialect: &Dialect) -> Option<String> {
     let mut widest: Vec<String> = Vec::new();
     for value in values {
@@ -355,7 +355,7 @@ pub fn widest_digits<'v>(values: impl IntoIterator<Item = &'v Value>, dialect: &
     }
 }
 
-/// The text of a column: as it is declared, where that is a datetime2 or time, which PostgreSQL's type does not say;
+/// The text of a column: by its declaration if that is a datetime2 or time, which PostgreSQL's type does not show;
 /// otherwise `text`.
 pub fn declared_text(value: &Value, style: i64, text: String) -> String {
     match (&value.declared_digits, value.of) {
@@ -366,16 +366,17 @@ pub fn declared_text(value: &Value, style: i64, text: String) -> String {
     }
 }
 
-/// Characters of an nvarchar(max) at most ("nchar and nvarchar": 2 GB).
+/// The most characters of an nvarchar(max) ("nchar and nvarchar": 2 GB).
 const MOST_UNITS: u32 = (1 << 30) - 1;
-/// Of datetime2 and time: what PostgreSQL's type does not say, and ASE shows otherwise.
+/// For datetime2 and time, which PostgreSQL's type does not distinguish, and which ASE displays differently.
 const DEFAULT_STYLE: i64 = 121;
 
 fn has_own_text(value: &Value, dialect: &Dialect) -> bool {
     dialect.shows_declared_digits && styled_text(value, DEFAULT_STYLE).is_some()
 }
 
-/// A datetime2, datetimeoffset or time in a style of CONVERT; None for any other type, whose text PostgreSQL's type decides.
+/// A datetime2, datetimeoffset or time in a style of CONVERT; None for any other type, whose text PostgreSQL's type
+/// determines.
 pub fn styled_text(value: &Value, style: i64) -> Option<String> {
     let of = value.of.filter(|of| matches!(of.name, "datetime2" | "datetimeoffset" | "time"))?;
     let digits = of.fraction.unwrap_or(MOST_FRACTION);
@@ -445,8 +446,8 @@ fn is_known(source: Class, target: Class) -> bool {
     }
 }
 
-/// As a variable of a type takes it; the type of the SQL is exactly the variable's. Errors 206 and 257 where a value
-/// does not convert by itself.
+/// A value converted for a variable; the type of the SQL is exactly the variable's. Errors 206 and 257 if there is no
+/// implicit conversion.
 pub fn assigned(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
     let value = by_itself(value, target, line, dialect)?;
     let value = if dialect.decimals_keep_digits { scaled(value, target) } else { value };
@@ -462,8 +463,8 @@ pub fn assigned(value: Value, target: Type, line: u32, dialect: &Dialect) -> Res
     })
 }
 
-/// A decimal that becomes one of fewer digits behind the point, or a whole number: error 241 where it would lose some
-/// (ASE Reference Manual: Building Blocks, "Scale errors", "Converting between numeric types").
+/// Converts a decimal to one of fewer decimals, or to a whole number: error 241 if it would lose digits (ASE Reference
+/// Manual: Building Blocks, "Scale errors", "Converting between numeric types").
 fn scaled(value: Value, target: Type) -> Value {
     let loses = |of: Type| match target.family {
         Family::Decimal => matches!(of.family, Family::Decimal | Family::Money),
@@ -477,21 +478,21 @@ fn scaled(value: Value, target: Type) -> Value {
     value.with_sql(sql)
 }
 
-/// A decimal, by its SQL, that becomes a number of a type in ASE.
+/// Converts a decimal, given as SQL, to a number type in ASE.
 pub fn scaled_to(sql: &str, target: Type) -> String {
     let shown = if target.family == Family::Decimal { "NUMERIC" } else { target.name };
     let (precision, scale) = (target.precision.unwrap_or(38), target.scale.unwrap_or(0));
     format!("tsql.scaled({sql}, {precision}, {scale}, '{}')", shown.to_uppercase())
 }
 
-/// As `converted`, where T-SQL converts implicitly: errors 206 and 257 for conversions that need CAST.
+/// Like `converted`, where T-SQL converts implicitly: errors 206 and 257 for conversions that need CAST.
 pub fn implicit(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
     converted(by_itself(value, target, line, dialect)?, target, line, dialect)
 }
 
 fn by_itself(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
     let (Some(of), false) = (value.of, value.is_null()) else {
-        // a text takes all that has one
+        // every value that has a text converts to text
         if value.is_null() || target.is_text() {
             return Ok(value);
         }
@@ -514,13 +515,13 @@ fn by_itself(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result
     }
 }
 
-/// A value on its way into a column, whose type PostgreSQL knows: converted to it as T-SQL converts.
+/// A value converted for a column, whose type PostgreSQL knows, by T-SQL's rules.
 pub fn carried(value: &Value, dialect: &Dialect) -> String {
     carried_as(value, None::<fn() -> String>, dialect)
 }
 
-/// The same; `kind` writes what says of the column whether it is national, for bytes are UTF-16 there, an image, which
-/// alone takes a text as its bytes, or money, which alone takes one with a currency symbol and in ASE rounds decimals.
+/// The same; `kind` writes the SQL for whether the column is national, whose bytes are UTF-16, an image, which alone
+/// accepts a text as its bytes, or money, which alone accepts a text with a currency symbol and in ASE rounds decimals.
 pub fn carried_into(value: &Value, kind: impl FnOnce() -> String, dialect: &Dialect) -> String {
     carried_as(value, Some(kind), dialect)
 }
@@ -530,7 +531,7 @@ fn carried_as(value: &Value, kind: Option<impl FnOnce() -> String>, dialect: &Di
         return "null".to_owned();
     }
     let sql = typed_parameter(value);
-    // what PostgreSQL's timestamp does not say
+    // which PostgreSQL's timestamp does not show
     let is_fine = value.of.is_some_and(|of| class(of) == Class::DateTime2 && of.oid == types::DATETIME2.oid);
     if dialect.money_rounds {
         let carry = if is_fine { "carry_datetime2" } else { "carry_sybase" };
@@ -557,17 +558,17 @@ fn carried_as(value: &Value, kind: Option<impl FnOnce() -> String>, dialect: &Di
     if digits.is_none() && kind.is_none() {
         return format!("tsql.{carry}({sql})");
     }
-    // with nulls of no type PostgreSQL would take a domain for its base type
+    // for untyped nulls PostgreSQL would use the base type of a domain
     let digits = digits.unwrap_or_else(|| "null::integer".to_owned());
     format!("tsql.{carry}({sql}, {digits}, {})", kind.as_deref().unwrap_or("null::boolean"))
 }
 
-/// Of values that money rounds in ASE, and a numeric column of the same digits refuses.
+/// Whether money in ASE rounds such values, which a numeric column of the same digits refuses.
 pub fn is_finer_than_money(of: Type) -> bool {
     of.family == Family::Decimal && of.scale.is_none_or(|scale| Some(scale) > MONEY.scale)
 }
 
-/// A value whose type PostgreSQL is told where it is a parameter, which otherwise would be a text.
+/// A value with its type if it is a parameter, which PostgreSQL would otherwise treat as a text.
 fn typed_parameter(value: &Value) -> String {
     let of = value.of.filter(|of| !matches!(of.family, Family::Text | Family::Money | Family::Variant));
     match of {
@@ -581,7 +582,7 @@ fn typed_parameter(value: &Value) -> String {
     }
 }
 
-/// As an operand of PostgreSQL's numeric arithmetic.
+/// A value as an operand of PostgreSQL's numeric arithmetic.
 pub fn numeric(value: &Value, of: Type) -> String {
     if of == BIT {
         format!("tsql.to_numeric({})", value.sql)

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub trait Variables {
     fn write(&mut self, name: &str, line: u32) -> Result<String, Error>;
 
-    /// The facts noted of the SQL; None: nobody wants to know.
+    /// The facts noted about the SQL; None: they are not needed.
     fn facts(&mut self) -> Option<&mut Facts> {
         None
     }
@@ -20,20 +20,20 @@ pub trait Variables {
         false
     }
 
-    /// A mark of `fragments`, where the SQL is split at marks.
+    /// A mark of `fragments`, if the SQL is split at marks.
     fn mark(&self, _mark: &'static str) -> &'static str {
         ""
     }
 
-    /// It depends on the declaration of this table, and of this column of it.
+    /// The SQL depends on the declaration of this table, and of this column of it.
     fn note_use(&mut self, _table: &str, _column: Option<&str>) {}
 
-    /// The table, as SQL names it, is locked before the statement runs.
+    /// The table, by its name in SQL, is locked before the statement runs.
     fn lock_table(&mut self, _table: &str, line: u32) -> Result<(), Error> {
         Err(Error::refused("with (holdlock)", "a table is locked by statements of batches alone", line))
     }
 
-    /// The rows that a query reads are locked: it runs where it stands, not when its rows are fetched.
+    /// The rows that a query reads are locked: it runs immediately, not when its rows are fetched.
     fn lock_rows(&mut self, line: u32) -> Result<(), Error> {
         Err(Error::refused("with (updlock)", "rows are locked by statements of batches alone", line))
     }
@@ -46,12 +46,12 @@ pub trait Variables {
     /// A column is compared with a time of the clock.
     fn note_clock(&mut self) {}
 
-    /// The place of the row of this table that a cursor has fetched last.
+    /// Ctid and xmin of the row of this table that a cursor has fetched last.
     fn current_row(&mut self, _cursor: &str, _table: &str, line: u32) -> Result<String, Error> {
         Err(Error::refused("where current of", "choose the row by its key", line))
     }
 
-    /// The time at which the statement of a procedure began; None: each function asks the clock.
+    /// The time at which a procedure's statement began; None: each function reads the clock.
     fn began(&mut self) -> Option<String> {
         None
     }
@@ -74,22 +74,22 @@ pub struct Numbered {
     pub clock: Clock,
 }
 
-/// Where the statements of a batch have their time from.
+/// The source of the time in the statements of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// PostgreSQL's functions, which it runs when the plan is made: it is not known then which partitions are read.
+    /// PostgreSQL's functions, evaluated after planning: the partitions to read are not known to the plan.
     #[default]
     Functions,
     /// The same, and a column is compared with one.
     Compared,
     /// Variables, which are constants to a plan.
     Variables,
-    /// A function has no such form.
+    /// Some function has no such variable.
     Mixed,
 }
 
 impl Numbered {
-    /// For a statement whose time is given by variables.
+    /// For a statement with its time in variables.
     pub fn clocked() -> Numbered {
         Numbered { clock: Clock::Variables, ..Numbered::default() }
     }
@@ -168,7 +168,7 @@ impl Variables for Numbered {
 
 pub const NO_VARIABLES: &str = "a definition names no variables";
 
-/// Where no variable may stand: in definitions.
+/// For definitions, which must not contain variables.
 pub struct NoVariables(pub &'static str);
 
 impl Variables for NoVariables {

@@ -2,7 +2,7 @@
 
 use crate::tree::{Arguments, Expression, Grouping, Query, QueryBody, Select, SelectItem, TableSource};
 
-/// Whether an expression, one of its parts, or one of its queries' fits.
+/// Whether an expression, one of its parts, or one in its queries matches.
 pub fn any(expression: &Expression, found: &mut dyn FnMut(&Expression) -> bool) -> bool {
     if found(expression) {
         return true;
@@ -115,7 +115,7 @@ pub fn names_table(query: &Query, name: &str) -> bool {
     query.with.iter().any(|table| names_table(&table.query, name)) || body_names_table(&query.body, name)
 }
 
-/// As `names_table`.
+/// Like `names_table`.
 pub fn body_names_table(body: &QueryBody, name: &str) -> bool {
     match body {
         QueryBody::Select(select) => {
@@ -158,7 +158,7 @@ pub fn has_column(expression: &Expression) -> bool {
     any(expression, &mut |one| matches!(one, Expression::Column(_)))
 }
 
-/// Whether a query stands in it.
+/// Whether it contains a query.
 pub fn has_query(expression: &Expression) -> bool {
     any(expression, &mut |one| {
         matches!(

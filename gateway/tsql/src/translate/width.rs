@@ -1,5 +1,5 @@
-//! Whether a text is a national one (nchar, nvarchar), which has two bytes for each unit of UTF-16 in SQL Server: its length in
-//! bytes, its bytes, and the blanks at its end in LIKE follow from that.
+//! Whether a text is national (nchar, nvarchar), with two bytes for each UTF-16 unit in SQL Server: this determines its
+//! length in bytes, its bytes, and the effect of trailing blanks in LIKE.
 
 use super::named::{Origin, Width};
 use super::translation::Translation;
@@ -35,7 +35,7 @@ impl Question {
         }
     }
 
-    /// The function that says it of columns.
+    /// The function that answers it for columns.
     fn of_columns(self) -> &'static str {
         match self {
             Question::IsNational => "is_national",
@@ -53,7 +53,7 @@ impl Translation<'_> {
         }
     }
 
-    /// Whether a text may be longer than 8,000 bytes: Wide.
+    /// Whether a text may be longer than 8,000 bytes; then it is Wide.
     pub fn length_of(&mut self, text: &Expression) -> Result<Width, Error> {
         self.answer(Question::IsLong, text)
     }
@@ -124,7 +124,7 @@ impl Translation<'_> {
         })
     }
 
-    /// The one column of a query that is a value.
+    /// The single column of a query used as a value.
     fn of_query(&mut self, question: Question, query: &Query) -> Result<Width, Error> {
         let QueryBody::Select(select) = &query.body else { return Ok(Width::Narrow) };
         let [SelectItem::Value { value, .. }] = select.items.as_slice() else { return Ok(Width::Narrow) };
@@ -136,7 +136,7 @@ impl Translation<'_> {
     }
 }
 
-/// The arguments that decide whether the result of a function is national, or long; None where they do not.
+/// The arguments that determine whether the result of a function is national, or long; None if it is fixed.
 fn deciding<'e>(name: &str, values: &'e [Expression]) -> Option<&'e [Expression]> {
     use Rule::{
         Choose, Coalesce, Concat, ConcatWith, Edge, Extreme, Iif, IsNull, Neighbour, NullIf, OfAll,
@@ -153,7 +153,7 @@ fn deciding<'e>(name: &str, values: &'e [Expression]) -> Option<&'e [Expression]
     })
 }
 
-/// Whether a function gives a national text whatever its arguments are: those that give nvarchar or sysname.
+/// Whether the result of a function is always national: those that return nvarchar or sysname.
 fn is_national(name: &str) -> bool {
     matches!(
         name,

@@ -1,5 +1,5 @@
-//! `for xml path ('')` of columns without names: the texts of all rows in one (SQL Server: "Use PATH mode with FOR XML",
-//! "Columns without a name"; "FOR XML", on characters that XML writes otherwise).
+//! `for xml path ('')` of columns without names: the texts of all rows concatenated (SQL Server: "Use PATH mode with
+//! FOR XML", "Columns without a name"; "FOR XML", on characters that XML escapes).
 
 use super::item::{Stands, Written};
 use super::translation::Translation;
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::facts::types::{nvarchar, varchar};
 use crate::tree::{Xml, XmlForm};
 
-/// The name of a column that is text of its own: as if it had none.
+/// The name of a text column, which is treated as unnamed.
 const TEXT: &str = "text()";
 
 impl Translation<'_> {

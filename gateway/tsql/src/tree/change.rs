@@ -11,7 +11,7 @@ pub enum Target {
     Variable(Variable),
 }
 
-/// `output inserted.a, deleted.* into t (columns)`: `inserted` and `deleted` stand as tables of columns.
+/// `output inserted.a, deleted.* into t (columns)`: `inserted` and `deleted` are qualifiers of columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     pub items: Vec<SelectItem>,
@@ -23,9 +23,9 @@ pub struct Insert {
     pub with: Vec<CommonTable>,
     pub top: Option<Top>,
     pub target: Target,
-    /// A hint locks the table for others that write.
+    /// A hint locks the table against writers.
     pub locks_table: bool,
-    /// Empty when none is written.
+    /// Empty if none is written.
     pub columns: Vec<Name>,
     pub output: Option<Output>,
     pub source: InsertSource,
@@ -110,7 +110,7 @@ pub enum MergeRows {
 pub enum MergeAction {
     Update(Vec<SetItem>),
     Delete,
-    /// Without values those that are the columns' defaults.
+    /// Without values: the columns' defaults.
     Insert {
         columns: Vec<Name>,
         values: Option<Vec<Expression>>,
@@ -124,8 +124,8 @@ pub enum Where {
     CurrentOf(CursorName),
 }
 
-/// `insert bulk table (column type, …) with (hints)`: the rows follow in a message of their own. The types say
-/// nothing new, since the rows come with theirs, and are left out.
+/// `insert bulk table (column type, …) with (hints)`: the rows follow in a separate message, with their own types;
+/// those written here are ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InsertBulk {
     pub table: ObjectName,

@@ -9,7 +9,7 @@ pub enum CursorName {
 }
 
 impl CursorName {
-    /// By which a session knows it. A variable of type cursor is a name too.
+    /// Its name in the session, which may be that of a variable of type cursor.
     pub fn known(&self) -> String {
         match self {
             CursorName::Name { name, .. } => name.text.to_lowercase(),
@@ -57,7 +57,7 @@ pub enum CursorOption {
 pub struct Fetch {
     pub direction: Direction,
     pub cursor: CursorName,
-    /// Empty: the row goes to the client.
+    /// Empty: the row is sent to the client.
     pub into: Vec<Variable>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Expression, Name, ObjectName, Position, Query, TypeName};
 
-/// Of objects that are defined by their text.
+/// For objects that are defined by their text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Create,
@@ -37,13 +37,13 @@ pub enum TableElement {
 pub struct ColumnDefinition {
     pub name: Name,
     pub kind: ColumnKind,
-    /// `null` or `not null`; None when nothing is written.
+    /// `null` or `not null`; None if neither is written.
     pub nullable: Option<bool>,
     pub identity: Option<Identity>,
     pub collation: Option<Name>,
-    /// DEFAULT is one of them; the columns of keys are empty: this one is meant.
+    /// DEFAULT is one of them; keys have no columns: they are keys of this column.
     pub constraints: Vec<Constraint>,
-    /// `with values`: rows that are there take the default, though they could be null.
+    /// `with values`: existing rows get the default, though they could be null.
     pub with_values: bool,
 }
 
@@ -131,7 +131,7 @@ pub enum AlterTable {
     /// `[with check] [no]check constraint names`; no names: all
     Check {
         enabled: bool,
-        /// The rows that are there are checked.
+        /// Existing rows are checked.
         check_existing: bool,
         constraints: Vec<Name>,
     },
@@ -153,7 +153,7 @@ pub enum Dropped {
         name: Name,
         if_exists: bool,
     },
-    /// The word before it is left out: T-SQL means a constraint, ASE a column.
+    /// Without a keyword: T-SQL drops a constraint, ASE a column.
     Bare(Name),
 }
 
@@ -182,14 +182,14 @@ pub struct Sequence {
     pub start: Option<i64>,
     pub restarts: bool,
     pub increment: Option<i64>,
-    /// None: those of the type, or as they are.
+    /// None: the type's, or unchanged.
     pub least: Option<i64>,
     pub most: Option<i64>,
     pub cycles: Option<bool>,
 }
 
 impl Sequence {
-    /// Of which nothing more is said.
+    /// A sequence without further options.
     pub fn of(name: ObjectName, creates: bool) -> Sequence {
         Sequence {
             creates,
@@ -211,7 +211,7 @@ pub struct CreateBindable {
     pub kind: ObjectKind,
     pub name: ObjectName,
     pub value: Expression,
-    /// Of a rule, with its @: the value of a column.
+    /// For a rule: its variable, with its @, which is the value of a column.
     pub variable: Option<String>,
 }
 
@@ -220,7 +220,7 @@ pub struct CreateIndex {
     pub name: Name,
     pub table: ObjectName,
     pub unique: bool,
-    /// With whether they are descending.
+    /// Each with whether it is descending.
     pub columns: Vec<(Name, bool)>,
     pub include: Vec<Name>,
     pub condition: Option<Expression>,
@@ -285,11 +285,11 @@ pub struct CheckIdentity {
     pub at: Position,
 }
 
-/// What becomes of the current identity value.
+/// The effect on the current identity value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reseed {
     No,
-    /// The greatest value of the column, if that is beyond it.
+    /// Raise it to the greatest value of the column, if that is beyond it.
     Raise,
     To(i64),
 }

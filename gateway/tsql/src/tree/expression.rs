@@ -25,7 +25,7 @@ pub enum Expression {
     Function(Box<FunctionCall>),
     /// `(select …)` as a value.
     Subquery(Box<Query>),
-    /// `(select … for xml path (''))`: the values of all rows one behind the other.
+    /// `(select … for xml path (''))`: the concatenated values of all rows.
     Xml(Box<Xml>),
     /// `value collate name`
     Collate {
@@ -87,7 +87,7 @@ pub enum Expression {
 }
 
 impl Expression {
-    /// Whether it is true or false and no value.
+    /// Whether it is a condition, not a value.
     pub fn is_condition(&self) -> bool {
         match self {
             Expression::And(_)
@@ -110,7 +110,7 @@ impl Expression {
         }
     }
 
-    /// A column that is compared by another collation is still a column, and keeps its name.
+    /// A column compared under another collation is still a column, and keeps its name.
     pub fn without_collation(&self) -> &Expression {
         match self {
             Expression::Collate { operand, .. } => operand,
@@ -118,7 +118,7 @@ impl Expression {
         }
     }
 
-    /// Of its first token.
+    /// The position of its first token.
     pub fn at(&self) -> Position {
         match self {
             Expression::Literal(literal) => literal.at,
@@ -148,11 +148,11 @@ impl Expression {
     }
 }
 
-/// A value written out.
+/// A literal value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Literal {
     pub value: LiteralValue,
-    /// Which literal of the text it is, from 0: programs are kept by texts whose literals may change.
+    /// The number of the literal in the text, from 0: cached programs serve texts with other literals.
     pub number: TokenNumber,
     pub at: Position,
 }
@@ -162,11 +162,11 @@ pub enum LiteralValue {
     Null,
     /// Digits.
     Integer(String),
-    /// Digits with a point.
+    /// Digits with a decimal point.
     Decimal(String),
     /// Digits with an exponent.
     Float(String),
-    /// The amount alone: digits that may have a sign and a point.
+    /// The amount alone: digits that may have a sign and a decimal point.
     Money(String),
     /// The hexadecimal digits of `0x…`.
     Binary(String),
@@ -213,7 +213,7 @@ pub enum BinaryOperator {
     Greater,
     /// `>=` and `!<`
     GreaterOrEqual,
-    /// `*=`: formerly an outer join
+    /// `*=`: the old outer join
     LeftOuter,
     /// `=*`
     RightOuter,
@@ -252,19 +252,19 @@ pub struct Xml {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XmlForm {
-    /// As XML writes it: `&lt;` for `<`.
+    /// XML-escaped: `&lt;` for `<`.
     Written,
-    /// As it is: `for xml path (''), type).value ('.', 'nvarchar(max)')`
+    /// Unescaped: `for xml path (''), type).value ('.', 'nvarchar(max)')`
     Value {
         national: bool,
-        /// `text()[1]` in place of `.`: null where there is no character.
+        /// `text()[1]` instead of `.`: null if there are no characters.
         of_text: bool,
     },
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// `case operand when value …`: the conditions are values then.
+    /// `case operand when value …`: the conditions are then values.
     pub operand: Option<Expression>,
     pub branches: Vec<(Expression, Expression)>,
     pub otherwise: Option<Expression>,
@@ -276,7 +276,7 @@ pub struct Cast {
     pub kind: CastKind,
     pub operand: Expression,
     pub target: TypeName,
-    /// Of `convert (type, value, style)`.
+    /// The style of `convert (type, value, style)`.
     pub style: Option<Expression>,
     pub at: Position,
 }
@@ -294,7 +294,7 @@ pub enum CastKind {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionCall {
-    /// `current_timestamp`, `user` and their kin stand without parentheses, and are calls without arguments.
+    /// `current_timestamp`, `user` and similar functions without parentheses are calls without arguments.
     pub name: ObjectName,
     pub distinct: bool,
     pub arguments: Arguments,
@@ -307,7 +307,7 @@ pub struct FunctionCall {
 pub enum Arguments {
     /// `count(*)`
     Star,
-    /// The word of `datepart(year, …)` is a column without a table.
+    /// The part name of `datepart(year, …)` is a column without a table.
     Values(Vec<Expression>),
 }
 

@@ -5,7 +5,7 @@ use super::{Name, Position, TypeName};
 /// `for json path | auto, root ('name'), include_null_values, without_array_wrapper`
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForJson {
-    /// Each table of FROM has objects of its own.
+    /// Each table of FROM has its own objects.
     pub is_auto: bool,
     pub root: Option<String>,
     pub includes_nulls: bool,

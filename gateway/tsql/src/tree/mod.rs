@@ -1,6 +1,6 @@
 //! The syntax tree of a text: names keep their case, numbers their digits.
 //!
-//! A tree has the positions of its parts in the text, which comparisons of trees ignore.
+//! A tree contains the positions of its parts in the text, which are ignored in comparisons of trees.
 
 mod change;
 mod cursor;

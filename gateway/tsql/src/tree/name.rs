@@ -1,9 +1,9 @@
-//! Names, as they are written.
+//! Names as written.
 
 use super::Position;
 use crate::facts::session;
 
-/// One identifier without its brackets or quotes, in the case it was written.
+/// One identifier without its brackets or quotes, in the case as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name {
     pub text: String,
@@ -16,7 +16,7 @@ impl Name {
     }
 }
 
-/// The name of an object; its qualifiers are "" where none is written, as in `log..t`.
+/// The name of an object; omitted qualifiers are "", as in `log..t`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectName {
     pub database: String,
@@ -36,7 +36,7 @@ impl ObjectName {
         self.name.starts_with("##")
     }
 
-    /// That of the temporary table of a table variable.
+    /// Whether it is the temporary table of a table variable.
     pub fn is_table_variable(&self) -> bool {
         self.name.starts_with("#@")
     }
@@ -47,7 +47,7 @@ impl ObjectName {
     }
 }
 
-/// `@name` or `@@name`, in lower case, with its @; `?1`, `?2` and so on for places of parameters.
+/// `@name` or `@@name`, in lower case, with its @; `?1`, `?2` and so on for placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
     pub name: String,
@@ -55,17 +55,17 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// `@@name`: the session's.
+    /// `@@name`: a variable of the session.
     pub fn is_global(&self) -> bool {
         session::is_global(&self.name)
     }
 
-    /// It stands for a literal of the text.
+    /// It replaces a literal of the text.
     pub fn is_literal(&self) -> bool {
         self.name.starts_with('#')
     }
 
-    /// The place of a parameter.
+    /// Whether it is the placeholder of a parameter.
     pub fn is_placeholder(&self) -> bool {
         self.name.starts_with('?')
     }

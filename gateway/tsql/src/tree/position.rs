@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-/// A line, and the bytes from the first of a part to behind its last. Positions say nothing about what a tree
-/// means: all are equal.
+/// The line and the range of bytes of a part. Positions do not affect the meaning of a tree: all are equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Position {
     /// From 1.
@@ -17,7 +16,7 @@ impl Position {
         self.start as usize..self.end as usize
     }
 
-    /// From the beginning of `self` to the end of `last`.
+    /// From the start of `self` to the end of `last`.
     pub fn to(self, last: Position) -> Position {
         Position { end: last.end, ..self }
     }
@@ -37,7 +36,7 @@ impl From<Position> for u32 {
     }
 }
 
-/// The number of a token of its kind in the text, from 0. All are equal, as positions are.
+/// The number of a token of its kind in the text, from 0. All are equal, like positions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokenNumber(pub u32);
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Its text is the whole batch, which the tree does not repeat.
+/// Its text is the whole batch, which is not part of the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateProcedure {
     pub mode: Mode,
@@ -17,13 +17,13 @@ pub struct CreateProcedure {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
     pub variable: Variable,
-    /// The name as it was written, with its @.
+    /// The name as written, with its @.
     pub shown: String,
     pub type_: TypeName,
     pub default: Option<Expression>,
     pub output: bool,
     pub readonly: bool,
-    /// Of a table type, when it is bound.
+    /// The columns of a table type, after its resolution.
     pub table: Option<Vec<TableElement>>,
 }
 
@@ -33,7 +33,7 @@ pub struct CreateFunction {
     pub name: ObjectName,
     pub parameters: Vec<Parameter>,
     pub returns: Returns,
-    /// Empty when it returns the rows of one query.
+    /// Empty if it returns the rows of one query.
     pub body: Vec<Statement>,
     /// `with schemabinding, returns null on null input, …`, in lower case.
     pub options: Vec<String>,
@@ -79,7 +79,7 @@ pub enum TriggerEvent {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Execute {
     pub status: Option<Variable>,
-    /// A procedure's name, or the variable that has it.
+    /// A procedure's name, or the variable that contains it.
     pub procedure: Result<ObjectName, Variable>,
     pub arguments: Vec<Argument>,
     pub at: Position,
@@ -95,14 +95,14 @@ pub struct Argument {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgumentValue {
-    /// A literal (a bare word is a text), a variable, or, beyond T-SQL, any expression.
+    /// A literal (a bare word is a text), a variable, or, as an extension of T-SQL, any expression.
     Value(Expression),
     /// `@variable output`
     Output(Variable),
     Default,
 }
 
-/// `exec ('text' + @more)`, `exec ('text', @argument) as user 'x'`: only the text is understood.
+/// `exec ('text' + @more)`, `exec ('text', @argument) as user 'x'`: only the text is supported.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecuteText {
     pub text: Expression,
@@ -110,7 +110,7 @@ pub struct ExecuteText {
 }
 
 impl CreateProcedure {
-    /// Whether it is a temporary one.
+    /// Whether it is temporary.
     pub fn is_temporary(&self) -> bool {
         self.name.is_temporary()
     }

@@ -12,9 +12,9 @@ pub struct Query {
     pub offset: Option<Expression>,
     /// `fetch next n rows only`
     pub fetch: Option<Expression>,
-    /// `option (maxrecursion n)`; 0 is without limit.
+    /// `option (maxrecursion n)`; 0: without limit.
     pub max_recursion: Option<u16>,
-    /// ASE's `at isolation` of a level that keeps others from writing to the tables read.
+    /// ASE's `at isolation` with a level that makes writers to the tables wait.
     pub is_held: bool,
     /// `for browse`
     pub for_browse: bool,
@@ -31,7 +31,7 @@ pub struct CommonTable {
 }
 
 impl Query {
-    /// A query that is no more than its body.
+    /// A query without further clauses.
     pub fn of(body: QueryBody, at: Position) -> Query {
         Query {
             with: Vec::new(),
@@ -53,7 +53,7 @@ pub enum QueryBody {
     Select(Box<Select>),
     /// `values (…), (…)`, where T-SQL allows rows as a table
     Values(Vec<Vec<Expression>>),
-    /// From left to right; `intersect` binds closer and so is one of the operands.
+    /// From left to right; `intersect` has higher precedence and thus is one of the operands.
     Combined {
         first: Box<QueryBody>,
         others: Vec<(SetOperator, QueryBody)>,
@@ -76,7 +76,7 @@ pub struct Select {
     pub top: Option<Top>,
     pub items: Vec<SelectItem>,
     pub into: Option<ObjectName>,
-    /// Joined by commas.
+    /// Separated by commas.
     pub from: Vec<TableSource>,
     pub condition: Option<Expression>,
     pub group_by: Vec<Grouping>,
@@ -126,16 +126,16 @@ pub struct Ordering {
     pub descending: bool,
 }
 
-/// What the hints of a table lock. Hints that change nothing here are left out; the others are refused by the parser.
+/// The locks that a table's hints request. Hints without effect here are omitted; others are refused by the parser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Locks {
-    /// `updlock`, `xlock`: the rows that are read.
+    /// `updlock`, `xlock`: the rows read.
     pub rows: bool,
-    /// `readpast`: rows that others have locked are passed over.
+    /// `readpast`: locked rows are skipped.
     pub skips: bool,
     /// `nowait`
     pub fails: bool,
-    /// `holdlock`, `serializable`, `tablockx`: the table, for others that write.
+    /// `holdlock`, `serializable`, `tablockx`: the table, against writers.
     pub table: bool,
 }
 
@@ -153,7 +153,7 @@ pub enum TableSource {
     },
     Function {
         call: Box<FunctionCall>,
-        /// Of `openjson (…) with (…)`.
+        /// For `openjson (…) with (…)`.
         schema: Vec<JsonColumn>,
         alias: Option<Name>,
         columns: Vec<Name>,

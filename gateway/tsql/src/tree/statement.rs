@@ -16,7 +16,7 @@ pub enum TransactionName {
 }
 
 impl TransactionName {
-    /// A variable's begins with @.
+    /// The text; a variable's begins with @.
     pub fn text(&self) -> &str {
         match self {
             TransactionName::Name(name) => &name.text,
@@ -42,7 +42,7 @@ pub enum StatementKind {
     Delete(Box<Delete>),
     Merge(Box<Merge>),
     Truncate(ObjectName),
-    /// All of its batch.
+    /// It is the whole batch.
     InsertBulk(InsertBulk),
 
     // variables
@@ -107,9 +107,9 @@ pub enum StatementKind {
     },
     BeginTransaction(Option<TransactionName>),
     Commit(Option<TransactionName>),
-    /// Of a savepoint or of a transaction; None for all of it.
+    /// To a savepoint or of a transaction; None for all of it.
     Rollback(Option<TransactionName>),
-    /// ASE's, of the statement that has fired the trigger; the error that it ends with.
+    /// ASE's rollback of the statement that fired the trigger; the error that it ends with.
     RollbackTrigger(Option<Box<Raise>>),
     Save(TransactionName),
 
@@ -126,7 +126,7 @@ pub enum StatementKind {
     CreateTrigger(Box<CreateTrigger>),
     CreateType(Box<CreateType>),
     CreateTableType(Box<CreateTableType>),
-    /// A database, or a schema.
+    /// A database or a schema.
     CreateSchema {
         kind: ObjectKind,
         name: Name,
@@ -184,7 +184,7 @@ pub enum AssignOperator {
 }
 
 impl AssignOperator {
-    /// What `+=` and its kin compute; None for `=`.
+    /// The operator of `+=` and similar assignments; None for `=`.
     pub fn computes(self) -> Option<BinaryOperator> {
         Some(match self {
             AssignOperator::Set => return None,
@@ -201,7 +201,7 @@ impl AssignOperator {
 }
 
 impl Assign {
-    /// `@a + value` of `set @a += value`; None of `set @a = value`.
+    /// `@a + value` for `set @a += value`; None for `set @a = value`.
     pub fn value_assigned(&self) -> Option<Expression> {
         let operator = self.operator.computes()?;
         let at = self.variable.at;
@@ -210,14 +210,14 @@ impl Assign {
     }
 }
 
-/// A word of SET, in lower case and without quotes, or the variable that has the value.
+/// A word of SET, in lower case and without quotes, or a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetWord {
     Word(String),
     Variable(Variable),
 }
 
-/// The words of SET in lower case; a variable stands by its name.
+/// The words of SET in lower case; a variable is given by its name.
 pub fn set_words(words: &[SetWord]) -> Vec<String> {
     let word = |word: &SetWord| match word {
         SetWord::Word(word) => word.to_lowercase(),
@@ -289,14 +289,14 @@ pub struct WritetextBulk {
 pub struct Updatetext {
     pub column: ColumnName,
     pub pointer: Expression,
-    /// Null: at the end.
+    /// Null: the end.
     pub offset: Expression,
     /// Null: all that follows.
     pub length: Expression,
     pub source: TextSource,
 }
 
-/// What an updatetext puts in.
+/// The text that an updatetext inserts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TextSource {
     Nothing,

@@ -1,14 +1,14 @@
-//! Types as they are written.
+//! Types as written.
 
 use super::Position;
 
 /// `varchar(max)`, `decimal(10, 2)`, `double precision`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeName {
-    /// In lower case; words are parted by one blank (`character varying`). `national` is left out: every text is.
+    /// In lower case; words are separated by one blank (`character varying`). `national` is omitted: all texts are.
     pub name: String,
     pub arguments: Vec<TypeArgument>,
-    /// The user type that stands for it.
+    /// The user type that it was declared with.
     pub alias: Option<String>,
     pub at: Position,
 }
@@ -18,16 +18,16 @@ impl TypeName {
         TypeName { name: name.to_owned(), arguments: Vec::new(), alias: None, at }
     }
 
-    /// Of a variable that names a cursor.
+    /// Whether a variable with this type names a cursor.
     pub fn is_cursor(&self) -> bool {
         self.name == "cursor" && self.arguments.is_empty()
     }
 }
 
-/// A type that a site has made of another one.
+/// A user type of a site, based on another type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserType {
-    /// In the case of its declaration.
+    /// In the case as declared.
     pub name: String,
     pub type_: TypeName,
     pub nullable: bool,

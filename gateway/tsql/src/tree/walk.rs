@@ -2,8 +2,7 @@
 
 use super::{Statement, StatementKind};
 
-/// `statements` and those inside them, in the order of the text. Those of a procedure that is defined are not
-/// among them.
+/// `statements` and those inside them, in the order of the text, except those of a procedure that is defined.
 pub fn every(statements: &[Statement]) -> Every<'_> {
     Every { rest: vec![statements.iter()] }
 }
@@ -31,7 +30,7 @@ impl<'t> Iterator for Every<'t> {
 }
 
 impl Statement {
-    /// The lists of statements that it is made of.
+    /// The nested lists of statements.
     pub fn bodies(&self) -> [Option<&[Statement]>; 2] {
         match &self.kind {
             StatementKind::Block(body) => [Some(body), None],
@@ -49,7 +48,7 @@ impl Statement {
         std::slice::from_ref(self)
     }
 
-    /// What a branch or loop runs: those of a block, or itself.
+    /// The body of a branch or loop: the statements of a block, or itself.
     pub fn body(&self) -> &[Statement] {
         match &self.kind {
             StatementKind::Block(body) => body,
