@@ -1,11 +1,11 @@
--- Texts that are compared without regard to case, as under SQL Server's collations ..._CI_AS. They are types of their own, so
--- that comparisons, keys, `group by` and `distinct` of such a column mean the same wherever PostgreSQL writes them. Two texts
--- are equal if they are so by Unicode's simple case folding, which keeps the number of characters; blanks at the end do not
--- count.
+-- Case-insensitive texts, as under SQL Server's collations ..._CI_AS. They are separate types, so that comparisons,
+-- keys, `group by` and `distinct` of such a column have the same meaning wherever PostgreSQL evaluates them. Two texts
+-- are equal if they are by Unicode's simple case folding, which keeps the number of characters; trailing blanks are
+-- ignored.
 --
--- A text becomes one of these implicitly, because a column's collation precedes that of a literal or variable ("Collation
--- Precedence"), and never the other way: no function loses the collation of its argument unnoticed.
--- casefold() is of PostgreSQL 18, and only a superuser may create types; without them such collations are refused.
+-- A text is converted to one of these implicitly, because a column's collation precedes that of a literal or variable
+-- ("Collation Precedence"), but never the other way: no function loses the collation of its argument unnoticed.
+-- casefold() requires PostgreSQL 18, and only a superuser may create types; without them such collations are refused.
 
 do $$
 declare

@@ -1,4 +1,4 @@
--- Lengths of texts and places in them are counted in units of UTF-16, as in SQL Server under a collation without
+-- Lengths of texts and positions in them are counted in UTF-16 units, as in SQL Server under a collation without
 -- supplementary characters: a character beyond U+FFFF is a surrogate pair, two units ("nchar and nvarchar": n is in
 -- byte-pairs; "Collation and Unicode support", "Supplementary characters": LEN, CHARINDEX and PATINDEX count a pair as
 -- two, LEFT, REVERSE, RIGHT, SUBSTRING and STUFF may split it). PostgreSQL counts characters and cannot store half a

@@ -8,7 +8,7 @@ return date_trunc('second', moment)
 comment on function tsql.rounded(timestamp) is
   'To the nearest 1/300 s, as datetime has it: milliseconds end in 0, 3 and 7.';
 
--- The clock. A statement of a batch uses the time of its begin. A procedure is one statement to PostgreSQL, so its
+-- The clock. A statement of a batch uses the time of its start. A procedure is one statement for PostgreSQL, so its
 -- queries use (select tsql.getdate(clock_timestamp())), which is evaluated once for each query and can use an index.
 create or replace function tsql.getdate(moment timestamptz default statement_timestamp()) returns timestamp
 language sql stable parallel safe return tsql.rounded(moment::timestamp);
@@ -21,8 +21,8 @@ language sql stable parallel safe return moment at time zone 'UTC';
 
 -- The settings of SET DATEFIRST and SET DATEFORMAT, and the zone of times without one. These functions are declared
 -- immutable although a session may change the settings, so that PostgreSQL can evaluate a time in a text when it plans
--- and exclude partitions. Whoever changes a setting must discard the plans, as the gateway does. The zone of a database
--- never changes.
+-- and exclude partitions. After a change of a setting the plans must be discarded, as the gateway does. The zone of a
+-- database never changes.
 create or replace function tsql.datefirst() returns integer
 language plpgsql immutable parallel safe
 as $$

@@ -26,7 +26,7 @@ begin
   if hours > 23 or coalesce(part[2]::integer, 0) > 59 or coalesce(part[3]::integer, 0) > 59 then
     return interval '-1 hour';
   end if;
-  -- digits after a point are a fraction, after a colon milliseconds
+  -- digits after a period are a fraction, after a colon milliseconds
   fraction := coalesce(part[5], '0');
   if part[4] = ':' then
     if length(fraction) > 3 then
@@ -298,7 +298,7 @@ declare
   moment timestamp := tsql.read_moment(text_, style, true);
 begin
   if text_ ~ ':\d{1,2}\.\d{4,}' then
-    -- a datetime in a text has three digits behind the second
+    -- a datetime in a text has three decimals of the second
     moment := null;
   end if;
   if moment is null and type_ = 'smalldatetime' then
@@ -321,7 +321,7 @@ language sql immutable parallel safe
 return (
   with named (moment) as (select tsql.read_moment(text_, tsql.date_order()))
   select case when coalesce(btrim(text_), '') <> '' and isfinite(moment) and moment >= timestamp '1753-01-01'
-    -- a datetime in a text has three digits behind the second
+    -- a datetime in a text has three decimals of the second
     and text_ !~ ':\d{1,2}\.\d{4,}' then 1 else 0 end
   from named
 );

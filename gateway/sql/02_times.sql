@@ -134,7 +134,7 @@ create or replace function tsql.earlier(moment timestamp, other timestamp) retur
 language sql immutable strict parallel safe return moment - (other - timestamp '1900-01-01');
 comment on function tsql.earlier(timestamp, timestamp) is 'A datetime - another: both count from 1900.';
 
--- not strict, so that it becomes a part of a query
+-- not strict, so that it is inlined into a query
 create or replace function tsql.fitted_time(value time, digits integer) returns time
 language sql immutable parallel safe
 return case
@@ -146,7 +146,7 @@ end;
 comment on function tsql.fitted_time(time, integer) is
   'A time before it is rounded to the given number of decimals: the last times of a day are not rounded up to the next day.';
 
--- not strict, so that it becomes a part of a query
+-- not strict, so that it is inlined into a query
 create or replace function tsql.fitted_datetime2(value timestamp, digits integer) returns timestamp
 language sql immutable parallel safe
 return case
@@ -158,7 +158,7 @@ end;
 comment on function tsql.fitted_datetime2(timestamp, integer) is
   'A datetime2 before it is rounded to the given number of decimals: halves are rounded up; PostgreSQL rounds those before 2000 down.';
 
--- conversions to the moment that date functions compute with, from datetime columns, dates, times and texts
+-- converts datetime columns, dates, times and texts to the timestamp with which date functions compute
 create or replace function tsql.moment(value timestamp) returns timestamp
 language sql immutable strict parallel safe return value;
 create or replace function tsql.moment(value timestamptz) returns timestamp
@@ -195,7 +195,8 @@ return case when value >= -53690 and value < 2958464
   then tsql.in_range(timestamp '1900-01-01' + interval '1 microsecond' * round(value * 86400000000))
   else tsql.no_datetime(value) end;
 
--- arguments of datediff; a datetimeoffset is refused, because the documentation does not say in which offset it counts
+-- arguments of datediff; a datetimeoffset is refused, because the documentation does not specify the offset in which it
+-- counts
 do $$
 declare
   source record;

@@ -366,7 +366,7 @@ do $$
 declare
   source text;
 begin
-  -- PostgreSQL would take these for timestamps and times
+  -- PostgreSQL would convert these to timestamps and times
   foreach source in array array['date', 'timestamptz', 'interval', 'timetz'] loop
     execute format('create or replace function tsql.text_of_digits(value %s, style integer, digits integer) returns text'
       ' language sql immutable parallel safe return null::text', source);
@@ -463,7 +463,7 @@ create or replace function tsql.to_varchar(value bytea, length integer, style in
 language plpgsql immutable parallel safe
 as $$
 begin
-  -- the others are translated
+  -- the others are translated by the compiler
   if style <> 0 then
     perform tsql.fail(281, format('%s is not a valid style number when converting from varbinary to a character string.',
       style));
@@ -491,7 +491,7 @@ as $$
 declare
   number numeric := 0;
 begin
-  -- the last eight bytes count; eight bytes are a signed number
+  -- only the last eight bytes are used; eight bytes are a signed number
   for place in greatest(length(value) - 8, 0) .. length(value) - 1 loop
     number := number * 256 + get_byte(value, place);
   end loop;
@@ -614,7 +614,7 @@ begin
         format('Explicit conversion from data type %s to %s is not allowed.', source.type, target.shown));
     end loop;
   end loop;
-  -- bytes to a number: the last ones count
+  -- bytes to a number: the last ones are used
   for target in select * from (values ('to_bit', 'boolean', 1), ('to_tinyint', 'smallint', 1),
     ('to_smallint', 'smallint', 2), ('to_int', 'integer', 4), ('to_bigint', 'bigint', 8)
   ) as targets (name, type, bytes)

@@ -61,7 +61,7 @@ begin
 end
 $$;
 
--- with a style, which only texts have: a column may be of any type
+-- with a style, which only applies to texts: a column may be of any type
 do $$
 declare
   source record;
@@ -78,7 +78,7 @@ begin
   ) as sources (type, always, number)
   loop
     for takes in select * from (values
-      -- a number is the days of a datetime or smalldatetime, which has errors of its own
+      -- a number is the days of a datetime or smalldatetime, with its own errors
       ('value %s, style integer', 'tsql.read_datetime(tsql.text_of(value), style)', null),
       ('value %s, style integer, type_ text', 'tsql.read_datetime(tsql.text_of(value), style, type_)', source.number)
     ) as readers (parameters, text, number)
@@ -92,7 +92,7 @@ begin
 end
 $$;
 
--- a sum is of the type of the column
+-- a sum has the type of the column
 do $$
 declare
   type_ text;

@@ -1,4 +1,4 @@
--- datetimeoffset: an instant, and the offset of the clock that showed it (SQL Server, "datetimeoffset").
+-- datetimeoffset: an instant and the offset of its local time (SQL Server, "datetimeoffset").
 
 do $$
 begin
@@ -56,7 +56,7 @@ language sql immutable strict parallel safe
 return tsql.at_instant((clock - interval '1 minute' * minutes) at time zone 'UTC', minutes::smallint);
 comment on function tsql.at_offset(timestamp, integer) is 'What a clock shows that is so many minutes ahead of UTC.';
 
--- the clock that shows it
+-- the local time
 create or replace function tsql.moment(value tsql.datetimeoffset) returns timestamp
 language sql immutable strict parallel safe
 return (value).moment at time zone 'UTC' + interval '1 minute' * (value).minutes;
@@ -73,7 +73,7 @@ language plpgsql immutable strict parallel safe
 as $$
 declare
   words text := btrim(text_, E' \t\n\r');
-  -- a time with colons, and the offset behind it
+  -- a time with colons, followed by the offset
   part text[] := regexp_match(words, '^(.*:.*[0-9AaPpMm])\s*([+-])(\d{1,2}):(\d{1,2})$');
 begin
   if part is null then
@@ -89,7 +89,7 @@ $$;
 comment on function tsql.read_datetimeoffset(text, integer) is
   'yyyy-mm-dd hh:mm:ss +hh:mm, also with T between, and Z behind; without an offset it is that of UTC.';
 
--- "DATEPART (Transact-SQL)": a text may have an offset, whose clock is asked, and a seventh digit
+-- "DATEPART (Transact-SQL)": a text may have an offset, in whose local time parts are computed, and a seventh decimal
 create or replace function tsql.moment_with(part text, function_ text, value text) returns timestamp
 language plpgsql immutable strict parallel safe
 as $$
@@ -100,7 +100,7 @@ begin
     perform tsql.fail(9810, format('The datepart nanosecond is not supported by date function %s for a text with 7 digits '
       'behind the second: times here have 6.', function_));
   end if;
-  -- parts are cut and not rounded
+  -- parts are truncated, not rounded
   value := regexp_replace(value, '(:\d{1,2}\.\d{6})\d', '\1');
   return case when value ~ ':.*[+-]\s*\d{1,2}:\d{1,2}\s*$' then tsql.moment(tsql.read_datetimeoffset(value, 0))
     else tsql.read_datetime(value, 0) end;
@@ -134,7 +134,7 @@ create or replace function tsql.to_varchar(value tsql.datetimeoffset, length int
 language sql immutable parallel safe
 return pg_catalog.left(tsql.datetimeoffset_text(value, style, 7), coalesce(length, 8000));
 
--- with a style, which only texts have
+-- with a style, which only applies to texts
 create or replace function tsql.read_datetime(value tsql.datetimeoffset, style integer) returns timestamp
 language sql immutable strict parallel safe return tsql.moment(value);
 create or replace function tsql.read_datetime(value tsql.datetimeoffset, style integer, type_ text) returns timestamp
@@ -160,7 +160,7 @@ begin
 end
 $$;
 
--- converted, with so many digits behind the second
+-- conversions, with the given number of decimals of the second
 create or replace function tsql.to_datetimeoffset(value tsql.datetimeoffset, digits integer)
 returns tsql.datetimeoffset
 language sql immutable strict parallel safe
@@ -174,7 +174,7 @@ language sql immutable strict parallel safe return tsql.at_offset(tsql.to_digits
 create or replace function tsql.to_datetimeoffset(value text, digits integer) returns tsql.datetimeoffset
 language sql immutable strict parallel safe
 return tsql.to_datetimeoffset(tsql.read_datetimeoffset(value, 0), digits);
--- an instant of PostgreSQL's: the facility's clock shows it
+-- a timestamptz: in the facility's zone
 create or replace function tsql.to_datetimeoffset(value timestamptz, digits integer) returns tsql.datetimeoffset
 language sql stable strict parallel safe
 return tsql.to_datetimeoffset(
@@ -196,7 +196,7 @@ begin
 end
 $$;
 
--- how the gateway sends one
+-- the form in which the gateway sends one
 create or replace function tsql.sent_datetimeoffset(value text) returns tsql.datetimeoffset
 language sql immutable strict parallel safe return tsql.read_datetimeoffset(value, 0);
 do $$

@@ -1,4 +1,4 @@
--- Texts: SQL Server, "String functions". Lengths and places are in units of UTF-16 (01_units.sql).
+-- Texts: SQL Server, "String functions". Lengths and positions are in UTF-16 units (01_units.sql).
 
 create or replace function tsql.len(value text) returns integer
 language sql immutable parallel safe return tsql.units(rtrim(value, ' '));
@@ -48,7 +48,7 @@ begin
   if length < 0 then
     perform tsql.fail(537, 'Invalid length parameter passed to the LEFT or SUBSTRING function.');
   end if;
-  -- places before the first count too
+  -- positions before the first count too
   return tsql.part(value, greatest(start_, 1),
     greatest(least(start_::bigint + length, 2147483647) - greatest(start_, 1), 0)::integer);
 end
@@ -201,7 +201,7 @@ begin
     return null;
   end if;
   shown := trunc(abs(value)::text::numeric)::text;
-  -- decimals give way to the whole part
+  -- decimals are dropped in favour of the integer part
   kept := greatest(least(kept, length - pg_catalog.length(shown) - case when value < 0 then 2 else 1 end), 0);
   shown := round(value::text::numeric, kept)::text;
   if pg_catalog.length(shown) > length and kept > 0 then
@@ -340,7 +340,7 @@ begin
     end if;
     if substr(members, at + 1, 1) = '-' and at + 2 <= length(members) then
       last := substr(members, at + 2, 1);
-      -- a range the wrong way round has nothing in it
+      -- an inverted range is empty
       if first <= last collate "C" then
         inside := inside || tsql.quoted_character(first) || '-' || tsql.quoted_character(last);
       end if;
@@ -374,7 +374,7 @@ return case when pattern is not null
 comment on function tsql.is_wide_like(text, text, text) is
   'LIKE where one of the texts is national: blanks at the end of the value count too (SQL Server, "LIKE").';
 
--- PostgreSQL takes the blanks of a char away where it makes a text of it, and those of a pattern count
+-- PostgreSQL removes the blanks of a char when it converts it to text, and those of a pattern are significant
 create or replace function tsql.is_like(value text, pattern character, escape_ text) returns boolean
 language sql immutable parallel safe return tsql.is_like(value, tsql.padded(pattern), escape_);
 create or replace function tsql.is_wide_like(value character, pattern text, escape_ text) returns boolean
@@ -407,15 +407,15 @@ begin
 end
 $$;
 
--- regexp_instr finds the leftmost match: what follows a last % may be anything
+-- regexp_instr finds the leftmost match: anything may follow a last %
 create or replace function tsql.isnumeric(value text) returns integer
 language sql immutable parallel safe
 return case
   when value ~ ('^\s*[-+]?[' || tsql.currencies() || ']?([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)([eEdD][-+]?[0-9]+)?\s*$') then 1
-  -- blanks around a sign and a currency's, as in a text that becomes an int or money
+  -- blanks are allowed around a sign and a currency sign, as in a text converted to int or money
   when value ~ ('^\s*([-+] *[' || tsql.currencies() || ']?|[' || tsql.currencies()
     || ']? *[-+]?) *([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)\s*$') then 1
-  -- a sign, a currency's or a point alone counts too
+  -- a sign, a currency sign or a period alone counts too
   when value ~ '^ *[-+] *$' or value in ('.', ',') or length(value) = 1 and strpos(tsql.currencies(), value) > 0 then 1
   else 0 end;
 do $$

@@ -68,7 +68,8 @@ return pg_catalog."numeric"(
 comment on function tsql.stored(numeric, integer, boolean) is
   'A decimal for a column in ASE; is_money is null if the type of the column is not known.';
 
--- volatile, because PostgreSQL evaluates an immutable function without arguments while planning, needed or not
+-- volatile, because PostgreSQL evaluates an immutable function without arguments while planning, even if it is not
+-- needed
 create or replace function tsql.no_domain() returns double precision
 language plpgsql volatile
 as $$

@@ -1,4 +1,4 @@
--- sql_variant: a value with the type that it has (SQL Server, "sql_variant (Transact-SQL)").
+-- sql_variant: a value together with its type (SQL Server, "sql_variant (Transact-SQL)").
 
 do $$
 begin
@@ -17,7 +17,7 @@ language sql immutable parallel safe
 return case when value is not null then row(base, value, '{}')::tsql.sql_variant end;
 comment on function tsql.variant(text, text) is 'A null is one of no type.';
 
--- how the gateway sends one
+-- the form in which the gateway sends one
 create or replace function tsql.sent_sql_variant(sent text) returns tsql.sql_variant
 language sql immutable strict parallel safe
 return tsql.variant(split_part(sent, ':', 1), substr(sent, strpos(sent, ':') + 1));
@@ -46,7 +46,7 @@ language sql immutable strict parallel safe
 return tsql.at_offset(pg_catalog.left(value, -7)::timestamp, tsql.offset_minutes(pg_catalog.right(value, 6)));
 comment on function tsql.variant_offset(text) is 'A datetimeoffset as it is kept: clock, a blank, +hh:mm.';
 
--- a value of a type that is known by more than PostgreSQL's: its base type comes along
+-- values whose T-SQL type is not determined by PostgreSQL's: the base type is an argument
 do $$
 declare
   source record;
@@ -66,7 +66,7 @@ begin
 end
 $$;
 
--- a value whose type only PostgreSQL knows, where that says which of T-SQL's it is
+-- values of types that only PostgreSQL knows, if these determine T-SQL's
 do $$
 declare
   source record;
@@ -165,7 +165,7 @@ begin
     loop
       call := case
         when tsql.assignment_error(base.class, target.class, false) = 206 then null
-        -- what shows as many digits as it is declared with
+        -- types displayed with their declared digits
         when target.gives = 'text' and base.name in ('datetime2', 'datetimeoffset', 'time') then
           case target.more
             when '' then format('tsql.%s_text(%s, 121, tsql.variant_digits(value))', base.name, base.reader)
@@ -192,7 +192,7 @@ begin
 end
 $$;
 
--- as a value is kept that is compared with a sql_variant: of its type only the family counts
+-- the form of a value compared with a sql_variant: only the family of its type matters
 create or replace function tsql.comparable(value tsql.sql_variant) returns tsql.sql_variant
 language sql immutable parallel safe return value;
 do $$
@@ -245,7 +245,7 @@ begin
   if family = 4 then
     return sign(ours::numeric - theirs::numeric);
   elsif family = 5 then
-    -- a real beside a float is one
+    -- a real compared with a float is converted to float
     return case
       when bases[1] = bases[2] and bases[1] = 'real' then btfloat4cmp(ours::real, theirs::real)
       else btfloat8cmp(case bases[1] when 'real' then ours::real::float8 else ours::float8 end,
@@ -256,7 +256,7 @@ begin
       return time_cmp(ours::time, theirs::time);
     elsif bases in (array['time', 'date'], array['date', 'time'], array['time', 'datetimeoffset'],
       array['datetimeoffset', 'time'], array['datetime2', 'datetimeoffset'], array['datetimeoffset', 'datetime2']) then
-      -- a sorted order of all values would be none: an instant beside clocks without a zone
+      -- instants and times without a zone have no common order
       raise exception using errcode = '0A000',
         message = format('A sql_variant of %s is not compared with one of %s here: convert both to one type.',
           bases[1], bases[2]);
@@ -273,7 +273,7 @@ begin
     end loop;
     return timestamp_cmp(moments[1], moments[2]);
   elsif family = 3 then
-    -- blanks at the end do not count
+    -- trailing blanks are ignored
     return bttextcmp(pg_catalog.rtrim(ours, ' '), pg_catalog.rtrim(theirs, ' '));
   elsif family = 2 then
     return bttextcmp(regexp_replace(ours, '(00)+$', '') collate "C", regexp_replace(theirs, '(00)+$', '') collate "C");
@@ -338,7 +338,7 @@ begin
       when base in ('char', 'varchar', 'binary', 'varbinary') then last
       else tsql.variant_size(value) end)::text);
   elsif asked = 'totalbytes' then
-    -- with two bytes for the base type, and those of its properties
+    -- plus two bytes for the base type, and those of its properties
     return tsql.variant('int', (tsql.variant_size(value) + 2 + case
       when base in ('decimal', 'numeric', 'binary', 'varbinary') then 2
       when base in ('time', 'datetime2', 'datetimeoffset') then 1
@@ -352,7 +352,7 @@ $$;
 comment on function tsql.sql_variant_property(tsql.sql_variant, text) is
   'BaseType, Precision, Scale, TotalBytes, Collation or MaxLength ("SQL_VARIANT_PROPERTY"); null for another property.';
 
--- with a style, which only texts have
+-- with a style, which only applies to texts
 create or replace function tsql.read_datetime(value tsql.sql_variant, style integer) returns timestamp
 language sql stable strict parallel safe return tsql.read_datetime(tsql.text_of(value), style);
 create or replace function tsql.read_datetime(value tsql.sql_variant, style integer, type_ text) returns timestamp

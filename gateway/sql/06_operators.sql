@@ -24,7 +24,7 @@ declare
   own text := current_user;
 begin
   -- only a superuser may create operator classes, by which a type is ordered, grouped and unique; without them such
--- queries are refused
+  -- queries are refused
   if (select rolsuper from pg_roles where rolname = session_user) and not exists (
     select from pg_opclass where opcintype = type_::regtype
   ) then
@@ -208,10 +208,10 @@ begin
   for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
     as ops (sign, name)
   loop
-    -- blanks at the end do not count
+    -- trailing blanks are ignored
     call tsql.make_operator(op.sign, op.name, 'text', 'text', 'boolean',
       format('(pg_catalog.rtrim(l, '' '') %s pg_catalog.rtrim(r, '' ''))', op.sign));
-    -- written out, or PostgreSQL could not decide between those of domains (sys.sysname) for them
+    -- defined explicitly: otherwise PostgreSQL could not choose between those of domains (sys.sysname)
     for i in 1 .. 3 loop
       for j in 1 .. 3 loop
         continue when i = 1 and j = 1;
@@ -281,7 +281,7 @@ begin
 end
 $$;
 
--- operators that T-SQL does not have and for which PostgreSQL would convert a date to a timestamp
+-- operators that T-SQL lacks and for which PostgreSQL would convert a date to a timestamp
 do $$
 declare
   of record;
@@ -331,7 +331,8 @@ begin
 end
 $$;
 
--- a quotient with the digits of both operands, null if they are not known; procedures compiled by earlier versions call it
+-- a quotient with the digits of both operands, null if these are unknown; used by procedures compiled by earlier
+-- versions
 create or replace function tsql.divided(
   l numeric, r numeric, p1 integer, s1 integer, p2 integer, s2 integer, sybase boolean
 ) returns numeric
@@ -486,7 +487,7 @@ begin
   end loop;
 end
 $$;
--- a char keeps the blanks at its end
+-- a char keeps its trailing blanks
 create or replace function tsql.isnull(l bpchar, r bpchar) returns bpchar
 language sql immutable parallel safe return coalesce(l, r);
 create or replace function tsql.isnull(l bpchar, r text) returns bpchar
@@ -512,8 +513,8 @@ create or replace function tsql.with_blanks(value bpchar) returns text
 language sql immutable parallel safe return tsql.text_of(value);
 comment on function tsql.with_blanks(anyelement) is
   'A char as text with its blanks, which PostgreSQL''s cast would remove; values of other types are unchanged.';
--- A value with the domain of `other`, of which PostgreSQL would use the base type: NULL with a value, and a whole number
--- with money. Only the type of `other` counts.
+-- A value as the domain of `other`, where PostgreSQL would use the base type: NULL combined with a value, and a whole
+-- number combined with money. Only the type of `other` matters.
 create or replace function tsql.null_of(other anyelement) returns anyelement
 language sql immutable parallel safe as 'select case when false then other end';
 create or replace function tsql.beside(value anyelement, other anycompatible) returns anyelement
@@ -624,7 +625,7 @@ do $$
 declare
   type_ text;
 begin
-  -- bodies of standard SQL (return …) are parsed when they are created, which saves time in planning
+  -- bodies of standard SQL (return …) are parsed when they are created, which makes planning faster
   foreach type_ in array array['boolean', 'smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'text',
     'date', 'time', 'timestamp', 'timestamptz']
   loop
@@ -642,7 +643,7 @@ create or replace function tsql.greater(l uuid, r uuid) returns uuid
 language sql immutable strict parallel safe return case when tsql.guid_key(r) > tsql.guid_key(l) then r else l end;
 create or replace aggregate tsql.min(uuid) (sfunc = tsql.lesser, stype = uuid);
 create or replace aggregate tsql.max(uuid) (sfunc = tsql.greater, stype = uuid);
--- the same names for every type, if the compiler does not know it; an index on a column can be used too
+-- the same names for all types, for values whose type the compiler does not know; an index on a column can be used too
 do $$
 declare
   of record;

@@ -1,4 +1,5 @@
--- Comparisons of sql_variants, also with values of other types, which become sql_variants ("Data type precedence").
+-- Comparisons of sql_variants, also with values of other types, which are converted to sql_variants ("Data type
+-- precedence").
 
 do $$
 declare
@@ -32,7 +33,7 @@ declare
   side record;
   function_ text;
 begin
-  -- a value of another known type becomes a sql_variant
+  -- a value of another known type is converted to a sql_variant
   for side in
     select format_type(proargtypes[0], null) as type from pg_proc
     where pronamespace = 'tsql'::regnamespace and proname = 'to_sql_variant' and proargtypes[0] <> 'tsql.sql_variant'::regtype

@@ -82,12 +82,12 @@ declare
   dialect record;
   carrier text;
   body text;
-  -- properties of carrier types: the digits of a time; whether a column for bytes is national; whether a column for a text
-  -- is an image or money; in ASE whether a column for a decimal is money
+  -- properties of carrier types: the digits of a time; whether a column for bytes is national; whether a column for a
+  -- text is an image or money; in ASE whether a column for a decimal is money
   says text;
   says_type text;
   carry text;
-  -- the value without the typmod of a column, with which PostgreSQL would not recognise the field of the row
+  -- the value without a column's typmod, with which PostgreSQL would not recognise the field of the row
   plain text;
   refused integer;
   refused_fine integer;
@@ -103,7 +103,7 @@ begin
     ('datetime2', 'timestamp', 'datetime2'), ('datetimeoffset', 'tsql.datetimeoffset', 'datetime2'), ('date', 'date', 'date'), ('time', 'time', 'time'),
     ('bytea', 'bytea', 'varbinary'), ('uuid', 'uuid', 'uniqueidentifier'), ('xml', 'xml', 'xml'),
     ('sql_variant', 'tsql.sql_variant', 'sql_variant'),
-    -- texts that are known to be national, which are not converted to bytes
+    -- texts known to be national, which are not converted to bytes
     ('national', 'text', 'varchar'), ('national_char', 'character', 'varchar')
   ) as sources (name, type, class)
   loop
@@ -146,7 +146,7 @@ begin
         ' language sql immutable parallel safe return row(%4$s%5$s)::tsql.%3$s', carry, source.type, carrier,
         plain, ', null::' || says_type);
       if carry in ('carry', 'carry_sybase') or says is not null then
-        -- of a column of any type; `wide` is the property of bytes, of texts and in ASE of decimals
+        -- for a column of any type; `wide` is the property for bytes, for texts and in ASE for decimals
         execute format('create or replace function tsql.%s(value %s, digits integer, wide boolean) returns tsql.%s'
           ' language sql immutable parallel safe return row(%4$s%5$s)::tsql.%3$s', carry, source.type, carrier, plain,
           case when says = 'digits' then ', digits' when says is not null then ', wide' end);
@@ -166,13 +166,14 @@ begin
         body := null;
         refused := tsql.assignment_error(source.class, target.class, dialect.sybase);
         if source.name like 'national%' and target.type = 'bytea' then
-          -- an nvarchar becomes a varbinary only by CONVERT, and never an image
+          -- an nvarchar is converted to varbinary only by CONVERT, and never to image
           body := 'tsql.fail_assignment(257, ''nvarchar'', ''varbinary'')::bytea';
         elsif says = 'image' and target.type = 'bytea' then
-          -- bytea may be an image, to which a text converts implicitly ('' before a writetext), or varbinary, which needs CONVERT
+          -- bytea may be an image, to which a text converts implicitly ('' before a writetext), or varbinary, which
+          -- needs CONVERT
           body := 'tsql.image_of(tsql.varbytes((carried).value), (carried).image)';
         elsif says = 'image' and target.type = 'numeric' then
-          -- numeric may be money, whose texts have symbols and commas
+          -- numeric may be money, whose texts may have symbols and commas
           body := 'case when (carried).image then tsql.to_money((carried).value) else tsql.to_numeric((carried).value) end';
         elsif refused is not null then
           body := format('tsql.fail_assignment(%s, %L, %L)::%s', refused, source.class, target.class, target.type);
@@ -199,7 +200,7 @@ begin
         elsif target.reader <> '' and exists (
           select from pg_proc
           where pronamespace = 'tsql'::regnamespace and proname = target.reader and pronargs = 1
-            -- a char(n) is assigned as a text without its blanks
+            -- a char(n) is assigned as a text without its trailing blanks
             and (proargtypes[0] = to_regtype(source.type)
               or source.type = 'character' and proargtypes[0] = 'text'::regtype
               or source.name = 'tinyint' and proargtypes[0] = 'smallint'::regtype)
@@ -244,7 +245,7 @@ begin
             carrier, volatility, body);
           arguments := format('tsql.%s, integer', carrier);
         elsif target.type in ('varchar', 'bpchar') and source.class in ('varchar', 'varbinary', 'xml', 'sql_variant') then
-          -- these have characters of two units; a cast with a typmod cuts or refuses by itself
+          -- these types count characters of two units; a cast with a typmod cuts or refuses by itself
           execute format('create or replace function tsql.%I(carried tsql.%s, typmod integer) returns %s'
             ' language sql %s parallel safe return pg_catalog.%3$I(tsql.fitting(%5$s, typmod - 4)::%3$s, typmod, false)',
             'carried_to_' || target.type, carrier, target.type, volatility, body);
@@ -307,7 +308,7 @@ declare
   columns integer;
   identities integer;
 begin
-  -- identity and computed columns take no value
+  -- identity and computed columns accept no value
   select count(*) filter (where attidentity = ''), count(*) filter (where attidentity <> '')
   into columns, identities
   from pg_attribute

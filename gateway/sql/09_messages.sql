@@ -83,7 +83,7 @@ begin
     elsif type_ = 's' and most is not null then
       shown := left(shown, most);
     end if;
-    -- of a number the least digits, of a text the most characters
+    -- the minimum digits of a number, the maximum characters of a text
     if is_number and length(shown) < most then
       shown := lpad(shown, most, '0');
     end if;

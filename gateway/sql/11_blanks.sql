@@ -1,6 +1,6 @@
--- Blanks and zero bytes at the ends of a column's values, which ASE does not store (Reference Manual: Building Blocks, "Treatment
--- of blanks", "Treatment of trailing zeros"). A trigger of the table takes them off; its arguments are the columns' numbers, which
--- stay as they are.
+-- Trailing blanks and zero bytes of a column's values, which ASE does not store (Reference Manual: Building Blocks,
+-- "Treatment of blanks", "Treatment of trailing zeros"). A trigger of the table removes them; its arguments are the
+-- columns' numbers, which never change.
 
 create or replace function tsql.strip_blanks() returns trigger
 language plpgsql
@@ -17,7 +17,7 @@ begin
     if of_bytes then
       execute format('select ($1).%I', target) into bytes using new;
       if bytes like '\x5f2500'::bytea then
-        -- nothing but zeros is one
+        -- one zero byte remains of a value of zeros
         bytes := coalesce(nullif(rtrim(bytes, '\x00'), ''), '\x00');
         new := jsonb_populate_record(new, jsonb_build_object(target, bytes));
       end if;
@@ -25,7 +25,7 @@ begin
     end if;
     execute format('select ($1).%I', target) into value using new;
     if value like '_% ' then
-      -- nothing but blanks is one
+      -- one blank remains of a value of blanks
       value := coalesce(nullif(rtrim(value, ' '), ''), ' ');
       new := jsonb_populate_record(new, jsonb_build_object(target, value));
     end if;

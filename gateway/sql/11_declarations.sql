@@ -1,7 +1,7 @@
--- T-SQL's declarations of columns that PostgreSQL does not store: the name in its case and the type (varchar or nvarchar,
--- binary(n), time(n)). They are in the column's comment, as `T-SQL "ColB" varchar(20)`, which dumps and renaming keep and
--- dropping removes; the type is omitted if PostgreSQL's determines it; `as "tid"` behind it names a user type. The names of
--- tables and constraints are in their comments too.
+-- T-SQL's declarations of columns that PostgreSQL does not store: the name in its case and the type (varchar or
+-- nvarchar, binary(n), time(n)). They are in the column's comment, as `T-SQL "ColB" varchar(20)`, which dumps and
+-- renaming keep and dropping removes; the type is omitted if PostgreSQL's determines it; `as "tid"` after it names a
+-- user type. The names of tables and constraints are in their comments too.
 
 create or replace function tsql.stored_name(name text)
 returns text
@@ -99,7 +99,7 @@ declare
   fills boolean;
   value bytea;
 begin
-  -- arguments for each column: the column, its length, whether shorter values are filled
+  -- arguments for each column: the column, its length, whether shorter values are padded
   for place in 0 .. tg_nargs - 1 by 3 loop
     target := tg_argv[place];
     length := tg_argv[place + 1];
@@ -828,7 +828,7 @@ begin
       execute format('alter table %s validate constraint %I', of, one.conname);
       continue;
     end if;
-    -- PostgreSQL has neither a check that stops nor a constraint that begins without a look at the rows
+    -- PostgreSQL can neither disable a check nor add a constraint without checking the existing rows
     definition := regexp_replace(pg_get_constraintdef(one.oid), '(?: NOT (?:VALID|ENFORCED))+$', '');
     comment_ := obj_description(one.oid, 'pg_constraint');
     execute format('alter table %s drop constraint %I', of, one.conname);

@@ -1,8 +1,8 @@
--- The versions of rows: columns declared timestamp or rowversion, which a trigger gives a new number at each insert and each
--- change of a row. The triggers' argument is the column's number, which stays as it is.
+-- Row versions: columns declared timestamp or rowversion, to which a trigger assigns a new number at each insert and
+-- each update of a row. The trigger's argument is the column's number, which never changes.
 
 create sequence if not exists tsql.last_rowversion minvalue 0 start 2000;
--- a lock that no login can take by itself
+-- a lock that logins cannot take themselves
 create table if not exists tsql.one_rowversion ();
 
 create or replace function tsql.next_rowversion() returns bytea
@@ -13,7 +13,7 @@ as $$
 declare
   next bigint;
 begin
-  -- not by nextval, since lastval() is @@identity. The exception ends the lock, and takes nothing back of a sequence
+  -- not by nextval, since lastval() is @@identity. The exception releases the lock, but does not roll the sequence back
   begin
     lock table tsql.one_rowversion in exclusive mode;
     next := (select last_value from tsql.last_rowversion) + 1;

@@ -1,4 +1,4 @@
--- The columns that a caller counts on.
+-- Checks of the columns that a caller expects.
 
 create or replace function tsql.demand_columns(relation oid, names text[]) returns boolean
 language plpgsql immutable parallel safe
@@ -8,7 +8,7 @@ declare
   name text;
   found text[] := '{}';
 begin
-  -- not from pg_attribute: the snapshot may be older than the change on whose account this is planned again
+  -- not from pg_attribute: the snapshot may be older than the change that caused this replanning
   for place in 1..1600 loop
     name := (pg_identify_object_as_address('pg_class'::regclass, relation, place)).object_names[3];
     exit when name is null;

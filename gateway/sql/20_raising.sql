@@ -1,4 +1,4 @@
--- How procedures compiled from T-SQL raise and catch errors, and how these get their numbers.
+-- Functions by which procedures compiled from T-SQL raise and catch errors, with T-SQL's numbers.
 
 do $$
 begin
@@ -104,7 +104,7 @@ begin
     and tsql.transaction_count() = 0
     and not tsql.is_refusal(sqlstate, detail)
     and sqlstate !~ '^(40|53|57|58|XX)'
-    -- which of T-SQL's errors an unknown function is, the gateway finds in PostgreSQL's own error
+    -- the gateway derives T-SQL's error for an unknown function from PostgreSQL's own error
     and sqlstate <> '42883'
     and not (sqlstate = 'TS001' and split_part(detail, ' ', 2)::integer > 19);
 end
@@ -195,7 +195,7 @@ begin
       when right(message, 1) in ('.', ':', ';', '!', '?') then message || ' ' || detail
       else message || '. ' || detail end
       || case
-        -- of tsql.own_state
+        -- the numbers of tsql.own_state
         when sqlstate = 'S2627' then ' (SQLSTATE 23505)'
         when sqlstate = 'S8672' then ' (SQLSTATE 21000)'
         when sqlstate ~ '^S\d{4,5}$' then ''
@@ -230,7 +230,7 @@ comment on function tsql.tell_caught(tsql.error) is
 $$Sends a caught error, after which the procedure continues. Returns its number.$$;
 
 
--- as procedures of earlier versions ask
+-- the form used by procedures of earlier versions
 create or replace function tsql.tell_caught(sqlstate text, message text, detail text, line integer, procedure text)
 returns integer
 language sql

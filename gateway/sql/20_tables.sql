@@ -7,7 +7,7 @@ as $$
 declare
   name text;
 begin
-  -- those that result sets were read from before
+  -- those from which result sets were read before
   for name in
     select c.relname from pg_catalog.pg_class c
     where c.relnamespace = pg_catalog.pg_my_temp_schema() and c.relkind = 'r' and c.relname like '#@left %'
@@ -29,7 +29,7 @@ begin
     begin
       execute format('drop table pg_temp.%I', name);
     exception when object_in_use then
-      -- a result set still has to be read from it
+      -- a result set must still be read from it
       execute format('alter table pg_temp.%I rename to %I', name, '#@left ' || gen_random_uuid());
     end;
   end loop;

@@ -1,5 +1,5 @@
--- T-SQL's messages of violated constraints. They have parts that are not among PostgreSQL's error fields: the kind of the
--- constraint and of the statement, the other table, the column.
+-- T-SQL's messages for violated constraints, with parts that PostgreSQL's error fields lack: the kind of the constraint
+-- and of the statement, the other table, the column.
 
 create or replace function tsql.changing(statement text)
 returns text
@@ -107,7 +107,7 @@ declare
   statement_ text := tsql.changing(
     coalesce(substring(context from 'SQL statement "(.*?)"\nPL/pgSQL function'), nullif(statement, '')));
   database text := case when schema_ like 'pg\_temp%' then 'tempdb' else schema_ end;
-  -- indexes made by T-SQL have the table's name first
+  -- indexes created by T-SQL begin with the table's name
   name text := coalesce((
       select replace(substring(obj_description(oid, 'pg_class') from '^T-SQL "((?:[^"]|"")+)"'), '""', '"') from pg_class
       where relnamespace = to_regnamespace(quote_ident(schema_)) and relname = constraint_ and relkind in ('i', 'I')

@@ -1,4 +1,4 @@
--- How procedures compiled from T-SQL call each other.
+-- Calls between procedures compiled from T-SQL.
 
 do $$
 begin
@@ -36,7 +36,7 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  -- `value` is an expression, the text that a value of type `source` has given
+  -- `value` is an expression: the text of a value of type `source`
   select case
     when converter is null then format('%s::%s::%s', value, held, target::regtype)
     when converter = 'text_of' and digits is not null then format(
@@ -148,7 +148,7 @@ begin
   select p.* into called from pg_catalog.pg_proc p where p.oid = found_[1];
   takes := string_to_array(substring(called.prosrc from '.*\n-- takes ([^\n]+)\n'), ';');
 
-  -- an argument that is a row is as many parameters as the row has columns
+  -- an argument of a row type counts as one parameter per column
   for one in
     with argument as (
       select a.place, coalesce(called.proargnames[a.place], '') as name,

@@ -1,4 +1,4 @@
--- Functions and triggers compiled from T-SQL: how they are made and dropped.
+-- Creation and dropping of functions and triggers compiled from T-SQL.
 
 create or replace function tsql.drop_function(database text, schema text, name text, if_exists boolean)
 returns void
@@ -56,7 +56,7 @@ as $$
 declare
   columns text;
 begin
-  -- the query is asked where the function will look names up
+  -- the query is analysed with the function's search path
   perform set_config('search_path', path, true);
   execute 'create temporary view "tsql columns" as ' || asked;
   perform set_config('search_path', 'pg_catalog, pg_temp', true);
@@ -116,8 +116,8 @@ comment on function tsql.triggers_named(text, text) is
 $$The triggers that PostgreSQL has, one for each event, of a compiled trigger, and their functions.$$;
 
 
--- `update (column)` of a trigger: PostgreSQL tells a trigger after the statement the rows and not the columns that it
--- names. Triggers before the statement do, and note them for that of their mark, as deep as the statement is.
+-- `update (column)` of a trigger: after the statement PostgreSQL passes a trigger the rows, not the columns named.
+-- Triggers before the statement know these, and note them under a mark and the nesting depth of the statement.
 create or replace function tsql.note_update() returns trigger
 language plpgsql
 as $$
@@ -236,7 +236,7 @@ begin
     end if;
     perform tsql.drop_trigger(schema, '', name, false);
   end if;
-  -- of a table that was dropped
+  -- left over by a dropped table
   for left_over in
     select p.oid
     from pg_proc p

@@ -1,4 +1,4 @@
--- HASHBYTES. PostgreSQL has MD5 and SHA-2; the others are here as their RFCs write them.
+-- HASHBYTES. PostgreSQL has MD5 and SHA-2; the others are implemented here after their RFCs.
 
 create or replace function tsql.rotated(word bigint, bits integer) returns bigint
 language sql immutable strict parallel safe

@@ -1,4 +1,4 @@
--- Times made of their parts, and cut to one of them.
+-- Times made of their parts, and truncated to one of them.
 
 create or replace function tsql.from_parts(
   y integer, m integer, d integer, hour integer, minute integer, second integer, micros integer, what text

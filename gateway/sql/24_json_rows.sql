@@ -75,7 +75,7 @@ declare
   before text[];
   same integer;
 begin
-  -- of each level the members, and those of its table, which are compared
+  -- per level the members, and those of its table, which are compared
   foreach of_row slice 1 in array rows loop
     same := 0;
     while before is not null and same < levels - 1 and of_row[2 * same + 2] = before[2 * same + 2] loop

@@ -1,9 +1,10 @@
 -- User types, rules and defaults.
 --
 -- A user type is a domain that no column has: columns have its system type, and their comments name it (`T-SQL "ColB"
--- varchar(11) as "tid"`). The domain's own comment has its declaration (`T-SQL "tid" varchar(11) not null`); its check and
--- default are the rule and the default that are bound to it. A rule is a function of a value, a default a function without
--- arguments, so PostgreSQL keeps them while something is bound to them. The functions run with the rights of their callers.
+-- varchar(11) as "tid"`). The domain's own comment is its declaration (`T-SQL "tid" varchar(11) not null`); its check
+-- and default are the rule and the default that are bound to it. A rule is a function of a value, a default a function
+-- without arguments, so PostgreSQL refuses to drop them while they are bound. The functions run with the rights of
+-- their callers.
 
 create or replace function tsql.user_type(type_ text)
 returns oid
@@ -88,7 +89,7 @@ begin
   elsif source not like '#@%' or to_regclass(format('pg_temp.%I', source)) is null then
     perform tsql.raise(206, 16, 2, 'Operand type clash: the argument of a table-valued parameter is a table variable.');
   end if;
-  -- what a table computes is the same in the other one
+  -- columns that a table computes have the same values in the other one
   select string_agg(quote_ident(attname), ', ' order by attnum) into columns
   from pg_catalog.pg_attribute
   where attrelid = target::regclass and attnum > 0 and not attisdropped and attgenerated = '';
@@ -130,7 +131,7 @@ begin
     case kind when 'rule' then 'boolean' else coalesce(type_::text, 'text') end,
     format(E'select %s\n-- %s of T-SQL', body, kind));
   execute format('comment on function %I.%I is %L', place, own, source);
-  -- whoever changes a row evaluates them
+  -- they are evaluated with the rights of the user who changes a row
   execute format('grant execute on function %I.%I to public', place, own);
 end
 $$;

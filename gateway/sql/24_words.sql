@@ -1,4 +1,4 @@
--- Texts taken apart, sounds of words, bytes written as digits.
+-- Splitting of texts, SOUNDEX, bytes written as digits.
 
 create or replace function tsql.translate(value text, from_ text, to_ text) returns text
 language plpgsql immutable strict parallel safe
@@ -12,7 +12,7 @@ begin
 end
 $$;
 
--- "GENERATE_SERIES": its column is `value`, and without a step it goes down to a smaller end
+-- "GENERATE_SERIES": its column is `value`; without a step it descends to a smaller end
 do $$
 declare
   type_ text;
@@ -64,7 +64,7 @@ begin
     if code <> '0' and code <> before then
       found := found || code;
     end if;
-    -- h and w part no letters that sound alike
+    -- h and w do not separate letters that sound alike
     if substr(letters, place, 1) not in ('H', 'W') then
       before := code;
     end if;
@@ -87,7 +87,7 @@ begin
   if style = 1 and left(digits, 2) not in ('0x', '0X') then
     raise invalid_text_representation;
   end if;
-  -- an odd number of digits is none of bytes
+  -- an odd number of digits does not form bytes
   return decode(case style when 1 then substr(digits, 3) else digits end, 'hex');
 exception when invalid_text_representation or invalid_parameter_value then
   perform tsql.fail(8114, 'Error converting data type varchar to varbinary.');

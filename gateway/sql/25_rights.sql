@@ -7,7 +7,7 @@ declare
   relation constant regclass := to_regclass(target);
   routine constant regprocedure := to_regproc(target)::oid::regprocedure;
   is_table constant boolean := relation is not null and 'execute' <> all (rights);
-  -- T-SQL's ALL of a table is less than PostgreSQL's
+  -- T-SQL's ALL on a table is less than PostgreSQL's
   of_table constant text[] := '{select,insert,update,delete,references}';
   wanted text[] := case
     when is_table then array(
@@ -24,7 +24,7 @@ begin
       'Cannot find the object %s, because it does not exist or you do not have permission.', quote_literal(target)));
   elsif not is_table and (
     routine is null
-    -- of a function that is a table, SELECT is the right to call it
+    -- on a table function, SELECT is the right to call it
     or not rights <@ case when (select proretset from pg_proc where oid = routine) then array['select', 'execute', 'all']
       else array['execute', 'all'] end
   ) then

@@ -1,7 +1,7 @@
--- Global temporary tables (`##t`): tables of schema tsql_global, which every login sees, reads and writes, and which end with
--- the session that made them. That session has a temporary table, its marker, which PostgreSQL drops when the session ends,
--- however it ends, and which no login can make or keep. A table without its marker has ended: the gateway asks for such tables
--- (tsql.end_globals) before each statement that names one.
+-- Global temporary tables (`##t`): tables of schema tsql_global, which every login sees, reads and writes, and which
+-- end with the session that created them. That session has a temporary table, its marker, which PostgreSQL drops when
+-- the session ends for any reason, and which no login can create or keep. A table without its marker has ended: the
+-- gateway checks this (tsql.end_globals) before each statement that names such a table.
 
 grant usage, create on schema tsql_global to public;
 
@@ -42,7 +42,7 @@ $$;
 comment on function tsql.marks_globals(oid) is 'Whether this is the marker of a session that has not ended.';
 
 
--- a login notes what it owns, in its session's name, and nothing else
+-- a login may note only its own tables, in its session's name
 alter table tsql.global_table enable row level security;
 drop policy if exists read on tsql.global_table;
 create policy read on tsql.global_table for select using (true);
@@ -110,7 +110,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  -- first: the policy looks for the marker as of the beginning of the insert
+  -- first: the policy sees the marker only if it exists before the insert
   marker constant oid := tsql.mark_globals();
 begin
   insert into tsql.global_table values (relation, marker);
@@ -204,7 +204,7 @@ begin
       when undefined_table then
         null;
       when lock_not_available or object_in_use or dependent_objects_still_exist then
-        -- a statement still uses it, or an object made outside T-SQL; nobody else may begin to
+        -- a statement still uses it, or an object created outside of T-SQL; no other statement may begin to use it
         if ended.name = any (named) then
           perform tsql.raise(208, 16, 0, format('Invalid object name ''%s''.', ended.name));
         end if;

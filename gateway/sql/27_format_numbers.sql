@@ -1,5 +1,6 @@
--- FORMAT of numbers, which SQL Server leaves to .NET (.NET documentation, "Standard numeric format strings" and "Custom
--- numeric format strings"), in the culture en-US. A format that .NET refuses gives null (SQL Server, "FORMAT").
+-- FORMAT of numbers, which SQL Server delegates to .NET (.NET documentation, "Standard numeric format strings" and
+-- "Custom numeric format strings"), in the culture en-US. A format that .NET refuses returns null (SQL Server,
+-- "FORMAT").
 
 create or replace function tsql.check_culture(culture text)
 returns void
@@ -169,7 +170,7 @@ begin
     elsif letter = '.' then
       asked.point := coalesce(asked.point, asked.places);
     elsif letter = ',' and asked.places > 0 and asked.point is null then
-      -- commas before the point divide by a thousand each, any other comma separates thousands
+      -- commas before the decimal point divide by a thousand each, any other comma separates thousands
       if comma_at = asked.places then
         commas := commas + 1;
       else
@@ -218,7 +219,7 @@ declare
   magnitude numeric := abs(value);
   section text;
   asked tsql.number_format;
-  -- the digits of the number, and how many of them precede the point
+  -- the digits of the number, and how many of them precede the decimal point
   digits text := '';
   before integer := 0;
   exponent integer := 0;

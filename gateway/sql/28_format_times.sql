@@ -1,5 +1,5 @@
--- FORMAT of times, as .NET writes them (.NET documentation: standard and custom format strings of dates and times, and of
--- time spans, which times of day are), in the culture en-US.
+-- FORMAT of times by .NET's rules (.NET documentation: standard and custom format strings of dates and times, and of
+-- time spans, for times of day), in the culture en-US.
 
 create or replace function tsql.quoted_width(pattern text, at integer)
 returns integer
@@ -8,7 +8,7 @@ immutable
 strict
 set search_path = pg_catalog, pg_temp
 as $$
-  -- a backslash counts inside quotes too
+  -- a backslash is an escape inside quotes too
   select length(substring(substr(pattern, at) from
     case substr(pattern, at, 1) when '"' then '^"(?:\\.|[^"\\])*"' else '^''(?:\\.|[^''\\])*''' end))
 $$;
@@ -33,7 +33,7 @@ declare
   number integer;
   at integer := 1;
   written text := '';
-  -- of K and z; a time without an offset has none
+  -- for K and z; empty for a time without an offset
   zone text := case
     when minutes is null then ''
     else case when minutes < 0 then '-' else '+' end || lpad((abs(minutes) / 60)::text, 2, '0')
@@ -89,7 +89,7 @@ begin
         width := 2;
         written := written || substr(pattern, at + 1, 1);
       when '%' then
-        -- the next letter is a format of its own
+        -- the next letter is a complete format
         width := case when substr(pattern, at + 1, 1) in ('', '%') then null else 2 end;
         written := written || coalesce(tsql.format_moment(moment, substr(pattern, at + 1, 1) || '""', culture, minutes), '');
       when 'd' then
@@ -138,7 +138,7 @@ begin
       return null;
     end if;
     if number is not null then
-      -- of years any number of digits is meant, of all others two at most
+      -- years may have any number of digits, all others at most two
       written := written || tsql.zero_padded(number::text, case letter when 'y' then width else least(width, 2) end);
     end if;
     at := at + width;

@@ -1,10 +1,10 @@
--- Pointers to texts and images (SQL Server: TEXTPTR, READTEXT, WRITETEXT, UPDATETEXT; ASE: the same without updatetext).
--- A pointer has 16 bytes: the table (4), the number of the column (2), and the version of the row, which is its place (6)
--- and the transaction that wrote it (4). So a pointer finds the row as it was read or does not find it.
+-- Pointers to texts and images (SQL Server: TEXTPTR, READTEXT, WRITETEXT, UPDATETEXT; ASE: the same without
+-- updatetext). A pointer has 16 bytes: the table's oid (4), the number of the column (2), and the version of the row:
+-- its ctid (6) and xmin (4). So a pointer finds the row as it was read or does not find it.
 --
--- What a session writes by a pointer makes another version. The setting tsql.text_versions says which one: entries
--- `version:newest;` in hexadecimal digits, each with the table before, the latest first. PostgreSQL takes it back with the
--- transaction.
+-- A write by a pointer creates another version. The setting tsql.text_versions contains the versions of the session:
+-- entries `version:newest;` in hexadecimal digits, each preceded by the table, the latest first. PostgreSQL rolls it
+-- back with the transaction.
 
 create or replace function tsql.textptr(table_ oid, column_ text, place tid, writer xid, filled boolean) returns bytea
 language plpgsql stable
@@ -115,7 +115,7 @@ create or replace function tsql.text_written(pointer bytea, written bytea) retur
 language plpgsql
 as $$
 declare
-  -- entries of a session, of 58 characters
+  -- the most entries of a session, of 58 characters each
   most constant integer := 200;
   named text := encode(substr(pointer, 1, 4) || substr(pointer, 7, 10), 'hex');
   before text := tsql.text_version(pointer);

@@ -1,4 +1,4 @@
--- Operators, aggregates and functions of texts without case (01_collations.sql).
+-- Operators, aggregates and functions of case-insensitive texts (01_collations.sql).
 
 do $$
 declare
@@ -24,7 +24,7 @@ declare
   own constant text := current_user;
   of record;
   sign record;
-  -- only of pg_catalog: pg_dump makes indexes again before it grants their owners the schema tsql
+  -- only names of pg_catalog: pg_dump restores indexes before it grants their owners the schema tsql
   key constant text := 'pg_catalog.casefold(pg_catalog.rtrim(%s::text, '' '') collate pg_catalog.pg_c_utf8) collate "C"';
 begin
   if to_regtype('tsql.ci_varchar') is null then
@@ -36,7 +36,7 @@ begin
   language sql immutable strict parallel safe return tsql.case_folded(pg_catalog.rtrim(value, ' '));
   comment on function tsql.folded(text) is 'The key by which texts without case are compared.';
 
-  -- a char keeps its blanks where it becomes a varchar
+  -- a char keeps its trailing blanks when it is converted to varchar
   create or replace function tsql.padded(value tsql.ci_char) returns tsql.ci_varchar
   language sql immutable parallel safe return tsql.padded(value::bpchar)::tsql.ci_varchar;
   create or replace function tsql.ci_padded(value bpchar) returns tsql.ci_varchar
@@ -67,7 +67,7 @@ begin
     execute format('create or replace function tsql.ci_hash(value tsql.%1$s) returns integer'
       ' language plpgsql immutable strict parallel safe as $$ begin'
       ' return pg_catalog.hashtext(%2$s); end $$', of.name, format(key, 'value'));
-    -- not in SQL: PostgreSQL would write the bodies in place of the operators, which indexes are searched by
+    -- not in SQL: PostgreSQL would inline the bodies, and an index is found only by the operators
     for sign in select * from (values ('=', 'eq', '=', '<>', 'eqsel', 'eqjoinsel'), ('<>', 'ne', '<>', '=', 'neqsel', 'neqjoinsel'),
       ('<', 'lt', '>', '>=', 'scalarltsel', 'scalarltjoinsel'), ('<=', 'le', '>=', '>', 'scalarlesel', 'scalarlejoinsel'),
       ('>', 'gt', '<', '<=', 'scalargtsel', 'scalargtjoinsel'), ('>=', 'ge', '<=', '<', 'scalargesel', 'scalargejoinsel')
@@ -143,7 +143,7 @@ begin
   returns tsql.ci_varchar language sql immutable parallel safe
   return case when value is not null and old is not null then tsql.replace(value, old, coalesce(new, '')) end;
 
-  -- all other functions of texts but those that search in another way, which are refused
+  -- all other functions of texts, except those that search in another way, which are refused
   for of in
     select p.proname as name, p.provolatile as volatility,
       string_agg(concat_ws(' ', quote_ident(nullif(p.proargnames[a.place], '')),
@@ -165,14 +165,14 @@ begin
       of.gives, case of.volatility when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end,
       format('select tsql.%I(%s)::%s', of.name, of.given, of.gives));
   end loop;
-  -- of a column of unknown type: it is no time
+  -- for a column of unknown type that is not a time
   for of in select * from (values ('tsql.ci_varchar', 'tsql.ci_varchar'), ('tsql.ci_char', 'tsql.ci_varchar'), ('text', 'text'),
     ('varchar', 'text'), ('bpchar', 'text')) as texts (type, gives)
   loop
     execute format('create or replace function tsql.text_of_digits(value %s, style integer, digits integer) returns %s'
       ' language sql immutable parallel safe return null::%2$s', of.type, of.gives);
   end loop;
-  -- those of any value would take a char as well
+  -- those of any value would accept a char as well
   for of in select * from unnest('{len,datalength,json_of}'::text[]) as functions (name) loop
     execute format('create or replace function tsql.%I(value tsql.ci_char) returns %s language sql immutable parallel safe'
       ' return tsql.%1$I(value::bpchar)', of.name,
@@ -197,7 +197,7 @@ begin
     execute format('create or replace function tsql.isnull(%s) returns tsql.ci_char language sql immutable parallel safe'
       ' as %L', of.takes, format('select tsql.isnull(%s)::tsql.ci_char', of.given));
   end loop;
-  -- beside a char, which takes a varchar too
+  -- next to a char, which accepts a varchar too
   for of in select * from unnest('{text,varchar}'::text[]) as texts (type) loop
     execute format('create or replace function tsql.either(l tsql.ci_varchar, r %s) returns tsql.ci_varchar'
       ' language sql immutable parallel safe return coalesce(l, r::tsql.ci_varchar)', of.type);
@@ -207,7 +207,7 @@ begin
   create or replace function tsql.quotename(value tsql.ci_varchar, quote tsql.ci_varchar default '[') returns tsql.ci_varchar
   language sql immutable strict parallel safe return tsql.quotename(value::text, quote::text)::tsql.ci_varchar;
 
-  -- a text beside a value of another type is converted to that
+  -- a text compared or combined with a value of another type is converted to that
   for of in
     select o.oprname as sign, p.proname as name, l.type as l, r.type as r, format_type(o.oprresult, null) as result,
       p.provolatile as volatility
@@ -230,7 +230,7 @@ begin
       format('(l::text operator(tsql.%s) r::text)::tsql.ci_varchar', of.sign));
   end loop;
 
-  -- values on their way into columns (08_carriers.sql)
+  -- values converted for columns (08_carriers.sql)
   for of in
     select format_type(castsource, null) as carrier, base.type as base, base.own, f.proname as function_,
       f.pronargs > 1 as has_length, f.provolatile as volatility

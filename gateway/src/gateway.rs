@@ -29,7 +29,8 @@ const COMMIT_CONNECTIONS: usize = 4;
 const CONNECTING: usize = 8;
 /// Maximum number of sessions.
 const MOST_SESSIONS: usize = 10_000;
-/// A login without a limit of its own may have this fraction (1/n) of the sessions and of the connections to PostgreSQL.
+/// A login without a limit of its own may have this fraction (1/n) of the sessions and of the connections to
+/// PostgreSQL.
 const OF_LOGIN: usize = 2;
 /// Reserved fraction (1/n) of both.
 const RESERVED: usize = 4;

@@ -1,5 +1,5 @@
-//! The gateway's socket, with a session for every client. It runs on the threads for statements, so calls do not wait for
-//! new connections.
+//! The gateway's socket, with a session for every client. It runs on the threads for statements, so calls do not wait
+//! for new connections.
 
 use crate::accept::{accept, Counted};
 use crate::admission::Entry;

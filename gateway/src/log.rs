@@ -1,4 +1,5 @@
-//! The log: a line on standard error for each event, as text or JSON. Python's lines have the same form (ringlog/logs.py).
+//! The log: a line on standard error for each event, as text or JSON. Python's lines have the same form
+//! (ringlog/logs.py).
 
 use std::backtrace::Backtrace;
 use std::io;

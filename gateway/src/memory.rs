@@ -1,5 +1,6 @@
 //! Limits the memory of sessions besides their requests (`room.rs`): values of variables, prepared statements, rows for
-//! INSERT … EXECUTE, long messages of PostgreSQL, and long parameters that are being sent. Small amounts are not counted.
+//! INSERT … EXECUTE, long messages of PostgreSQL, and long parameters that are being sent. Small amounts are not
+//! counted.
 
 use crate::postgres::{Notice, PgError};
 use crate::tds::tokens::message::ServerMessage;

@@ -1,5 +1,5 @@
-//! Limits the memory of long requests: a fixed number of each size may be in progress, and the next waits, with its bytes
-//! in its socket, until one has been answered.
+//! Limits the memory of long requests: a fixed number of each size may be in progress, and the next waits, with its
+//! bytes in its socket, until one has been answered.
 //!
 //! A request takes a place of a size when it exceeds the next smaller size, and keeps it until it is answered. It then
 //! needs no further place of that or a smaller size, so waiting requests always wait for ones that can continue. A
@@ -82,8 +82,8 @@ impl Places {
         }
     }
 
-    /// Waits for further bytes of a request. Returns TooSlow if they arrive too slowly while others wait. Safe to drop while
-    /// waiting.
+    /// Waits for further bytes of a request. Returns TooSlow if they arrive too slowly while others wait. Safe to drop
+    /// while waiting.
     pub async fn read(
         &mut self,
         read: impl Future<Output = io::Result<usize>>,

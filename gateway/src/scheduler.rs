@@ -6,8 +6,8 @@ use std::io;
 
 /// Nine times the weight of a nice of 0 (kernel/sched/core.c, sched_prio_to_weight: 9548 and 1024).
 pub const NICE: i32 = -10;
-/// The shortest slice, in nanoseconds. A thread with a shorter slice preempts the running one (EEVDF, PREEMPT_SHORT: Linux
-/// 6.12 and later); older kernels ignore it.
+/// The shortest slice, in nanoseconds. A thread with a shorter slice preempts the running one (EEVDF, PREEMPT_SHORT:
+/// Linux 6.12 and later); older kernels ignore it.
 const SLICE: u64 = 100_000;
 
 /// The means by which a thread or process is preferred.

@@ -1,6 +1,6 @@
--- What T-SQL declares of the columns of some tables and RowDescription does not say: the name in its case, and the
--- type, by the column's comment (sql/11_declarations.sql) or a domain of schema tsql; whether it takes no nulls, is an
--- identity column, is computed. And the numbers of types of schema tsql, with that of no column.
+-- The T-SQL declarations of the columns of some tables that RowDescription lacks: the name in its case, and the type,
+-- from the column's comment (sql/11_declarations.sql) or a domain of schema tsql; whether it is not null, an identity
+-- column, computed. Also the oids of types of schema tsql, as rows without a column.
 select a.attrelid, a.attnum, pg_catalog.replace(said.found[1], '""', '"'), coalesce(nullif(said.found[2], ''), t.typname),
     a.attnotnull, a.attidentity <> '', a.attgenerated <> ''
   from pg_catalog.pg_attribute a

@@ -1,6 +1,6 @@
--- Whether this session has anything that ends with its connection: temporary tables and procedures, held locks, channels it
--- listens to, cursors, statements prepared by SQL, settings of its own. The search path counts only if it differs from
--- the one that the gateway has set.
+-- Whether this session has state that ends with its connection: temporary tables and procedures, held locks, LISTEN,
+-- cursors, statements prepared by SQL, its own settings. The search path counts only if it differs from the one that
+-- the gateway has set.
 select exists (select from pg_catalog.pg_class
                 where relnamespace = pg_catalog.pg_my_temp_schema())
     or exists (select from pg_catalog.pg_proc

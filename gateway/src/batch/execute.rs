@@ -159,8 +159,8 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Calls a procedure. `described`: the client requests the description of the columns of a server cursor. `for_value`:
-    /// the value of a function is requested.
+    /// Calls a procedure. `described`: the client requests the description of the columns of a server cursor.
+    /// `for_value`: the value of a function is requested.
     async fn call(
         &mut self,
         client: &mut Client,

@@ -5,9 +5,9 @@ select p.oid,
        p.prokind,
        p.proretset,
        p.prorettype,
-       -- Calls join group commit where all that they run is the installer's: on the gateway's connection the code of
-       -- others would be the gateway, and could be any login. PostgreSQL runs code of a type (its input, its checks)
-       -- outside the function's body.
+       -- Calls join group commit if they run only the installer's code: on the gateway's connection the code of others
+       -- would have the gateway's rights, and could act as any login. PostgreSQL runs code of a type (its input, its
+       -- checks) outside the function's body.
        n.nspname = 'ringlog'
          and p.prosecdef
          and p.provolatile = 'v'
@@ -15,7 +15,7 @@ select p.oid,
          and p.prokind = 'f'
          and p.proowner = n.nspowner
          and not owner.rolcanlogin
-         -- one with other settings may hold up the others (lock_timeout) or is meant for the caller's connection
+         -- a function with other settings may delay the others (lock_timeout) or is meant for the caller's connection
          and coalesce(pg_catalog.cardinality(p.proconfig) = 1 and p.proconfig[1] like 'search_path=%', false)
          and not exists (
            select
@@ -35,7 +35,7 @@ select p.oid,
          ),
        p.pronargs - p.pronargdefaults,
        p.provolatile <> 'v',
-       -- procedures of T-SQL: how their text was read, and whom they call (database, schema and name, as JSON)
+       -- procedures of T-SQL: the options of parsing, and the called procedures (database, schema and name, as JSON)
        case
          when p.prokind = 'p' and n.nspname <> 'ringlog'
            then substring(p.prosrc from '\n-- read as ([a-z0-9 ]*)\n$')

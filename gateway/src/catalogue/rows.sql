@@ -1,5 +1,5 @@
--- The row types that are arguments, each with a digest of its owner and of what types.sql reads of it. Columns are renamed
--- without a change of the row in pg_type or pg_class.
+-- The row types of arguments, each with a digest of its owner and of the columns that types.sql reads. Columns can be
+-- renamed without a change of the row in pg_type or pg_class.
 select t.oid,
        pg_catalog.md5(
          t.typowner || pg_catalog.string_agg(

@@ -1,10 +1,10 @@
--- Domains with their base types, enums, which are sent as text, and the attributes of the composite types
--- that are arguments of those functions.
+-- Domains with their base types, enums, which are sent as text, and the attributes of the composite types among those
+-- functions' arguments.
 select t.oid, case t.typtype when 'd' then t.typbasetype else 'text'::regtype::oid end, '', 0, -1, 0, 0::oid
   from pg_catalog.pg_type t
  where t.typtype in ('d', 'e')
 union all
--- as the gateway knows them (gateway/tsql/src/facts/types.rs, DATETIMEOFFSET_OID and SQL_VARIANT_OID)
+-- the gateway's numbers (gateway/tsql/src/facts/types.rs, DATETIMEOFFSET_OID and SQL_VARIANT_OID)
 select t.oid, known.oid, '', 0, -1, 0, 0::oid
   from pg_catalog.pg_type t
   join pg_catalog.pg_namespace n on n.oid = t.typnamespace
@@ -17,7 +17,7 @@ select t.oid, 0, a.attname, a.atttypid, a.atttypmod, a.attnum,
   from pg_catalog.pg_type t
   join pg_catalog.pg_namespace n on n.oid = t.typnamespace
   join pg_catalog.pg_attribute a on a.attrelid = t.typrelid
-  -- an older database may not have it yet
+  -- an older database may lack it
  cross join pg_catalog.to_regprocedure('tsql.demand_columns(oid, text[])') as demand (oid)
  where t.typtype = 'c'
    and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast', 'tsql', 'tsql_global')

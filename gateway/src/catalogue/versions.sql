@@ -1,6 +1,6 @@
--- Every function and procedure a client may call: not aggregates, window functions or triggers. The entry of one is
--- valid while all of this is unchanged: the version of its row, by which PostgreSQL's own languages know one that they
--- have compiled (src/pl/plpgsql/src/pl_comp.c), its schema's name and owner, and whether its own owner can log in.
+-- Every function and procedure that a client may call: no aggregates, window functions or triggers. An entry is valid
+-- while all of this is unchanged: the version of its row, by which PostgreSQL's own languages recognize a function that
+-- they have compiled (src/pl/plpgsql/src/pl_comp.c), its schema's name and owner, and whether its own owner can log in.
 select p.oid, pg_catalog.concat_ws(' ', p.xmin, p.ctid, owner.rolcanlogin, n.nspowner, n.nspname)
   from pg_catalog.pg_proc p
   join pg_catalog.pg_namespace n on n.oid = p.pronamespace
@@ -8,6 +8,6 @@ select p.oid, pg_catalog.concat_ws(' ', p.xmin, p.ctid, owner.rolcanlogin, n.nsp
  where p.prokind in ('f', 'p')
    and p.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
    and :schemas
-   -- of the system's schemas the procedures only
+   -- of the system's schemas only the procedures
    and (n.nspname not in ('sys', 'sybsystemprocs') or p.proname like 'sp\_%')
    and p.provariadic = 0

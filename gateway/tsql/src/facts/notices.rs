@@ -1,5 +1,5 @@
-//! The SQLSTATEs of notices from procedures in PostgreSQL: result sets, row counts, errors (docs/explanation/gateway.md,
-//! "Procedures with several results").
+//! The SQLSTATEs of notices from procedures in PostgreSQL: result sets, row counts, errors
+//! (docs/explanation/gateway.md, "Procedures with several results").
 
 /// A result set: the message is the name of its cursor. The detail may be a JSON list of names for its columns; a name
 /// in an inner list is that of a table's column. With a hint `nocount` its row count is not sent.

@@ -8,7 +8,8 @@ use crate::resolve::names::literal;
 use crate::translate::{place_of, Changes, Current, Translated};
 
 impl BodyWriter<'_> {
-    /// The query of a cursor with ctid and xmin of each row as an additional column per table; with their tables and variables.
+    /// The query of a cursor with ctid and xmin of each row as an additional column per table; with their tables and
+    /// variables.
     pub(super) fn with_places(
         &mut self,
         name: &str,
