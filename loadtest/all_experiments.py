@@ -19,6 +19,11 @@ _LEAST = 1.0
 """Seconds of a load, at least."""
 
 
+_SOAKED = 200.0
+"""Seconds of the rows' time that pass in one of `soak`."""
+_LEAST_DAYS = 0.001
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A command, its number of loads, and its time besides them."""
@@ -47,7 +52,7 @@ _OF_THE_LAB = (
     Experiment("saturation", 0, 5),
     Experiment("sdalinac", 60, 60),
     Experiment("half", 30, 180),
-    Experiment("soak", 1, 25),
+    Experiment("soak", 1, 120),
 )
 
 
@@ -84,13 +89,19 @@ def _run(
 ) -> bool:
     words = [sys.executable, "-P", "-m", "ringlog", "loadtest", one.name, "--output", str(output)]
     if one.loads:
-        words += ["--time", f"{one.each(seconds):.3g}s"]
+        words += _length(one, one.each(seconds))
         if data is not None:
             words += ["--data", str(data)]
     code = subprocess.run(words).returncode
     if code:
         say(f"{one.name} ended with code {code}")
     return code == 0
+
+
+def _length(one: Experiment, seconds: float) -> list[str]:
+    if one.name == "soak":
+        return ["--days", f"{max(_LEAST_DAYS, seconds * _SOAKED / 86_400):.3f}"]
+    return ["--time", f"{seconds:.3g}s"]
 
 
 def _minutes(seconds: float) -> str:

@@ -57,12 +57,16 @@ class Stage:
         data = own / "data" if self.data is None else self.data / f"server{self._servers}"
         try:
             with serving(file, data, keep=False) as server:
-                dsn = server.administrator.info.dsn
-                self._versions |= versions(dsn)
-                self._settings = settings(dsn)
+                self.note(server)
                 yield server
         finally:
             shutil.rmtree(data, ignore_errors=True)
+
+    def note(self, server: Server) -> None:
+        """Notes a server's versions and settings for the outcome."""
+        dsn = server.administrator.info.dsn
+        self._versions |= versions(dsn)
+        self._settings = settings(dsn)
 
     def finish(
         self,
@@ -215,11 +219,12 @@ def cpu_with_children(process: psutil.Process | None) -> float:
     return 0.0
 
 
-def memory_of(processes: Sequence[psutil.Process]) -> float:
-    """Proportional set size: pages that several processes share are counted once."""
+def memory_of(processes: Sequence[psutil.Process], part: str = "Pss") -> float:
+    """Proportional set size: pages that several processes share are counted once. `Pss_Anon` is the part
+    without files and shared memory."""
     total = 0
     for process in processes:
         with suppress(OSError, StopIteration):
             lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
-            total += 1024 * int(next(line for line in lines if line.startswith("Pss:")).split()[1])
+            total += 1024 * int(next(line for line in lines if line.startswith(f"{part}:")).split()[1])
     return float(total)

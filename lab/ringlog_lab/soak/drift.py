@@ -35,6 +35,8 @@ class Drift:
     most: float | None
     earliest: float | None
     """the time after which the figure may be TOLERANCE higher, if the slope is that of the upper end"""
+    slope: tuple[float, float, float] | None = None
+    """the figure's change in a unit of time, and the ends of its interval"""
 
 
 def drift(samples: Sequence[tuple[float, float]]) -> Drift:
@@ -57,20 +59,21 @@ def drift(samples: Sequence[tuple[float, float]]) -> Drift:
     across, up = [one[0] for one in samples], [one[1] for one in samples]
     middle = sorted(abs(one) for one in up)[len(up) // 2]
     if max(up) == min(up):
-        return Drift(Verdict.NONE, 0.0, 0.0, 0.0, None)
+        return Drift(Verdict.NONE, 0.0, 0.0, 0.0, None, (0.0, 0.0, 0.0))
     slope = stats.theilslopes(up, across).slope
     wider = _wider(stats.rankdata([y - slope * x for x, y in samples]))
     outside = 2 * stats.norm.sf(wider * stats.norm.isf((1 - _CONFIDENCE) / 2))
-    slope, _, low, high = stats.theilslopes(up, across, outside)
+    slope, _, low, high = map(float, stats.theilslopes(up, across, outside))
     length = max(across) - min(across)
-    change, least, most = (float(one) * length / (middle or max(map(abs, up))) for one in (slope, low, high))
+    change, least, most = (one * length / (middle or max(map(abs, up))) for one in (slope, low, high))
     if most <= TOLERANCE:
         verdict = Verdict.SMALL if least > 0 else Verdict.NONE
     elif least > 0:
         verdict = Verdict.WORSE
     else:
         verdict = Verdict.UNDECIDED
-    return Drift(verdict, change, least, most, length * TOLERANCE / most if most > 0 else None)
+    earliest = length * TOLERANCE / most if most > 0 else None
+    return Drift(verdict, change, least, most, earliest, (slope, low, high))
 
 
 def _wider(ranks: Sequence[float]) -> float:

@@ -1,20 +1,25 @@
-"""The writers of a whole facility in one process: each table at its cycle, with times that run faster than
-the clock."""
+"""The writers of a third of a facility in one process: each table's rows in their order, as fast as they are
+acknowledged, up to the simulated times that come by standard input."""
 
 import heapq
 import json
 import sys
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ringlog.clients import Address, Refused, Unanswered, call, connect
+import msgspec
+
+from ringlog.clients import Address, Refused, call, connect
 from ringlog.clients.moments import moment_of
-from ringlog.loadtest.calls import Call, Calls, Kind
+from ringlog.loadtest.calls import RECORD, Call, Calls, Kind
 from ringlog.loadtest.readings import chosen, readings
 from ringlog.schema.facility_file import load_facility
+from ringlog_lab.soak.plan import Plan, chosen_tables, due, row_time, shares
 
 _MICROSECONDS = 1_000_000
+_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -22,64 +27,76 @@ class Options:
     """The options of the process, as its argument in JSON; the password is the first line of its input."""
 
     facility: str
+    plan: Plan
     host: str
     port: int
     user: str
     first: int
-    """place of the first table that it writes"""
     step: int
-    """from one of its tables to the next"""
-    begin: int
-    """time of the first rows, in microseconds since 1970"""
-    speed: float
-    """times the tables' own pace"""
-    seconds: float
+    """of the tables that are written, it takes every `step`th from place `first` on"""
     calls: str
-    """file for the records of all calls"""
+    """file for the records of all calls; those of earlier starts are in it"""
 
     def argument(self) -> str:
         return json.dumps(asdict(self))
 
 
 def main() -> None:
-    options = Options(**json.loads(sys.argv[1]))
+    options = msgspec.json.decode(sys.argv[1], type=Options)
     password = sys.stdin.readline().rstrip("\n")
     tables = load_facility(Path(options.facility)).tables
-    own = range(options.first, len(tables), options.step)
+    plan, share = options.plan, shares(tables)
+    own = chosen_tables(plan, tables)[options.first :: options.step]
     sets = {place: readings(tables[place]) for place in own}
-    connection = connect(Address(options.user, options.host, options.port), password, timeout=60)
+    address = Address(options.user, options.host, options.port)
+    # one for each table, as the paper has a process for each
+    connections = {place: connect(address, password, timeout=120) for place in own}
+    done = acknowledged(Path(options.calls))
+    rows = [(due(plan, tables[place], share[place], done[place]), place, done[place]) for place in own]
+    heapq.heapify(rows)
+    calls = Calls()
     print("ready", flush=True)
-    sys.stdin.readline()
-    calls, began = Calls(), time.monotonic()
-    # spread over a cycle, as processes that were started one after another
-    due = [(tables[place].cycle * number / len(own), place, 0) for number, place in enumerate(own)]
-    heapq.heapify(due)
-    with Path(options.calls).open("wb") as file:
-        while (moment := due[0][0]) < options.seconds * options.speed:
-            _, place, count = heapq.heappop(due)
-            table = tables[place]
-            time.sleep(max(0.0, moment / options.speed - (time.monotonic() - began)))
-            if time.monotonic() - began > options.seconds:
-                break
-            row = options.begin + round(moment * _MICROSECONDS)
-            started, answered = time.monotonic(), True
-            try:
-                call(
-                    connection,
-                    f"put_{table.name}",
-                    1 + count % table.rows,
-                    moment_of(row),
-                    *sets[place][chosen(row)].values(),
-                )
-            except (Refused, Unanswered):
-                answered = False
-            latency = round((time.monotonic() - started) * _MICROSECONDS)
-            calls.add(Call(Kind.WRITE, answered, place, 1 + count % table.rows, row, latency))
-            file.write(calls.take())
-            file.flush()
-            heapq.heappush(due, (moment + table.cycle, place, count + 1))
-    connection.close()
-    print("done", flush=True)
+    with Path(options.calls).open("ab") as file:
+        for line in sys.stdin:
+            until = float(line)
+            while rows and rows[0][0] < until:
+                _, place, number = rows[0]
+                table = tables[place]
+                moment, seq_no = row_time(plan, table, share[place], number), 1 + number % table.rows
+                values = (seq_no, moment_of(moment), *sets[place][chosen(moment)].values())
+                for attempt in range(1, _ATTEMPTS + 1):
+                    started, answered = time.monotonic(), True
+                    try:
+                        call(connections[place], f"put_{table.name}", *values)
+                    except Refused:
+                        if attempt == _ATTEMPTS:
+                            raise
+                        answered = False
+                    latency = round((time.monotonic() - started) * _MICROSECONDS)
+                    calls.add(Call(Kind.WRITE, answered, place, seq_no, moment, latency))
+                    file.write(calls.take())
+                    file.flush()
+                    if answered:
+                        break
+                number += 1
+                heapq.heapreplace(rows, (due(plan, table, share[place], number), place, number))
+            print(line, end="", flush=True)
+    for connection in connections.values():
+        connection.close()
+
+
+def acknowledged(file: Path) -> Counter[int]:
+    """The number of acknowledged rows of each table. A record that a kill has cut is cut off."""
+    done: Counter[int] = Counter()
+    if file.exists():
+        content = file.read_bytes()
+        whole = len(content) // RECORD.size * RECORD.size
+        if whole < len(content):
+            with file.open("r+b") as opened:
+                opened.truncate(whole)
+        for _, answered, table, *_ in RECORD.iter_unpack(content[:whole]):
+            done[table] += answered
+    return done
 
 
 if __name__ == "__main__":

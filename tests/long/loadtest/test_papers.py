@@ -1,11 +1,16 @@
 """The experiments of papers/000 to 003, run short on servers of their own, and their report."""
 
 import json
+import os
 import re
+import shutil
+import signal
+import subprocess
 from pathlib import Path
 from random import Random
 
 import pytest
+from places import new_folder
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.outcome import Outcome, read_outcome
@@ -13,7 +18,8 @@ from ringlog_lab.ess.model import regression
 from ringlog_lab.ess.published import MEAN_WAVEFORM, TABLE_2, TABLE_3
 from ringlog_lab.ess.scenarios import SCENARIOS
 from ringlog_lab.soak.drift import Verdict, drift
-from servers import ringlog
+from servers import RINGLOG, ringlog
+from waiting import wait_until
 
 QUESTDB = Path(__file__).parents[3] / "build" / "peers" / "questdb.jar"
 QUICK = Path(__file__).parents[2] / "loader" / "facility.toml"
@@ -193,17 +199,47 @@ def test_an_archive_of_pvs(folder: Path) -> None:
     assert all(float(row[3]) > 0.1 for row in room.rows)
 
 
-def test_a_long_load(folder: Path) -> None:
-    outcome = played(folder, "soak", "--time", "4s", "--speed", "3", "--facility", str(QUICK))
+def test_days_of_load_go_on_after_kills(tmp_path: Path) -> None:
+    """Seven simulated hours over a midnight of Monday; the experiment is killed, then its server."""
+    run = new_folder("soak") / "run"
+    scale = ("--days", "0.3", "--tables", "2", "--thin", "30")
+    words = ("soak", *scale, "--facility", str(QUICK), "--data", str(run))
+
+    def looks() -> int:
+        file = run / "looks"
+        return file.read_bytes().count(b"\n") if file.exists() else 0
+
+    def killed(seen: int, victim: str, code: int) -> None:
+        command = [RINGLOG, "loadtest", *words, "--output", tmp_path]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            wait_until(lambda: looks() >= seen or process.poll() is not None)
+            if process.poll() is None:
+                server = json.loads((run / "soak.json").read_text())["processes"][0][0]
+                os.kill(server if victim == "server" else process.pid, signal.SIGKILL)
+            said, _ = process.communicate(timeout=300)
+        assert process.returncode == code, said
+        assert "Traceback" not in said
+
+    killed(5, "experiment", -signal.SIGKILL)
+    killed(15, "server", 1)
+    outcome = played(tmp_path, *words)
     figures = {one.key: one for one in outcome.figures}
-    assert figures["failed"].ours == 0
-    assert figures["rows"].ours
-    assert outcome.counted[0].acknowledged > 40
-    assert "12 s of operation instead of fourteen days" in outcome.scale
-    assert "drift size of the rings" in figures
-    first = {row[0]: row[1] for row in outcome.sections[0].tables[0].rows}
-    for name in ("memory of the gateway", "size of the rings", "size of the rings' indexes", "partitions"):
-        assert first[name] != "0"
+    assert figures["resumed"].ours == 2
+    # of 3 tables those of 10 and 1 rows/s
+    assert [one.acknowledged for one in outcome.counted] == [0.3 * 86_400 * 11 / 30]
+    assert "2 of 3 tables were written, each in one of 30 cycles" in outcome.scale
+    assert "0.3 of 0.3 days of the rows' time" in outcome.scale
+    assert "was resumed 2 times" in outcome.scale
+    (weeks,) = (one for one in outcome.sections if one.heading == "Growth that is expected")
+    found = re.search(r"^1 weeks began .* (\d+) partitions are expected, (\d+) are there", weeks.text[0])
+    assert found is not None
+    assert found[1] == found[2]
+    verdicts = {row[0]: row[-2] for row in outcome.sections[0].tables[0].rows}
+    assert verdicts["memory of the gateway"] != "gets worse"
+    assert not [*run.iterdir()]
+    shutil.rmtree(run.parent)
 
 
 def test_deterioration_is_reported_only_if_the_data_show_it() -> None:
