@@ -4,7 +4,7 @@ from pathlib import Path
 
 from xdist.scheduler import LoadScopeScheduling
 
-# Folders whose files belong together, or share servers that take long to make.
+# Folders whose files belong together, or share servers that take long to start.
 WHOLE = ("compat", "machines")
 
 

@@ -1,4 +1,4 @@
-"""Separate PostgreSQL clusters of tests, made by `initdb`."""
+"""Separate PostgreSQL clusters of tests, created by `initdb`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -50,20 +50,20 @@ class Cluster:
 
     @property
     def postmaster(self) -> int | None:
-        """The process that its file names, which remains when it has died."""
+        """The process named in its file, which remains after the process has died."""
         with suppress(FileNotFoundError):
             return int((self.data / "postmaster.pid").read_text().split()[0])
         return None
 
     def start(self, **settings: str | int | Path) -> None:
-        # a new one takes the old one for alive until its parent has collected it
+        # a new postmaster considers the old one alive until its parent has collected it
         wait_until(lambda: self.postmaster is None or not psutil.pid_exists(self.postmaster))
         own = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.folder}
         options = " ".join(f"-c {name}={value}" for name, value in (own | settings).items())
         self._control("start", "-l", self.folder / "log", "-o", options)
 
     def _control(self, what: str, *options: str | Path) -> None:
-        """Waits until it is done: without a limit of its own pg_ctl gives up after a minute."""
+        """Waits until it is done: without an explicit limit pg_ctl gives up after a minute."""
         self.run("pg_ctl", "-D", self.data, "-w", "-t", f"{PATIENCE:.0f}", *options, what)
 
     def promote(self) -> None:

@@ -29,20 +29,20 @@ from ringlog.server.account import system_account
 from ringlog.server.postgres import Postgres
 from servers import TEST_MEMORY, RunningServer, add_logins, free_port, serving, set_path, sqlalchemy_url
 
-# Folders with the longest files, or whose files belong together: they begin first with several workers, so
+# Folders with the longest files, or whose files belong together: with several workers they begin first, so
 # that none remains for a single worker at the end.
 LONG = ("loadtest", "loader", "machines", "compat")
 
 
-# The environment's seed of the order of tests.
+# The environment variable with the seed of the order of tests.
 ORDER = "TEST_ORDER"
 
-# The same examples at each run, and no limit of time for one, which a busy machine exceeds. Other examples:
-# pytest --hypothesis-profile=default
+# The same examples at each run, without a time limit, which a busy machine exceeds. Other examples: pytest
+# --hypothesis-profile=default
 settings.load_profile("ci")
 
-# The tests start hundreds of Python programs, each of which would compile the modules of ringlog again, and
-# each worker the tests: containers disable Python's cache, to stay small.
+# The tests start hundreds of Python programs, each of which would compile ringlog's modules again, and each
+# worker the tests: containers disable Python's cache, to remain small.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -70,9 +70,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def place(item: pytest.Item) -> tuple[bool, *tuple[float, ...]]:
         together = item.get_closest_marker("together")
-        # sessions that run text after text need their order
+        # sessions that run several texts need their order
         block = (item.path, together.args) if together else item
-        # the page of tested clients lists them in their order, and is compared after they have run
+        # the page of tested clients lists them in their order, and is compared at the end
         folder = item.path.parent
         blocks = (folder, folder) if folder.name == "compat" else (item.path, block)
         return item.path.parent.name not in LONG, *(places.setdefault(one, order.random()) for one in blocks)
@@ -102,7 +102,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left() -> Iterator[None]:
-    """No process survives the tests. This fixture comes first, so that it ends after every server."""
+    """No process survives the tests. This fixture comes first, so that it ends after all servers."""
     leftovers.mark()
     yield
     left = leftovers.leftovers()
@@ -111,7 +111,7 @@ def nothing_left() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _reachable_python() -> None:
-    """HTTP does not run as root, so tests by root let its account enter the folders above Python."""
+    """HTTP does not run as root, so tests run by root let its account enter the folders above Python."""
     if os.geteuid() != 0:
         return
     account = system_account()
@@ -188,7 +188,7 @@ def copied_databases(
 
 @pytest.fixture(scope="session")
 def _prepared_database(scratch_postgres: Postgres) -> str:
-    """The name of a database with ringlog's objects for every facility, as the template of copies."""
+    """The name of a database with ringlog's objects for every facility, the template of copies."""
     name = _copy(scratch_postgres, "template1")
     administrator = sqlalchemy.create_engine(sqlalchemy_url(scratch_postgres.conninfo(name)))
     install(administrator, Facility("none", "UTC", ()))
@@ -206,8 +206,9 @@ def prepared_databases(
 
 @pytest.fixture(scope="session")
 def kept_databases(scratch_postgres: Postgres, _prepared_database: str) -> Callable[[], sqlalchemy.URL]:
-    """Makes such databases that last as long as their server: they are not dropped one by one at the end, for
-    which all sessions would have to respond."""
+    """Creates such databases, which last as long as their server: dropping them one by one at the end would
+    require a response of all sessions.
+    """
     return lambda: sqlalchemy_url(scratch_postgres.conninfo(_copy(scratch_postgres, _prepared_database)))
 
 
@@ -215,8 +216,9 @@ def kept_databases(scratch_postgres: Postgres, _prepared_database: str) -> Calla
 def database_url(
     prepared_databases: Callable[[], AbstractContextManager[sqlalchemy.URL]],
 ) -> Iterator[sqlalchemy.URL]:
-    """The superuser's URL of a database made for this test alone, with ringlog's objects for every facility:
-    a copy takes a fifth of the time of an installation."""
+    """The superuser's URL of a database created for this test alone, with ringlog's objects for every
+    facility: a copy takes a fifth of the time of an installation.
+    """
     with prepared_databases() as url:
         yield url
 
@@ -231,7 +233,7 @@ def engine(database_url: sqlalchemy.URL) -> Iterator[sqlalchemy.Engine]:
 
 @pytest.fixture
 def empty_database_url(scratch_postgres: Postgres) -> Iterator[sqlalchemy.URL]:
-    """The superuser's URL of an empty database made for this test alone."""
+    """The superuser's URL of an empty database created for this test alone."""
     with _database(scratch_postgres, "template1") as url:
         yield url
 

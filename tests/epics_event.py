@@ -92,5 +92,5 @@ _pool.Add(_file())
 
 
 def message(name: str) -> Any:
-    """The class of a message, as PayloadInfo or ScalarDouble."""
+    """The class of a message, such as PayloadInfo or ScalarDouble."""
     return message_factory.GetMessageClass(_pool.FindMessageTypeByName(f"EPICS.{name}"))

@@ -1,4 +1,4 @@
-"""Sessions that use as much memory as possible, beside a writer whose puts are timed."""
+"""Sessions that use as much memory as possible, next to a writer whose puts are timed."""
 
 import threading
 import time

@@ -10,7 +10,7 @@ import psutil
 
 from waiting import PATIENCE
 
-# Every program that a test starts inherits it, and so do its child processes.
+# Inherited by every program that a test starts, and by its child processes.
 _NAME = "PYTEST_STARTED_BY"
 _GRACE = PATIENCE  # seconds for a process to end on request
 
@@ -21,7 +21,7 @@ def mark() -> None:
 
 
 def leftovers() -> list[str]:
-    """The command lines of those that do not end by themselves; they are killed."""
+    """The command lines of marked processes that do not end by themselves; they are killed."""
     until = time.monotonic() + _GRACE
     while (found := _marked()) and time.monotonic() < until:
         time.sleep(0.1)

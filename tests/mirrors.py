@@ -33,7 +33,7 @@ class RunningMirror:
         return float(found[0].rsplit(" ", 1)[1]) if found else 0.0
 
     def wait(self, is_so: Callable[[], bool]) -> None:
-        """Waits until the condition holds: the shadow is behind the clients."""
+        """Waits until the condition holds: the shadow is later than the clients."""
         wait_until(is_so)
 
 

@@ -6,7 +6,7 @@ from epics_event import message
 
 
 def unescaped(line: bytes) -> bytes:
-    """By the table in the appliance's documentation, the escape itself last."""
+    """Removes the escapes by the table in the appliance's documentation, the escape itself last."""
     return line.replace(b"\x1b\x03", b"\r").replace(b"\x1b\x02", b"\n").replace(b"\x1b\x01", b"\x1b")
 
 

@@ -15,8 +15,10 @@ _ROOM = 8 * 2**30
 
 
 def _root() -> Path:
-    """Below /dev/shm, if it has room for the files of all workers: PostgreSQL makes a database in memory in a
-    tenth of the time on a disk. Otherwise below /tmp. Both are short enough for the paths of sockets."""
+    """The folder is below /dev/shm, if it has room for the files of all workers: PostgreSQL creates a
+    database in memory in a tenth of the time on a disk. Otherwise it is below /tmp. Both are short enough for
+    the paths of sockets.
+    """
     free = shutil.disk_usage(_MEMORY).free if os.access(_MEMORY, os.W_OK | os.X_OK) else 0
     return _MEMORY if min(free, psutil.virtual_memory().available - _ROOM) > _ROOM else Path("/tmp")
 
@@ -28,7 +30,7 @@ tempfile.tempdir = None
 
 
 def new_folder(name: str = "") -> Path:
-    """An empty folder that every account may enter; `name` is a part of its name."""
+    """An empty folder that every account may enter; `name` is part of its name."""
     folder = Path(tempfile.mkdtemp(prefix=f"ringlog-{name}-" if name else "ringlog-", dir=ROOT))
     folder.chmod(0o755)
     return folder

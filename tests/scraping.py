@@ -8,7 +8,7 @@ from waiting import PATIENCE
 
 
 def read(port: int) -> dict[str, dict[str, float]]:
-    """Values by name and table; of a histogram its count."""
+    """Values by name and table; for a histogram its count."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
         text = str(answer.read(), "utf-8")
     found: dict[str, dict[str, float]] = {}

@@ -68,7 +68,7 @@ def free_port() -> int:
 
 
 def sqlalchemy_url(conninfo: str) -> sqlalchemy.URL:
-    """The SQLAlchemy URL that means the same as a libpq connection string."""
+    """The SQLAlchemy URL equivalent to a libpq connection string."""
     values = {name: str(value) for name, value in conninfo_to_dict(conninfo).items()}
     return sqlalchemy.URL.create(
         "postgresql+psycopg",
@@ -123,7 +123,7 @@ class RunningServer:
         )
 
     def dsn_of(self, login: Login) -> str:
-        """The libpq connection string of a login that comes over TCP, straight to PostgreSQL."""
+        """The libpq connection string of a login over TCP, directly to PostgreSQL."""
         return make_conninfo(
             host="127.0.0.1",
             port=self.postgres_port,
@@ -216,7 +216,7 @@ PATH = ("online", "log", "ringlog", "public", "gateway_test", "call_forms", "cli
 
 
 def set_path(dsn: str) -> None:
-    """Gives the database this search path, which sessions have from their login on."""
+    """Sets the search path of the database, which sessions use from their login on."""
     path = sql.SQL(", ").join(sql.Identifier(schema) for schema in PATH)
     with psycopg.connect(dsn, autocommit=True) as admin:
         database = sql.Identifier(admin.info.dbname)
@@ -224,6 +224,6 @@ def set_path(dsn: str) -> None:
 
 
 def add_logins(running: RunningServer) -> None:
-    """Makes the logins `writer` and `reader`."""
+    """Creates the logins `writer` and `reader`."""
     for login, right in ((running.writer, Right.WRITER), (running.reader, Right.READER)):
         add_login(running.dsn, login.user, [right], login.password)

@@ -30,7 +30,7 @@ class Site:
     stack: ExitStack
 
     def add(self, name: str | None) -> None:
-        """Another server, with nothing of ringlog in it."""
+        """Adds another server, without objects of ringlog."""
         cluster = self.servers[name] = cluster_in(self.folder / (name or "first"))
         self.stack.callback(cluster.die)
         # short files of the log: they are copied
@@ -115,7 +115,7 @@ def put(cursor: pymssql.Cursor, table: str, number: int) -> None:
 
 @cache
 def _prepared(folder: Path) -> tuple[dict[str | None, Cluster], Path]:
-    """Makes a site in this folder and stops it: its servers, and where their files are kept."""
+    """Creates a site in this folder and stops it: its servers, and the folders of their files."""
     folder.mkdir()
     with ExitStack() as stack:
         made = Site(folder, {}, stack)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 def waiting(folder: Path, table: str) -> set[int]:
     """The numbers of a table's rows, of one column, that were not acknowledged when their writer ended: it
-    sends what it can within seconds, and on a busy machine that is not all."""
+    sends as many as it can within seconds, on a busy machine not all.
+    """
     found: set[int] = set()
     for file in folder.rglob(f"{table}.spool"):
         with closing(sqlite3.connect(file)) as spool:

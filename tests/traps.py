@@ -18,7 +18,7 @@ DEVELOPER = Login("trapper", "trap-1")
 SITE = "trapping"
 MARK = "a trap ran"
 
-# As docs/how-to/procedures.md has it.
+# As in docs/how-to/procedures.md.
 _ACCOUNTS = f"""
 create role {SITE} nologin;
 create schema {SITE} authorization {SITE};
@@ -154,7 +154,7 @@ class _Catalogue:
         return [] if declared in self.pseudo else [declared, *self.sources.get(declared, [])]
 
     def signatures(self, declared: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str | None]]:
-        """Types that may be given for the declared ones, and the one that stands for the polymorphic ones."""
+        """Types that may be passed for the declared ones, and the one that replaces the polymorphic ones."""
         polymorphic = [name in _POLYMORPHIC | _ARRAYS for name in declared]
         for chosen in product(*map(self.options, declared)):
             elements = {
@@ -258,7 +258,7 @@ def make_developer(administrator: psycopg.Connection[Any]) -> None:
 
 
 def set_traps(administrator: psycopg.Connection[Any], developer: str) -> int:
-    """Sets the traps by the connection string of the developer. Returns how many there are."""
+    """Sets the traps by the connection string of the developer. Returns their number."""
     wanted = statements(administrator)
     with psycopg.connect(developer) as connection:
         connection.execute("".join(wanted).encode())
@@ -266,7 +266,7 @@ def set_traps(administrator: psycopg.Connection[Any], developer: str) -> int:
 
 
 def sprung(log: Path) -> list[str]:
-    """The lines that traps have written into the folder of PostgreSQL's log."""
+    """The lines that traps have written to PostgreSQL's log."""
     lines: list[str] = []
     for file in sorted(log.iterdir()):
         lines += [line for line in file.read_text(errors="replace").splitlines() if MARK in line]

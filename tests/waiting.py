@@ -1,4 +1,4 @@
-"""Waiting for events: on a busy machine everything takes longer than expected."""
+"""Waiting for events, with room for busy machines."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from ringlog.schema.change import is_lock_conflict
 
 Found = TypeVar("Found")
-# Seconds after which an expected event is taken as missing.
+# Seconds after which an expected event counts as missing.
 PATIENCE = 100.0
 
 
@@ -27,7 +27,7 @@ def wait_until(find: Callable[[], Found], why: Callable[[], object] = lambda: No
 
 
 def among_readers(work: Callable[[], Iterator[str]]) -> None:
-    """Moves weeks while others read: on a busy machine a lock may not be free in time, again and again."""
+    """Moves weeks while others read: on a busy machine a lock may repeatedly not be available in time."""
 
     def done() -> bool:
         try:
@@ -41,7 +41,7 @@ def among_readers(work: Callable[[], Iterator[str]]) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process has not ended. Where process 1 is no init, nobody collects orphans that have."""
+    """Whether a process has not ended. If process 1 is not an init, nobody collects ended orphans."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -49,7 +49,7 @@ def is_alive(pid: int) -> bool:
 
 
 def is_taken(call: Callable[[], object], refused: type[Exception]) -> bool:
-    """Whether a call is not refused: a procedure that has just been made is not known at once."""
+    """Whether a call is not refused: a newly created procedure is not known at once."""
     with suppress(refused):
         call()
         return True

@@ -34,8 +34,8 @@ class Web:
         return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
 
 
-# beside the tables of tests/facility.toml: alarms by EPICS's names of fields, nanoseconds, a waveform, and
-# parameters
+# in addition to the tables of tests/facility.toml: alarms by EPICS's names of fields, nanoseconds, a
+# waveform, and parameters
 BPM = """
 [[table]]
 name = "bpm"
@@ -116,7 +116,7 @@ def fill(running: RunningServer) -> None:
             f" values (%s, %s, {', '.join(['%s'] * len(names))})",
             [[number % 10 + 1, time_of(number), *row(number).values()] for number in range(ROWS)],
         )
-        # as rows that come late: the server may have summarised this time already, without them
+        # as late rows: the server may have summarised this time already, without them
         cursor.execute("insert into ringlog.summary_mark select 'every_type', time from log.every_type")
         connection.execute(
             "update online.every_type as ring"
@@ -135,7 +135,7 @@ def anyone(web: Web) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def waveforms(web: Web) -> None:
-    """Three rows with a waveform, the second as long as none."""
+    """Three rows with a waveform, of which the second is empty."""
     with psycopg.connect(web.server.dsn) as connection, connection.cursor() as cursor:
         cursor.executemany(
             "insert into log.bpm (seq_no, time, turns) values (%s, %s, %s) on conflict do nothing",

@@ -78,7 +78,7 @@ def test_a_site_is_read_and_moves_in(
         ("loss", "real"),
         ("gate", "int"),
     ]
-    # three hours from row to row
+    # three hours between rows
     assert table.cycle == pytest.approx(10_800, rel=0.01)
     written = json.loads((output / "assessment.json").read_text())
     assert {(each["kind"], each["name"]): each["compiled"] for each in written["modules"]} == {
@@ -152,14 +152,14 @@ def test_a_site_is_read_and_moves_in(
             cursor.execute(f"exec put_beam_loss @time = '{BEGIN - timedelta(days=1)}', @loss = -1, @gate = 7")
             cursor.execute("select loss, gate from log..beam_loss where loss < 0")
             assert cursor.fetchall() == [(-1.0, 7)]
-            # a view whose text came along
+            # a migrated view
             cursor.execute("exec sp_helptext titleview")
             view = "\n".join(line for (line,) in cursor.fetchall())
             assert view.startswith(
                 "create view titleview as\nselect title, au_lname, price, share = royalty --"
             )
             assert view + "\ngo\n" in (Path(__file__).with_name("site.sql")).read_text()
-            # and a reader, who knows the log by its name there
+            # and a reader, who uses the log's name on the old server
             cursor.execute("select seq_no, time, loss, gate from beam_loss_log where gate = 7 and loss > 0")
             assert cursor.fetchall() == [(8, BEGIN + timedelta(hours=21), 0.875, 7)]
         connection.execute("delete from log.beam_loss where loss < 0")
@@ -221,7 +221,7 @@ def test_old_rows_go_into_the_archive_and_new_ones_into_the_log(
 
 @contextmanager
 def newer_row(old: RunningServer) -> Iterator[None]:
-    """A row of the log that is younger than the weeks that go into the archive."""
+    """A row of the log that is newer than the weeks to archive."""
     moment = datetime.now(UTC).replace(tzinfo=None, microsecond=0) - timedelta(days=9)
     with session(old) as client, client.cursor() as cursor:
         cursor.execute(f"insert beam_loss_log values (1, '{moment}', 0.1, 1000)")
@@ -285,8 +285,8 @@ def test_rings_and_logs_are_recognized_by_their_form() -> None:
     assert any("No and Stamp are seq_no and time here" in decision for decision in found.decisions)
 
 
-def test_a_log_with_more_than_its_ring_keeps_all_it_has(tmp_path: Path) -> None:
-    """A log has its ring's columns: a table with others stays a table, unless the rules make it a log."""
+def test_a_log_with_more_columns_than_its_ring_keeps_them(tmp_path: Path) -> None:
+    """A log has its ring's columns: a table with others remains a table, unless the rules make it a log."""
     noted = OldTable("SR_VAC_HIST", (*RING.columns, column("Note", "varchar", 20)), (), 9)
     found = sort([of(RING, noted)], Rules(), bounds)[0]
     assert (found.rings[0].log, found.site) == (None, (noted,))
@@ -307,7 +307,7 @@ def test_a_log_with_more_than_its_ring_keeps_all_it_has(tmp_path: Path) -> None:
         sort([of(RING, bare)], read_rules(file), bounds)[0]
 
 
-def test_rules_have_the_last_word(tmp_path: Path) -> None:
+def test_rules_take_precedence(tmp_path: Path) -> None:
     file = tmp_path / "rules.toml"
     file.write_text('site = ["SR_VAC"]\n[ring.orders]\nseq_no = "id"\ntime = "at"\ncycle = 2\n')
     found = sort([of(RING, HISTORY, ORDERS)], read_rules(file), bounds)[0]
@@ -359,7 +359,7 @@ def test_procedures_that_write_a_ring_are_reported() -> None:
     assert marks.startswith("trigger mark changes SR_VAC, which only put_sr_vac does here")
 
 
-def test_views_have_the_names_that_logs_and_columns_had(tmp_path: Path) -> None:
+def test_views_have_the_old_names_of_logs_and_columns(tmp_path: Path) -> None:
     old = of(RING, HISTORY)
     found = sort([old], Rules(), bounds)[0]
     write(tmp_path, [Database("site", old, found, [], rights(old, found, "site"))], "UTC")

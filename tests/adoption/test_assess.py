@@ -1,4 +1,4 @@
-"""`ringlog assess`: what it says of scripts, and what a server then does with them."""
+"""`ringlog assess`: its report on scripts, and a server's handling of them."""
 
 from pathlib import Path
 
@@ -73,7 +73,7 @@ def test_a_server_refuses_the_same_batches(folder: Path, server: RunningServer) 
             assert found == verdict.number, verdict
 
 
-def test_what_is_run_by_the_gateway_is_told(tmp_path: Path) -> None:
+def test_procedures_run_by_the_gateway_are_reported(tmp_path: Path) -> None:
     script = tmp_path / "p.sql"
     texts = ("create type tid from int", "create table t (a tid)", "create proc p as exec ('select 1')")
     script.write_text("\ngo\n".join(texts))

@@ -1,4 +1,4 @@
-"""Texts of clients that declare a character set: they arrive at the new server as these clients have them."""
+"""Texts of clients that declare a character set arrive unchanged at the new server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,7 +56,7 @@ def old(temporary_directory: Path) -> Iterator[RunningServer]:
 
 
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
-def test_texts_arrive_as_clients_have_them(
+def test_texts_arrive_unchanged(
     old: RunningServer, temporary_directory: Path, tmp_path: Path, version: str
 ) -> None:
     words = ("adopt", f"tds://clerk:clerk-1@{old.host}:{old.port}/notes", "--tds-version", version)

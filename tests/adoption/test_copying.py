@@ -31,21 +31,21 @@ def test_weeks_that_went_to_another_database_are_not_left_out(
     assert Ledger(file, first).has(part, 7)
     assert not Ledger(file, first).has(part, 8)
     assert not Ledger(file, second).has(part, 7)
-    # as an earlier version has written it, of one database or another
+    # as an earlier version wrote it, of one database or another
     file.write_text('{"magnets, week of 2026-08-03": 7}')
     assert not Ledger(file, first).has(part, 7)
 
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Where the tests run in the background it may be ignored."""
+    """If the tests run in the background, Ctrl-C may be ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_does_not_wait_for_all_that_is_left() -> None:
+def test_ctrl_c_does_not_wait_for_the_remaining_weeks() -> None:
     seen: list[int] = []
 
     def work(waiting: Iterator[int]) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""Several databases of one old server move into one facility, each as a schema of its name."""
+"""Several databases of one old server are moved to one facility, each as a schema with its name."""
 
 import json
 from collections.abc import Iterator
@@ -111,7 +111,7 @@ def old(temporary_directory: Path) -> Iterator[RunningServer]:
 
 
 @pytest.mark.parametrize("version", ["7.4", "5.0"])
-def test_two_databases_move_in(
+def test_two_databases_are_migrated(
     old: RunningServer, temporary_directory: Path, tmp_path: Path, version: str
 ) -> None:
     output = tmp_path / "adopted"
@@ -170,7 +170,7 @@ def answer(server: RunningServer, question: str) -> list[tuple[object, ...]]:
     return rows
 
 
-def test_all_databases_are_those_of_the_site(old: RunningServer, tmp_path: Path) -> None:
+def test_all_databases_of_the_site_are_migrated(old: RunningServer, tmp_path: Path) -> None:
     url = f"tds://developer:develop-1@{old.host}:{old.port}"
     done = ringlog("adopt", url, "--all-databases", "--output", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -179,9 +179,9 @@ def test_all_databases_are_those_of_the_site(old: RunningServer, tmp_path: Path)
     assert ringlog("adopt", f"{url}/control", "--database", "log", "--output", tmp_path).returncode == 2
 
 
-def test_databases_of_the_server_itself_stay() -> None:
+def test_databases_of_the_server_itself_are_not_migrated() -> None:
     there = ["master", "Plant", "tempdb", "msdb", "sybsystemprocs", "log", "lab"]
-    # `log` is a site's own unless the old server is a ringlog
+    # `log` is a site's own unless the old server is a ringlog server
     assert site_databases(there) == ["Plant", "log", "lab"]
     assert site_databases([*there, "ringlog"]) == ["Plant", "lab"]
 
@@ -210,13 +210,13 @@ def module(database: str, name: str, text: str, kind: str = "view") -> Module:
 @pytest.mark.parametrize(
     ("text", "here"),
     [
-        # as it means the same here
+        # a name that means the same here
         ("select * from archive..t", "select * from archive..t"),
         ("select * from [Archive] . dbo . t x", "select * from [Archive] . dbo . t x"),
-        # an owner has no place in a name here
+        # an owner is not part of a name here
         ("select * from archive.ops.t", "select * from archive..ops_t"),
         ("select * from archive..only", "select * from archive..[ops only]"),
-        # a table with a column, a text and a comment are none
+        # a table with a column, a text and a comment are not names
         ("select archive.ops.t from archive", "select archive.ops.t from archive"),
         ("select 'archive.ops.t' -- archive.ops.t", "select 'archive.ops.t' -- archive.ops.t"),
         # ringlog's own procedure belongs to no database

@@ -31,7 +31,7 @@ def of(*tables: OldTable, modules: tuple[Module, ...] = (), left_: tuple[str, ..
     return Old("Microsoft SQL Server", False, tables, modules, (), (), left=left_)
 
 
-def test_kinds_of_sql_server_that_there_are_none_of_here() -> None:
+def test_unsupported_kinds_of_sql_server_objects() -> None:
     """Columns and codes of sys.objects, sys.triggers, sys.indexes, sys.tables (System Catalog Views)."""
     notes = [
         *left.of_sql_server(
@@ -103,7 +103,7 @@ def test_constraints_that_are_disabled_and_objects_bound_to_columns() -> None:
     ]
 
 
-def test_names_that_only_owners_or_case_tell_apart() -> None:
+def test_names_that_differ_only_by_owner_or_case() -> None:
     object_names = ObjectNames(
         [
             ("table", "sales", "Customer"),
@@ -154,11 +154,11 @@ def test_names_that_only_owners_or_case_tell_apart() -> None:
         ),
     ],
 )
-def test_a_module_with_the_name_of_another_owners(text: str, placed_text: str, refused: str) -> None:
+def test_modules_of_two_owners_with_one_name(text: str, placed_text: str, refused: str) -> None:
     names = {"ops": {"t": "ops_t", "u": "u"}, "dbo": {"t": "t"}}
     module = placed(Module("procedure", "t", text, owner="ops"), names, "site")
     assert (module.name, module.text, module.refused) == ("ops_t", placed_text, refused)
-    # the same name of another owner means another object there too
+    # the same name with another owner denotes another object there too
     other = placed(Module("procedure", "p", "create proc p as select * from t", owner="dbo"), names, "site")
     assert other.refused == ""
 
@@ -210,7 +210,7 @@ def test_keys_and_unique_indexes() -> None:
     columns = tuple(column(name) for name in "abcd")
     tables = [
         OldTable("t", columns, (), 0, constraints=tuple(constraints[place])),
-        # the name of its key is that of a table, and of another key
+        # its key has the name of a table, and of another key
         OldTable("u", columns, (), 0, constraints=(OldKey("T", ("a",), True), OldKey("pk_T", ("b",)))),
     ]
     first, second = table_scripts(tables, False)
@@ -233,7 +233,7 @@ def test_a_foreign_key_on_a_unique_index_is_made_after_it(tmp_path: Path) -> Non
     assert text.index("create unique index one_b") < text.index("add constraint fk")
 
 
-def test_texts_are_read_as_they_were_when_they_were_made(tmp_path: Path) -> None:
+def test_texts_are_parsed_with_the_settings_of_their_creation(tmp_path: Path) -> None:
     """sys.sql_modules.uses_quoted_identifier: 0 where "x" is a text."""
     text = 'create procedure p as select "a text" as said'
     modules = (
@@ -326,7 +326,7 @@ class Identities:
         return [(next(self.following),)]
 
 
-def test_identities_of_ase_go_on_behind_the_last_that_was_given() -> None:
+def test_identities_of_ase_continue_after_the_last_one() -> None:
     """next_identity (SAP ASE, Reference Manual: Building Blocks): the next value, as a text."""
     rows = [
         ("dbo", "t", "a", "int", 4, None, None, 0, None, None, 128, None),

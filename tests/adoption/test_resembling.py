@@ -1,4 +1,6 @@
-"""Old servers that resemble SQL Server, with other numbers for what they lack (Babelfish: 33557097)."""
+"""Old servers that resemble SQL Server, with other error numbers for missing features (Babelfish:
+33557097).
+"""
 
 from collections.abc import Iterator
 from typing import Any, Self

@@ -34,7 +34,7 @@ def judged(of: Old):  # type: ignore[no-untyped-def]
 
 
 def test_rights_of_ase() -> None:
-    """Actions, types and bits as SAP ASE's Reference Manual (Tables: sysprotects) has them."""
+    """Actions, types and bits from SAP ASE's Reference Manual (Tables: sysprotects)."""
     rows = [
         ("operators", 193, 1, 7, "magnets", b"\x01", "dbo"),
         ("operators", 197, 1, 7, "magnets", b"\x04", "dbo"),

@@ -14,7 +14,7 @@ _BATCH = 1  # type of a packet with a text
 
 @pytest.fixture
 def silent(server: RunningServer) -> Iterator[str]:
-    """Passes the login to a server, and no text."""
+    """Forwards the login to a server, and no text."""
 
     def passing(client: socket.socket, there: socket.socket) -> None:
         while packet := client.recv(65536):
@@ -57,6 +57,6 @@ except pymssql.Error as error:
 
 
 def test_a_server_that_does_not_answer_use(silent: str, server: RunningServer) -> None:
-    # in a process of its own: the limit is one for all sessions of a process
+    # in a separate process: the limit applies to all sessions of a process
     done = run(sys.executable, "-c", SESSION, silent, server.reader.password)
     assert done.stdout == "20003 no answer within 1 s to the login or to 'use log'\n", done.stderr

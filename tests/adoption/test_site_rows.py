@@ -85,7 +85,7 @@ go
 
 
 def execute(server: RunningServer, text: str) -> list[tuple[object, ...]]:
-    """Runs batches of T-SQL; the rows of the last."""
+    """Runs batches of T-SQL; returns the rows of the last."""
     rows: list[tuple[object, ...]] = []
     with (
         pymssql.connect(
@@ -158,7 +158,7 @@ def test_tables_with_their_constraints(old: RunningServer, temporary_directory: 
             assert execute(new, "select max(rated) from suppliers") == [(pytest.approx(0.1),)]
             execute(new, "insert suppliers (name) values ('next')")
             assert execute(new, "select max(id) from suppliers") == [(25,)]
-            # the tables' constraints hold here as well, and defaults are unchanged
+            # the tables' constraints are in force here too, and defaults are unchanged
             execute(new, "insert suppliers default values")
             execute(new, "insert [Order] ([key], flag) values (3, 0)")
             asked = (
@@ -194,7 +194,7 @@ def test_tables_with_their_constraints(old: RunningServer, temporary_directory: 
             assert 'suppliers: not copied: new row for relation "suppliers" violates' in refused_one.stdout
             assert execute(new, "select price from [Order] where [key] = 2") == [(8,)]
             administrator.execute("alter table plant.suppliers drop constraint suppliers_rated_check")
-            # and says when rows of different moments do not fit together
+            # and reports when rows of different times do not fit together
             administrator.execute("set session_replication_role to replica")
             with psycopg.connect(old.dsn, autocommit=True) as there:
                 there.execute("set session_replication_role to replica")
@@ -205,7 +205,7 @@ def test_tables_with_their_constraints(old: RunningServer, temporary_directory: 
 
 
 def test_tables_of_two_owners_with_one_name(old: RunningServer) -> None:
-    """ringlog as the old server has a schema for each owner."""
+    """A ringlog server as the old server has a schema for each owner."""
     with psycopg.connect(old.dsn, autocommit=True) as administrator:
         administrator.execute(
             "create schema ops authorization plant; create schema moved authorization plant;"

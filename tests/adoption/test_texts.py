@@ -1,4 +1,4 @@
-"""Texts of an old server in its own code page, and the order in which objects are made."""
+"""Texts of an old server in its own code page, and the order in which objects are created."""
 
 import pytest
 
@@ -27,7 +27,8 @@ def column(name: str, kind: str, length: int = 4, code_page: str = "") -> OldCol
         ("eucjis", b"\xc6\xfc\xcb\xdc", "日本"),
         ("sjis", b"\x93\xfa\x96\x7b", "日本"),
         ("850", b"\x81", "ü"),
-        # as clients of that character set have them from the gateway: Windows' dashes, and NEC's circled one
+        # as clients of that character set receive them from the gateway: Windows' dashes, and NEC's circled
+        # one
         ("sjis", b"\x81\x60\x81\x7c\x87\x40", "\uff5e\uff0d①"),
         ("eucjis", b"\xa1\xc1\xa1\xdd", "\uff5e\uff0d"),
         ("iso_1", b"\x81", "\x81"),
@@ -79,7 +80,7 @@ def test_names_that_are_words_of_the_language() -> None:
     ]
 
 
-def test_each_object_after_those_that_it_names() -> None:
+def test_objects_follow_those_that_they_name() -> None:
     modules = [
         Module("view", "all totals", "create view [all totals] as select * from [Sub Totals]"),
         Module("view", "Sub Totals", 'create view "sub totals" as select dbo.half(price) p from t'),
@@ -92,7 +93,7 @@ def test_each_object_after_those_that_it_names() -> None:
 
 
 def test_tables_of_ase() -> None:
-    """Texts of defaults, rules and checks as syscomments has them (SAP ASE, Reference Manual: Tables)."""
+    """Texts of defaults, rules and checks from syscomments (SAP ASE, Reference Manual: Tables)."""
     rows = {
         "columns": [
             ("dbo", "titles", "id", "varchar", 6, None, None, 0, None, None, 0, None),
@@ -132,7 +133,7 @@ def test_refused_parts_of_a_table_are_left_out_and_reported() -> None:
     assert [line.partition(":")[0] for line in result.lost] == ["table t, column b", "table t", "table t"]
     long = OldTable("v", (column("a", "int"),), (), 0, indexes=(OldIndex(60 * "long", ("a",)),))
     assert table_scripts([long], False)[0].indexes == ["create index i_1 on v (a)"]
-    # a name that is too long is left out, but not its object
+    # a name that is too long is omitted, but not its object
     named = OldTable(
         "w",
         (column("a", "int"),),
@@ -200,7 +201,7 @@ class Answering:
         return [self.counts]
 
 
-def test_a_question_mark_that_the_driver_has_put() -> None:
+def test_a_question_mark_inserted_by_the_driver() -> None:
     columns = (column("id", "int"), column("note", "text"), column("key", "nvarchar"), column("c", "char"))
     readings = [reading(each, "iso_1" if each.type == "char" else "", True) for each in columns]
     marks = QuestionMarks(columns, readings)

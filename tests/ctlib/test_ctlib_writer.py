@@ -1,4 +1,6 @@
-"""The writer in C, clients/ctlib: every row it produced is in the log once, whatever befalls its server."""
+"""The writer in C, clients/ctlib: every row it produced is in the log once, despite failures of its
+server.
+"""
 
 import json
 import random
@@ -37,7 +39,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass
 class Place:
-    """A server that can die and come back at the same address."""
+    """A server that can be killed and restarted at the same address."""
 
     data: Path
     port: int
@@ -49,7 +51,7 @@ class Place:
         self.server = self.stack.enter_context(serving(self.data, *listen, facility=None))
 
     def kill(self) -> None:
-        """kill -9 of `ringlog serve`, which has the gateway in it."""
+        """kill -9 of `ringlog serve`, which includes the gateway."""
         self.server.process.kill()
         self.server.process.wait()
 
@@ -102,7 +104,7 @@ class Writer:
         return counts
 
     def wait_for(self, stored: int) -> None:
-        """Waits until it has stored so many rows."""
+        """Waits until it has stored this many rows."""
         wait_until(lambda: self.counts().get("stored", 0) >= stored, self.errors.read_text)
 
     def end(self) -> dict[str, Any]:
@@ -159,7 +161,7 @@ def test_kill_9_of_the_gateway(program: Path, place: Place, tmp_path: Path) -> N
             counts = one.end()
             assert counts["logins"] >= 2
             assert counts["repeated"] >= 1
-            # what the process could not read out while it waited
+            # the rows that the process could not read while it waited
             assert counts["missed"] > 10
             check(place, one.table, counts)
 
@@ -171,7 +173,7 @@ def test_cut_connections(program: Path, place: Place, tmp_path: Path) -> None:
     cuts = 0
     with writers(program, proxy.port, place.server.writer, tmp_path, *words) as running:
         while any(one.process.poll() is None for one in running):
-            # longer and longer, so that a slow machine, too, has time for rows between them
+            # longer and longer, so that also a slow machine has time for rows between them
             sleep(random.uniform(0.02, 0.3) * (1 + cuts / 50))
             proxy.cut()
             cuts += 1
@@ -202,7 +204,7 @@ def test_a_server_that_does_not_answer(program: Path, place: Place, tmp_path: Pa
 def put(
     program: Path, place: Place, *arguments: str, count: int = 1, login: Login | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a writer of so many rows to its end; the arguments are those after the user."""
+    """Runs a writer of this many rows to its end; the arguments are those after the user."""
     one = login or place.server.writer
     options = ("-c", "0", "-n", str(count))
     words = (*options, f"127.0.0.1:{place.port}", one.user, *arguments)

@@ -1,4 +1,4 @@
-"""`ringlog demo`, as a person sees it."""
+"""`ringlog demo`, from the user's side."""
 
 import re
 import signal
@@ -79,7 +79,7 @@ def three_lines_work(said: str) -> None:
         assert row[1] == pytest.approx(float(value[1]), abs=1e-5)
 
 
-def test_the_demo_takes_no_folder_that_holds_something(tmp_path: Path) -> None:
+def test_the_demo_refuses_a_folder_with_files(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("data")
     done = ringlog("demo", "--data", tmp_path)
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""The lines of use in README.md do what it says, in its order."""
+"""The commands in README.md work, in their order."""
 
 import re
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_the_lines_of_use(temporary_directory: Path, tmp_path: Path) -> None:
 
 
 def test_the_commands_exist() -> None:
-    """`make` and `ringlog` know every word that the shell blocks say."""
+    """`make` and `ringlog` know every word in the shell blocks."""
     makefile = (ROOT / "Makefile").read_text()
     shell = "\n".join(blocks("sh"))
     for target in re.findall(r"^make (\w+)", shell, re.MULTILINE):

@@ -42,7 +42,7 @@ def half_open_since() -> float:
 @pytest.fixture(scope="session", autouse=True)
 def half_open(server: RunningServer, half_open_since: float) -> Iterator[list[socket.socket]]:
     """Connections that never log in: silent, in the middle of a packet, and in the middle of a record. They
-    are made before the first test, so that the last one need not wait until they are dropped.
+    are opened before the first test, so that the last one need not wait until they are dropped.
     """
     starts = [b"", b"\x02", b"\x02\x00\x02\x00\x00\x00\x00\x00", b"\x10\x01\x00\x08\x00\x00\x00"]
     connections = [socket.create_connection((server.host, server.port)) for _ in starts]
@@ -88,7 +88,7 @@ def is_empty(admin: Admin) -> Callable[[], bool]:
 
 @pytest.fixture(autouse=True)
 def empty_tables(admin: Admin, is_empty: Callable[[], bool]) -> None:
-    """No test finds rows of others: a ring takes no rows older than its own."""
+    """No test finds rows of others: a ring accepts no rows older than its own."""
     if not is_empty():
         for table in load_facility(FACILITY).tables:
             ring, log = (sql.Identifier(schema, table.name) for schema in ("online", "weeks"))

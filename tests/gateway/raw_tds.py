@@ -28,7 +28,7 @@ Value = int | float | str | bytes | None
 
 
 class Type(NamedTuple):
-    """A TDS 5.0 type as a call declares it."""
+    """A TDS 5.0 type as declared by a call."""
 
     token: int
     size: int
@@ -123,7 +123,7 @@ def login5(login: Login, order: Order = LITTLE, *, charset: str = "utf8", packet
 
 
 def dbrpc(name: str, params: Sequence[Param] = (), order: Order = LITTLE) -> bytes:
-    """A call: DBRPC, and PARAMFMT and PARAMS when it has parameters."""
+    """A call: DBRPC, and PARAMFMT and PARAMS if it has parameters."""
     raw = name.encode()
     options = 2 if params else 0
     call = (
@@ -152,7 +152,7 @@ CHAINED, DATEFORMAT = 25, 7
 
 
 def declare_cursor(name: str, text: str, order: Order = LITTLE, *, dynamic: bool = False) -> bytes:
-    """CURDECLARE: a cursor that reads, on a text or on a dynamic statement."""
+    """CURDECLARE: a read-only cursor on a text or on a dynamic statement."""
     raw = bytes([len(name)]) + name.encode() + bytes([9 if dynamic else 1, 0])
     raw += struct.pack(order + "H", len(text)) + text.encode() + b"\0"
     return b"\x86" + struct.pack(order + "H", len(raw)) + raw
@@ -166,7 +166,7 @@ def declare_scrollable(name: str, text: str, order: Order = LITTLE) -> bytes:
 
 
 def cursor_rows(cursor: str | int, rows: int, order: Order = LITTLE) -> bytes:
-    """CURINFO: so many rows by each fetch."""
+    """CURINFO: the number of rows of each fetch."""
     return _of_cursor(0x83, cursor, struct.pack(order + "BHi", 1, 0x20, rows), order)
 
 
@@ -182,7 +182,7 @@ def prepare(name: str, text: str, order: Order = LITTLE) -> bytes:
 
 
 def execute(name: str, params: Sequence[Param], order: Order = LITTLE) -> bytes:
-    """DYNAMIC: a statement that is prepared."""
+    """DYNAMIC: executes a prepared statement."""
     raw = bytes([2, 1, len(name)]) + name.encode() + bytes(2)
     return b"\xe7" + struct.pack(order + "H", len(raw)) + raw + _params(params, order)
 
@@ -209,7 +209,7 @@ def _of_cursor(token: int, cursor: str | int, tail: bytes, order: Order) -> byte
 
 
 def option(command: int, number: int, value: bytes, order: Order = LITTLE) -> bytes:
-    """OPTIONCMD: sets (1) an option or gives it its default (2)."""
+    """OPTIONCMD: sets (1) an option or resets it to its default (2)."""
     return b"\xa6" + struct.pack(order + "H", 3 + len(value)) + bytes([command, number, len(value)]) + value
 
 
@@ -306,7 +306,7 @@ HEADERS = struct.pack("<IIHQI", 22, 18, 2, 0, 1)
 
 
 def rpc7(name: str, params: Sequence[tuple[str, bytes]] = ()) -> bytes:
-    """A call at 7.4; each parameter is a name and its TYPE_INFO with the value behind."""
+    """A call at 7.4; each parameter is a name and its TYPE_INFO followed by the value."""
     body = HEADERS + struct.pack("<H", len(name)) + name.encode("utf-16-le") + struct.pack("<H", 0)
     for label, raw in params:
         body += bytes([len(label)]) + label.encode("utf-16-le") + b"\0" + raw
@@ -500,7 +500,7 @@ class RawClient:
         self.socket.close()
 
     def packets(self, kind: int, body: bytes) -> bytes:
-        """`body` as packets of the size in use."""
+        """`body` as packets of the current size."""
         room = self.packet_size - HEADER
         parts = [body[at : at + room] for at in range(0, len(body), room)] or [b""]
         return b"".join(

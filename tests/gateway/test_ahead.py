@@ -67,7 +67,7 @@ def test_an_error_is_that_of_its_own_query(clients: Clients, version: str) -> No
 
 
 @VERSIONS
-def test_changes_of_a_statement_between_are_seen(clients: Clients, version: str) -> None:
+def test_changes_by_a_statement_between_them_are_visible(clients: Clients, version: str) -> None:
     count = "select count(*) from ahead..numbers where n > 5000\n"
     with clients.ct(clients.server.reader, version) as client:
         changed = f"{count}{count}insert ahead..numbers values (6000)\n{count}{count}"
@@ -103,8 +103,8 @@ def test_a_table_has_other_columns_meanwhile(clients: Clients, admin: Admin) -> 
         assert answers(client, text)[0] == []
 
 
-def test_a_limit_of_rows_ends_no_other_query(clients: Clients, admin: Admin) -> None:
-    """The query with too many rows is cancelled when PostgreSQL may have begun with the next."""
+def test_a_row_limit_ends_no_other_query(clients: Clients, admin: Admin) -> None:
+    """The query with too many rows is cancelled when PostgreSQL may have begun the next one."""
     name = clients.server.reader.user
     admin.execute(f"""alter role "{name}" set tsql.row_limit = '1000'""")
     try:
@@ -139,8 +139,8 @@ def test_a_cancel_ends_all_of_them(clients: Clients, admin: Admin, version: str)
 
 
 @VERSIONS
-def test_a_query_is_sent_and_inserted_in_turns(clients: Clients, version: str) -> None:
-    """INSERT ... EXECUTE takes the rows of a query that are otherwise sent to the client."""
+def test_a_query_is_sent_and_inserted_alternately(clients: Clients, version: str) -> None:
+    """INSERT ... EXECUTE keeps the rows of a query that are otherwise sent to the client."""
     text = "select n from ahead..numbers where n in (4, 5)\n"
     inserted = f"create table #kept (n int) insert #kept execute ('{text.strip()}') select n * 10 from #kept"
     with clients.ct(clients.server.reader, version) as client:

@@ -1,4 +1,4 @@
-"""Rare requests of clients, and answers for which clients wait."""
+"""Rare requests of clients, and answers that clients wait for."""
 
 import struct
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ AUTHOR = Login("answering", "answering")
 
 @pytest.fixture(scope="module")
 def author(server: RunningServer) -> Iterator[Login]:
-    """A login that may make procedures, in the database `answers`."""
+    """A login that may create procedures, in the database `answers`."""
     with author_with_schema(server, AUTHOR, "answers"):
         yield AUTHOR
 
 
-def test_a_request_that_is_to_be_ignored_is_answered(server: RunningServer) -> None:
-    """tedious cancels a request that it has not sent whole by the IGNORE bit, and waits for a DONE."""
+def test_a_request_with_the_ignore_bit_is_answered(server: RunningServer) -> None:
+    """By the IGNORE bit tedious cancels a request that it has not sent completely, and waits for a DONE."""
     with RawClient(server.host, server.port) as client:
         client.log_in7(server.reader)
         body = batch7("select 1")
@@ -99,7 +99,7 @@ def test_a_value_that_a_client_sends_for_a_text_is_text_as_in_t_sql(
             client.send(RPC7, rpc7(f"answers..{name}", [("@t", value)]))
             return client.receive()
 
-        # a call that is known is bound in another way
+        # a known call is bound in another way
         for _ in range(3):
             for value, text in values:
                 for name in ("shows", "shows_here"):
@@ -112,7 +112,7 @@ def test_a_value_that_a_client_sends_for_a_text_is_text_as_in_t_sql(
 
 
 def test_the_previous_database_is_sent(server: RunningServer) -> None:
-    """jTDS refuses a change of database from another one than its present one (TdsCore.processEnvChange)."""
+    """jTDS refuses a change of database from one other than its present one (TdsCore.processEnvChange)."""
 
     def text(name: str) -> bytes:
         return bytes([len(name)]) + name.encode("utf-16-le")
@@ -123,7 +123,7 @@ def test_the_previous_database_is_sent(server: RunningServer) -> None:
         assert b"\x01" + text("log") + text("online") in client.receive()
 
 
-def test_rows_that_a_rollback_takes_are_reported(clients: Clients, author: Login) -> None:
+def test_rows_lost_by_a_rollback_are_reported(clients: Clients, author: Login) -> None:
     with clients.pymssql(author, database="answers") as connection, connection.cursor() as cursor:
         cursor.execute("create procedure fails as select 1 raiserror('x', 16, 1)")
         body = "begin tran begin try exec fails commit end try begin catch rollback select 2 end catch"
@@ -187,7 +187,7 @@ def test_the_end_of_every_statement_has_its_command(server: RunningServer) -> No
         assert client.receive()[-13:] == struct.pack("<BHHQ", 0xFD, counted, 0xC1, 1)
 
 
-def test_a_statement_that_a_catch_gets_ends_as_without_its_error(
+def test_a_statement_whose_error_is_caught_ends_as_without_it(
     clients: Clients, server: RunningServer, author: Login
 ) -> None:
     """`begin try … select 4/0 …` gives a column and "(0 row(s) affected)" (SQL Server Programmability Blog,
@@ -240,7 +240,8 @@ def test_a_statement_that_a_catch_gets_ends_as_without_its_error(
 
 def test_rows_of_a_procedure_with_nocount_are_not_counted(server: RunningServer, author: Login) -> None:
     """SET NOCOUNT: "the count isn't returned"; the end of the rows is (tedious, "should call procedure with
-    parameters"). Without it the number of rows is there (MS-TDS 2.2.7.7, DONE_COUNT)."""
+    parameters"). Without it the row count is sent (MS-TDS 2.2.7.7, DONE_COUNT).
+    """
     with RawClient(server.host, server.port) as client:
         client.log_in7(author)
         for text in (

@@ -54,7 +54,7 @@ def test_a_running_query_is_cancelled(clients: Clients, admin: Admin, version: s
 
 
 @VERSIONS
-def test_a_cancel_while_rows_come(clients: Clients, version: str) -> None:
+def test_a_cancel_while_rows_are_sent(clients: Clients, version: str) -> None:
     with clients.ct(clients.server.reader, version) as client:
         for rows in (1, 10, 1000):
             text = "select generate_series(1, 10000000) as i, repeat('x', 200)"
@@ -109,7 +109,7 @@ def test_a_cancelled_call(clients: Clients, admin: Admin) -> None:
 
 
 def test_a_put_is_cancelled_before_it_is_sent_or_not_at_all(server: RunningServer, admin: Admin) -> None:
-    """One call waits in PostgreSQL for a lock, another behind it for its turn."""
+    """One call waits in PostgreSQL for a lock, another one for its turn."""
     admin.execute("truncate gateway_test.journal")
     raw = [RawClient(server.host, server.port) for _ in range(2)]
     with psycopg.connect(server.dsn) as blocking, raw[0] as sent, raw[1] as waiting:
@@ -230,7 +230,7 @@ def test_a_cancel_is_acknowledged_though_postgresql_is_lost_with_it(
 def test_a_cancel_while_a_statement_waits_to_be_prepared(
     server: RunningServer, admin: Admin, goes: bool
 ) -> None:
-    """PostgreSQL locks a table when it reads the statement that names it."""
+    """PostgreSQL locks a table when it parses the statement that names it."""
     words = f"not_prepared_{int(goes)}"
     with psycopg.connect(server.dsn) as blocking, RawClient(server.host, server.port) as client:
         assert client.log_in5(PLAIN).login == 5
@@ -258,7 +258,7 @@ def author(server: RunningServer) -> Iterator[Login]:
 def test_a_cancel_while_a_definition_waits(
     server: RunningServer, admin: Admin, author: Login, goes: bool
 ) -> None:
-    """Another session may be defining the same."""
+    """Another session may be changing the same definition."""
     text = "create procedure made_late as select 1 as one"
 
     def made() -> bool:
@@ -286,7 +286,7 @@ def test_a_cancel_while_a_definition_waits(
 
 @pytest.mark.parametrize("goes", [False, True])
 def test_a_cancel_while_a_commit_runs(server: RunningServer, admin: Admin, goes: bool) -> None:
-    """Triggers that are deferred run then."""
+    """Deferred triggers run then."""
     admin.execute(
         "truncate gateway_test.journal; "
         "create function gateway_test.dawdle() returns trigger language plpgsql "
@@ -320,7 +320,7 @@ def test_an_attention_with_nothing_running_is_acknowledged(server: RunningServer
         assert client.language("select 1 as one").rows == [[1]]
 
 
-def test_an_attention_amid_a_request_drops_it(server: RunningServer, admin: Admin) -> None:
+def test_an_attention_inside_a_request_drops_it(server: RunningServer, admin: Admin) -> None:
     with RawClient(server.host, server.port) as client:
         assert client.log_in5(PLAIN).login == 5
         whole = client.packets(NORMAL, language(f"select '{'x' * 2000}' as never"))
@@ -331,7 +331,7 @@ def test_an_attention_amid_a_request_drops_it(server: RunningServer, admin: Admi
 
 
 def test_an_attention_sent_with_the_request(server: RunningServer) -> None:
-    """The answer ends with the acknowledgement, however far the request got."""
+    """The answer ends with the acknowledgement, whatever part of the request has run."""
     with RawClient(server.host, server.port) as client:
         assert b"\xad" in client.log_in7(PLAIN)
         for _ in range(20):

@@ -20,7 +20,7 @@ TABLE = (
     "insert #t values (1, 'x', 5)"
 )
 SELECT = "select b as B2, n, n * 2 as twice from #t for browse"
-# the columns: b under another name, a part of the key, an expression, and the other part, which is hidden
+# the columns: b under another name, a part of the key, an expression, and the hidden other part of the key
 ORIGINS = [(1, 1, 0x20, "b"), (2, 1, 0x08, ""), (3, 0, 0x04, ""), (4, 1, 0x18, "")]
 
 

@@ -76,7 +76,7 @@ def cell(value: Cell) -> bytes:
 
 
 def row(id: Cell, name: Cell = None, size: Cell = None, price: Cell = None) -> bytes:
-    """A row of COLUMNS, NULLs marked by the bitmap of NBCROW when there are any."""
+    """A row of COLUMNS, NULLs marked by the bitmap of NBCROW if there are any."""
     cells = [id, name, size, price]
     nulls = sum(1 << place for place, value in enumerate(cells) if value is None)
     head = b"\xd2" + bytes([nulls]) if nulls else b"\xd1"
@@ -152,7 +152,7 @@ def test_rows_and_nulls(server: RunningServer, admin: Admin, size: int, done: in
     ("bad", "error"),
     [
         (row(3, "too long by far"), "8152: Row 3, column 'name': String or binary data would be truncated"),
-        # eight characters at most are eight units of UTF-16
+        # at most eight characters are at most eight UTF-16 units
         (row(3, "😀😀😀😀x"), "8152: Row 3, column 'name': a value of type text is too long for the column"),
         (row(3, "a\0b"), "2402: Row 3, column 'name': a text that holds a NUL"),
         (row(3, None, None, Decimal("0.001")), "8115: Row 3, column 'price': "),
@@ -171,7 +171,7 @@ def test_an_error_names_its_row_and_column(
         assert copying.copy(row(1, "😀😀😀😀")) == (1, "")
 
 
-def test_an_error_amid_many_rows_is_sent_at_their_end(server: RunningServer, admin: Admin) -> None:
+def test_an_error_in_many_rows_is_sent_at_their_end(server: RunningServer, admin: Admin) -> None:
     rows = [row(n) for n in range(1, 20_000)]
     rows.insert(50, row(3))
     with Copying(server, server.writer) as copying:
@@ -203,8 +203,8 @@ def test_a_reader_may_not_copy(server: RunningServer) -> None:
         assert copying.copy(row(1))[1].startswith("229: ")
 
 
-def test_a_null_where_a_default_stands(server: RunningServer, admin: Admin) -> None:
-    """SQL Server stores the default unless it is asked to keep NULLs; COPY cannot, so the row is refused."""
+def test_a_null_for_a_column_with_a_default(server: RunningServer, admin: Admin) -> None:
+    """SQL Server stores the default unless the client requests NULLs; COPY cannot, so the row is refused."""
     columns = [("id", INT4), ("note", NVARCHAR)]
     rows = colmetadata(columns) + b"\xd2\x02" + cell(1)
     with Copying(server, server.writer) as copying:
@@ -242,7 +242,7 @@ def test_a_copy_in_a_transaction(server: RunningServer, admin: Admin) -> None:
     assert [id for id, *_ in stored(admin)] == [1, 2]
 
 
-def test_a_cancel_amid_the_rows(server: RunningServer, admin: Admin) -> None:
+def test_a_cancel_between_the_rows(server: RunningServer, admin: Admin) -> None:
     with Copying(server, server.writer) as copying:
         copying.batch(INSERT)
         whole = copying.client.packets(BULK7, colmetadata() + b"".join(row(n) for n in range(5000)))
@@ -301,8 +301,8 @@ def test_messages_of_triggers_take_little_memory(server: RunningServer, admin: A
     assert len(stored(admin)) == 500
 
 
-def test_rows_that_are_to_be_ignored(server: RunningServer, admin: Admin) -> None:
-    """tedious cancels a bulk load by the IGNORE bit of its last packet and waits for an answer."""
+def test_rows_with_the_ignore_bit(server: RunningServer, admin: Admin) -> None:
+    """By the IGNORE bit of the last packet tedious cancels a bulk load, and waits for an answer."""
     with Copying(server, server.writer) as copying:
         copying.batch(INSERT)
         whole = copying.client.packets(BULK7, colmetadata() + b"".join(row(n) for n in range(5000)))
@@ -314,7 +314,7 @@ def test_rows_that_are_to_be_ignored(server: RunningServer, admin: Admin) -> Non
     assert stored(admin) == [(1, None, None, None)]
 
 
-def test_a_cancel_behind_the_rows(server: RunningServer, admin: Admin) -> None:
+def test_a_cancel_after_the_rows(server: RunningServer, admin: Admin) -> None:
     """PostgreSQL is still inserting: a trigger is slow."""
     admin.execute(
         "create function gateway_test.dawdle() returns trigger language plpgsql "
@@ -356,7 +356,7 @@ def test_a_client_that_goes_away_stores_nothing(server: RunningServer, admin: Ad
 
 
 @pytest.mark.parametrize("damage", [b"\xd1\x05", b"\xaa", b"\xd1\x04\0\0"], ids=["length", "token", "end"])
-def test_rows_that_are_none_end_the_connection(server: RunningServer, admin: Admin, damage: bytes) -> None:
+def test_malformed_rows_end_the_connection(server: RunningServer, admin: Admin, damage: bytes) -> None:
     with Copying(server, server.writer) as copying:
         assert copying.copy(row(1), damage, done=None)[1].startswith("4002: ")
         with pytest.raises((EOFError, ConnectionError)):
@@ -405,8 +405,9 @@ def freebcp(clients: Clients, version: str, *words: str | Path) -> str:
 def test_every_type_out_and_in(
     clients: Clients, admin: Admin, version: str, form: str, tmp_path: Path
 ) -> None:
-    """The rows of a table of every type, long texts among them, go out by freebcp and in again. Of times
-    FreeTDS knows milliseconds."""
+    """The rows of a table of every type, including long texts, are exported and imported by freebcp. FreeTDS
+    has only milliseconds of times.
+    """
     admin.execute(
         "create table gateway_test.original as select * from gateway_test.types; "
         "alter table gateway_test.original drop a_bytea, add long_text text, add long_varchar varchar(2000), "
@@ -500,7 +501,7 @@ def test_a_half_is_rounded_up(clients: Clients, admin: Admin, tmp_path: Path, ve
 
 @pytest.mark.parametrize("version", ["7.1", "7.4"])
 def test_pymssql(clients: Clients, admin: Admin, version: str) -> None:
-    """It reads from sys.columns which columns need UTF-16."""
+    """It reads from sys.columns which columns require UTF-16."""
     with clients.pymssql(clients.server.writer, version=version, database="gateway_test") as connection:
         connection.bulk_copy("copied", [(1, "häuser", 0.5, "-12.34", "Ω")], check_constraints=True)
         connection.bulk_copy("copied", [(2, "b"), (3, "c")], column_ids=[1, 5], batch_size=1, tablock=True)
@@ -515,7 +516,7 @@ def test_pymssql(clients: Clients, admin: Admin, version: str) -> None:
 
 
 def test_single_bytes_are_of_the_code_page_in_the_description(server: RunningServer) -> None:
-    """As ctds documents it: varchar in the code page of SQL_Latin1_General_CP1, nvarchar in UTF-16."""
+    """From ctds's documentation: varchar in the code page of SQL_Latin1_General_CP1, nvarchar in UTF-16."""
     with (
         ctds.connect(
             server.host,

@@ -39,7 +39,7 @@ def logged_in(server: RunningServer, order: Order, login: Login) -> RawClient:
 
 
 @ORDERS
-def test_every_type_comes_back_as_it_went(server: RunningServer, order: Order) -> None:
+def test_every_type_is_returned_unchanged(server: RunningServer, order: Order) -> None:
     with logged_in(server, order, server.reader) as client:
         reply = client.call("echo", EVERY_TYPE)
     assert (reply.errors, reply.statuses) == ([], [0])
@@ -86,7 +86,7 @@ def test_result_sets_are_equal(server: RunningServer) -> None:
 
 
 def test_a_wide_result_set_is_equal(server: RunningServer) -> None:
-    """Descriptions over 64 KiB come as ROWFMT2."""
+    """Descriptions over 64 KiB are sent as ROWFMT2."""
     columns = ", ".join(
         f"convert(real, {n}) as a_column_with_a_name_as_long_as_names_may_be_{n:04}" for n in range(1200)
     )
@@ -215,7 +215,7 @@ def test_a_character_that_the_client_cannot_show_is_an_error(server: RunningServ
 
 
 @ORDERS
-def test_a_character_set_that_is_not_known(server: RunningServer, order: Order) -> None:
+def test_an_unknown_character_set(server: RunningServer, order: Order) -> None:
     with RawClient(server.host, server.port, order=order) as client:
         reply = client.log_in5(PLAIN, charset="klingon")
         assert reply.login is None

@@ -101,8 +101,8 @@ def test_odbc_describes_before_it_executes(clients: Clients, version: str) -> No
         assert [column[0] for column in cursor.description] == ["number", "half"]
 
 
-def test_a_text_finds_the_type_of_its_place(clients: Clients, admin: Admin) -> None:
-    """T-SQL converts a text to the type of the other operand; a text alone stays a text."""
+def test_a_text_gets_the_type_of_its_context(clients: Clients, admin: Admin) -> None:
+    """T-SQL converts a text to the type of the other operand; a text alone remains a text."""
     admin.execute("insert into call_forms.things values (1, 'one', 1.5, '2024-02-03 04:05', true)")
     with clients.odbc(clients.server.writer, "7.4") as connection:
         cursor = connection.cursor()
@@ -146,7 +146,7 @@ def test_python_tds(clients: Clients) -> None:
 
 
 def test_outputs_of_a_call_inside_a_text(clients: Clients) -> None:
-    """`EXEC @P0 = p @P1, @P2 OUT` as the JDBC driver sends it."""
+    """`EXEC @P0 = p @P1, @P2 OUT` as sent by the JDBC driver."""
     declared = "@P0 int OUT, @P1 int, @P2 varchar(30) OUT, @P3 float OUT, @P4 datetime OUT"
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         outputs = [
@@ -162,7 +162,7 @@ def test_outputs_of_a_call_inside_a_text(clients: Clients) -> None:
         assert result[2:] == (4, 4, "x!", 6.0, SECOND_OF_OUTS)
 
 
-def test_a_select_gives_values_to_outputs(clients: Clients) -> None:
+def test_a_select_assigns_outputs(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         text = "select @n = count(*), @last = max(v) from call_forms.rows(7)"
         result = cursor.callproc(
@@ -370,7 +370,7 @@ def test_dynamic_calls(clients: Clients) -> None:
         assert (answer.statuses, [message.text for message in answer.messages]) == ([0], ["a is 1"])
 
 
-def test_dynamic_statements_that_cannot_be(clients: Clients) -> None:
+def test_invalid_dynamic_statements(clients: Clients) -> None:
     with clients.ct(clients.server.reader) as client:
         assert client.prepare("bad", "select a from nowhere where b = ?").error.number == 208
         assert client.language("select 1").rows == [["1"]]
@@ -432,7 +432,8 @@ def test_dbd_sybase(clients: Clients, admin: Admin) -> None:
 
 def test_an_error_that_ends_the_batch_ends_the_calls_of_a_request(clients: Clients) -> None:
     """jTDS, BatchTest.testPrepStmtBatch: after a value that cannot be converted SQL Server runs no further
-    call of a request, after other errors it does; ASE goes on."""
+    call of a request, after other errors it does; ASE continues.
+    """
 
     def execute(text: str) -> bytes:
         raw = text.encode("utf-16-le")

@@ -228,7 +228,7 @@ def test_a_transaction_that_is_rolled_back(site: Admin, clients: Clients) -> Non
 
 
 def test_a_change_that_nobody_has_notified_of(site: Admin, client: CtClient, server: RunningServer) -> None:
-    """It is known once the gateway has connected again."""
+    """It becomes known when the gateway connects again."""
     make = (
         f"create or replace function {SCHEMA}.quiet(a integer {{}}) returns integer "
         "language sql as 'select $1'"

@@ -17,8 +17,9 @@ NUMBERS = count()
 
 
 class Pair:
-    """A table of two columns of one type, and a procedure that joins group commit and takes a row of it: a
-    function, or what PostgreSQL calls a procedure."""
+    """A table of two columns of one type, and a procedure that joins group commit and has a row argument of
+    it: a function, or a procedure of PostgreSQL.
+    """
 
     def __init__(self, admin: Admin, is_function: bool = True) -> None:
         self._admin = admin
@@ -77,7 +78,7 @@ def row(number: int) -> list[Param]:
     return [Param(INT4, number, "@id"), Param(REAL, 1.0, "@a"), Param(REAL, 2.0, "@b")]
 
 
-def test_values_reach_the_columns_they_are_named_for(server: RunningServer, pair: Pair) -> None:
+def test_values_reach_the_columns_of_their_names(server: RunningServer, pair: Pair) -> None:
     with RawClient(server.host, server.port) as client:
         assert client.log_in5(server.writer).login == 5
         pair.prepare(client)
@@ -88,8 +89,8 @@ def test_values_reach_the_columns_they_are_named_for(server: RunningServer, pair
     assert pair.stored() == [(0, 1.0, 2.0), (1, 2.0, 1.0), (2, 1.0, 2.0)]
 
 
-def test_a_column_that_was_dropped_and_made_again(server: RunningServer, pair: Pair) -> None:
-    """The column has another place then."""
+def test_a_column_dropped_and_created_again(server: RunningServer, pair: Pair) -> None:
+    """The column then has another position."""
     with RawClient(server.host, server.port) as client:
         assert client.log_in5(server.writer).login == 5
         pair.prepare(client)

@@ -45,12 +45,12 @@ def test_weeks_are_chosen_when_a_query_with_the_clock_is_planned(
         assert spid is not None
         # the number comes first in the name of the session's connection
         pid = number(admin, "select pid from pg_stat_activity where application_name like %s", f"{spid[0]} %")
-        # two at the turn of a week
+        # two weeks at the turn of a week
         assert 1 <= number(admin, LOCKED, pid) <= 2
         cursor.execute("rollback")
 
 
-def test_the_text_of_a_row_s_time_has_its_microseconds(server: RunningServer) -> None:
+def test_the_text_of_a_time_includes_microseconds(server: RunningServer) -> None:
     moment = "2026-03-04 05:06:07.123456"
     address = f"tds://{server.writer.user}@{server.host}:{server.port}"
     with connect(address, server.writer.password) as connection:

@@ -74,8 +74,8 @@ def empty(server: RunningServer, table: str) -> None:
 @pytest.mark.parametrize("version", [5, pytest.param(7, marks=pytest.mark.long)])
 @pytest.mark.parametrize("way", ["numbered", "unnumbered", pytest.param("text", marks=pytest.mark.long)])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_hour_that_is_twice(zurich_clients: Clients, version: int, policy: str, way: str) -> None:
-    """A row a minute from 01:00 to 05:00, each tenth of them sent again, and two that come late."""
+def test_the_repeated_hour(zurich_clients: Clients, version: int, policy: str, way: str) -> None:
+    """A row per minute from 01:00 to 05:00, each tenth of them sent again, and two late ones."""
     server = zurich_clients.server
     table = f"{policy}_{version}_{way}"
     empty(server, table)
@@ -98,7 +98,7 @@ def test_the_hour_that_is_twice(zurich_clients: Clients, version: int, policy: s
         assert len(rows) == 48
 
 
-def test_reading_between_times_that_were_twice_takes_the_later(zurich_clients: Clients) -> None:
+def test_reading_by_repeated_times_uses_the_later(zurich_clients: Clients) -> None:
     """Like PostgreSQL: only for writers the table's newest row decides."""
     server = zurich_clients.server
     empty(server, "every_5_text")
@@ -116,8 +116,8 @@ def test_reading_between_times_that_were_twice_takes_the_later(zurich_clients: C
 @pytest.mark.parametrize("version", [5, pytest.param(7, marks=pytest.mark.long)])
 @pytest.mark.parametrize("way", ["numbered", "unnumbered", pytest.param("text", marks=pytest.mark.long)])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_hour_that_never_was(zurich_clients: Clients, version: int, policy: str, way: str) -> None:
-    """A row a minute from 00:00 to 04:00; between 01:59 and 03:00 come times of the hour between them."""
+def test_the_skipped_hour(zurich_clients: Clients, version: int, policy: str, way: str) -> None:
+    """A row per minute from 00:00 to 04:00; between 01:59 and 03:00 times of the skipped hour are sent."""
     server = zurich_clients.server
     table = f"{policy}_{version}_{way}"
     empty(server, table)

@@ -15,7 +15,7 @@ from tds_clients import Clients
 MISSING = "insert #t values (1) begin tran insert #t values (2) select * from no_such commit"
 
 
-def test_nothing_has_happened(clients: Clients) -> None:
+def test_no_statement_has_run(clients: Clients) -> None:
     with clients.ct(clients.server.reader) as client:
         client.language("create table #t (a int)")
         answer = client.language(MISSING)
@@ -25,7 +25,7 @@ def test_nothing_has_happened(clients: Clients) -> None:
         assert client.language("select count(*) from #t").rows == [["0"]]
 
 
-def test_a_transaction_goes_on(clients: Clients) -> None:
+def test_a_transaction_continues(clients: Clients) -> None:
     with clients.ct(clients.server.reader) as client:
         client.language("create table #t (a int)")
         client.language("begin tran insert #t values (0)")
@@ -44,13 +44,13 @@ def test_tables_of_other_databases(clients: Clients) -> None:
 
 
 @pytest.mark.parametrize("text", ["execute ('{0}')", "declare @n int execute ('{0}')"])
-def test_a_text_in_a_batch_is_one_too(clients: Clients, text: str) -> None:
+def test_a_text_in_a_batch_is_compiled_first_too(clients: Clients, text: str) -> None:
     with clients.ct(clients.server.reader) as client:
         answer = client.language(text.format("print ''ran'' select * from no_such"))
         assert [message.number for message in answer.messages] == [208]
 
 
-def test_a_dynamic_statement_is_one_too(clients: Clients) -> None:
+def test_a_dynamic_statement_is_compiled_first_too(clients: Clients) -> None:
     with clients.ct(clients.server.reader) as client:
         client.language("create table #t (a int)")
         client.prepare("both", "insert #t values (1) select * from no_such")
@@ -103,7 +103,7 @@ def test_nothing_runs_of_a_batch_with_a_statement_that_does_not_fit(
 
 
 @BOTH
-def test_no_catch_of_the_batch_gets_it(clients: Clients, section: str) -> None:
+def test_no_catch_of_the_batch_handles_it(clients: Clients, section: str) -> None:
     catch = "begin catch print 'caught' end catch"
     text = f"begin try insert #t values (1) select no_such from #t end try {catch}"
     with clients.ct(clients.server.reader, section) as client:
@@ -140,7 +140,7 @@ def test_a_change_of_the_table_between_two_batches_counts(clients: Clients, sect
 
 
 @BOTH
-def test_no_lock_stays_behind(clients: Clients, section: str) -> None:
+def test_no_lock_remains(clients: Clients, section: str) -> None:
     server = clients.server
     with clients.ct(server.reader, section) as client, psycopg.connect(server.dsn) as admin:
         client.language("create table #t (a int)")

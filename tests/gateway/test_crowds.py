@@ -51,19 +51,19 @@ def session(server: RunningServer, login: Login, packet_size: int = 4096) -> Ite
 
 
 def begin_request(client: RawClient, length: int) -> None:
-    """Sends so many bytes of a request and the header of its next packet."""
+    """Sends this many bytes of a request and the header of its next packet."""
     header = struct.pack(">BBHHBB", BATCH7, 0, PACKET + 8, 0, 1, 0)
     client.socket.sendall((header + bytes(PACKET)) * (length // PACKET + 1) + header)
 
 
 def answer_of_long(client: RawClient, length: int) -> bytes:
-    """The answer to a batch of about so many bytes."""
+    """The answer to a batch of about this many bytes."""
     client.packet_size = PACKET
     client.send(BATCH7, raw_tds.batch7("select 7 /*" + "x" * (length // 2) + "*/"))
     return client.receive()
 
 
-# the row, or the error of a text that is longer than any may be
+# the row, or the error of a text that is too long
 ANSWERS = (struct.pack("<BBi", 0xD1, 4, 7), "The batch has".encode("utf-16-le"))
 
 
@@ -71,13 +71,14 @@ ANSWERS = (struct.pack("<BBi", 0xD1, 4, 7), "The batch has".encode("utf-16-le"))
     ("count", "length"), [(64, 70_000), (8, 1_150_000), (2, 8_900_000)], ids=["70 KB", "1.1 MB", "8.5 MB"]
 )
 def test_long_requests_pass_slow_ones(crowded: RunningServer, count: int, length: int) -> None:
-    """For another login at once; for the same login after a client that sends no more was disconnected with
-    an error."""
+    """For another login at once; for the same login after a client that stopped sending was disconnected with
+    an error.
+    """
     with ExitStack() as open_sessions:
         slow = [open_sessions.enter_context(session(crowded, SLOW, PACKET)) for _ in range(count)]
         for client in slow:
             client.socket.settimeout(5)
-            # one without a place is not read
+            # a request without a place is not read
             with suppress(TimeoutError):
                 begin_request(client, length)
         for login in (OTHER, SLOW):
@@ -145,7 +146,7 @@ def test_sessions_of_a_login_have_a_limit(crowded: RunningServer) -> None:
 
 @contextmanager
 def guessing(server: RunningServer, user: str) -> Iterator[list[int]]:
-    """Continuous wrong passwords, under names made from this; the block gets a list of all so far."""
+    """Continuous wrong passwords, under names derived from this one; the block gets a list of all so far."""
     tried: list[int] = []
     end = threading.Event()
 
@@ -171,7 +172,7 @@ def guessing(server: RunningServer, user: str) -> Iterator[list[int]]:
         pytest.param("guess {}", id="changing names", marks=pytest.mark.long),
     ],
 )
-def test_wrong_passwords_keep_no_right_one_out(crowded: RunningServer, user: str) -> None:
+def test_wrong_passwords_do_not_block_a_correct_one(crowded: RunningServer, user: str) -> None:
     """From the same address: a login that succeeded before, and during guesses of names also a new one."""
     with session(crowded, OTHER):
         pass

@@ -88,7 +88,7 @@ def test_a_database_that_is_named_is_reached(there: pymssql.Cursor) -> None:
 
 
 def test_properties_of_another_schema(there: pymssql.Cursor) -> None:
-    """SQL Server, sp_addextendedproperty: level 0 names the schema, whichever is the current one."""
+    """SQL Server, sp_addextendedproperty: level 0 names the schema, whatever the current one."""
     listed = "select objname, value from fn_listextendedproperty('p', 'schema', %s, 'table', 't', {}, null)"
     there.execute("sp_addextendedproperty 'p', 'of t', 'schema', 'far', 'table', 't'")
     there.execute("sp_addextendedproperty 'p', 'of a', 'schema', 'Far', 'table', 't', 'column', 'a'")
@@ -106,13 +106,13 @@ def test_properties_of_another_schema(there: pymssql.Cursor) -> None:
     assert there.fetchone() == ("near",)
 
 
-def test_the_system_s_and_ringlog_s_own_are_everywhere(there: pymssql.Cursor) -> None:
+def test_system_and_ringlog_procedures_exist_everywhere(there: pymssql.Cursor) -> None:
     there.execute("exec sp_databases")
     assert there.fetchall()
     there.execute("exec last_sr_vac")
 
 
-def test_databases_and_schemas_are_made_by_those_who_may(clients: Clients, admin: Admin) -> None:
+def test_databases_and_schemas_require_rights(clients: Clients, admin: Admin) -> None:
     with clients.pymssql(DEVELOPER) as connection, connection.cursor() as cursor:
 
         def error_of(text: str) -> int:

@@ -163,7 +163,7 @@ def test_types_of_columns(client: RawClient) -> None:
     ]
 
 
-def test_a_table_that_is_made_again_is_described_again(server: RunningServer) -> None:
+def test_a_table_created_again_is_described_again(server: RunningServer) -> None:
     login = Login("describer", "describer")
     with author_with_schema(server, login, "described"), RawClient(server.host, server.port) as client:
         client.log_in7(login)
@@ -173,15 +173,15 @@ def test_a_table_that_is_made_again_is_described_again(server: RunningServer) ->
             for column in ("varbinary(5)", "varbinary(max)", "varbinary(7)"):
                 client.send(BATCH7, batch7(f"create table {prefix}again (c {column})"))
                 client.receive()
-                # the second time it is prepared
+                # prepared the second time
                 for _ in range(3):
                     assert described(client, f"select c from {prefix}again") == [column]
                 client.send(BATCH7, batch7(f"drop table {prefix}again"))
                 client.receive()
 
 
-def test_a_table_that_another_session_alters_is_described_as_it_is(server: RunningServer) -> None:
-    """Also for changes that PostgreSQL does not see: all varbinary types are one to it."""
+def test_a_table_altered_by_another_session_is_described_anew(server: RunningServer) -> None:
+    """Also for changes that PostgreSQL does not show: it has one type for all varbinary types."""
     login = Login("describer", "describer")
     select = "select * from described..altered"
     shown = f"set fmtonly on {select} set fmtonly off"
@@ -202,7 +202,7 @@ def test_a_table_that_another_session_alters_is_described_as_it_is(server: Runni
         run("create table described..altered (a int, b varbinary(5))")
         expected = ["int[4]", "varbinary(5)"]
         for _ in range(3):
-            # the second time it is prepared
+            # prepared the second time
             assert [described(one, text) for text in (select, shown)] == [expected] * 2
         for change, expected in (
             ("alter column b varbinary(7)", ["int[4]", "varbinary(7)"]),
@@ -222,7 +222,7 @@ def test_a_table_that_another_session_alters_is_described_as_it_is(server: Runni
             assert [described(client, text) for text in (shown, select)] == [[*expected, "int[4]"]] * 2
 
 
-def test_a_table_that_another_gateway_alters_is_described_as_it_is(server: RunningServer) -> None:
+def test_a_table_altered_by_another_gateway_is_described_anew(server: RunningServer) -> None:
     """The same statement as the other gateway's, and PostgreSQL's type stays the same."""
     login = Login("describer", "describer")
     text = "select * from described..altered"
@@ -243,7 +243,7 @@ def test_a_table_that_another_gateway_alters_is_described_as_it_is(server: Runni
         wait_until(lambda: described(client, text) == ["varbinary(7)"])
 
 
-def test_a_column_that_something_depends_on_stays(clients: Clients, server: RunningServer) -> None:
+def test_a_column_with_dependents_cannot_be_dropped(clients: Clients, server: RunningServer) -> None:
     """SQL Server: "ALTER TABLE", and errors 5074 and 3725 of "Database Engine events and errors"."""
     login = Login("describer", "describer")
     with author_with_schema(server, login, "described"), clients.pymssql(login).cursor() as cursor:
@@ -268,7 +268,9 @@ def test_a_column_that_something_depends_on_stays(clients: Clients, server: Runn
         assert cursor.fetchall() == [(1, 2, 1, 4)]
 
 
-def test_a_prepared_statement_is_described_as_its_table_is(clients: Clients, server: RunningServer) -> None:
+def test_a_prepared_statement_is_described_by_its_present_table(
+    clients: Clients, server: RunningServer
+) -> None:
     """At 5.0 as a dynamic statement, at 7.4 by a handle."""
     login = Login("describer", "describer")
     with (
@@ -305,8 +307,10 @@ def test_a_prepared_statement_is_described_as_its_table_is(clients: Clients, ser
             assert [column[0] for column in cursor.description or ()] == columns
 
 
-def test_an_insert_without_columns_fills_those_there_are_now(clients: Clients, server: RunningServer) -> None:
-    """Another session has changed the table: too few values are refused, and others go to other columns."""
+def test_an_insert_without_columns_fills_the_present_columns(clients: Clients, server: RunningServer) -> None:
+    """Another session has changed the table: too few values are refused, and others are assigned to other
+    columns.
+    """
     login = Login("describer", "describer")
     with (
         author_with_schema(server, login, "described"),
@@ -355,7 +359,7 @@ def test_select_into_keeps_types_and_names(client: RawClient) -> None:
 
 
 def test_the_first_result_set_of_a_text(clients: Clients) -> None:
-    """sp_describe_first_result_set: names, types and lengths as sys.types and COLMETADATA have them."""
+    """sp_describe_first_result_set: names, types and lengths as in sys.types and COLMETADATA."""
     text = "declare @n int set @n = 1 select cast(1 as tinyint) as a, N''xy'' as b, @p as c, 1.5"
     with clients.pymssql(clients.server.reader) as connection, connection.cursor(as_dict=True) as cursor:
         cursor.execute(f"exec sp_describe_first_result_set N'{text}', N'@p datetime2(3)'")
@@ -373,7 +377,7 @@ def test_the_first_result_set_of_a_text(clients: Clients) -> None:
     ]
 
 
-def test_parameters_that_nobody_has_declared(clients: Clients) -> None:
+def test_undeclared_parameters(clients: Clients) -> None:
     """sp_describe_undeclared_parameters, "Parameter selection algorithm": a parameter has the type of the
     expression that it is compared with or assigned to, in order of preference the longest of its kind."""
     with clients.pymssql(clients.server.reader) as connection, connection.cursor(as_dict=True) as cursor:
@@ -434,7 +438,7 @@ def test_types_that_a_client_of_sybase_may_declare(clients: Clients) -> None:
 
 
 def test_types_that_a_client_of_sql_server_may_declare(clients: Clients) -> None:
-    """SQL Server's rows, as babelfish-for-postgresql has them (babelfishpg_tsql/src/datatype_info.h)."""
+    """SQL Server's rows, from babelfish-for-postgresql (babelfishpg_tsql/src/datatype_info.h)."""
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
 
         def types(call: str) -> dict[str, tuple[object, ...]]:
@@ -459,13 +463,13 @@ def test_types_that_a_client_of_sql_server_may_declare(clients: Clients) -> None
             assert found[name][:8] == expected, name
         assert list(types("sp_datatype_info_100 93, 3")) == ["datetime2", "datetime", "smalldatetime"]
         assert list(types("sp_datatype_info_100 11")) == ["datetime2", "datetime", "smalldatetime"]
-        # to drivers older than these types they are texts
+        # for older drivers these types are texts
         assert list(types("sp_datatype_info 93, 3")) == ["datetime", "smalldatetime"]
         assert {"date", "time", "datetime2", "datetimeoffset"} < types("sp_datatype_info -9").keys()
         assert (types("sp_datatype_info")["xml"][0], types("sp_datatype_info_90")["xml"][0]) == (-10, -152)
 
 
-def test_indexes_and_types_have_the_names_that_they_were_declared_with(server: RunningServer) -> None:
+def test_indexes_and_types_have_their_declared_names(server: RunningServer) -> None:
     """`if exists (select * from sysindexes where name = …) drop index t.i`: the usual query of scripts."""
     login = Login("cataloguer", "cataloguer")
     with (

@@ -172,7 +172,7 @@ def test_types_of_expressions_over_columns(client: RawClient, expression: str, e
     assert described(client, f"declare @d decimal(5,3) select {expression} from #t") == [expected]
 
 
-def test_types_of_unions_and_beside_stars(client: RawClient) -> None:
+def test_types_of_unions_and_stars(client: RawClient) -> None:
     union = "select vc, d, dt, i from #t union all select c, e, sdt, s from #t"
     assert described(client, union) == ["varchar(20)", "decimal(11,3)", "datetime[8]", "int[4]"]
     # numeric is the synonym of decimal
@@ -189,7 +189,7 @@ def test_a_literal_outside_the_code_page_makes_a_text_national(client: RawClient
 
 
 def test_a_column_of_another_type_is_noticed(client: RawClient, server: RunningServer) -> None:
-    """A statement prepared with a column's type is not run with another type."""
+    """A statement prepared with a column's type does not run with another type."""
     with psycopg.connect(server.dsn, autocommit=True) as admin:
         admin.execute("create table public.of_types (d numeric(10,2))")
         admin.execute("grant select on public.of_types to public")

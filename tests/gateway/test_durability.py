@@ -27,7 +27,7 @@ def postmaster(server: RunningServer) -> psutil.Process:
 
 
 def kill_a_backend(server: RunningServer) -> None:
-    """PostgreSQL then ends all of its other backends and starts again by itself; waits for that."""
+    """Kills a backend, after which PostgreSQL ends all others and restarts by itself; waits for that."""
     with psycopg.connect(server.dsn, autocommit=True) as admin:
         backends = admin.execute(
             "select pid from pg_stat_activity where backend_type = 'client backend'"
@@ -49,7 +49,7 @@ def kill_the_server(server: RunningServer) -> None:
 def stopped_when(
     server: RunningServer, words: str, then: Callable[[], None] = lambda: None
 ) -> Iterator[None]:
-    """Stops the server when a statement with this text runs, and then calls `then`."""
+    """Stops the server while a statement with this text runs, and then calls `then`."""
 
     def stop() -> None:
         server.process.send_signal(signal.SIGTERM)

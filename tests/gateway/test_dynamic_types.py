@@ -44,7 +44,7 @@ def test_a_placeholder_has_the_type_of_its_column(client: RawClient) -> None:
     assert described(client, "insert #given (c) select ?") == [(TEXT, 255)]
 
 
-def test_values_of_the_types_that_are_described(client: RawClient) -> None:
+def test_values_of_the_described_types(client: RawClient) -> None:
     assert described(client, "insert #given (i, b, f, n) values (?, ?, ?, ?)")[1] == (INT, 8)
     params = [
         Param(raw_tds.INT4, -7),
@@ -78,7 +78,7 @@ def test_an_int_that_is_shorter_than_its_type_may_be_unsigned(client: RawClient,
     assert (errors, stored) == (([], [[-1]]) if size == 4 else ([8114], []))
 
 
-def test_temporary_tables_go_with_the_statement(clients: Clients) -> None:
+def test_temporary_tables_end_with_the_statement(clients: Clients) -> None:
     """Client-Library/C Programmer's Guide: "destroyed when the prepared statement is deallocated"."""
     with clients.ct(clients.server.reader) as client:
         assert client.language("create table #before (a int)").errors == []

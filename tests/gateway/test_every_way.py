@@ -47,7 +47,7 @@ class Text(NamedTuple):
 
     @property
     def table(self) -> str:
-        """The table of cases that it is of."""
+        """The table of cases that contains it."""
         return self.name.rpartition("-")[0]
 
     @property
@@ -324,14 +324,14 @@ def compared(text: Text) -> list[Way]:
 
 
 def sample(texts: Sequence[Text]) -> dict[str, list[Way]]:
-    """Texts and their ways, so that the texts of one kind have every way. Other tests have each text once."""
+    """Texts and their ways, so that the texts of each kind have every way. Other tests run each text once."""
     chosen: dict[str, list[Way]] = defaultdict(list)
     kinds = defaultdict(list)
     for text in texts:
         kinds[text.table, text.only].append(text)
     for kind in kinds.values():
         missing = dict.fromkeys(way for text in kind for way in compared(text))
-        # two texts of one kind have different ways, as far as there are texts
+        # two texts of one kind have different ways, if there are enough texts
         for text in kind:
             if way := next((way for way in missing if way in compared(text)), None):
                 chosen[text.name].append(way)
@@ -416,8 +416,9 @@ def made() -> Made:
 
 
 class Procedures:
-    """The procedures in the database: those of one table of cases at a time, since the gateway looks through
-    all that there are whenever a text has changed one."""
+    """The procedures in the database: those of one table of cases at a time, since the gateway examines all
+    of them whenever a text has changed one.
+    """
 
     def __init__(self, dsn: str, made: Made) -> None:
         self._dsn = dsn
@@ -425,7 +426,7 @@ class Procedures:
         self._table: str | None = None
 
     def make(self, table: str) -> None:
-        """Makes those of this table in place of the others, in one transaction."""
+        """Creates those of this table in place of the others, in one transaction."""
         if table == self._table:
             return
         with psycopg.connect(self._dsn, options=f"-c search_path={DATABASE}") as author, author.pipeline():
@@ -457,7 +458,7 @@ class Session:
 
     def _begin(self) -> None:
         if self._client.version != "5.0":
-            # as `translate` reads texts
+            # with the syntax options of `translate`
             self._client.language("set quoted_identifier on")
 
     def outcome(self, ask: Ask, text: Text) -> Outcome:
@@ -490,7 +491,7 @@ def sessions(clients: Clients, procedures: Procedures) -> Iterator[Sessions]:
 
 
 def of_texts(ways: Callable[[Text], list[Way]], *marks: pytest.MarkDecorator) -> pytest.MarkDecorator:
-    """The procedures of a table are made once: its texts follow each other."""
+    """The procedures of a table are created once: its texts follow each other."""
     texts = [
         pytest.param(text, found, id=text.name, marks=[pytest.mark.together(text.table), *marks])
         for text in TEXTS
@@ -533,7 +534,7 @@ def compare(sessions: Sessions, procedures: Procedures, made: Made, text: Text, 
             assert found == wanted[version], f"{way} at {version}: {text.text}"
 
 
-def test_the_sample_has_for_each_kind_of_text_each_way() -> None:
+def test_the_sample_has_each_way_for_each_kind_of_text() -> None:
     every, chosen = defaultdict(set), defaultdict(set)
     for text in TEXTS:
         every[text.table, text.only].update(compared(text))
@@ -547,5 +548,5 @@ def test_most_texts_are_compiled(made: Made) -> None:
     assert len(made.compiled) > len(TEXTS)
 
 
-def test_differences_are_of_texts_that_there_are() -> None:
+def test_differences_name_existing_texts() -> None:
     assert [end for end in DIFFERENCES if not any(whole(text).endswith(end) for text in TEXTS)] == []

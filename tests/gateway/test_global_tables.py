@@ -37,7 +37,7 @@ def maker(clients: Clients) -> Iterator[pymssql.Connection]:
 
 @pytest.fixture
 def other(clients: Clients) -> Iterator[pymssql.Cursor]:
-    """Of another login."""
+    """A session of another login."""
     with clients.pymssql(clients.server.writer) as connection, connection.cursor() as cursor:
         yield cursor
 
@@ -67,7 +67,7 @@ def is_gone(cursor: pymssql.Cursor) -> bool:
 
 
 def left(dsn: str) -> list[str]:
-    """The tables that PostgreSQL has of them."""
+    """The global tables in PostgreSQL."""
     with psycopg.connect(dsn) as connection:
         found = connection.execute(
             "select relname from pg_class where relnamespace = 'tsql_global'::regnamespace and relkind = 'r'"
@@ -98,20 +98,20 @@ def test_bulk_copy_fills_it(maker: pymssql.Connection, other: pymssql.Cursor) ->
     assert rows(other, "select a, b from tempdb..##shared order by a") == [(1, "x"), (2, "y")]
 
 
-def test_it_ends_with_the_session_that_made_it(
+def test_it_ends_with_the_session_that_created_it(
     clients: Clients, maker: pymssql.Connection, other: pymssql.Cursor
 ) -> None:
     with clients.pymssql(clients.server.reader) as connection:
         run(connection, "select 1 as a into ##shared")
         assert rows(other, "select a from ##shared") == [(1,)]
         with maker.cursor() as cursor:
-            # another user of the table is not its maker
+            # another user of the table is not its creator
             assert rows(cursor, "select count(*) from ##shared") == [(1,)]
     wait_until(lambda: left(clients.server.dsn) == [])
     assert is_gone(other)
 
 
-def test_it_stays_until_a_statement_that_uses_it_has_ended(
+def test_it_remains_until_a_statement_that_uses_it_has_ended(
     clients: Clients, maker: pymssql.Connection, other: pymssql.Cursor
 ) -> None:
     with clients.pymssql(clients.server.reader) as connection:
@@ -161,15 +161,15 @@ def test_it_ends_with_a_killed_gateway(temporary_directory: Path) -> None:
         assert rows(cursor, "select a from ##shared") == [("x",)]
 
 
-def test_nobody_else_makes_one_last(clients: Clients, admin: Admin, other: pymssql.Cursor) -> None:
-    """A table in the schema that no session has made by T-SQL counts as ended."""
+def test_other_logins_cannot_keep_one(clients: Clients, admin: Admin, other: pymssql.Cursor) -> None:
+    """A table in the schema that no session has created by T-SQL counts as ended."""
     admin.execute('create table tsql_global."##shared" (a int)')
     assert is_gone(other)
     assert left(clients.server.dsn) == []
 
 
-def test_nobody_keeps_one_of_another_session(clients: Clients, other: pymssql.Cursor) -> None:
-    """Whatever locks and temporary tables another login takes."""
+def test_no_other_session_keeps_one(clients: Clients, other: pymssql.Cursor) -> None:
+    """Whatever locks and temporary tables another login holds."""
     with psycopg.connect(clients.server.dsn_of(clients.server.writer), autocommit=True) as keeping:
         with clients.pymssql(clients.server.reader) as connection:
             run(connection, "create table ##shared (a int)")

@@ -52,10 +52,10 @@ def number_of(connection: pymssql.Connection, procedure: str, *params: Any) -> i
     return OK
 
 
-def test_a_group_is_one_transaction_and_a_bad_call_hurts_only_its_sender(
+def test_a_group_is_one_transaction_and_a_bad_call_affects_only_its_sender(
     clients: Clients, admin: Admin, writers: tuple[Login, Login], pool: ThreadPoolExecutor
 ) -> None:
-    """While one call sleeps, the others gather behind it and go together."""
+    """While one call sleeps, the others wait and then run together."""
     with ExitStack() as stack:
 
         def connect(login: Login) -> pymssql.Connection:
@@ -79,7 +79,7 @@ def test_a_group_is_one_transaction_and_a_bad_call_hurts_only_its_sender(
             "select count(distinct xmin::text) from gateway_test.journal where entry like 'good%'"
         ).fetchone()
         assert transactions is not None
-        # on a busy machine they do not all come while the first one sleeps
+        # on a busy machine not all arrive while the first one sleeps
         assert 1 <= transactions[0] < len(good) / 2
         callers = admin.execute(
             "select entry, caller from gateway_test.journal where entry like 'good%'"
@@ -100,7 +100,7 @@ def test_a_group_is_one_transaction_and_a_bad_call_hurts_only_its_sender(
 
 
 def test_many_writers_at_once(clients: Clients, admin: Admin, pool: ThreadPoolExecutor) -> None:
-    """Of rows in and outside the ring from 24 clients, each row inside is stored exactly once."""
+    """For rows within and outside the ring from 24 clients, each row within is stored exactly once."""
     start = datetime(2031, 1, 1)
 
     def write(writer: int) -> Counter[int]:
@@ -145,7 +145,7 @@ def test_a_login_without_rights_among_writers_is_always_refused(
 def test_a_login_that_the_gateway_may_not_act_for_uses_its_own_connection(
     clients: Clients, admin: Admin
 ) -> None:
-    """For example one that was made by hand: it has its rights nevertheless."""
+    """For example one that was created by hand: it has its rights nevertheless."""
     admin.execute("create role by_hand login password 'made' in role daq_writer")
     with clients.pymssql(Login("by_hand", "made")) as connection:
         assert number_of(connection, "enter", "alone") == OK
@@ -154,7 +154,7 @@ def test_a_login_that_the_gateway_may_not_act_for_uses_its_own_connection(
     admin.execute("drop role by_hand")
 
 
-def test_rights_taken_away_hold_from_the_next_call_on(clients: Clients, admin: Admin) -> None:
+def test_revoked_rights_apply_from_the_next_call(clients: Clients, admin: Admin) -> None:
     admin.execute(
         "create role short_lived login password 'here' in role daq_writer; "
         "grant short_lived to ringlog_gateway with inherit false, set true"
@@ -169,9 +169,7 @@ def test_rights_taken_away_hold_from_the_next_call_on(clients: Clients, admin: A
     admin.execute("drop role short_lived")
 
 
-def test_a_login_that_was_dropped_and_made_again(
-    clients: Clients, admin: Admin, server: RunningServer
-) -> None:
+def test_a_login_dropped_and_created_again(clients: Clients, admin: Admin, server: RunningServer) -> None:
     """Calls use the role's oid: its name may belong to another role later."""
     login = Login("comes_back", "once")
 

@@ -65,7 +65,7 @@ CHANGES = st.lists(
 
 
 def damaged(message: bytes, changes: list[Change]) -> bytes:
-    """`message` with replaced bytes: at a place, the number of removed bytes, and the inserted ones."""
+    """`message` with replaced bytes: at a position, the number of removed bytes, and the inserted ones."""
     for place, out, into in changes:
         at = place % (len(message) + 1)
         message = message[:at] + into + message[at + out :]
@@ -186,7 +186,7 @@ def test_a_login_without_end_is_dropped(server: RunningServer, kind: int) -> Non
 
 
 @pytest.mark.parametrize(("version", "words"), [(0x70000000, "7.1 to 7.4"), (0x80000000, "not served")])
-def test_versions_that_are_not_served_are_named(server: RunningServer, version: int, words: str) -> None:
+def test_unsupported_versions_are_named(server: RunningServer, version: int, words: str) -> None:
     with RawClient(server.host, server.port) as client:
         client.send(LOGIN7, raw_tds.login7(PLAIN, version=version))
         assert words.encode("utf-16-le") in client.receive()
@@ -212,7 +212,7 @@ def test_a_database_with_a_nul_does_not_exist(server: RunningServer) -> None:
 
 
 def test_silent_clients_are_dropped(half_open: list[socket.socket], half_open_since: float) -> None:
-    """Connections opened before the first of these tests, which never came to a login."""
+    """Connections opened before the first of these tests, which never logged in."""
     for connection in half_open:
         connection.settimeout(max(0.1, half_open_since + 100 - time.monotonic()))
         try:
@@ -328,7 +328,7 @@ def test_an_incorrect_stream_gets_an_error_and_is_ended(
             assert drain(client) == b""
 
 
-def test_a_form_that_is_not_served_fails_the_call_only(server: RunningServer) -> None:
+def test_an_unsupported_form_fails_only_the_call(server: RunningServer) -> None:
     """A table-valued parameter with TVP_COLUMN_ORDERING (MS-TDS 2.2.5.5.5.2)."""
     with RawClient(server.host, server.port) as client:
         client.log_in7(PLAIN)

@@ -43,7 +43,7 @@ def row(cursor: pymssql.Cursor, text: str) -> tuple[object, ...] | None:
             return found
 
 
-def test_of_a_batch(cursor: pymssql.Cursor) -> None:
+def test_identities_of_a_batch(cursor: pymssql.Cursor) -> None:
     assert row(cursor, "insert tz values ('Rosalie') select scope_identity(), @@identity") == (4, 115)
     # NULL after an insert into a table without such a column; SCOPE_IDENTITY: the last that was generated
     assert row(cursor, "insert plain values (1) select scope_identity(), @@identity") == (4, None)
@@ -51,7 +51,7 @@ def test_of_a_batch(cursor: pymssql.Cursor) -> None:
 
 
 @pytest.mark.parametrize("makes", ["", "create table #own (a int)"], ids=["compiled", "with a table"])
-def test_of_a_procedure(cursor: pymssql.Cursor, makes: str) -> None:
+def test_identities_of_a_procedure(cursor: pymssql.Cursor, makes: str) -> None:
     cursor.execute(
         f"create procedure adds @z numeric output, @y numeric output, @before numeric output as {makes} "
         "set @before = scope_identity() insert tz values ('Rosalie') update tz set z_name = 'R' "
@@ -68,7 +68,7 @@ def test_of_a_procedure(cursor: pymssql.Cursor, makes: str) -> None:
     assert row(cursor, around) == (125, 6, 130, None)
 
 
-def test_of_a_nested_procedure(cursor: pymssql.Cursor) -> None:
+def test_identities_of_a_nested_procedure(cursor: pymssql.Cursor) -> None:
     cursor.execute("create procedure inner_one as insert ty values ('inner') select scope_identity()")
     cursor.execute(
         "create procedure outer_one as insert tz values ('outer') exec inner_one select scope_identity()"
@@ -76,7 +76,7 @@ def test_of_a_nested_procedure(cursor: pymssql.Cursor) -> None:
     assert row(cursor, "exec outer_one") == (4,)
 
 
-def test_after_a_procedure_that_only_writes(cursor: pymssql.Cursor) -> None:
+def test_identities_after_a_procedure_that_only_writes(cursor: pymssql.Cursor) -> None:
     """@@IDENTITY is not limited to a scope."""
     cursor.execute("create procedure writes as insert ty values ('x')")
     assert row(cursor, "insert tz values ('Rosalie') exec writes select @@identity, scope_identity()") == (

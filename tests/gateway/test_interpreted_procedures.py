@@ -19,7 +19,7 @@ Make = Callable[..., None]
 
 @pytest.fixture(scope="module")
 def site(server: RunningServer) -> Iterator[Admin]:
-    """A schema whose owner may log in and make procedures, and a login with rights granted by each test."""
+    """A schema whose owner may log in and create procedures, and a login with rights granted by each test."""
     with author_with_schema(server, AUTHOR, "interpreted") as admin:
         create_login(admin, CALLER, "daq_reader")
         admin.execute(f"grant usage on schema interpreted to {CALLER.user}")
@@ -43,7 +43,7 @@ def ct(site: Admin, clients: Clients) -> Iterator[CtClient]:
 
 @pytest.fixture
 def make(site: Admin, clients: Clients) -> Make:
-    """Makes procedures again, and grants their execution."""
+    """Creates procedures again, and grants their execution."""
 
     def make(*texts: str, sybase: bool = False) -> None:
         texts = (*texts, *(f"grant execute on {text.split()[2]} to {CALLER.user}" for text in texts))
@@ -137,7 +137,7 @@ def test_wrong_calls(make: Make, author: pymssql.Connection) -> None:
 
 
 def test_the_levels_of_the_documentation(make: Make, author: pymssql.Connection, ct: CtClient) -> None:
-    """@@NESTLEVEL (SQL Server), examples A and B; a procedure is one level deep however it is called."""
+    """@@NESTLEVEL (SQL Server), examples A and B; a procedure is one level deep in every form of call."""
     make(
         "create procedure usp_InnerProc as select @@NESTLEVEL as 'Inner Level'",
         "create procedure usp_OuterProc as select @@NESTLEVEL as 'Outer Level' exec usp_InnerProc",
@@ -241,7 +241,9 @@ def test_the_unit_that_an_error_ends(make: Make, points: None, ct: CtClient) -> 
     assert answer.rows == [["5", "0"]]
 
 
-def test_errors_go_to_the_callers_catch(make: Make, points: None, author: pymssql.Connection) -> None:
+def test_errors_are_handled_by_the_callers_catch(
+    make: Make, points: None, author: pymssql.Connection
+) -> None:
     """TRY...CATCH (SQL Server): ERROR_PROCEDURE and ERROR_LINE are those of where the error was."""
     make(
         "create procedure thrower as\nexec ('print ''x''')\n\ninsert points values (null)",
@@ -257,7 +259,7 @@ def test_errors_go_to_the_callers_catch(make: Make, points: None, author: pymssq
 
 
 def test_settings_and_variables_are_its_own(make: Make, points: None, author: pymssql.Connection) -> None:
-    """SET statements (SQL Server): a SET in a procedure, or in a text, holds to its end."""
+    """SET statements (SQL Server): a SET in a procedure, or in a text, lasts until its end."""
     make("create procedure sets as set nocount on set rowcount 1 declare @v int exec ('select 1') set @v = 5")
     with author.cursor() as cursor:
         text = "declare @v int set @v = 1 exec sets select @v select n from (values (1), (2)) t (n)"
@@ -305,7 +307,7 @@ def test_texts_have_the_callers_rights(
 
 
 def test_it_runs_in_its_own_database(make: Make, points: None, clients: Clients, site: Admin) -> None:
-    """Names are looked for where the procedure is, in its texts too (SQL Server: EXECUTE, "Remarks")."""
+    """Names are resolved in the procedure's database, in its texts too (SQL Server: EXECUTE, "Remarks")."""
     make(
         "create procedure here as select db_name() exec ('select db_name()')"
         " exec ('select count(*) from points')"
@@ -318,7 +320,7 @@ def test_it_runs_in_its_own_database(make: Make, points: None, clients: Clients,
 def test_a_caller_of_one_is_run_by_the_gateway(
     make: Make, points: None, author: pymssql.Connection, site: Admin
 ) -> None:
-    """Whichever was made first; and when it is PL/pgSQL again, so are its callers."""
+    """Whichever was created first; when it is PL/pgSQL again, so are its callers."""
     make(
         "create procedure inner_one as return 3",
         "create procedure outer_one as declare @r int exec @r = inner_one return @r",
@@ -333,7 +335,7 @@ def test_a_caller_of_one_is_run_by_the_gateway(
         assert results(cursor, "exec later") == [[(5,)]]
         make("create procedure inner_one as return 6")
         assert results(cursor, call) == [[(6,)]]
-    # PostgreSQL itself reports that it cannot do it
+    # PostgreSQL itself reports that it cannot run it
     with pytest.raises(psycopg.Error, match="'not_yet' is run by the gateway"):
         site.execute("call interpreted.not_yet(null)")
 
@@ -355,7 +357,7 @@ def test_a_caller_of_a_system_procedure_is_run_by_the_gateway(
         assert results(cursor, "exec guarded") == [[(0, 0)]]
 
 
-def test_it_is_a_procedure_as_any_other(make: Make, author: pymssql.Connection) -> None:
+def test_it_behaves_like_any_other_procedure(make: Make, author: pymssql.Connection) -> None:
     text = "create procedure as_any @a varchar(10) = 'x', @b int output as exec ('select 1')"
     with author.cursor() as cursor:
         cursor.execute(text)
@@ -388,7 +390,7 @@ def test_it_is_a_procedure_as_any_other(make: Make, author: pymssql.Connection) 
         assert errors_of(raised.value).number == 2812
 
 
-def test_the_reason_is_sent_when_one_is_made(site: Admin, ct: CtClient) -> None:
+def test_the_reason_is_sent_when_one_is_created(site: Admin, ct: CtClient) -> None:
     answer = ct.language("create procedure reported as\nbegin tran\nsave tran x\ncommit")
     assert [message.severity for message in answer.messages] == [0]
     assert "line 3" in answer.messages[0].text
@@ -403,7 +405,7 @@ def test_the_reason_is_sent_when_one_is_made(site: Admin, ct: CtClient) -> None:
 
 
 def test_a_transaction_of_its_definition(make: Make, author: pymssql.Connection) -> None:
-    """A procedure made in a transaction can be called there, and disappears at its rollback."""
+    """A procedure created in a transaction can be called there, and disappears at its rollback."""
     with author.cursor() as cursor:
         cursor.execute("begin tran")
         cursor.execute("create procedure passing as exec ('select 9')")
@@ -454,8 +456,8 @@ def test_texts_that_postgresql_cannot_express(make: Make, points: None, site: Ad
     assert stored(site) == []
 
 
-def test_temporary_ones(make: Make, author: pymssql.Connection) -> None:
-    """CREATE PROCEDURE (SQL Server): #p; it looks names up where the session is."""
+def test_temporary_procedures(make: Make, author: pymssql.Connection) -> None:
+    """CREATE PROCEDURE (SQL Server): #p; it resolves names in the session's database."""
     make("create procedure run_here as exec ('select 6')")
     with author.cursor() as cursor:
         cursor.execute("create procedure #texts @n int as exec ('select db_name()') return @n")
@@ -465,7 +467,7 @@ def test_temporary_ones(make: Make, author: pymssql.Connection) -> None:
 
 
 def test_blocks_nest_in_procedures_that_nest(make: Make, ct: CtClient) -> None:
-    """Each of 32 procedures makes its call inside of 80 blocks, which need more than a usual stack."""
+    """Each of 32 procedures makes its call inside 80 blocks, which require more than a usual stack."""
     inside = "exec ('') exec deeper"
     for _ in range(40):
         inside = f"if 1 = 1 begin {inside} end"

@@ -87,7 +87,7 @@ def found(admin: Admin) -> list[Any]:
 def test_a_procedure_leaves_nothing_behind_for_other_sessions(
     clients: Clients, admin: Admin, leak: str
 ) -> None:
-    """Though they are of the same login."""
+    """Also sessions of the same login."""
     number = list(LEAKS).index(leak)
     admin.execute("truncate gateway_test.found")
     with clients.pymssql(clients.server.writer) as one, clients.pymssql(clients.server.writer) as other:
@@ -99,7 +99,7 @@ def test_a_procedure_leaves_nothing_behind_for_other_sessions(
 
 
 def test_an_acknowledged_call_is_on_the_disk(clients: Clients, admin: Admin) -> None:
-    """Though the gateway's role wants commits not to wait for it."""
+    """Although the gateway's role requests commits that do not wait for it."""
     admin.execute("alter role ringlog_gateway set synchronous_commit = off; notify ringlog_catalogue")
     try:
         with clients.pymssql(clients.server.writer) as connection:
@@ -114,8 +114,8 @@ def test_an_acknowledged_call_is_on_the_disk(clients: Clients, admin: Admin) -> 
         admin.execute("alter role ringlog_gateway reset synchronous_commit; notify ringlog_catalogue")
 
 
-def test_a_locked_table_holds_up_its_own_callers_only(clients: Clients, admin: Admin) -> None:
-    """Their procedures share transactions."""
+def test_a_locked_table_delays_only_its_own_callers(clients: Clients, admin: Admin) -> None:
+    """Although their procedures share transactions."""
     admin.execute("truncate gateway_test.journal, gateway_test.found")
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(8))

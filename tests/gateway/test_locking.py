@@ -59,7 +59,7 @@ def test_reads_are_repeated(one: pymssql.Cursor, other: pymssql.Cursor, level: s
     assert value(one, SUM) == 30
     one.execute("commit")
     assert value(one, SUM) == 31
-    # it holds for the next transaction too, also when the first was rolled back
+    # it also applies to the next transaction, also after a rollback of the first
     one.execute("begin transaction update shared_by_two set n = 0 where id = 2 rollback begin transaction")
     assert value(one, SUM) == 31
     other.execute("update shared_by_two set n = 10 where id = 1")
@@ -71,7 +71,7 @@ def test_reads_are_repeated(one: pymssql.Cursor, other: pymssql.Cursor, level: s
     one.execute("commit")
 
 
-def test_transactions_that_have_no_order_are_not_both_committed(
+def test_unserializable_transactions_are_not_both_committed(
     one: pymssql.Cursor, other: pymssql.Cursor
 ) -> None:
     for cursor in (one, other):
@@ -101,7 +101,7 @@ def test_a_lock_timeout_is_kept(one: pymssql.Cursor, other: pymssql.Cursor) -> N
     for timeout in (0, 20):
         other.execute(f"set lock_timeout {timeout}")
         assert value(other, "select @@lock_timeout") == timeout
-        # the statement ends, and neither its batch's transaction nor what it did before
+        # the statement ends, but neither its batch's transaction nor its earlier changes
         other.execute("begin transaction update shared_by_two set n = 2 where id = 2")
         assert number(other, "update shared_by_two set n = 2 where id = 1") == 1222
         assert value(other, "select n from shared_by_two where id = 2") == 2

@@ -50,7 +50,7 @@ def test_packet_sizes(clients: Clients, version: str, size: int) -> None:
 
 @pytest.mark.parametrize("size", [512, 4096, 32767])
 def test_the_packet_size_is_sent_even_if_it_is_the_requested_one(server: RunningServer, size: int) -> None:
-    """As SQL Server does (MS-TDS, 4.2 "Login Response": ENVCHANGE of type 4): mssql-python counts on it."""
+    """As SQL Server does (MS-TDS, 4.2 "Login Response": ENVCHANGE of type 4): mssql-python requires it."""
     with RawClient(server.host, server.port) as client:
         reply = client.log_in7(server.reader, packet_size=size)
     announced = str(size).encode("utf-16-le")
@@ -112,7 +112,7 @@ def test_a_database_is_a_schema(clients: Clients) -> None:
 
 
 @pytest.mark.parametrize(("database", "there"), [("master", "online"), ("ringlog", "ringlog")])
-def test_master_is_the_database_one_gets_anyway(clients: Clients, database: str, there: str) -> None:
+def test_master_is_the_default_database(clients: Clients, database: str, there: str) -> None:
     with clients.pymssql(clients.server.reader, database=database) as connection:
         cursor = connection.cursor()
         cursor.execute("select current_schema(), db_name()")
@@ -148,8 +148,8 @@ def test_a_database_that_does_not_exist_at_5(clients: Clients) -> None:
     assert [error.number for error in answer.errors] == [911]
 
 
-def test_logins_that_have_come_at_once_from_one_address_are_all_answered(clients: Clients) -> None:
-    """More than the gateway tries at once, and more than PostgreSQL's connections."""
+def test_simultaneous_logins_from_one_address_are_all_answered(clients: Clients) -> None:
+    """More than the gateway tries at the same time, and more than PostgreSQL's connections."""
     with ExitStack() as stack:
         host, port = clients.server.host, clients.server.port
         many = []
@@ -167,7 +167,7 @@ def test_logins_that_have_come_at_once_from_one_address_are_all_answered(clients
 
 
 def woken(server: RunningServer, name: str) -> int:
-    """How often the gateway's threads of this name have waited for something."""
+    """How often the gateway's threads with this name have waited."""
     waits = 0
     for thread in Path(f"/proc/{server.process.pid}/task").iterdir():
         if (thread / "comm").read_text().strip() == name:

@@ -25,7 +25,7 @@ VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.4"])
     ],
     ids=["a loop", "two variables", "a long value", "a value of PostgreSQL's", "a row"],
 )
-def test_a_batch_ends_that_needs_more(clients: Clients, version: str, text: str) -> None:
+def test_a_batch_that_needs_more_is_ended(clients: Clients, version: str, text: str) -> None:
     with clients.ct(clients.server.reader, version) as client:
         answer = client.language(f"{text} print 'not reached'")
         assert [error.number for error in answer.errors] == [NO_MEMORY], answer.messages

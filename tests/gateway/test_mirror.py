@@ -1,4 +1,4 @@
-"""Two servers side by side: clients get the old one's bytes, the new one the same calls."""
+"""Two servers in parallel: clients receive the old one's bytes, the new one gets the same calls."""
 
 import socket
 import threading
@@ -21,7 +21,7 @@ from waiting import PATIENCE
 
 @pytest.fixture(scope="module")
 def new_server(temporary_directory: Path) -> Iterator[RunningServer]:
-    """The server that the site moves to: the same facility, the same logins."""
+    """The server to which the site moves: the same facility, the same logins."""
     with serving(temporary_directory / "new", facility=FACILITY) as running:
         add_logins(running)
         yield running
@@ -29,7 +29,7 @@ def new_server(temporary_directory: Path) -> Iterator[RunningServer]:
 
 @pytest.fixture(autouse=True)
 def empty_new_tables(new_server: RunningServer) -> None:
-    """As the old server's."""
+    """Like the old server's."""
     with psycopg.connect(new_server.dsn) as connection:
         for table in ("every_type", "sr_rf"):
             ring, log = (sql.Identifier(schema, table) for schema in ("online", "weeks"))
@@ -46,7 +46,7 @@ def mirrored(server: RunningServer, new_server: RunningServer, tmp_path: Path) -
 
 @pytest.fixture
 def through(mirrored: RunningMirror, server: RunningServer, ct_program: Path, tmp_path: Path) -> Clients:
-    """Clients who know only the mirror."""
+    """Clients that know only the mirror."""
     at_mirror = RunningServer(
         server.process,
         server.data,
@@ -84,7 +84,7 @@ def test_calls_reach_both_and_agree(
                 ],
             )
             assert answer.statuses == [0]
-    # sessions are replayed independently: rows of one exist after its calls were compared
+    # sessions are replayed independently: one's rows exist after its calls were compared
     mirrored.wait(lambda: mirrored.count("compared_total") >= 6)
     with through.ct(server.reader, version) as reader:
         read = reader.language("select seq_no, power from log..sr_rf order by time print 'seen'")
@@ -159,7 +159,7 @@ def test_bytes_pass_unchanged(capture: Path, tmp_path: Path) -> None:
     assert bytes(received) == sent
 
 
-def test_a_new_server_that_never_answers_holds_up_nobody(
+def test_a_new_server_that_never_answers_delays_no_client(
     server: RunningServer, ct_program: Path, tmp_path: Path
 ) -> None:
     """It accepts connections and does not answer; later it accepts none."""

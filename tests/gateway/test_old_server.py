@@ -1,4 +1,4 @@
-"""The client of old servers: every type as pymssql gives it, and answers that are damaged in every way."""
+"""The client of old servers: every type as pymssql returns it, and answers damaged in every way."""
 
 import random
 import socket
@@ -86,11 +86,11 @@ def values_of(version: str) -> dict[str, str]:
 
 @pytest.mark.usefixtures("functions")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_type_is_as_pymssql_gives_it(
+def test_every_type_is_as_in_pymssql(
     server: RunningServer, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = address(server, PLAIN)
-    # FreeTDS would take the version of an earlier session
+    # FreeTDS would use the version of an earlier session
     monkeypatch.setenv("TDSVER", version)
     with (
         connected(place, PLAIN.password, version) as other,
@@ -110,12 +110,12 @@ def test_every_type_is_as_pymssql_gives_it(
 
 
 def _alike(value: object, kind: pa.DataType) -> object:
-    """A value of pymssql as Arrow has it: of some times its driver gives the bytes."""
+    """A value of pymssql in Arrow's form: for some times its driver returns the bytes."""
     if pa.types.is_date(kind) and isinstance(value, bytes) and len(value) == 4:
         return date(1900, 1, 1) + timedelta(days=int.from_bytes(value, "little", signed=True))
     if pa.types.is_time(kind) and isinstance(value, bytes):
         number = int.from_bytes(value[:8], "little")
-        # 1/300 s, microseconds, or 100 ns with what other types have
+        # 1/300 s, microseconds, or for other types 100 ns
         micros = {4: (number * 10 + 1) // 3 * 1000, 8: number, 16: number // 10}[len(value)]
         return (datetime.min + timedelta(microseconds=micros)).time()
     if pa.types.is_timestamp(kind):
@@ -199,7 +199,7 @@ def welcome(version: str) -> bytes:
 
 
 def hear(connection: socket.socket) -> bytes:
-    """A message of the client."""
+    """Reads a message of the client."""
     message, is_last = b"", False
     while not is_last:
         head = connection.recv(8, socket.MSG_WAITALL)
@@ -212,7 +212,7 @@ def hear(connection: socket.socket) -> bytes:
 
 @contextmanager
 def answering(version: str, answers: Iterator[bytes]) -> Iterator[int]:
-    """A server that gives each session the next answer, whatever it asks, and closes it."""
+    """A server that sends each session the next answer, for any request, and closes it."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -312,6 +312,6 @@ def test_damaged_answers_are_errors(server: RunningServer, version: str) -> None
                 found = ask(port, version)
             except (OldServerError, pa.ArrowInvalid):
                 continue
-            # a change that makes other values
+            # a change that results in other values
             assert number > len(cut) + len(closed), answers[number]
             found.validate(full=True)

@@ -92,7 +92,7 @@ def given(device: str, current: float, version: int | None = None, comment: str 
 
 
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
-def test_a_call_sets_a_row_and_gives_its_version(
+def test_a_call_sets_a_row_and_returns_its_version(
     parameter_clients: Clients, administrator: psycopg.Connection, version: str
 ) -> None:
     with parameter_clients.ct(EVERYTHING, version) as client:
@@ -130,7 +130,7 @@ def test_text_at_a_console(parameter_clients: Clients, administrator: psycopg.Co
     assert answer.rows[-3:] == [["b1", "1.5", "NULL"], ["b2", "2", "NULL"], ["b3", "NULL", "NULL"]]
 
 
-def test_set_points_beside_measured_values(
+def test_set_points_with_measured_values(
     parameter_server: RunningServer, parameter_clients: Clients, administrator: psycopg.Connection
 ) -> None:
     with parameter_clients.pymssql(EVERYTHING) as operator, operator.cursor() as cursor:
@@ -175,7 +175,7 @@ def test_rights_by_table(
     assert [number(EVERYTHING, *call) for call in (magnet, bpm)] == [0, 0]
     assert number(parameter_server.reader, "get_magnet_set", ()) == 0
     assert number(EVERYTHING, "put_sr_mag_ps", (1, "2026-01-01", 1.0)) == 229
-    # a state that differs in a table that is not theirs cannot be restored by them
+    # they cannot restore a state that differs in a table that is not theirs
     assert number(EVERYTHING, "save_snapshot", ("before",)) == 0
     assert number(EVERYTHING, "set_bpm_calibration", (1, 2.0)) == 0
     assert number(MAGNETS_ONLY, "restore_snapshot", ("before",)) == 229
@@ -223,7 +223,8 @@ class Day:
 
     def work(self, number: int) -> None:
         """One client: changes by call, several in one transaction, and changes of rows that it has read
-        before."""
+        before.
+        """
         random = Random(number)
         version = "7.4" if number % 4 else "7.1"
         with (
@@ -295,7 +296,7 @@ class Day:
     def watch(
         self, stop: threading.Event, asked: list[tuple[object, list[tuple[Any, ...]]]], dsn: str
     ) -> None:
-        """A reader that queries the present moment, and records the answer."""
+        """A reader that queries the present state, and records the answer."""
         with psycopg.connect(dsn, autocommit=True) as reader:
             while not stop.is_set():
                 ((moment,),) = reader.execute("select clock_timestamp()").fetchall()
@@ -314,7 +315,7 @@ def at(states: list[tuple[datetime, dict[str, float]]], moment: datetime) -> dic
 
 
 def back(now: dict[str, float], then: dict[str, float], device: str | None) -> dict[str, float]:
-    """The state of now with this device, or all, as it was then."""
+    """The present state with this device, or all, restored to an earlier one."""
     if device is None:
         return then
     others = {name: current for name, current in now.items() if name != device}

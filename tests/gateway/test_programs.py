@@ -179,7 +179,7 @@ def test_several_result_sets_of_a_procedure(clients: Clients, admin: Admin, vers
 def test_a_procedure_that_is_defined_can_be_called_at_once(
     clients: Clients, admin: Admin, version: str
 ) -> None:
-    """Inside a transaction too, where no other session sees it."""
+    """Also inside a transaction, where no other session sees it."""
     admin.execute("grant create on schema gateway_test to daq_writer")
     with clients.ct(clients.server.writer, version) as client:
         assert client.language("use gateway_test").errors == []

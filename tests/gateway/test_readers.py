@@ -28,7 +28,7 @@ ENDLESS = "select generate_series(1, 2000000000) as endless_row, cast('twelve by
 
 @pytest.fixture
 def writers(clients: Clients) -> Iterator[Writers]:
-    """Two writers that write all the time."""
+    """Two writers that write continuously."""
     found = Writers(clients, "put_sr_rf", datetime(2031, 1, 1), rows=10)
     with found.running(2):
         found.wait_for_more(5)
@@ -38,7 +38,7 @@ def writers(clients: Clients) -> Iterator[Writers]:
 
 @pytest.fixture
 def slow_readers(server: RunningServer) -> Iterator[list[RawClient]]:
-    """More readers than may stream at once. Each has read a packet of an endless result set."""
+    """More readers than may stream at the same time. Each has read a packet of an endless result set."""
     with ExitStack() as stack:
         readers = []
         for _ in range(2 * (os.cpu_count() or 1) + 2):
@@ -54,7 +54,7 @@ def slow_readers(server: RunningServer) -> Iterator[list[RawClient]]:
 
 
 def backends(admin: Admin, words: str) -> list[int]:
-    """The processes of PostgreSQL that run a query, or have run it last."""
+    """The processes of PostgreSQL that run a query, or ran it last."""
     found = admin.execute(
         "select pid from pg_stat_activity where query like %s and pid <> pg_backend_pid()", [f"%{words}%"]
     )
@@ -65,7 +65,7 @@ def nice_of(pid: int) -> int:
     return os.getpriority(os.PRIO_PROCESS, pid)
 
 
-def test_committing_threads_go_first_and_readers_do_not(
+def test_committing_threads_have_priority_and_readers_have_not(
     server: RunningServer, clients: Clients, admin: Admin
 ) -> None:
     shown = ringlog("status", "--data", server.data).stdout
@@ -96,7 +96,7 @@ def test_committing_threads_go_first_and_readers_do_not(
 
 
 @pytest.mark.parametrize("own_session", [True, False])
-def test_a_gateway_with_a_session_of_its_own_puts_it_ahead(own_session: bool) -> None:
+def test_a_gateway_with_its_own_session_gives_it_priority(own_session: bool) -> None:
     group = Path("/proc/self/autogroup")
     usual = group.read_text() if group.exists() else ""
     program = (
@@ -117,7 +117,7 @@ def test_a_gateway_with_a_session_of_its_own_puts_it_ahead(own_session: bool) ->
     assert done.stdout.strip().endswith(f" nice {nice}" if usual else "")
 
 
-def test_writers_and_other_readers_go_on_beside_readers_that_stall(
+def test_writers_and_other_readers_continue_despite_stalled_readers(
     clients: Clients, admin: Admin, writers: Writers, slow_readers: list[RawClient]
 ) -> None:
     wait_until(lambda: len(backends(admin, "endless_row")) == len(slow_readers))
@@ -133,7 +133,7 @@ def test_writers_and_other_readers_go_on_beside_readers_that_stall(
     assert len(backends(admin, "endless_row")) == len(slow_readers)
 
 
-def test_writers_go_on_beside_a_storm_of_logins(
+def test_writers_continue_during_a_storm_of_logins(
     server: RunningServer, clients: Clients, admin: Admin, writers: Writers
 ) -> None:
     with ExitStack() as stack:
@@ -147,7 +147,7 @@ def test_writers_go_on_beside_a_storm_of_logins(
         writers.wait_for_more(5)
 
 
-def test_writers_go_on_beside_catalogue_queries_and_reports(clients: Clients, writers: Writers) -> None:
+def test_writers_continue_during_catalogue_queries_and_reports(clients: Clients, writers: Writers) -> None:
     def ask(text: str) -> int:
         with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
             cursor.execute(text)

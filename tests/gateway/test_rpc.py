@@ -59,7 +59,7 @@ def test_a_row_by_position(clients: Clients, admin: Admin, version: str) -> None
 
 
 @BOTH
-def test_null_and_left_out_columns(clients: Clients, admin: Admin, version: str) -> None:
+def test_null_and_omitted_columns(clients: Clients, admin: Admin, version: str) -> None:
     with clients.ct(clients.server.writer, version) as client:
         params = [
             Param("int", "3", "@seq_no"),
@@ -188,7 +188,7 @@ def test_outputs_are_sent_in_the_types_the_client_declares(clients: Clients, ver
 
 
 @BOTH
-def test_only_outputs_that_were_asked_for_come_back(clients: Clients, version: str) -> None:
+def test_only_requested_outputs_are_returned(clients: Clients, version: str) -> None:
     with clients.ct(clients.server.reader, version) as client:
         answer = client.call("echo", [Param("int", "7", "@an_int"), Param("real", "2", "@a_real", out=True)])
         assert answer.outputs == {"@a_real": "2"}
@@ -229,7 +229,8 @@ def test_an_output_longer_than_the_clients_declaration(clients: Clients, version
 @BOTH
 def test_an_output_longer_than_the_client_declared(clients: Clients, version: str) -> None:
     """zillow/ctds, test_cursor_callproc.py, test_binary_output: "When the output parameter size is less than
-    the actual data, SQL Server truncates the data." At 5.0 clients declare what they send (DBD::Sybase).
+    the actual data, SQL Server truncates the data." At 5.0 clients declare the value they send
+    (DBD::Sybase).
     """
     with clients.ct(clients.server.reader, version) as client:
         answer = client.call("defaults", [Param("int", "1", "@a"), Param("char:3", None, "@said", out=True)])
@@ -306,7 +307,7 @@ def test_two_composites(clients: Clients, version: str) -> None:
 
 
 @BOTH
-def test_types_that_go_as_text(clients: Clients, version: str) -> None:
+def test_types_sent_as_text(clients: Clients, version: str) -> None:
     said = Param("char:60", None, "@said", out=True)
     with clients.ct(clients.server.reader, version) as client:
         answer = client.call("interval_text", [Param("char", "0 days 01:02:03"), said])
@@ -328,7 +329,7 @@ def test_domains(clients: Clients, version: str) -> None:
 
 
 @BOTH
-def test_a_procedure_that_is_none_of_postgresqls_functions(clients: Clients, version: str) -> None:
+def test_an_unknown_procedure(clients: Clients, version: str) -> None:
     with clients.ct(clients.server.reader, version) as client:
         params = [Param("int", "1"), Param("int", None, out=True), Param("char:10", "so", out=True)]
         assert list(client.call("a_procedure", params).outputs.values()) == ["2", "so!"]
@@ -394,7 +395,7 @@ def test_an_overloaded_function(clients: Clients) -> None:
 
 
 @BOTH
-def test_several_calls_on_one_connection_are_answered_apart(clients: Clients, version: str) -> None:
+def test_several_calls_on_one_connection_are_answered_separately(clients: Clients, version: str) -> None:
     """A call that failed leaves nothing behind for the next."""
     with clients.ct(clients.server.reader, version) as client:
         for i in range(20):

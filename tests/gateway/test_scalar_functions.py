@@ -38,7 +38,7 @@ def number(value: int | None) -> bytes:
 
 
 def returned(type_and_value: bytes) -> bytes:
-    """RETURNVALUE: no place, no name, status 2, no user type, nullable."""
+    """RETURNVALUE: no ordinal, no name, status 2, no user type, nullable."""
     return b"\xac\0\0\0\x02\0\0\0\0\x01\0" + type_and_value
 
 
@@ -79,7 +79,7 @@ def test_the_value_has_the_declared_type(
             for _ in range(2):
                 client.send(RPC7, rpc7("gives") + number(1))
                 answer = client.receive()
-                # a small number is the status too
+                # a small number is also the status
                 status, answer = (answer[:5], answer[5:]) if answer[0] == 0x79 else (b"", answer)
                 assert answer == returned(expected) + DONE, answer.hex(" ")
                 assert bool(status) == (of == "tinyint")
@@ -89,7 +89,7 @@ def test_the_value_has_the_declared_type(
 
 
 def test_a_function_that_makes_a_table_variable(server: RunningServer, author: Login) -> None:
-    """PostgreSQL takes it for one that writes. The number is the status too, and again."""
+    """PostgreSQL treats it as a function that writes. The number is also the status."""
     with connected(server) as client:
         made = "create function counts(@a int) returns int as begin declare @t table (a int) " + (
             "insert @t values (1), (@a) declare @n int select @n = sum(a) from @t return @n end"
@@ -103,13 +103,13 @@ def test_a_function_that_makes_a_table_variable(server: RunningServer, author: L
             assert client.receive() == status + returned(b"\x26\x04\x04" + struct.pack("<i", total)) + DONE
 
 
-def test_in_a_text_it_gives_no_rows(server: RunningServer, clients: Clients, author: Login) -> None:
+def test_in_a_text_it_returns_no_rows(server: RunningServer, clients: Clients, author: Login) -> None:
     with connected(server) as client:
         client.send(BATCH7, batch7("create function says(@a int) returns varchar(5) as begin return 'x' end"))
         client.receive()
         client.send(BATCH7, batch7("exec says 1 declare @v varchar(5) exec @v = says 1 select @v + 'y'"))
         answer = client.receive()
         assert (answer.count(b"\x81\x01\0"), b"\xd1\x02\0xy" in answer) == (1, True), answer.hex(" ")
-    # ASE documents no calls of functions: a row
+    # ASE documents no calls of functions: the answer is a row
     with clients.ct(author) as ase:
         assert ase.call("valued..says", [Param("int", "1")]).rows == [["x"]]

@@ -61,7 +61,7 @@ def own_clients(
 @pytest.mark.long
 def test_a_grown_facility_while_writers_write(own_clients: Clients, tmp_path: Path) -> None:
     server = own_clients.server
-    # another column behind the two of sr_rf, and another table
+    # another column after the two of sr_rf, and another table
     before, after = TEXT.split('name = "arcs"\ntype = "int"\n')
     second = tmp_path / "second.toml"
     second.write_text(
@@ -99,7 +99,7 @@ def test_a_grown_facility_while_writers_write(own_clients: Clients, tmp_path: Pa
 
 
 def test_a_readers_connection_sees_the_new_column(own_clients: Clients) -> None:
-    """A result whose columns are others than when it was prepared."""
+    """A result with other columns than when it was prepared."""
     server = own_clients.server
     with own_clients.ct(server.reader) as client, psycopg.connect(server.dsn, autocommit=True) as admin:
         call = "get_sr_vac", [Param("int", "1")]
@@ -124,7 +124,7 @@ def test_a_readers_connection_sees_the_new_column(own_clients: Clients) -> None:
 
 
 def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> None:
-    """By the SQL that `ringlog init` gives; put_sr_rf takes the row type of the ring."""
+    """By the SQL that `ringlog init` prints; put_sr_rf has an argument of the ring's row type."""
     server = own_clients.server
     writers = Writers(own_clients, "put_sr_rf", datetime(2033, 1, 1), rows=10)
     with writers.running(6), psycopg.connect(server.dsn, autocommit=True) as admin:
@@ -154,7 +154,7 @@ def test_a_change_while_the_catalogue_is_read(own_server: RunningServer) -> None
         psycopg.connect(own_server.dsn) as holding_first,
         psycopg.connect(own_server.dsn) as holding_last,
     ):
-        # as a server that has nodes
+        # like a server that has nodes
         admin.execute(f"create table {first} (name text, node text, table_name text)")
         admin.execute(f"grant usage on schema ringlog to {GATEWAY}; grant select on {first} to {GATEWAY}")
         holding_last.execute(f"lock table {last} in access exclusive mode")
@@ -170,7 +170,7 @@ def test_a_change_while_the_catalogue_is_read(own_server: RunningServer) -> None
 
 
 def test_a_procedure_is_replaced_while_it_is_called(own_clients: Clients) -> None:
-    """Dropped and made again, it has another oid."""
+    """Dropped and created again, it has another oid."""
     server = own_clients.server
     make = (
         "create function public.generation() returns int language sql security definer volatile "
@@ -204,15 +204,17 @@ type = "real"
 
 @pytest.fixture
 def new_clients(ct_program: Path, temporary_directory: Path, tmp_path: Path) -> Iterator[Clients]:
-    """Of a server with the columns of the tests' facility."""
+    """Clients of a server with the columns of the tests' facility."""
     with serving(temporary_directory / "often") as server:
         add_logins(server)
         yield Clients.of(server, ct_program, tmp_path)
 
 
 @pytest.mark.long
-def test_columns_come_and_go_many_times_while_writers_write(new_clients: Clients, tmp_path: Path) -> None:
-    """PostgreSQL refuses a call that has waited for a change by any of many errors."""
+def test_columns_are_added_and_dropped_many_times_while_writers_write(
+    new_clients: Clients, tmp_path: Path
+) -> None:
+    """PostgreSQL refuses a call that has waited for a change by any of several errors."""
     server = new_clients.server
     text = FACILITY.read_text().replace("log = { period = 60 }", 'log = "every"')
     before, after = text.split('name = "arcs"\ntype = "int"\n')
@@ -285,7 +287,7 @@ def test_columns_come_and_go_many_times_while_writers_write(new_clients: Clients
 
 
 def test_a_column_that_was_dropped_before_the_installation(new_clients: Clients, tmp_path: Path) -> None:
-    """The writer's values are not wrong then: the error asks to send the row again."""
+    """The writer's values are not wrong: the error requests that the row be sent again."""
     server = new_clients.server
     facility = tmp_path / "facility.toml"
     facility.write_text(

@@ -105,7 +105,7 @@ def test_a_static_cursor(run: Run) -> None:
         assert fetched(run, cursor, kind, row, count) == expected, (kind, row, count)
 
 
-def test_its_rows_are_those_of_the_moment_it_was_opened(run: Run) -> None:
+def test_its_rows_are_those_at_its_opening(run: Run) -> None:
     _, (_, cursor, *_) = opened(run, "select id, v from #t where id > 4", STATIC)
     run("begin transaction update #t set v = 'new' where id = 5 delete #t where id = 6")
     _, (_, inside, *_) = opened(run, "select id, v from #t where id > 4", STATIC)
@@ -139,7 +139,7 @@ def test_forward_only(run: Run) -> None:
     assert errors_of(error.value).number == 16911
 
 
-def test_rows_come_with_the_answer_and_the_last_close_the_cursor(run: Run) -> None:
+def test_rows_are_sent_with_the_answer_and_the_last_close_the_cursor(run: Run) -> None:
     options = FAST_FORWARD | AUTO_FETCH | AUTO_CLOSE | PARAMETERIZED
     [rows], (status, cursor, scroll, _, count) = opened(
         run, "select id from #t where id > @p order by id", options, rows=2, more=", N'@p int', 3"
@@ -169,7 +169,7 @@ def refused(run: Run, text: str) -> int:
     return errors_of(error.value).number
 
 
-# "Cursors", "Keyset-driven cursors"; sp_cursoropen: scrollopt and ccopt may come back otherwise
+# "Cursors", "Keyset-driven cursors"; sp_cursoropen: scrollopt and ccopt may be returned changed
 @pytest.mark.parametrize(
     ("select", "scroll", "concurrency", "given"),
     [
@@ -261,7 +261,7 @@ def test_changes_that_are_refused(changed: Run, what: str, number: int) -> None:
     assert changed("select id, v from #u order by id") == [[(1, "a"), (2, "b"), (3, None)]]
 
 
-def test_a_rollback_takes_changes_back(changed: Run) -> None:
+def test_a_rollback_undoes_changes(changed: Run) -> None:
     # "ON ... closes any open cursors on commit or rollback" (SET CURSOR_CLOSE_ON_COMMIT); pymssql has set it
     changed("set cursor_close_on_commit off")
     _, (_, cursor, *_) = opened(changed, "select id, v from #u order by id", KEYSET, OPTIMISTIC)
@@ -384,7 +384,7 @@ def test_a_cursor_of_ct_library(client: RawClient) -> None:
         (number, OPEN | READS),
     ]
     for rows in ([[1, "a"], [2, "b"]], [[3, None]], []):
-        # by name as FreeTDS, by number as go-ase
+        # by name in FreeTDS, by number in go-ase
         for cursor in ("c1", number)[: 1 if rows else 2]:
             reply = client.ask(raw_tds.fetch_cursor(cursor, 1, order=order), begun.columns)
             assert (reply.errors, reply.rows, reply.done[-1][1]) == ([], rows, len(rows))

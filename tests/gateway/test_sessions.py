@@ -72,7 +72,9 @@ def most_connections(admin: Admin) -> int:
 
 @pytest.mark.long
 def test_more_sessions_than_postgresql_has_connections(server: RunningServer, most_connections: int) -> None:
-    """A login needs a connection for a moment, a statement while it runs, an idle session little memory."""
+    """A login needs a connection for a short time, a statement while it runs, an idle session little
+    memory.
+    """
     process = psutil.Process(server.process.pid)
     with ExitStack() as open_sessions:
         for _ in range(50):
@@ -108,7 +110,7 @@ def test_an_idle_session_gives_its_connection_to_others(
         assert number(given.batch(PID)) != given_pid
 
 
-def test_a_transaction_nobody_used_holds_no_connection(
+def test_an_unused_transaction_holds_no_connection(
     server: RunningServer, admin: Admin, own_login: Login
 ) -> None:
     def connections() -> int:
@@ -135,7 +137,7 @@ def test_a_transaction_nobody_used_holds_no_connection(
 
 
 def test_reset_connection(server: RunningServer) -> None:
-    """The packet status that pools set on the first request after they hand a connection on."""
+    """The packet status that pools set on the first request after they hand over a connection."""
     with session(server) as client:
         client.batch("use log set implicit_transactions on select set_config('work_mem', '5MB', false)")
         client.batch("select 1")
@@ -156,9 +158,10 @@ def test_reset_connection_that_keeps_the_transaction(server: RunningServer) -> N
         assert number(client.batch("select @@trancount", status=RESET)) == 0
 
 
-def test_a_reset_says_that_it_rolls_back(server: RunningServer) -> None:
-    """ENVCHANGE 10 with the transaction's descriptor (MS-TDS 2.2.7.9): python-tds and tedious take their
-    transaction as open until then."""
+def test_a_reset_reports_its_rollback(server: RunningServer) -> None:
+    """ENVCHANGE 10 with the transaction's descriptor (MS-TDS 2.2.7.9): python-tds and tedious consider their
+    transaction open until then.
+    """
     with session(server) as client:
         begun = client.batch("begin transaction")
         descriptor = begun[5:13]
@@ -189,8 +192,8 @@ def test_prepared_statements_end_with_a_reset(clients: Clients) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_statements_and_calls_in_turns(clients: Clients, admin: Admin, version: str) -> None:
-    """A session's earlier requests decide which threads wait for its next one."""
+def test_statements_and_calls_alternately(clients: Clients, admin: Admin, version: str) -> None:
+    """A session's earlier requests determine which threads wait for its next one."""
     entries = [f"turns {version} {number}" for number in range(12)]
     with clients.ct(clients.server.writer, version) as client:
         for number, entry in enumerate(entries):
@@ -207,7 +210,7 @@ def test_statements_and_calls_in_turns(clients: Clients, admin: Admin, version: 
 
 
 def test_format_only(clients: Clients, nothing_written: Callable[[], AbstractContextManager[None]]) -> None:
-    """`set fmtonly on`: columns and no rows, and nothing is done."""
+    """`set fmtonly on`: columns without rows, and no effects."""
     with clients.ct(clients.server.writer, "7.4") as client:
         with nothing_written():
             answer = client.language("set fmtonly on update online.every_type set a_real = 1 set fmtonly off")
@@ -220,7 +223,7 @@ def test_format_only(clients: Clients, nothing_written: Callable[[], AbstractCon
 
 
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
-def test_types_that_odbc_asks_for(clients: Clients, version: str) -> None:
+def test_types_queried_by_odbc(clients: Clients, version: str) -> None:
     server = clients.server
     with pyodbc.connect(
         f"DRIVER={TDSODBC};SERVER={server.host};PORT={server.port};TDS_Version={version}",
@@ -242,7 +245,7 @@ def test_types_that_odbc_asks_for(clients: Clients, version: str) -> None:
 # --- bounds on logins ---
 
 
-def test_a_wrong_password_slows_only_its_user(server: RunningServer) -> None:
+def test_a_wrong_password_delays_only_its_user(server: RunningServer) -> None:
     def attempt(user: str) -> float:
         start = time.monotonic()
         with Client7(server.host, server.port) as client:
@@ -250,7 +253,7 @@ def test_a_wrong_password_slows_only_its_user(server: RunningServer) -> None:
         assert b"\xad" not in reply[:3]
         return time.monotonic() - start
 
-    # half a second's pause, and no turn
+    # half a second's pause, without a turn
     assert min(attempt("guessed") for _ in range(10)) < 1
     start = time.monotonic()
     attempts = [threading.Thread(target=attempt, args=("guessed",)) for _ in range(4)]
@@ -272,7 +275,7 @@ def test_a_wrong_password_slows_only_its_user(server: RunningServer) -> None:
 
 
 def has_ended(client: socket.socket) -> bool:
-    """Whether the server has closed a connection on which it says nothing."""
+    """Whether the server has closed a connection without sending anything."""
     poll = select.poll()
     poll.register(client, select.POLLIN)
     return bool(poll.poll(0))
@@ -282,7 +285,7 @@ def has_ended(client: socket.socket) -> bool:
 MOST_UNKNOWN_OF_ONE = 2048
 
 
-def test_too_many_logins_under_way(server: RunningServer) -> None:
+def test_too_many_unfinished_logins(server: RunningServer) -> None:
     """Connections without a login are limited for each address; the oldest are closed for new ones."""
     raise_file_limit()
     with ExitStack() as half_open:
@@ -305,7 +308,7 @@ def test_refusals_are_logged_without_secrets(server: RunningServer) -> None:
     assert "wrong" not in written
 
 
-def test_settings_of_a_text_hold_to_its_end(clients: Clients) -> None:
+def test_settings_of_a_text_last_until_its_end(clients: Clients) -> None:
     with clients.pymssql(PLAIN) as connection:
         cursor = connection.cursor()
         limited = "set fmtonly on set rowcount 1"
@@ -322,7 +325,7 @@ def test_settings_of_a_text_hold_to_its_end(clients: Clients) -> None:
 
 @pytest.mark.parametrize("version", ["7.1", "7.4"])
 def test_rowcount_limits_changes_of_later_batches(clients: Clients, version: str) -> None:
-    """SET ROWCOUNT (SQL Server): in effect until it is set otherwise."""
+    """SET ROWCOUNT (SQL Server): in effect until it is set again."""
     with (
         clients.pymssql(clients.server.reader, version=version) as connection,
         connection.cursor() as cursor,

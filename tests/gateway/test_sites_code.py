@@ -12,7 +12,7 @@ from tds_clients import Admin, Clients, Param
 CALLER = Login("calls_a_site", "calls")
 OWNER = "owns_a_site"
 
-# `note` is called in every place that PostgreSQL evaluates besides a function's own body.
+# `note` is called everywhere that PostgreSQL evaluates code in addition to a function's own body.
 SITE = """
 create role owns_a_site;
 create schema recording authorization owns_a_site;
@@ -139,7 +139,7 @@ def nothing_seen(admin: Admin, site: None) -> None:
 
 
 def check(admin: Admin, places: set[str]) -> None:
-    """All of these places have run, each as the caller or inside a definer's body."""
+    """All of these have run, each as the caller or inside a definer's body."""
     seen = admin.execute("select * from recording.seen").fetchall()
     assert {place for place, *_ in seen} >= places
     for place, session_user, current_user, role in seen:
@@ -182,7 +182,7 @@ def test_calls_by_ct_library(clients: Clients, admin: Admin, section: str) -> No
 
 @pytest.mark.parametrize("section", ["5.0", "7.4"])
 def test_calls_of_functions_without_types(clients: Clients, admin: Admin, section: str) -> None:
-    """Polymorphic and variadic ones are refused, or run as the caller."""
+    """Polymorphic and variadic functions are refused, or run as the caller."""
     with clients.ct(CALLER, section) as client:
         assert client.language("use recording").errors == []
         for _ in range(3):
@@ -193,7 +193,7 @@ def test_calls_of_functions_without_types(clients: Clients, admin: Admin, sectio
 
 
 def texts() -> list[str]:
-    """Every call as a part of a text."""
+    """Every call as part of a text."""
     calls = [f"{name} {values}" for name, values in CALLS.items()]
     return [
         *(f"exec {call}" for call in calls),
@@ -263,7 +263,7 @@ def test_bulk_copy(clients: Clients, admin: Admin) -> None:
     ],
 )
 def test_a_site_attaches_nothing_to_ringlogs_objects(admin: Admin, site: None, statement: str) -> None:
-    """So nothing of a site runs inside ringlog's own procedures."""
+    """So no code of a site runs inside ringlog's own procedures."""
     admin.execute(f"grant daq_writer, daq_reader, parameter_writer to {OWNER}; set role {OWNER}".encode())
     try:
         with pytest.raises(psycopg.errors.InsufficientPrivilege):

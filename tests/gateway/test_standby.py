@@ -60,7 +60,7 @@ def alone(temporary_directory: Path) -> Iterator[RunningServer]:
 
 
 def waits_for_standby(dsn: str) -> bool:
-    """Whether a commit waits, whose wait is ended then."""
+    """Whether a commit is waiting, so that its wait can be ended."""
     warnings: list[object] = []
     with (
         psycopg.connect(dsn, autocommit=True) as admin,
@@ -103,7 +103,7 @@ def bulk_copy(connection: pymssql.Connection, number: int) -> None:
 
 
 def end_waiting(server: RunningServer, how: str, call: Callable[[], object]) -> None:
-    """Calls, and ends the wait of its commit for the standby."""
+    """Calls, and ends the commit's wait for the standby."""
     waiting = (
         f"select {how}(pid) from pg_stat_activity where wait_event = 'SyncRep' "
         f"and (application_name = 'ringlog group commit' or usename = '{server.writer.user}')"
@@ -146,7 +146,7 @@ def test_a_commit_whose_process_is_ended_is_not_acknowledged(
         assert errors_of(raised.value).number == 50000
 
 
-def test_the_native_driver_does_not_take_it_for_an_answer(alone: RunningServer) -> None:
+def test_the_native_driver_does_not_treat_it_as_an_answer(alone: RunningServer) -> None:
     address = Address(alone.writer.user, "127.0.0.1", alone.postgres_port, "ringlog", driver="psycopg")
     connection = driver.connect(
         address, alone.writer.password, autocommit=True, login_timeout=100, timeout=100

@@ -29,7 +29,7 @@ _LEAVES_STATE = re.compile(r"#|\bset\s+[a-z]|\btran|\buse\b", re.I)
 
 
 class Sessions(Generic[Client]):
-    """A session for case after case; a new one after a case that may leave something behind."""
+    """A session for successive cases; a new one after a case that may leave state behind."""
 
     def __init__(self, log_in: Callable[[], Client], log_out: Callable[[Client], None]) -> None:
         self._log_in, self._log_out = log_in, log_out
@@ -80,7 +80,7 @@ def at_7(clients: Clients, schema: None) -> Iterator[Sessions[pymssql.Connection
     def log_in() -> pymssql.Connection:
         connection = clients.pymssql(clients.server.reader)
         with connection.cursor() as cursor:
-            # as the table has it: "x" is a text
+            # as in the table: "x" is a text
             cursor.execute("set quoted_identifier off")
         return connection
 
@@ -94,7 +94,7 @@ def of(sybase: bool) -> pytest.MarkDecorator:
     for place, case in enumerate(cases()):
         if case.runs_in(sybase):
             other_turn = case.runs_in(not sybase) and bool(place % 2) == sybase
-            # cases of a table replace procedures and tables of those before
+            # cases of a table replace procedures and tables of earlier cases
             marks = [pytest.mark.together(case.name.rpartition("-")[0])]
             marks += [pytest.mark.long] if other_turn else []
             params.append(pytest.param(case, id=case.name, marks=marks))

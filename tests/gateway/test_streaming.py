@@ -57,7 +57,7 @@ class Reading:
                 return
 
     def read(self, most: int) -> None:
-        """Reads about so many bytes."""
+        """Reads about this many bytes."""
         until = self.bytes + most
         for so_far in self.packets():
             if so_far > until:
@@ -120,7 +120,7 @@ def test_a_cancel_half_way(server: RunningServer, admin: Admin, version: str) ->
         assert backend(admin) == []
 
 
-def test_a_client_that_stops_reading_keeps_nobody_else_waiting(server: RunningServer) -> None:
+def test_a_client_that_stops_reading_delays_no_other(server: RunningServer) -> None:
     with Reading(server, "7.4", query()) as slow, Reading(server, "5.0", query(1000)) as other:
         slow.read(MiB)
         other.read(10 * MiB)
@@ -132,7 +132,7 @@ def test_a_client_that_stops_reading_keeps_nobody_else_waiting(server: RunningSe
 
 @pytest.fixture(scope="module")
 def chatter(admin: Admin, functions: None) -> Iterator[None]:
-    """Procedures that send messages of 4,000 characters each: by group commit, and behind a result set."""
+    """Procedures that send messages of 4,000 characters each: by group commit, and after a result set."""
     admin.execute(
         "create function gateway_test.chatter(messages int) returns int language plpgsql security definer "
         "set search_path = pg_catalog, pg_temp as $$ begin "
@@ -190,7 +190,7 @@ def test_messages_without_an_end_stop_with_their_client(server: RunningServer, a
 
 
 @pytest.mark.usefixtures("chatter")
-def test_messages_behind_a_result_set_have_a_limit(server: RunningServer, admin: Admin) -> None:
+def test_messages_after_a_result_set_have_a_limit(server: RunningServer, admin: Admin) -> None:
     with RawClient(server.host, server.port, timeout=60) as client:
         assert client.log_in5(PLAIN, packet_size=8192).login == 5
         reply = client.language("begin tran exec gateway_test..chatter_behind_rows 100 commit")

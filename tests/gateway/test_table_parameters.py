@@ -38,7 +38,7 @@ def connected(server: RunningServer) -> Iterator[pytds.Connection]:
 
 @pytest.fixture(scope="module")
 def cursor(server: RunningServer) -> Iterator[pytds.Cursor]:
-    """Of the owner of the types Places and Keyed, and of procedures of them."""
+    """A cursor of the owner of the types Places and Keyed, and of procedures with them."""
     with (
         author_with_schema(server, AUTHOR, "table_parameters"),
         connected(server) as connection,
@@ -76,7 +76,7 @@ def test_a_procedure_takes_the_rows(cursor: pytds.Cursor, type_name: str) -> Non
     assert called(cursor, "list_places", table(type_name, ROWS), 2) == expected[1:]
 
 
-def test_values_become_what_the_columns_are(cursor: pytds.Cursor) -> None:
+def test_values_are_converted_to_the_columns_types(cursor: pytds.Cursor) -> None:
     (row,) = called(cursor, "list_places", table("Places", [(True, "1", 7, datetime(2026, 5, 6, 7, 8))]))
     assert row == (1, "1", Decimal("7.00"), date(2026, 5, 6))
     with pytest.raises(pytds.Error, match="truncated"):
@@ -91,7 +91,7 @@ def test_many_rows(cursor: pytds.Cursor) -> None:
     assert called(cursor, "list_places", table("Places", rows)) == rows
 
 
-def test_none_and_left_out_are_empty(cursor: pytds.Cursor) -> None:
+def test_null_and_omitted_tables_are_empty(cursor: pytds.Cursor) -> None:
     assert called(cursor, "list_places", table("Places", None)) == []
     assert called(cursor, "list_places") == []
 
@@ -123,7 +123,9 @@ def test_columns_with_defaults_have_no_values(cursor: pytds.Cursor) -> None:
         ("put_sr_vac", table("Places", ROWS), 206),
     ],
 )
-def test_what_does_not_fit_is_refused(cursor: pytds.Cursor, procedure: str, given: Any, number: int) -> None:
+def test_rows_that_do_not_fit_are_refused(
+    cursor: pytds.Cursor, procedure: str, given: Any, number: int
+) -> None:
     with pytest.raises(pytds.Error) as caught:
         called(cursor, procedure, given)
     assert caught.value.msg_no == number
@@ -145,7 +147,7 @@ def test_a_text_takes_a_table(cursor: pytds.Cursor) -> None:
         cursor.execute("select * from %s as p", (table("dbo.Nowhere", ROWS),))
 
 
-def test_a_transaction_goes_on_after_a_table_that_does_not_fit(cursor: pytds.Cursor) -> None:
+def test_a_transaction_continues_after_a_table_that_does_not_fit(cursor: pytds.Cursor) -> None:
     cursor.execute("begin tran create table #kept (id int) insert #kept values (1)")
     with pytest.raises(pytds.Error):
         called(cursor, "list_places", table("Places", [ROWS[0], ROWS[0]]))

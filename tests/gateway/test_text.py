@@ -117,7 +117,7 @@ def test_literals(clients: Clients, argument: str, parameter: str, value: str | 
             assert all(other is None for other in row[:place] + row[place + 1 :])
             received = row[place]
             if parameter in ("@a_date", "@a_timestamp", "@a_timestamptz", "@a_bit", "@a_numeric"):
-                # as PostgreSQL itself shows it, whatever form the dialect has for it
+                # as PostgreSQL itself displays it, whatever form the dialect has for it
                 shown = client.language(f"exec shown {argument}")
                 assert shown.errors == []
                 received = shown.rows[0][0]
@@ -266,7 +266,7 @@ def test_a_reader_may_not_put(clients: Clients, nothing_written: Unchanged, vers
         "insert into log.every_type (seq_no, time) values (1, '2024-01-01')",
     ],
 )
-def test_nobody_may_write_past_the_procedures(
+def test_no_login_may_write_without_the_procedures(
     clients: Clients, nothing_written: Unchanged, version: str, right: str, text: str
 ) -> None:
     login = clients.server.reader if right == "reader" else clients.server.writer
@@ -325,7 +325,7 @@ def test_errors_of_queries(clients: Clients, version: str, text: str, number: in
     with clients.ct(clients.server.reader, version) as client:
         answer = client.language(text)
         assert answer.error.number == number
-        # in T-SQL's words, if it has any
+        # with T-SQL's text, if there is one
         assert "SQLSTATE" not in answer.error.text
         assert client.language("select 1 as one").rows == [["1"]]
 
@@ -382,7 +382,7 @@ def test_start_up_texts_of_drivers(clients: Clients, text: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
-def test_sets_beside_a_refused_one(clients: Clients, version: str) -> None:
+def test_sets_next_to_a_refused_one(clients: Clients, version: str) -> None:
     """tedious, src/connection.ts, getInitialSql: the options of a login are one batch."""
     with clients.ct(clients.server.reader, version) as client:
         answer = client.language(
@@ -434,14 +434,16 @@ def empty(answer: Answer) -> bool:
 
 
 @pytest.mark.parametrize("text", [" ", "-- a comment", "/* one /* in another */ */", ";;"])
-def test_batches_of_nothing(clients: Clients, text: str) -> None:
+def test_empty_batches(clients: Clients, text: str) -> None:
     for version in ("5.0", "7.4"):
         with clients.ct(clients.server.reader, version) as client:
             assert empty(client.language(text))
 
 
-def test_parameters_are_cut_and_filled_as_declared(server: RunningServer) -> None:
-    """By sp_executesql, as ctds sends it: SqlVarBinary(value, size) and its kin say the declared size."""
+def test_parameters_are_cut_and_padded_as_declared(server: RunningServer) -> None:
+    """By sp_executesql, as ctds sends it: SqlVarBinary(value, size) and similar types contain the declared
+    size.
+    """
     login = server.reader
     with (
         ctds.connect(
@@ -484,7 +486,7 @@ def test_columns_keep_the_names_that_queries_give_them(clients: Clients) -> None
             ("select * from (select 1 as ColA, 2 as colb) x", ["ColA", "colb"]),
             ("with Q (X, y) as (select 1, 2) select * from Q", ["X", "y"]),
             ("with q as (select 1 as N) select *, M = 2 from q a join q b on a.N = b.N", ["N", "N", "M"]),
-            # not the names of the table behind
+            # not the names of the underlying table
             ("select * from (select Id as N, Other from #named) x", ["N", "Other"]),
             ("select n from (select Id as N from #named) x", ["n"]),
             ("select * from #named", ["Id", "Other"]),

@@ -129,7 +129,7 @@ def test_an_abandoned_request_writes_nothing(server: RunningServer) -> None:
         assert client.language("select a from #t").rows == [["first"]]
 
 
-def test_the_client_goes_away_amid_the_text(server: RunningServer, admin: Admin) -> None:
+def test_the_client_disconnects_inside_the_text(server: RunningServer, admin: Admin) -> None:
     admin.execute("create table gateway_test.texts_left (a text)")
     admin.execute("comment on column gateway_test.texts_left.a is 'T-SQL \"a\" text'")
     admin.execute("insert into gateway_test.texts_left values ('first')")

@@ -28,7 +28,7 @@ PLAIN_QUERY = "select 42 as answer"
 
 @pytest.fixture(scope="module")
 def certificate(temporary_directory: Path) -> Path:
-    """A certificate of `ringlog cert`; its key lies beside it."""
+    """A certificate of `ringlog cert`, with its key in the same folder."""
     made = ringlog("cert", temporary_directory / "tls", "--host", "localhost", "--host", "127.0.0.1")
     assert made.returncode == 0, made.stderr
     return temporary_directory / "tls" / "ringlog.crt"
@@ -114,7 +114,7 @@ def test_a_client_set_not_to_encrypt_is_named_in_the_log(requiring: RunningServe
     wait_until(lambda: words in log.read_text()[before:], lambda: log.read_text()[before:])
 
 
-def test_freetds_that_looks_at_the_certificate(
+def test_freetds_that_checks_the_certificate(
     requiring: RunningServer, certificate: Path, tmp_path: Path
 ) -> None:
     for name, expected in (
@@ -253,13 +253,13 @@ def test_a_clear_login_where_tls_is_required(requiring: RunningServer) -> None:
         assert "demands TLS".encode("utf-16-le") in client.log_in7(requiring.reader)
 
 
-def test_tls_where_there_is_none(server: RunningServer, certificate: Path) -> None:
+def test_tls_on_a_server_without_it(server: RunningServer, certificate: Path) -> None:
     with pytest.raises((ssl.SSLError, OSError)):
         TlsClient(server, certificate)
 
 
 @pytest.mark.parametrize("first", [b"\x16", b"\x16\x03\x01\x40\x00" + b"x" * 400, b"\x16" * 5000])
-def test_handshakes_that_are_none(offering: RunningServer, first: bytes) -> None:
+def test_invalid_handshakes(offering: RunningServer, first: bytes) -> None:
     # the server may disconnect before everything is sent
     with socket.create_connection((offering.host, offering.port), 20) as client, suppress(OSError):
         client.sendall(first)
@@ -289,7 +289,7 @@ def test_a_wrong_encrypted_password_at_5(server: RunningServer, tmp_path: Path) 
 def encrypted_login(server: RunningServer, flags: int) -> bytes:
     """A login record without a password, with these security flags."""
     record = raw_tds.login5(Login(server.reader.user, ""))
-    # the language and its flag stand before: 31 * 6 + 8 + … as raw_tds.login5 lays it out
+    # the language and its flag precede: 31 * 6 + 8 + … in the layout of raw_tds.login5
     at = record.index(b"us_english") + 31 + 1 + 2
     assert record[at] == 0
     return record[:at] + bytes([flags]) + record[at + 1 :]
@@ -306,7 +306,7 @@ def encrypted_login(server: RunningServer, flags: int) -> bytes:
         b"\x65\x03\x01\x1f\x00\xec\x0e\x00\x01" + bytes(7) + b"\xe1\xff\xff\xff\x7f\x00\xd7" + b"\xff" * 200,
     ],
 )
-def test_responses_that_are_none(server: RunningServer, response: bytes) -> None:
+def test_invalid_responses(server: RunningServer, response: bytes) -> None:
     with raw_tds.RawClient(server.host, server.port) as client:
         client.send(raw_tds.LOGIN5, encrypted_login(server, 0xA0))
         challenge = client.receive()

@@ -12,7 +12,7 @@ from tds_clients import SEVENS, Admin, Clients, Param, violated_check
 
 pytestmark = pytest.mark.usefixtures("functions")
 VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
-# through group commit where there is no transaction, and on the caller's own connection
+# by group commit if there is no transaction, and on the caller's own connection
 ENTER = pytest.mark.parametrize("enter", ["enter", "enter_myself"])
 
 
@@ -123,7 +123,7 @@ def test_a_transaction_left_open_is_rolled_back(clients: Clients, admin: Admin, 
     with clients.ct(clients.server.writer, version) as client:
         assert client.language("begin tran exec enter 'lost'").statuses == [0]
     with clients.ct(clients.server.writer, version) as client:
-        # the row lock of the first would let this wait
+        # the row lock of the first would make this one wait
         assert client.language("exec enter 'lost'").statuses == [0]
     assert entries(admin) == ["lost"]
 
@@ -215,7 +215,7 @@ def test_implicit_transactions(clients: Clients, admin: Admin, version: str) -> 
 
 @pytest.mark.parametrize("order", [LITTLE, BIG])
 def test_chained_by_option_token(server: RunningServer, admin: Admin, order: Order) -> None:
-    """As ct_options and DBD::Sybase's AutoCommit set it."""
+    """As set by ct_options and DBD::Sybase's AutoCommit."""
     puts = [raw_tds.dbrpc("enter", [raw_tds.Param(raw_tds.VARCHAR, entry)], order) for entry in "ab"]
     with RawClient(server.host, server.port, order=order) as client:
         assert client.log_in5(server.writer).login == 5
@@ -229,7 +229,7 @@ def test_chained_by_option_token(server: RunningServer, admin: Admin, order: Ord
         assert entries(admin) == ["a", "b"]
 
 
-def test_an_option_that_is_not_served_is_refused(server: RunningServer) -> None:
+def test_an_unsupported_option_is_refused(server: RunningServer) -> None:
     with RawClient(server.host, server.port) as client:
         assert client.log_in5(server.writer).login == 5
         reply = client.ask(option(1, DATEFORMAT, b"\7") + raw_tds.language("select 1 as one"))

@@ -167,7 +167,7 @@ def ct(clients: Clients) -> Iterator[CtClient]:
 
 
 def back(client: CtClient, type: str, parameter: str, value: str | None) -> str | None:
-    """A value as output parameter of the type it was sent as."""
+    """A value as an output parameter of the type in which it was sent."""
     answer = client.call("echo", [Param(type, value, parameter, out=True)])
     assert (answer.errors, answer.statuses) == ([], [0])
     return answer.outputs[parameter]

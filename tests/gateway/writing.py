@@ -1,4 +1,4 @@
-"""Writers without pauses: their acknowledged rows must be stored, whatever happens to the server."""
+"""Writers without pauses, whose acknowledged rows must be stored whatever happens to the server."""
 
 import threading
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from pymssql import _mssql
 from tds_clients import Clients
 from waiting import wait_until
 
-# A call on a connection that was lost meanwhile raises the driver's own error, which is none of PEP 249's.
+# A call on a connection that was lost meanwhile raises the driver's own error, which is not one of PEP 249's.
 ERRORS = (pymssql.Error, _mssql.MSSQLException)
 
 Row = tuple[int, datetime, float, int]
@@ -39,7 +39,7 @@ class Writers:
 
     @contextmanager
     def running(self, count: int) -> Iterator[None]:
-        """So many writers write while the body runs."""
+        """`count` writers write while the body runs."""
         threads = [threading.Thread(target=self._write, args=(writer,)) for writer in range(count)]
         for thread in threads:
             thread.start()
@@ -51,7 +51,7 @@ class Writers:
                 thread.join()
 
     def wait_for_more(self, count: int) -> None:
-        """Waits until so many more rows are acknowledged."""
+        """Waits until `count` more rows are acknowledged."""
         enough = len(self.acknowledged) + count
         wait_until(lambda: len(self.acknowledged) >= enough, lambda: self.errors[-5:])
 
@@ -83,7 +83,7 @@ class Writers:
                 self.unanswered.append(row)
 
     def check(self, dsn: str, log: LiteralString, columns: LiteralString) -> None:
-        """Asserts that the log has every acknowledged row once, and besides only rows that were sent."""
+        """Asserts that the log has every acknowledged row once, and otherwise only rows that were sent."""
         with psycopg.connect(dsn) as connection:
             found = connection.execute(
                 f"select {columns} from {log} where time >= %s and time < %s",

@@ -47,7 +47,7 @@ def every_type(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A folder in an object store: S3 as moto has it."""
+    """A folder in an object store: S3 as implemented by moto."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
     server.start()
     host, port = server.get_host_and_port()

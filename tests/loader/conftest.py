@@ -1,4 +1,4 @@
-"""A server of the loader's own, with quick tables that no other test writes to, and `ringlog load`."""
+"""A server of the loader's own, with fast tables that no other test writes to, and `ringlog load`."""
 
 import os
 import signal
@@ -64,7 +64,7 @@ def empty(server: RunningServer, table: str) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_of_others(request: pytest.FixtureRequest) -> None:
-    """The server that the tests share has no rows, claims, losses or events of a test before."""
+    """The shared server has no rows, claims, losses or events of an earlier test."""
     if "quick_server" in request.fixturenames:
         server = request.getfixturevalue("quick_server")
         for table in load_facility(FACILITY).tables:
@@ -81,7 +81,7 @@ def spool(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def load(quick_server: RunningServer, address: Address, spool: Path) -> Iterator[Callable[..., Load]]:
-    """Starts `ringlog load` as the writer, with these further options; a later one wins."""
+    """Starts `ringlog load` as the writer, with these further options; a later one takes precedence."""
     started: list[Load] = []
 
     def start(*options: str | Path) -> Load:

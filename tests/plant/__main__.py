@@ -1,4 +1,4 @@
-"""`make plant`: lives of a plant, one seed after another; a failure is made shorter and printed."""
+"""`make plant`: lives of a plant, one seed after another; a failing life is shortened and printed."""
 
 import argparse
 import random
@@ -22,7 +22,7 @@ def falls(steps: Sequence[Step]) -> str | None:
 
 
 def shortened(steps: list[Step]) -> list[Step]:
-    """The steps without those that the failure does not need (delta debugging, by halves)."""
+    """The steps without those that are not needed for the failure (delta debugging, by halves)."""
     size = len(steps) // 2
     while size:
         begin = 1  # the first makes the plant

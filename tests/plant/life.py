@@ -46,7 +46,7 @@ WEIGHTS = {
 
 
 def drawn(seed: int) -> Iterator[Step]:
-    """The endless operations of a life; the first one makes the plant."""
+    """The endless operations of a life; the first one creates the plant."""
     draw = random.Random(seed)
     yield "begin", draw.getrandbits(32)
     while True:
@@ -54,7 +54,7 @@ def drawn(seed: int) -> Iterator[Step]:
 
 
 class Life(Operations, Samples):
-    """A plant to which things happen."""
+    """A plant with its operations."""
 
     def step(self, step: Step) -> None:
         self.history.append(step)
@@ -63,7 +63,7 @@ class Life(Operations, Samples):
 
 
 def live(steps: Iterator[Step], seconds: float) -> Life:
-    """Runs the steps for so long after the first. Raises Different, with the history so far."""
+    """Runs the steps for this many seconds after the first. Raises Different, with the history so far."""
     folder = new_folder("plant")
     life = Life(folder)
     try:

@@ -16,7 +16,7 @@ CLOCK_TOLERANCE = timedelta(days=1)
 
 
 class Refused(Exception):
-    """A row that writes nothing; `numbers`: of the errors of SQL Server and Sybase ASE."""
+    """A row that is refused; `numbers`: of the errors of SQL Server and Sybase ASE."""
 
     def __init__(self, *numbers: int) -> None:
         super().__init__(*numbers)
@@ -84,7 +84,9 @@ class Table:
         self.arrival = arrival
 
     def instant(self, local: datetime, zone: ZoneInfo, now: datetime) -> datetime:
-        """The meaning of a time without a zone for put. Raises Refused if clocks were set ahead past it."""
+        """The instant that put assigns to a time without a zone. Raises Refused if clocks were set ahead past
+        it.
+        """
         earlier, later = (local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
         if earlier == later:
             return earlier
@@ -126,7 +128,7 @@ class Table:
             values[name] = None
 
     def rename_column(self, old: str, new: str) -> None:
-        """The signal's name in the facility file stays."""
+        """Renames a column; the signal's name in the facility file remains."""
         self.columns = {new if name == old else name: of for name, of in self.columns.items()}
         self.signals = {signal: new if column == old else column for signal, column in self.signals.items()}
         for values in {
@@ -146,14 +148,14 @@ class Table:
         return max(rows, key=lambda row: row[:2], default=None)
 
     def logged(self, begin: datetime, end: datetime) -> list[tuple[Key, Values]]:
-        """The rows of a span by time and seq_no; `end` is exclusive."""
+        """The rows of a span in the log, by time and seq_no; `end` is exclusive."""
         return sorted(
             ((key, values) for key, values in self.log.items() if begin <= key[0] < end),
             key=lambda row: row[0],
         )
 
     def readings(self, signal: str, begin: datetime, end: datetime) -> list[tuple[datetime, Any]]:
-        """A signal's values in a span; those of a time in which its column was retired are not its own."""
+        """A signal's values in a span; values from a time in which its column was retired are excluded."""
         column = self.signals[signal]
         ends = self.ends.get(signal, [])
         return [
@@ -163,12 +165,12 @@ class Table:
         ]
 
     def figures(self, signal: str, begin: datetime, end: datetime) -> Bin | None:
-        """Of a signal's values in a span; None: there is no row."""
+        """Figures of a signal's values in a span; None: there is no row."""
         return figures_of([value for _, value in self.readings(signal, begin, end)])
 
 
 def figures_of(readings: Sequence[float | None]) -> Bin | None:
-    """Of readings in the order of their times, None being no number; None: there is no reading."""
+    """Figures of readings in the order of their times, None for NaN; None: there is no reading."""
     if not readings:
         return None
     values = [float(reading) for reading in readings if reading is not None]
@@ -184,7 +186,7 @@ def figures_of(readings: Sequence[float | None]) -> Bin | None:
 
 
 def tables() -> dict[str, Table]:
-    """One with all rows in the log, one with each fifth."""
+    """Two tables: one with all rows in the log, one with each fifth."""
     columns = {"current": "real", "level": "double", "counts": "int", "open": "bit", "label": "varchar(20)"}
     return {
         name: Table(name, rows, nth, dict(columns), {f"{name}/{column}": column for column in columns})
@@ -210,7 +212,7 @@ def facility(of: dict[str, Table], archive: str, renamed: dict[tuple[str, str], 
 
 
 def monday(moment: datetime, weeks: int = 0) -> datetime:
-    """The begin of a moment's week, or of one so many weeks before."""
+    """The start of a moment's week, or of an earlier one."""
     day = moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return day - timedelta(days=day.weekday(), weeks=weeks)
 

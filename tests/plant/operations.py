@@ -1,4 +1,4 @@
-"""What changes a plant: rows that are written, changes of the facility, commands, kills and restarts."""
+"""The operations that change a plant: writing rows, changing the facility, commands, kills and restarts."""
 
 import random
 import shutil
@@ -116,14 +116,16 @@ class Operations(Site):
             self._put(table, seq_no, time, self._values(draw, table), "7.4")
 
     def write_again(self, draw: random.Random) -> None:
-        """Acknowledged rows, sent again like by a writer that did not get the acknowledgement."""
+        """Sends acknowledged rows again, like a writer that did not receive the acknowledgement."""
         for name, seq_no, time, values in draw.sample(self.sent, min(3, len(self.sent))):
             table = self.model[name]
             if seq_no is not None and [*values] == [*table.columns] and time >= self._from(table):
                 self._put(table, seq_no, time, values, "7.4")
 
     def write_conflict(self, draw: random.Random) -> None:
-        """Another row of a time that the log has; of archived weeks the next round finds it, not put."""
+        """Sends another row for a time that is in the log; for archived weeks the next round detects it, not
+        put.
+        """
         if not self.sent:
             return
         name, seq_no, time, _ = draw.choice(self.sent)
@@ -144,7 +146,7 @@ class Operations(Site):
         self._put(table, draw.randint(1, table.rows), time, self._values(draw, table), "7.4")
 
     def write_together(self, draw: random.Random) -> None:
-        """Several writers at once, each with rows of its own seq_no."""
+        """Several writers at once, each with its own seq_no."""
         table = self._table(draw)
         start = self._from(table)
         span = (datetime.now(UTC) - start).total_seconds()
@@ -161,14 +163,14 @@ class Operations(Site):
             done.result()
 
     def write_empty(self, draw: random.Random) -> None:
-        """An IOC's first row after a restart: no reading yet, then some."""
+        """An IOC's first rows after a restart: without readings at first."""
         table = self._table(draw)
         now = datetime.now(UTC)
         self.plant = min(max(self.plant, self._from(table)) + timedelta(seconds=draw.randint(1, 90)), now)
         self._put(table, None, self.plant, dict.fromkeys(table.columns), "7.4")
 
     def write_night(self, draw: random.Random) -> None:
-        """Local times around the hour in which clocks are changed."""
+        """Local times around the hour of a change of clocks."""
         table = self._table(draw)
         days = nights(self.zone, self._from(table), datetime.now(UTC))
         if not days:
@@ -198,7 +200,9 @@ class Operations(Site):
             self._install()
 
     def rename_column(self, draw: random.Random) -> None:
-        """A column of a table without archived weeks, whose files have its name, recalled ones too."""
+        """Renames a column of a table without archived weeks, whose files, also recalled ones, have its
+        name.
+        """
         table = self._table(draw)
         old = draw.choice([*table.columns])
         self._settle()
@@ -229,7 +233,7 @@ class Operations(Site):
             table.retired ^= {column}
 
     def change_type(self, draw: random.Random) -> None:
-        """To a wider one; the table is rewritten by hand first."""
+        """Changes a type to a wider one; the table is rewritten by hand first."""
         table = self._table(draw)
         some = [column for column, of in table.columns.items() if of in WIDER]
         if some:
@@ -244,7 +248,7 @@ class Operations(Site):
             self._install(by_hand=True)
 
     def kill(self, draw: random.Random) -> None:
-        """Kills the server's processes, PostgreSQL's too."""
+        """Kills the server's processes, also PostgreSQL's."""
         self._settle()
         main = psutil.Process(self.server.process.pid)
         every = [main, *main.children(recursive=True)]
@@ -288,12 +292,12 @@ class Operations(Site):
         self._serve()
 
     def crash(self, draw: random.Random) -> None:
-        """A backend is killed, after which PostgreSQL ends all others and recovers."""
+        """Kills a backend, after which PostgreSQL ends all others and recovers."""
         self._settle()
         victim, other = (psycopg.connect(self.server.dsn) for _ in range(2))
         with closing(victim), closing(other):
             psutil.Process(victim.info.backend_pid).send_signal(signals.SIGKILL)
-            # before PostgreSQL has noticed, it accepts connections and then ends them
+            # before PostgreSQL notices it, it accepts connections and then ends them
             with pytest.raises(psycopg.OperationalError):
                 other.execute("select pg_sleep(%s)", [PATIENCE])
         wait_until(self._is_there)

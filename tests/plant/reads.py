@@ -20,7 +20,7 @@ from waiting import wait_until
 
 
 class Reads(Site):
-    """Each raises Different."""
+    """The reads; each raises Different."""
 
     def compare(self, draw: random.Random) -> None:
         """A few of the reads, on spans of any length."""
@@ -91,7 +91,7 @@ class Reads(Site):
         self._wanted(f"online.{table.name}", self._rows("online", table, "time is not null", []), wanted)
 
     def _log(self, draw: random.Random, table: Table) -> None:
-        """All weeks, also of the archive."""
+        """The log of all weeks, also from the archive."""
         begin, end = self._span(draw, table)
         wanted = [(place, at, *row.values()) for (at, place), row in table.logged(begin, end)]
         got = of_archive(lambda: self._rows("log", table, "time >= %s and time < %s", [begin, end]))
@@ -105,7 +105,7 @@ class Reads(Site):
         self._wanted(f"last_{table.name}", got, wanted and wanted[:2])
 
     def _text(self, draw: random.Random, table: Table) -> None:
-        """T-SQL on the log: all rows."""
+        """T-SQL on the log, for all rows."""
         begin, end = self._span(draw, table)
         said = [at.astimezone(self.zone).strftime("%Y-%m-%d %H:%M:%S.%f") for at in (begin, end)]
         if any(at.astimezone(self.zone).replace(tzinfo=None) in self._twice() for at in (begin, end)):
@@ -140,8 +140,9 @@ class Reads(Site):
         )
 
     def _coming(self, table: str) -> set[datetime]:
-        """The hours of archived weeks whose summaries get late rows in the next round. To be asked before
-        what is compared: a round may begin at any time."""
+        """The hours of archived weeks whose summaries get late rows in the next round. Must be called before
+        the comparison: a round may begin at any time.
+        """
         with psycopg.connect(self.server.dsn) as connection:
             marks = connection.execute(
                 "select distinct date_trunc('hour', mark.time) from ringlog.summary_mark as mark"
@@ -185,7 +186,7 @@ class Reads(Site):
         wanted: dict[datetime, Bin | None],
         coming: set[datetime],
     ) -> None:
-        """The figures of hours, but of those that are `coming`."""
+        """The figures of hours, except those that are `coming`."""
         for hour, figures in wanted.items():
             found = got.pop(hour, None)
             if not agree(found, figures) and hour not in coming:
@@ -320,8 +321,9 @@ class _ChangedHours:
 
 
 def of_archive(read: Callable[[], list[Any]]) -> list[Any]:
-    """The rows of a log in their order, when the archive server is there. A row that came again for an
-    archived week is there twice until the next round."""
+    """The rows of a log in their order, including the archive server if there is one. A row sent again for an
+    archived week is repeated until the next round.
+    """
 
     def answer() -> list[list[Any]]:
         try:
@@ -336,7 +338,7 @@ def of_archive(read: Callable[[], list[Any]]) -> list[Any]:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equal but for the order of additions."""
+    """Equal except for the order of additions."""
     if a is None or b is None:
         return a is b
     return math.isclose(float(a), float(b), rel_tol=1e-9, abs_tol=1e-12)

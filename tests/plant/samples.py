@@ -1,4 +1,4 @@
-"""A table of samples in the plant: signals that come and go, samples, and each way to read them."""
+"""A table of samples in the plant: signals that are added and retired, samples, and each way to read them."""
 
 import random
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Samples(Reads):
     # --- operations ---
 
     def _time(self, draw: random.Random, *, late: bool) -> int:
-        """Of a sample, in nanoseconds."""
+        """The time of a sample, in nanoseconds."""
         now = datetime.now(UTC)
         if late:
             moment = self.start + timedelta(seconds=draw.uniform(0, (now - self.start).total_seconds()))
@@ -41,7 +41,7 @@ class Samples(Reads):
         return value, *alarm
 
     def _send(self, samples: list[tuple[str, int, Sample]]) -> None:
-        """Many at once, all or none; the model has them afterwards."""
+        """Sends many at once, all or none; the model then contains them."""
         numbers = self._numbers()
         written = [each for each in samples if not self.signals[each[0]].is_retired]
         if not written:
@@ -62,7 +62,7 @@ class Samples(Reads):
             return dict(connection.execute("select signal, number from ringlog.sample_signal").fetchall())
 
     def send_samples(self, draw: random.Random) -> None:
-        """Of several signals, in order and late."""
+        """Samples of several signals, in order and late."""
         late = draw.random() < 0.3
         samples: dict[tuple[str, int], Sample] = {}
         for _ in range(draw.randint(1, 60)):
@@ -72,7 +72,7 @@ class Samples(Reads):
         self._send([(name, at, sample) for (name, at), sample in samples.items()])
 
     def send_one(self, draw: random.Random) -> None:
-        """By a call over TDS, which has microseconds and the nanoseconds below them."""
+        """One sample by a call over TDS, which has microseconds and the nanoseconds below them."""
         name, at, sample = draw.choice([*self.signals]), self._time(draw, late=False), self._sample(draw)
         signal = self.signals[name]
         if signal.is_retired or at in signal.samples:
@@ -87,13 +87,13 @@ class Samples(Reads):
             signal.samples[at] = sample
 
     def send_again(self, draw: random.Random) -> None:
-        """Samples that are stored, and once more in the same batch."""
+        """Sends stored samples again, and twice in the same batch."""
         stored = [(name, at) for name, signal in self.signals.items() for at in signal.samples]
         chosen = draw.sample(stored, min(5, len(stored)))
         self._send([(name, at, self.signals[name].samples[at]) for name, at in chosen + chosen[:1]])
 
     def send_other(self, draw: random.Random) -> None:
-        """Another sample of a time that PostgreSQL has: nothing of the batch is stored."""
+        """Sends another sample for a time in PostgreSQL: nothing of the batch is stored."""
         weeks = self._weeks(NAME)
         stored = [
             (name, at)
@@ -113,12 +113,12 @@ class Samples(Reads):
         raise Different(f"another sample of {name} at {at} was accepted")
 
     def send_ahead(self, draw: random.Random) -> None:
-        """Further ahead than the clock's drift: not stored."""
+        """Sends a sample further ahead than the clock's drift, which is not stored."""
         at = nanoseconds_of(datetime.now(UTC) + DRIFT + timedelta(hours=draw.randint(1, 50)))
         self._send([(draw.choice([*self.signals]), at, (1.0, 0, 0))])
 
     def change_signals(self, draw: random.Random) -> None:
-        """One is added, or another one paused, resumed, renamed or retired and taken up again."""
+        """Adds a signal, or pauses, resumes, renames, retires or restores another one."""
         names = [*self.signals]
         name = draw.choice(names)
         signal = self.signals[name]

@@ -83,7 +83,7 @@ class Site:
             )
 
     def _begin(self, *words: str) -> None:
-        """Starts a command that runs while writers write; two of them do not overlap."""
+        """Starts a command that runs during writing; two of them do not overlap."""
         self._settle()
         self.running.append(
             subprocess.Popen(
@@ -95,7 +95,7 @@ class Site:
         )
 
     def _settle(self) -> None:
-        """Waits for the commands that were started."""
+        """Waits for the started commands."""
         for command in self.running:
             said, _ = command.communicate()
             if command.returncode != 0:
@@ -103,7 +103,7 @@ class Site:
         self.running.clear()
 
     def _install(self, *, by_hand: bool = False) -> None:
-        """Installs the facility. `by_hand`: the SQL of its refusal is run first."""
+        """Installs the facility. `by_hand`: first runs the SQL of its refusal."""
         self._settle()
         self._write_facility()
         if by_hand:
@@ -118,7 +118,7 @@ class Site:
         return self._weeks(table.name)
 
     def _weeks(self, table: str, *, recalled: bool = False) -> list[tuple[datetime, datetime, str]]:
-        """The weeks of a table whose rows are in the archive: begin, end and file. `recalled`: those too."""
+        """The weeks of a table in the archive: begin, end and file. `recalled`: includes recalled ones."""
         with psycopg.connect(self.server.dsn) as connection:
             return connection.execute(
                 "select begins, ends, file from ringlog.cold_week where table_name = %s and rows > 0"

@@ -173,7 +173,7 @@ def moments() -> dict[str, str]:
 
 
 def put_rows(server: RunningServer, begin: str, last: int = WEEKS * EACH) -> None:
-    """The writer's last calls, of those of all weeks; they may be repeated."""
+    """The writer's last calls, as in all weeks; they may be repeated."""
     at = datetime.fromisoformat(begin)
     with server.connect(server.writer.user, server.writer.password) as session, session.cursor() as cursor:
         for n in range(WEEKS * EACH)[-last:]:
@@ -208,7 +208,7 @@ def _fill(server: RunningServer, given: dict[str, str]) -> None:
         cursor.execute("use site")
         for text in statements():
             cursor.execute(text)
-    # a round of housekeeping gives the rows their weeks
+    # a round of housekeeping creates the weeks of the rows
     maintained = ringlog("maintain", "--data", server.data)
     assert maintained.returncode == 0, maintained.stderr
     merge(engine(server.dsn))
@@ -220,7 +220,7 @@ def _fill(server: RunningServer, given: dict[str, str]) -> None:
 
 
 def statements() -> Iterator[str]:
-    """Those of OBJECTS: a line that is indented goes on with the one before."""
+    """The statements of OBJECTS: an indented line continues the previous one."""
     text = ""
     for line in OBJECTS.strip().splitlines():
         if text and not line.startswith(" "):
@@ -257,7 +257,7 @@ def structure(dsn: str) -> list[str]:
 
 @contextmanager
 def new_site() -> Iterator[tuple[RunningServer, Path, dict[str, str]]]:
-    """A site that this version makes: the server, its folder, its times."""
+    """A new site of this version: the server, its folder, its times."""
     folder = new_folder("release")
     given = moments()
     file = write_facility(folder)
@@ -267,7 +267,7 @@ def new_site() -> Iterator[tuple[RunningServer, Path, dict[str, str]]]:
 
 
 def write_facility(folder: Path) -> Path:
-    """The file `plant.toml` there, and the folder of its archive."""
+    """Writes the file `plant.toml` there, and the folder of its archive."""
     (folder / "archive").mkdir(exist_ok=True)
     (folder / "archive").chmod(0o777)
     file = folder / "plant.toml"
@@ -296,13 +296,15 @@ def save(to: Path) -> None:
 
 
 def restored(file: Path, folder: Path) -> tuple[dict[str, str], list[str], dict[str, str]]:
-    """Makes the data directory and the archive of a saved site; its times, structure and answers."""
+    """Creates the data directory and the archive of a saved site; returns its times, structure and
+    answers.
+    """
     with tarfile.open(file) as tar:
         tar.extractall(folder, filter="data")
     postgres = Postgres(folder / "data")
     with postgres.running(memory=TEST_MEMORY, port=free_port()):
         text = (folder / "database.sql").read_text()
-        # the disk is waited for at the end only
+        # waits for the disk only at the end
         where = make_conninfo(postgres.conninfo("postgres"), options="-c synchronous_commit=off")
         command = [postgres.programs / "psql", "--quiet", "--set", "ON_ERROR_STOP=1", where]
         done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)

@@ -33,7 +33,7 @@ def snapshot(connection: psycopg.Connection) -> dict[str, tuple[int, str]]:
 
 
 def _digest(connection: psycopg.Connection, schema: str, name: str) -> tuple[int, str]:
-    # relpages, reltuples and their like change by themselves
+    # relpages, reltuples and similar columns change by themselves
     row = "(xmin, ctid)" if schema == "pg_catalog" else "(xmin, ctid, t)"
     statement = sql.SQL("select count(*), md5(string_agg({}::text, ' ' order by ctid)) from {} as t")
     found = connection.execute(statement.format(sql.SQL(row), sql.Identifier(schema, name))).fetchone()

@@ -1,4 +1,4 @@
-"""A database with a facility and everything T-SQL needs, and sessions in it."""
+"""A database with a facility and all objects for T-SQL, and sessions in it."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -30,7 +30,7 @@ def tsql_conninfo(scratch_postgres: Postgres, kept_databases: Callable[[], sqlal
 @pytest.fixture(scope="session")
 def tsql_connection(tsql_conninfo: str) -> Iterator[psycopg.Connection[Any]]:
     """A connection whose temporary tables are dropped after each test (see `connection`)."""
-    # a prepared statement would outlive the temporary tables it names
+    # a prepared statement would outlive the temporary tables that it names
     with psycopg.connect(tsql_conninfo, autocommit=True, prepare_threshold=None) as connection:
         yield connection
 

@@ -1,4 +1,4 @@
-"""A schema of procedures in T-SQL, which are compiled, made and called like by the gateway."""
+"""A schema of procedures in T-SQL, which are compiled, created and called as by the gateway."""
 
 import json
 from dataclasses import dataclass, field
@@ -77,7 +77,9 @@ class Site:
             raise Refused(error) from None
 
     def refusal(self, body: str) -> Refused:
-        """The reason why a procedure with this body is refused; its first line is line 2 of the text."""
+        """The reason why a procedure with this body is refused; the body's first line is line 2 of the
+        text.
+        """
         with pytest.raises(Refused) as refused:
             self.compile(f"create procedure refused_one @n int as\n{body}")
         return refused.value

@@ -28,7 +28,7 @@ PYTHON = PROGRAMS / "python"
 
 
 def tool(name: str) -> str:
-    """Go or Node: the copy that the Makefile has put beside Python, otherwise the machine's."""
+    """Go or Node: the copy that the Makefile has installed next to Python, otherwise the machine's."""
     beside = Path(sys.executable).parent
     found = shutil.which(name, path=f"{beside}:{os.environ['PATH']}")
     assert found, f"{name} is missing: make test"
@@ -187,7 +187,7 @@ def freetds() -> str:
 
 @dataclass(frozen=True)
 class FreetdsProgram:
-    """A program that FreeTDS brings; all get section, user and password by the same options."""
+    """A program of FreeTDS; all accept section, user and password by the same options."""
 
     name: str
     protocol: str

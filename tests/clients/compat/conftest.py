@@ -131,7 +131,7 @@ def clients(server: RunningServer, programs: Programs, temporary_directory: Path
 
 @pytest.fixture(scope="session")
 def record(request: pytest.FixtureRequest) -> list[matrix.Entry]:
-    """The results of the tests before this one."""
+    """The results of the earlier tests."""
     return request.config.stash[RECORD]
 
 
@@ -156,8 +156,9 @@ def sessions(clients: Clients) -> Iterator[dict[tuple[str, str], Conversation]]:
 def talk(
     functions: None, clients: Clients, client: Client, sessions: dict[tuple[str, str], Conversation]
 ) -> Talk:
-    """The client's session of a login, kept for its next test while it can be used. The functions are made
-    before: a session keeps the search path that it began with."""
+    """The client's session of a login, reused for its next test while it is usable. The functions are created
+    before: a session keeps the search path that it began with.
+    """
     for key in [key for key in sessions if key[0] != client.id]:
         sessions.pop(key).close()
 

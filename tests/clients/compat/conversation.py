@@ -139,7 +139,7 @@ class Session:
     def _ask(self, *lines: str) -> Answer:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        # a library that waits for ever fails only this one test
+        # a library that waits forever fails only this one test
         patience = threading.Timer(PATIENCE, self._process.kill)
         patience.start()
         try:

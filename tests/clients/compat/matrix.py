@@ -89,7 +89,7 @@ def _section(title: str, entries: list[Entry]) -> str:
 
 
 def _exceptions(client: str, protocols: list[str], entries: list[Entry]) -> str:
-    """Features that a client restricts, with the reason; then those that it does not have."""
+    """Features that a client restricts, with the reason; then those that it lacks."""
     found: dict[tuple[str, str, str], list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.place):
         if entry.client == client and (entry.why or entry.served != "yes"):

@@ -95,7 +95,7 @@ def test_nulls(client: Client, writer: Conversation, reader: Conversation, admin
 
 
 def test_types(client: Client, reader: Conversation, functions: None) -> None:
-    """Types that rings do not have."""
+    """Types that rings lack."""
     (some,) = reader.call("compat_values", Param("char", "some")).good().rows
     numeric, date, time_of_day, timestamp, binary, guid, text = some
     assert Decimal(str(numeric)) == Decimal("-12345678.9012")
@@ -114,7 +114,7 @@ def test_types(client: Client, reader: Conversation, functions: None) -> None:
 def test_parameter_types(
     client: Client, reader: Conversation, functions: None, remark: Callable[[str], None]
 ) -> None:
-    """Types that rings do not have."""
+    """Types that rings lack."""
     long = "lang " * 100 + "."
     values = (("numeric", "-12345678.9012"), ("date", "2026-01-02"), ("binary", "00ff41"), ("text", long))
     shown = reader.call("compat_shown", *(Param(*value) for value in values)).good().rows

@@ -18,7 +18,7 @@ class Console(FreetdsProgram):
     """One of FreeTDS's consoles."""
 
     def run(self, clients: Clients, login: Login, *batches: str) -> str:
-        """Runs a script of batches to its end. Returns all that is printed, without prompts."""
+        """Runs a script of batches to its end. Returns the output without prompts."""
         done = self.run_as(clients, login, script="".join(f"{batch}\ngo\n" for batch in batches))
         return PROMPT.sub("", done.stdout) + done.stderr
 

@@ -25,7 +25,7 @@ from ringlog_lab.epics import own_ports
 from servers import RINGLOG, RunningServer, add_logins, free_port, serving
 from waiting import PATIENCE, wait_until
 
-# papers/002: 2,000 PVs. Their 10 Hz, which a machine with other work has no time for, are the load test's.
+# papers/002: 2,000 PVs. Their 10 Hz, for which a busy machine has no time, are tested by the load test.
 TABLES, PVS = 8, 250
 ROWS = 10
 
@@ -329,7 +329,7 @@ def test_alarms_time_stamps_and_disconnects_are_kept(
     with psycopg.connect(epics_server.dsn, autocommit=True, options="-c timezone=UTC") as connection:
         connection.execute("truncate weeks.alarms")
         loader = listening(protocol, "alarms")
-        # it passes through all its states, disconnects and returns
+        # it passes through all its states, disconnects and reconnects
         wait_until(
             lambda: loader.is_running() and states(connection) >= STATES,
             lambda: (states(connection), newest(connection), loader.said(), ioc.log.read_text()),
@@ -340,8 +340,8 @@ def test_alarms_time_stamps_and_disconnects_are_kept(
         back = connection.execute("select max(time) from log.alarms").fetchone()
         wait_until(lambda: states(connection, back) >= STATES, lambda: states(connection, back))
         if protocol == "pva":
-            # a writer reports every half minute, and at its end; reports that were not sent within the grace
-            # of a stop follow at the next start
+            # a writer reports every half minute, and at its end; reports that could not be sent in the grace
+            # period of a stop follow at the next start
             loader.stop()
             written = rows_of(connection, "alarms")
             loader = listening(protocol, "alarms")

@@ -1,4 +1,4 @@
-"""Tables of samples from a soft IOC, compared with what another client of it hears."""
+"""Tables of samples from a soft IOC, compared with the samples that another client of it receives."""
 
 import json
 import os
@@ -195,10 +195,10 @@ def state(admin: psycopg.Connection, name: str) -> dict[str, Any]:
     return dict(zip((column.name for column in cursor.description), row, strict=True))
 
 
-def test_every_sample_is_there_once(
+def test_every_sample_is_stored_once(
     ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
 ) -> None:
-    """Signals are added while it runs, and the IOC is started again."""
+    """Signals are added while it runs, and the IOC is restarted."""
     names = [f"S:{number}" for number in [*FIRST, *LATER]]
     loader = programs.load(own, "ca", "pvs,words", "--processes", "1")
     programs.start("heard", sys.executable, "-c", HEARING, *names)
@@ -283,7 +283,7 @@ def test_every_sample_is_there_once(
 def test_queues_of_pv_access_lose_nothing(
     own: RunningServer, admin: psycopg.Connection, programs: Programs
 ) -> None:
-    """Records that count, whose updates are read some at a time."""
+    """Counting records whose updates are read several at a time."""
     names = [f"counted:{number}" for number in FIRST]
     admin.execute(
         "select ringlog.add_signal('modes', each, address => replace(each, 'counted', 'S'))"
@@ -307,7 +307,7 @@ def test_queues_of_pv_access_lose_nothing(
 def test_policies_by_record_type(
     source: str, ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
 ) -> None:
-    """Records that count twice a second are scanned, until the policy is another one."""
+    """Records that count twice a second are scanned, until the policy changes."""
     facility = own.data.with_name("samples.toml")
     names = [f"{source}:{each}" for each in ("calc", "held", "named")]
     for name, address, policy in zip(names, ("S:FAST", "S:HELD", "S:2.VAL"), ("", "", "none"), strict=True):
@@ -345,7 +345,7 @@ def test_policies_by_record_type(
 
 
 @pytest.mark.parametrize("source", ["ca", pytest.param("pva", marks=pytest.mark.long)])
-def test_what_the_ioc_tells_of_its_records(
+def test_properties_of_the_iocs_records(
     source: str, ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
 ) -> None:
     told, mode = f"{source}:told", f"{source}:mode"
@@ -358,7 +358,7 @@ def test_what_the_ioc_tells_of_its_records(
         assert loader.poll() is None, programs.said()
         return admin.execute(query.encode(), [*wanted[:1]]).fetchall() == [wanted[1:]]
 
-    # the archivist's description stays
+    # the archivist's description remains
     states = "select states from ringlog.describe_signal(%s)"
     described = f"select {properties} from ringlog.describe_signal(%s)"
     wanted = ("mbar/minute", "ours", None, 7.0, -9.0, 9.0, 2)
@@ -391,7 +391,7 @@ def test_what_the_ioc_tells_of_its_records(
 def test_waveforms(
     source: str, ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
 ) -> None:
-    """Waveforms of each length as they come; one that is too long, or of texts, is named."""
+    """Waveforms of each length are stored as sent; one that is too long, or of texts, is reported."""
     put(programs, "S:WAVE=[0]", f"S:LONG={[0.5] * 9}", "S:TEXTS=['a', 'b']")
     addresses = {f"{source}:{name}": f"S:{name}" for name in ("WAVE", "LONG", "TEXTS", "HELD")}
     for name, address in addresses.items():
@@ -411,7 +411,7 @@ def test_waveforms(
         wait_until(lambda number=number: len(stored()) == number, programs.said)
     assert [value for value, _ in stored()] == [[0.0], *([float(each) for each in points] for points in sent)]
     problems = {"LONG": "9 points are more than the 8 of the facility file", "TEXTS": "must be real number"}
-    # Channel Access does not tell a number from an array of one
+    # Channel Access does not distinguish a number from an array of one
     problems |= {"HELD": "is not a waveform"} if source == "pva" else {}
     for name, problem in problems.items():
         wait_until(
@@ -424,7 +424,7 @@ def test_waveforms(
 
 @contextmanager
 def other_database(ioc: Ioc, before: str, after: str) -> Iterator[None]:
-    """The IOC is started again with another text in its database, and at the end with the former one."""
+    """The IOC is restarted with another text in its database, and at the end with the former one."""
     database = ioc.database.read_text()
 
     def start(text: str) -> None:
@@ -462,7 +462,7 @@ def put(programs: Programs, *values: str) -> None:
 def test_bad_manners(
     source: str, ioc: Ioc, wrong: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
 ) -> None:
-    """A clock two hours ahead, a record without a time, one that is not there; a label; ADEL."""
+    """A clock two hours ahead, a record without a time, a missing one; a label; ADEL."""
     servers = f"127.0.0.1 127.0.0.1:{wrong.environment['EPICS_CA_SERVER_PORT']}"
     pva = f"127.0.0.1 127.0.0.1:{wrong.environment['EPICS_PVAS_SERVER_PORT']}"
     programs.environment = ioc.environment | {"EPICS_CA_ADDR_LIST": servers, "EPICS_PVA_NAME_SERVERS": pva}

@@ -43,8 +43,9 @@ def writers_metrics() -> CollectorRegistry:
 
 
 def lint(text: str) -> str:
-    """The findings of promtool on metrics, which it reads in Prometheus' older form: there a counter is named
-    with its _total."""
+    """The findings of promtool on metrics in Prometheus' older form, in which the name of a counter includes
+    _total.
+    """
     counters = re.findall(r"^# TYPE (\w+) counter$", text, re.M)
     for name in counters:
         text = re.sub(rf"^# (HELP|TYPE|UNIT) {name}\b", rf"# \1 {name}_total", text, flags=re.M)

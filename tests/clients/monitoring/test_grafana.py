@@ -80,7 +80,7 @@ def url_of(text: str) -> str:
 
 @pytest.mark.parametrize("query", [*queries("grafana-postgresql-datasource")], ids=shown)
 def test_sql(web, query: Query) -> None:
-    """As a login that reads; a series has its time, its name and its value."""
+    """Run by a login that reads; a series has its time, its name and its value."""
     _, target = query
     with psycopg.connect(web.server.dsn_of(web.server.reader)) as connection:
         cursor = connection.execute(sql_of(target["rawSql"]).encode())
@@ -147,7 +147,7 @@ def grafana(web, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversat
 
 @pytest.mark.parametrize("query", [*queries("mssql")], ids=shown)
 def test_tsql(web, grafana: Conversation, query: Query) -> None:
-    """As a login that reads; a series has its time, its name and its value."""
+    """Run by a login that reads; a series has its time, its name and its value."""
     _, target = query
     text = tsql_of(target["rawSql"])
     answer = grafana.query(text).good()
@@ -281,7 +281,7 @@ def asked(prometheus: str, expression: str) -> list[Any]:
 
 @pytest.mark.parametrize("query", [*queries("prometheus")], ids=shown)
 def test_promql(web, prometheus: str, query: Query) -> None:
-    """It is PromQL, over names that ringlog serves."""
+    """Each is PromQL, with names that ringlog serves."""
     expression = query[1]["expr"].replace("$__rate_interval", "1m")
     asked(prometheus, expression)
     served = httpx.get(f"http://{web.counts}/metrics", timeout=PATIENCE, trust_env=False).text

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
 CHROMIUM = "/usr/bin/chromium"
-# root cannot use its sandbox; it must not call its maker's hosts
+# root cannot use its sandbox; it must not contact Google's hosts
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",

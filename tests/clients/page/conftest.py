@@ -7,7 +7,7 @@ from chromium import CHROMIUM, QUIET, chart_of
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 
-# playwright's loop counts as running in this thread: tests of other files run loops of their own
+# playwright's loop counts as running in this thread: tests of other files run their own loops
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     expect.set_options(timeout=60_000)

@@ -1,4 +1,4 @@
-"""The page in a real browser: Debian's chromium, driven like by a user."""
+"""The page in a real browser: Debian's chromium, operated as by a user."""
 
 import re
 
@@ -11,14 +11,14 @@ from playwright.sync_api import Page, Request, expect
 from waiting import wait_until
 
 
-def test_a_signal_is_found_as_one_types_and_shown(page: Page) -> None:
+def test_a_signal_is_found_while_typing_and_shown(page: Page) -> None:
     page.goto(f"/#{SPAN}")
     expect(page.get_by_text("No signal chosen yet")).to_be_visible()
     page.get_by_role("combobox", name="Find signals").press_sequentially("real")
     expect(page.locator("#found li")).to_have_count(1)
     page.keyboard.press("Enter")
     legend = page.locator(".legend")
-    # the newest of the known rows with a reading stands in the legend, until the cursor is on the chart
+    # the legend shows the newest of the known rows with a reading, until the cursor is on the chart
     expect(legend).to_contain_text("every_type/a_real")
     expect(page.locator(".chart canvas")).to_be_visible()
     assert colours(page) > 3
@@ -118,7 +118,7 @@ def test_other_views_of_the_same_time(page: Page, mode: str) -> None:
     assert colours(page) > 3
 
 
-def test_values_appear_as_they_are_written(page: Page, web) -> None:
+def test_values_appear_when_they_are_written(page: Page, web) -> None:
     page.goto(chart_of("sr_vac_ccg_2/pressure", span="last=600"))
     expect(page.locator(".legend")).to_contain_text("sr_vac_ccg_2/pressure")
     with psycopg.connect(web.server.dsn) as connection:
@@ -183,7 +183,7 @@ def test_status_shows_every_table(page: Page) -> None:
 
 def test_a_table_whose_writer_runs_is_current(page: Page, web) -> None:
     with psycopg.connect(web.server.dsn) as connection:
-        # as a writer of `ringlog load` reports of itself: clients/figures.py
+        # like the report of a writer of `ringlog load` about itself: clients/figures.py
         connection.execute(
             "insert into ringlog.writer (table_name, epoch, spool, name, since, state)"
             " values ('sr_rf', 1, 'page', 'linac process 7', now(), 'running')"
@@ -191,7 +191,7 @@ def test_a_table_whose_writer_runs_is_current(page: Page, web) -> None:
     current = page.locator("#tables tbody tr").filter(has_text="linac process 7").filter(has_text="current")
 
     def is_current() -> bool:
-        """While the writer writes, however long the page's request takes."""
+        """The state while the writer writes, however long the page's request takes."""
         with psycopg.connect(web.server.dsn) as connection:
             connection.execute("update online.sr_rf set time = now() where seq_no = 1")
         return current.is_visible()
@@ -217,7 +217,7 @@ def test_data_are_saved_as_a_file(page: Page) -> None:
 
 
 @pytest.mark.parametrize("choice", ["csv-last", "csv-mean"])
-def test_signals_are_saved_beside_each_other(page: Page, choice: str) -> None:
+def test_several_signals_are_saved_in_one_file(page: Page, choice: str) -> None:
     asked: list[Request] = []
     page.on("request", lambda request: asked.append(request))
     page.goto(chart_of("every_type/a_double", "every_type/an_int"))

@@ -58,7 +58,9 @@ def test_values_are_zoomed_moved_and_freed(page: Page) -> None:
     axis = page.locator(".u-axis").nth(1)
 
     def steps(made: int) -> None:
-        """Waits for the address after so many changes; one that follows at once would be the same step."""
+        """Waits for the address after this many changes; a change that follows at once would be the same
+        step.
+        """
         page.wait_for_function("made => history.state?.depth === made", arg=made)
 
     drag(page, over, (0.5, 0.25), (0.52, 0.75))
@@ -99,7 +101,7 @@ def test_an_axis_by_hand(page: Page) -> None:
     assert picture(page) != before
 
 
-def test_whole_numbers_hold_until_the_next(page: Page) -> None:
+def test_whole_numbers_are_held_until_the_next(page: Page) -> None:
     shown = {}
     for line in ("", ";line=steps", ";line=straight", ";line=points"):
         page.goto("about:blank")
@@ -151,7 +153,7 @@ def test_the_legend_has_statistics(page: Page) -> None:
     expect(page.locator(".legend .stats")).to_have_text(f"{words} · {len(values)} samples")
 
 
-def test_a_colour_by_hand_stays_beside_a_comparison(page: Page) -> None:
+def test_a_chosen_colour_remains_with_a_comparison(page: Page) -> None:
     chart(page, "trend", f"{REAL};colour={quote('#aa5500', safe='')}", DOUBLE)
     swatches = page.locator(".legend .swatch")
 
@@ -256,7 +258,7 @@ def test_status_is_not_empty_while_it_is_read(browser: Browser, web) -> None:
     page.close()
 
 
-def test_the_words_that_are_suggested_find_signals(page: Page) -> None:
+def test_suggested_words_find_signals(page: Page) -> None:
     page.goto("/")
     words = page.locator("#examples")
     expect(words).to_contain_text(", as ")

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 AXE = Path(__file__).parents[3] / "build/page/node_modules/axe-core/axe.min.js"
 
 
-def test_the_keyboard_is_enough(page: Page) -> None:
+def test_the_page_works_by_keyboard_alone(page: Page) -> None:
     page.goto(chart_of("every_type/a_real"))
     expect(page.locator(".chart canvas")).to_be_visible()
     page.locator(".plot").focus()
@@ -28,7 +28,7 @@ def test_the_keyboard_is_enough(page: Page) -> None:
     expect(page.get_by_role("combobox", name="Find signals")).to_be_focused()
 
 
-def test_all_that_can_be_operated_has_a_name(page: Page) -> None:
+def test_all_controls_have_a_name(page: Page) -> None:
     page.goto(chart_of("every_type/a_real"))
     expect(page.locator(".chart canvas")).to_be_visible()
     snapshot = page.locator("body").aria_snapshot()
@@ -50,7 +50,7 @@ def broken_rules(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("look", ["light", "dark", "wall=1", "view=status", "phone"])
-def test_all_people_can_use_it(page: Page, charted: str, look: str) -> None:
+def test_the_page_is_accessible(page: Page, charted: str, look: str) -> None:
     if look == "phone":
         page.set_viewport_size({"width": 390, "height": 844})
     others = "&theme=dark" if look == "dark" else f"&{look}" if "=" in look else ""
@@ -101,7 +101,7 @@ def test_a_failure_is_shown_until_it_works(browser: Browser, web) -> None:
     page.close()
 
 
-def test_a_link_with_a_signal_that_is_no_more_shows_the_others(browser: Browser, web) -> None:
+def test_a_link_with_a_deleted_signal_shows_the_others(browser: Browser, web) -> None:
     page = browser.new_page(base_url=web.url)
     page.goto(chart_of("every_type/a_real", "no/such"))
     expect(page.locator("#message")).to_have_text("There is no signal no/such. Find signals on the left.")

@@ -46,7 +46,7 @@ def test_a_cursor_is_dragged(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"from=2025-12-31T23%3A58%3A00"))
 
 
-def test_any_time_is_drawn_beside(page: Page) -> None:
+def test_another_time_is_drawn_for_comparison(page: Page) -> None:
     span = "from=2026-01-01T00:00:00Z&to=2026-01-01T00:01:00Z&utc=1"
     page.goto(chart_of("every_type/a_real", span=span) + cursors(a=time_of(120)))
     expect(page.locator(".chart canvas")).to_be_visible()
@@ -60,7 +60,7 @@ def test_any_time_is_drawn_beside(page: Page) -> None:
     assert [line[1] for line in cells(page)] == ["15", "7.5"]
 
 
-def test_events_are_shown_beside_the_lines(page: Page, web) -> None:
+def test_events_are_shown_with_the_lines(page: Page, web) -> None:
     hour = BEGIN.replace(minute=0, second=0)
     with psycopg.connect(web.server.dsn) as connection:
         connection.execute(
@@ -96,7 +96,7 @@ def test_waveforms_are_drawn_row_by_row(page: Page, charted: str) -> None:
     expect(legend).to_contain_text("3 points, -2.5 … 4")
     page.get_by_role("button", name="Waveform before").click()
     expect(page.get_by_role("status")).to_contain_text("no waveform before this")
-    # two at once: the one at the cursor B beside that at A
+    # two at the same time: the one at the cursor B next to that at A
     page.get_by_role("button", name="Newest").click()
     page.goto(charted + cursors(a=WAVEFORMS, b=WAVEFORMS + timedelta(seconds=9)))
     expect(legend.locator("li")).to_have_count(2)
@@ -188,7 +188,7 @@ def test_the_bars_of_a_histogram_begin_at_0(page: Page) -> None:
     assert low / high == pytest.approx(0.5, abs=0.1)
 
 
-def test_an_outage_is_seen_beside_other_signals(page: Page) -> None:
+def test_an_outage_is_visible_with_other_signals(page: Page) -> None:
     """A line has no points where only another has some; a null breaks it up to its own neighbours. A state
     ends before an outage and begins anew after it."""
     page.goto(chart_of("every_type/a_real"))

@@ -1,4 +1,4 @@
-"""Spark reads the archive's Iceberg tables with what `ringlog archive spark` prints."""
+"""Spark reads the archive's Iceberg tables with the settings printed by `ringlog archive spark`."""
 
 import json
 import os
@@ -34,8 +34,9 @@ TABLE = Table("magnets", 10, 1.0, tuple(Column(name, name, "real") for name in S
 
 @pytest.fixture
 def published(engine: sa.Engine, database_url: sa.URL, tmp_path: Path) -> Iterator[str]:
-    """The connection string of a database with six weeks of rows, of which four are archived and published;
-    all are in `copied` too."""
+    """The connection string of a database with six weeks of rows, four of them archived and published; all
+    are in `copied` too.
+    """
     conninfo = database_url.set(drivername="postgresql").render_as_string(hide_password=False)
     install(
         engine,

@@ -1,1 +1,1 @@
-"""Faults of every kind in random order, with a seed, beside writers without pauses: `make chaos`."""
+"""Faults of every kind in random order, with a seed, during continuous writing: `make chaos`."""

@@ -1,5 +1,6 @@
-"""`make chaos`: a run of so many seconds with this seed. Code 1: rows are lost, repeated or wrong, or a
-writer of a sound table has waited too long."""
+"""`make chaos`: a run of this many seconds with this seed. Code 1: rows are lost, repeated or wrong, or a
+writer of an intact table has waited too long.
+"""
 
 import argparse
 import random

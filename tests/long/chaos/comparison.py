@@ -52,7 +52,7 @@ class Figures:
 
 
 def compare(site: Site, figures: Figures) -> None:
-    """Once all writers have ended."""
+    """Called after all writers have ended."""
     with psycopg.connect(site.server.dsn, autocommit=True) as connection:
         connection.execute("set timezone to 'UTC'")
         for writer in site.writers:
@@ -88,7 +88,7 @@ def compare(site: Site, figures: Figures) -> None:
         if site.damaged_week is not None:
             week = site.damaged_week.partition(VICTIM)
             told += (f"log.{week}", f"log.{VICTIM}", f"index {week}", f"online.{VICTIM}", f"summary.{VICTIM}")
-        # PostgreSQL counts the damages that it has met with
+        # PostgreSQL counts the damaged pages that it has read
         if not line.startswith(told) and "pages had a wrong checksum" not in line:
             figures.problems.append(f"verify: {line}")
 
@@ -132,7 +132,7 @@ def _compare_ring(connection: psycopg.Connection, figures: Figures, table: str, 
 
 
 def longest_wait(site: Site, figures: Figures) -> None:
-    """Each wait without the part in which the server was away."""
+    """The longest wait, without the time in which the server was down."""
     for writer in site.writers:
         own = [each for each in site.excuses if each.table in (None, writer.table)]
         for begin, end in writer.ledger.waits:

@@ -16,7 +16,7 @@ _PACKET = 32_000
 
 
 def slow_requests(site: Site, sessions: int, length: int, seconds: float) -> None:
-    """Clients that stop in the middle of a request of so many bytes."""
+    """Clients that stop in the middle of a request of this many bytes."""
     header = struct.pack(">BBHHBB", BATCH7, 0, _PACKET + 8, 0, 1, 0)
     with ExitStack() as opened, suppress(OSError, EOFError, AssertionError):
         for _ in range(sessions):
@@ -28,7 +28,7 @@ def slow_requests(site: Site, sessions: int, length: int, seconds: float) -> Non
 
 
 def unread_results(site: Site, sessions: int, seconds: float) -> None:
-    """Readers that do not read."""
+    """Readers that do not read their results."""
     with ExitStack() as opened, suppress(OSError, EOFError, AssertionError):
         for _ in range(sessions):
             client = _session(site, opened)
@@ -37,7 +37,7 @@ def unread_results(site: Site, sessions: int, seconds: float) -> None:
 
 
 def wrong_passwords(site: Site, seconds: float) -> None:
-    """Under the writers' own name."""
+    """Wrong passwords under the writers' own name."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with suppress(*ERRORS):

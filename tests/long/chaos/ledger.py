@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
     @property
     def bits(self) -> bytes:
-        """All of it, bit by bit."""
+        """The whole row, bit by bit."""
         return _RECORD.pack(*self)
 
 

@@ -23,7 +23,7 @@ Fault = Callable[[Site, random.Random], object]
 
 
 def _clock(site: Site, draw: random.Random) -> None:
-    """A start with a wrong clock; the next start has the right one."""
+    """A start with a wrong clock; the next start has the correct one."""
     site.restart(draw.choice(CLOCKS))
     time.sleep(draw.uniform(5, 20))
     site.restart()
@@ -59,7 +59,7 @@ FAULTS: dict[str, tuple[int, Fault]] = {
 
 
 def live(seed: int, seconds: float, say: Callable[[str], object] = print) -> Figures:
-    """Runs for so long. Raises RuntimeError if a process does not come back."""
+    """Runs for this many seconds. Raises RuntimeError if a process does not restart."""
     folder = Path(tempfile.mkdtemp(prefix="ringlog-chaos-", dir="/tmp"))
     folder.chmod(0o755)
     draw = random.Random(seed)

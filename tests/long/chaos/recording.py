@@ -12,7 +12,7 @@ from chaos.ledger import microseconds
 
 
 def record(folder: Path, tables: Sequence[str], begin: datetime, cycle: float, rows: int, seed: int) -> None:
-    """Writes <table>.csv for each table: so many rows from `begin` on, `cycle` seconds apart."""
+    """Writes <table>.csv for each table: this many rows from `begin` on, `cycle` seconds apart."""
     folder.mkdir()
     draw = random.Random(seed)
     for name in tables:

@@ -41,7 +41,7 @@ _GRACE = 3.0
 
 @dataclass(frozen=True)
 class Excuse:
-    """A time in which writers may wait: the server restarts; or a table is mended."""
+    """A time in which writers may wait: the server restarts, or a table is being repaired."""
 
     begin: float
     end: float
@@ -50,7 +50,7 @@ class Excuse:
 
 @dataclass
 class Site:
-    """All of it in a folder. `seconds`: how long recordings are."""
+    """All of it in a folder. `seconds`: the length of the recordings."""
 
     folder: Path
     ct_program: Path
@@ -118,7 +118,7 @@ class Site:
     def command(
         self, *words: str, stdin: str = "", demanded: bool = True
     ) -> subprocess.CompletedProcess[str]:
-        """A command of the operator's, on the server's data directory."""
+        """A command of the operator, on the server's data directory."""
         done = subprocess.run(
             self.server.command(*words), input=stdin, capture_output=True, text=True, timeout=300
         )
@@ -129,7 +129,7 @@ class Site:
         return done
 
     def begin(self) -> None:
-        """Rows of weeks ago; then the writers and recordings begin."""
+        """Writes rows of weeks ago; then the writers and recordings begin."""
         old = datetime.now(UTC) - _OLD
         for writer in self.writers:
             for number in range(OLD_ROWS):
@@ -193,7 +193,7 @@ class Site:
             self.excuses.append(Excuse(begin, time.monotonic() + _GRACE, table))
 
     def until_it_answers(self) -> None:
-        """After PostgreSQL has crashed."""
+        """Waits after a crash of PostgreSQL."""
         end = time.monotonic() + 120
         while time.monotonic() < end:
             with suppress(psycopg.Error), psycopg.connect(self.server.dsn, connect_timeout=5):
@@ -204,7 +204,7 @@ class Site:
     # --- faults ---
 
     def restart(self, clock: str | None = None) -> None:
-        """A stop and a start, by a clock that is off by so much."""
+        """A stop and a start, with a clock that is off by this time."""
         with self.excused():
             self.server.stop()
             self._start(clock)
@@ -240,7 +240,7 @@ class Site:
             self.until_it_answers()
 
     def kill_load(self) -> None:
-        """The supervisor and its writers."""
+        """Kills the supervisor and its writers."""
         assert self.load is not None
         with suppress(psutil.Error):
             family = psutil.Process(self.load.pid).children(recursive=True)
@@ -261,7 +261,7 @@ class Site:
             draw.choice(psutil.Process(self.load.pid).children()).kill()
 
     def damage_ring(self, draw: random.Random) -> None:
-        """A page of a ring, or of an index of it."""
+        """Damages a page of a ring, or of one of its indexes."""
         table = draw.choice([name for name in TABLES if name != VICTIM])
         relation = f"online.{table}{draw.choice(['', '', '_pkey', '_time_idx'])}"
         with self.excused(table):
@@ -289,7 +289,7 @@ class Site:
             self._start()
 
     def damage_spool(self, draw: random.Random) -> None:
-        """Of a writer that is killed: a bit, the second half of the file, or the log."""
+        """Damages the spool of a killed writer: a bit, the second half of the file, or the log."""
         self.kill_load()
         files = sorted(self.spool.rglob("*.spool"))
         if files:
@@ -313,7 +313,7 @@ class Site:
         self.start_load()
 
     def change_columns(self, draw: random.Random) -> None:
-        """A table gains a column, or loses the one that it has gained."""
+        """Adds a column to a table, or drops the added one."""
         table = draw.choice([*SEVENS, *FIVES])
         if table not in self._now_extra:
             self.extra[table] += 1

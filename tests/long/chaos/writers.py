@@ -1,4 +1,4 @@
-"""Writers over TDS: a thread each, which sends a row until it is acknowledged, and then the next one."""
+"""Writers over TDS, a thread each: it sends a row until it is acknowledged, and then the next one."""
 
 import math
 import random
@@ -63,7 +63,7 @@ class Writer(threading.Thread, ABC):
         return Row(self._place, self._last, level, self._draw.randint(-(2**31), 2**31 - 1))
 
     def send(self, row: Row) -> None:
-        """Until it is acknowledged."""
+        """Sends a row until it is acknowledged."""
         begun = time.monotonic()
         answers: list[tuple[float, str]] = []
         while True:
@@ -89,7 +89,7 @@ class Writer(threading.Thread, ABC):
 
 
 class Seven(Writer):
-    """Of TDS 7.4, by DB-Library."""
+    """A writer by TDS 7.4, with DB-Library."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Seven(Writer):
 
 
 class Five(Writer):
-    """Of TDS 5.0, by ct-library."""
+    """A writer by TDS 5.0, with ct-library."""
 
     def __init__(
         self,

@@ -132,7 +132,7 @@ class Site:
         self.newest += timedelta(weeks=1)
 
     def come_late(self) -> None:
-        """New rows of old weeks, and rows that exist already."""
+        """Sends new rows of old weeks, and rows that exist already."""
         for name in _TABLES:
             span = (self.newest - _BEGIN) // timedelta(seconds=1)
             moments = [_BEGIN + timedelta(seconds=random.randrange(span), microseconds=7) for _ in range(20)]
@@ -237,7 +237,7 @@ class Site:
                 path.write_bytes(content)
 
     def _reads(self, table: str, begins: datetime, ends: datetime) -> bool:
-        """Whether a reader of a damaged week gets all rows, or an error."""
+        """Returns whether a reader of a damaged week gets all rows, or an error."""
         from ringlog.history.folder import Damaged
         from ringlog.history.reading import read
 
@@ -256,7 +256,7 @@ class Site:
             return bool(connection.execute(query, [file]).fetchall()[0][0])
 
     def fill_disk(self) -> None:
-        """A round without space for a file: it must fail, and drop nothing."""
+        """A round without space for a file: it must fail, and drop no rows."""
         with filled(self.archive):
             subprocess.run(self.server.command("archive", "now"), capture_output=True)
 
@@ -306,7 +306,7 @@ class Site:
 
 @contextmanager
 def site(disk: str = "") -> Iterator[Site]:
-    """A site in a temporary folder. `disk` is the size of a disk for the archive (needs root)."""
+    """A site in a temporary folder. `disk`: the size of a disk for the archive (needs root)."""
     folder = Path(mkdtemp(prefix="ringlog-archive-", dir="/tmp"))
     folder.chmod(0o755)
     with ExitStack() as stack:
@@ -321,7 +321,7 @@ def site(disk: str = "") -> Iterator[Site]:
 
 
 def run(place: Site, faults: int, say: Callable[[str], None] = print, *, full: bool = False) -> Figures:
-    """Makes so many faults. `full` fills the archive's disk too, which must be a small one."""
+    """Makes this many faults. `full`: also fills the archive's disk, which must be a small one."""
     figures = Figures()
     begun = time.monotonic()
     kinds = list(_TOGETHER.elements())

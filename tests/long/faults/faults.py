@@ -38,7 +38,7 @@ SERVER_DISK, SPOOL_DISK = "600m", "24m"
 """Sizes of disks that become full: a little more than their use at the beginning."""
 _TOGETHER = Counter({"writer": 6, "connections": 6, "supervisor": 2, "gateway": 2, "postgresql": 2})
 """Kinds of faults, and their number in a round."""
-# Seconds until writers store rows, and after the recordings' own length until all rows are stored.
+# Seconds until writers store rows, and until all rows are stored after the recordings' own length.
 _STARTED, _DRAINED = 120.0, 300.0
 
 
@@ -73,7 +73,7 @@ class Figures:
 
 
 class Site:
-    """A server, recordings and writers in a folder of their own."""
+    """A server, recordings and writers in their own folder."""
 
     processes: int | None = None
     """of the writers; None: one a table"""
@@ -162,7 +162,7 @@ class Site:
         return True
 
     def harm(self, kind: str) -> bool:
-        """Makes a fault; False when there was nothing to harm."""
+        """Makes a fault; False if there was nothing to harm."""
         assert self._load is not None
         try:
             match kind:
@@ -213,7 +213,7 @@ class Site:
             return [*row]
 
     def outage(self, seconds: float) -> None:
-        """Takes the server away for so long."""
+        """Stops the server for this many seconds."""
         self.proxy.closed = True
         self.proxy.cut()
         time.sleep(seconds)
@@ -224,7 +224,7 @@ class Site:
         return recorded(self._recordings / f"{name}.{self._form}")
 
     def compare(self, figures: Figures) -> None:
-        """Looks for every row of the recordings in the log, and for every row of the log in them."""
+        """Searches for every row of the recordings in the log, and for every row of the log in them."""
         with session.connect(self.dsn, options="-c timezone=UTC") as connection:
             for name in self._tables:
                 wanted = self._rows_of(name)
@@ -283,7 +283,7 @@ def site(
 
 
 def _rounds(kinds: list[str]) -> Iterator[str]:
-    """All of them in a random order, repeatedly, so that a short run has faults of each kind, too."""
+    """All faults in a random order, repeatedly, so that also a short run has faults of each kind."""
     while True:
         yield from random.sample(kinds, len(kinds))
 
@@ -312,7 +312,7 @@ def run(
         time.sleep(random.expovariate(1 / mean))
         if not place.tend():
             break
-        # a process that is just being restarted, which takes long on a busy machine, is harmed later
+        # a process that is being restarted, which takes long on a busy machine, is harmed later
         if not place.harm(kind):
             continue
         figures.faults[kind] += 1
@@ -371,7 +371,7 @@ def main() -> None:
         options.rows,
         server_disk=SERVER_DISK if options.full_server else "",
         spool_disk=SPOOL_DISK if options.full_spool else "",
-        # so that the spools of all tables fit on their disk until it is taken
+        # so that the spools of all tables fit on their disk until it is filled
         budget=4 if options.full_spool else 1024,
         points=options.points,
     ) as place:

@@ -47,7 +47,7 @@ class KilledServer:
         return said.stdout.strip()
 
     def start(self) -> None:
-        """Starts it, and waits until it takes calls."""
+        """Starts it, and waits until it accepts calls."""
         until = time.monotonic() + _PATIENCE
         while True:
             with self._output.open("wb") as log:
@@ -63,7 +63,7 @@ class KilledServer:
             time.sleep(0.2)  # after a kill its port may be taken for a moment
 
     def tend(self) -> None:
-        """Restarts it when it has ended, as systemd would."""
+        """Restarts it after it has ended, as systemd would."""
         if self._process is None or self._process.poll() is not None:
             self.start()
 
@@ -73,7 +73,9 @@ class KilledServer:
         self._process.wait()
 
     def kill_postgresql(self) -> None:
-        """Kills its PostgreSQL, which ends it. Raises OSError, ValueError or IndexError when none runs."""
+        """Kills its PostgreSQL, which ends the server. Raises OSError, ValueError or IndexError if none
+        runs.
+        """
         lock = self._data / "postgresql-18" / "postmaster.pid"
         os.kill(int(lock.read_text().split()[0]), signal.SIGKILL)
         assert self._process is not None

@@ -130,7 +130,7 @@ class OperatedSite(Site):
         unfinished.rename(self._facility)
 
     def change_facility(self) -> None:
-        """Another unit and description; sometimes a longer ring and a column more."""
+        """Changes a unit and description; sometimes makes a ring longer and adds a column."""
         self._unit = random.choice(["V", "mV", "A", "mA"])
         if random.random() < 0.3 and self._columns_more < 5:
             self._columns_more += 1
@@ -174,7 +174,7 @@ class OperatedSite(Site):
         return total
 
     def rows_of(self, data: Path) -> int:
-        """Rows of all logs of another data directory, which is served for that long."""
+        """Rows of all logs of another data directory, which is served meanwhile."""
         server = KilledServer(data, None, self.folder / "restored.log")
         try:
             return self.in_log(server.dsn)
@@ -213,7 +213,7 @@ class _Operator:
         self._night.commands[what] += 1
         if "Traceback" in done.stderr:
             self._night.crashed.append(f"{what}: {done.stderr}")
-        # status and reload report the state of other things by a code of 1
+        # status and reload report the state of other parts by a code of 1
         if done.returncode and not (done.returncode == 1 and what in ("status", "reload")):
             self._night.failed[what] += 1
             words = (done.stderr.strip() or done.stdout.strip() or f"code {done.returncode}").splitlines()

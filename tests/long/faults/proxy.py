@@ -41,7 +41,7 @@ class Proxy:
             with self._lock:
                 self._open |= {client, server}
             if self.closed:
-                # since the check, and perhaps after the cut
+                # a connection since the check, perhaps after the cut
                 self.cut()
             for source, target in ((client, server), (server, client)):
                 threading.Thread(target=self._forward, args=(source, target), daemon=True).start()
@@ -54,6 +54,6 @@ class Proxy:
             with self._lock:
                 self._open.discard(end)
             with suppress(OSError):
-                # wakes the thread that waits for the other direction: closing alone would leave it open
+                # wakes the thread that waits for the other direction: closing alone would not
                 end.shutdown(socket.SHUT_RDWR)
             end.close()

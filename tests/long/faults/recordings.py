@@ -11,7 +11,7 @@ COLUMNS = 20
 
 
 def record_values(folder: Path, begins: Mapping[str, datetime], cycle: float, rows: int) -> None:
-    """Writes <table>.csv for each table: so many rows from its begin on, `cycle` seconds apart."""
+    """Writes <table>.csv for each table: this many rows from its begin on, `cycle` seconds apart."""
     folder.mkdir()
     for name, begin in begins.items():
         dice = random.Random(name)
@@ -26,7 +26,7 @@ def record_values(folder: Path, begins: Mapping[str, datetime], cycle: float, ro
 def record_waveforms(
     folder: Path, begins: Mapping[str, datetime], cycle: float, rows: int, points: int
 ) -> None:
-    """Writes <table>.parquet for each table: rows of a `trace` of so many points."""
+    """Writes <table>.parquet for each table: rows of a `trace` of this many points."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -8,13 +8,13 @@ from pathlib import Path
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[None]:
-    """A file system of its own in memory, of a size as 600m. Mounting takes root."""
+    """A separate file system in memory, of a size such as 600m. Mounting requires root."""
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tmpfs", str(folder)], check=True)
     try:
         yield
     finally:
-        # a process that was just killed may still hold it
+        # a process that was just killed may still use it
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 

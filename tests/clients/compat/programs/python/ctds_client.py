@@ -6,7 +6,7 @@ import ctds
 import ctds.pool
 from answering import DbApi, Param, converse, report, report_rows
 
-# it has no datetime of its own: the date's place is enough for the time that comes back
+# it has no datetime of its own: a date is enough to hold the returned time
 SQL_TYPES = {"int": ctds.SqlInt, "char": ctds.SqlVarChar, "datetime": ctds.SqlDate}
 
 
@@ -19,7 +19,7 @@ class Client(DbApi):
             "password": password,
             "tds_version": version,
             "autocommit": True,
-            # its own is 5 s, as is that of a request
+            # its default is 5 s, as is that of a request
             "login_timeout": 60,
         }
         self.pool = ctds.pool.ConnectionPool(ctds, self.address | {"timeout": 60})

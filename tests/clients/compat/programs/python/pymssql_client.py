@@ -1,4 +1,4 @@
-"""pymssql: DB-API, and its lower layer _mssql for named parameters, which DB-API does not have."""
+"""pymssql: DB-API, and its lower layer _mssql for named parameters, which DB-API lacks."""
 
 from datetime import date, datetime, time
 from typing import Any
@@ -75,7 +75,7 @@ class Client(DbApi):
 
 
 def _given(value: Any) -> Any:
-    """It takes no dates without a time."""
+    """pymssql does not accept dates without a time."""
     is_day = isinstance(value, date) and not isinstance(value, datetime)
     return datetime.combine(value, time()) if is_day else value
 
@@ -85,7 +85,7 @@ def on_message(state: int, severity: int, server: bytes, procedure: bytes, line:
 
 
 def number(error: Any) -> int | None:
-    """A failed login wraps number and text once more."""
+    """A failed login nests number and text once more."""
     inner = error.args[0] if isinstance(error.args[0], tuple) else error.args
     return inner[0] if isinstance(inner[0], int) else None
 

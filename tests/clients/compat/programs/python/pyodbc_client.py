@@ -31,7 +31,7 @@ class Client(DbApi):
         self.execute(text, [])
 
     def execute(self, text: str, params: list[Param]) -> None:
-        # not `with`: its end would commit
+        # not `with`, which would commit at its end
         cursor = self.connection.cursor()
         cursor.execute(text, [param.value for param in params])
         for _, message in cursor.messages or ():
@@ -64,7 +64,7 @@ class Client(DbApi):
 
 
 def number(error: Any) -> int | None:
-    """The server's number stands in parentheses behind the text; before it, the SQLSTATE."""
+    """The server's number is in parentheses after the text; the SQLSTATE precedes it."""
     found = re.search(r"\((\d+)\) \(SQL\w+\)", str(error))
     return int(found[1]) if found else None
 

@@ -15,7 +15,7 @@ class Client(DbApi):
             "password": password,
             "autocommit": True,
             "cafile": cafile[0] if cafile else None,
-            # for the host's name it needs an older pyOpenSSL; the certificate is looked at
+            # for the host's name it needs an older pyOpenSSL; the certificate is checked
             "validate_host": False,
             "login_timeout": 60,
         }
