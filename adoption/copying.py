@@ -56,7 +56,7 @@ class Copied:
     part: Part
     rows: int
     new: int
-    """rows that were not there before"""
+    """rows that were added"""
     checksum: str
     same: bool
     why: str = ""

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Digest:
-    """A checksum of rows in whatever order they come: the sum of the digests of each, and their number."""
+    """A checksum of rows in any order: the sum of the digests of each, and their number."""
 
     def __init__(self, singles: Collection[int] = ()) -> None:
         """`singles` are the places of columns of single precision, which one driver gives in double."""

@@ -14,7 +14,7 @@ _CHAIN = re.compile(rf"(?:{PART})(?:\s*\.(?:\s*\.)?\s*(?:{PART}))*")
 
 
 def ordered(modules: Sequence[Module]) -> list[Module]:
-    """Those that are named by others come first; where two name each other, as they were."""
+    """Modules that others name come first; two that name each other stay in their order."""
     known = {_place(module): module for module in modules}
     done: dict[_Place, Module] = {}
     # begins with the remaining modules, each followed by those that it needs

@@ -52,7 +52,7 @@ def plain(written: str) -> str:
 
 
 def _bare(text: str, names: Collection[str]) -> Iterator[tuple[int, str]]:
-    """Names that stand without an owner, each with its line."""
+    """Names without an owner, each with its line."""
     if names:
         pattern = re.compile(rf"(?is){SKIPPED}|(?<![\w$#@])(?P<name>{_any(names)})(?![\w$#@])|\[[^\]\n]*\]")
         for found in pattern.finditer(text):

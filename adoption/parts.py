@@ -27,7 +27,7 @@ class Parts:
 
 
 def joined(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[str, ...], str]:
-    """Texts of their pieces, the last of each row, by what stands before it."""
+    """Joins pieces of texts, the last field of each row, by the fields before it."""
     texts: dict[tuple[str, ...], str] = {}
     for *key, piece in rows:
         place = tuple(map(str, key))

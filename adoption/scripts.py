@@ -101,7 +101,7 @@ def write(folder: Path, databases: Sequence[Database], timezone: str) -> list[st
         ]
         written.append(f"logins.sh: {len(logins)}")
         head = (
-            "# each asks for a password; --writer: who calls procedures or changes rows there. "
+            "# each prompts for a password; --writer: calls procedures or changes rows there. "
             "Give it --data or --dsn"
         )
         (folder / "logins.sh").write_text("\n".join([head, *logins, ""]))

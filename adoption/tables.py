@@ -38,9 +38,9 @@ def table_scripts(tables: Sequence[OldTable], sybase: bool) -> list[TableScript]
 
 
 def table_script(table: OldTable, there: Sequence[str], sybase: bool, taken: set[str]) -> TableScript:
-    """The T-SQL of a table beside others; parts that the front end refuses are left out, and reported.
+    """The T-SQL of a table; parts that the front end refuses are left out, and reported.
 
-    `taken` are names that a key cannot have, since it stands beside the tables here; in small letters.
+    `taken` are names that a key cannot have, as tables here have them; in small letters.
     """
     result = TableScript(table)
     for column in table.columns:

@@ -158,7 +158,7 @@ class QuestionMarks:
                 self._came[place] += 1
 
     def lost(self, cursor: Any, of: str) -> list[str]:
-        """Columns of which more texts came with one than have one there. `of`: what stands behind FROM."""
+        """Columns that were received with more question marks than there are. `of`: the text after FROM."""
         suspected = [place for place, count in self._came.items() if count]
         if not suspected:
             return []

@@ -56,7 +56,7 @@ def _changes(module: Module, table: OldTable) -> bool:
 
 
 def _database(before: str, module: Module) -> str:
-    """The database of a name, in small letters, by what stands before it."""
+    """The database of a name, in small letters, by the parts before it."""
     parts = [part.strip(' \t\r\n[]"') for part in before.split(".")]
     # `database.owner.` and `database..`
     return parts[-3].lower() if len(parts) > 2 else module.database

@@ -17,7 +17,7 @@ _TAG = b"ringlog.etag"
 
 class Answers:
     """Tables with the tags of their answers, by request. Those in memory belong to the process, those in a
-    folder stay until somebody deletes them."""
+    folder stay until they are deleted."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder

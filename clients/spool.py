@@ -550,16 +550,16 @@ class Spool:
 
         def thin() -> None:
             nonlocal dropped
-            doomed = self._thinning.doomed(self.depth, self._is_sent)
+            deleted = self._thinning.to_delete(self.depth, self._is_sent)
             lost = 0
-            for row, moment in doomed:
+            for row, moment in deleted:
                 for of, rows in self._shares_of(row, moment):
                     self._books.count(of, thinned=rows)
                     lost += rows
                 self._sql("delete from row where id = ?", row)
             message = f"the spool was full: one in {self._thinning.keep_each} of the oldest rows was kept"
-            self._books.note("thinned", doomed[0][1], message, doomed[-1][1], lost)
-            dropped = len(doomed)
+            self._books.note("thinned", deleted[0][1], message, deleted[-1][1], lost)
+            dropped = len(deleted)
 
         if not self._commit(thin):
             return False

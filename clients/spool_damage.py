@@ -156,7 +156,7 @@ def _opened(file: Path) -> sqlite3.Connection:
     """A connection to a damaged file that reads as much as possible."""
     db = connect(file)
     try:
-        # SQLite refuses a file that is shorter than its header says, except in this mode
+        # SQLite refuses a file that is shorter than in its header, except in this mode
         db.execute("pragma writable_schema = on")
         db.execute("select 1 from sqlite_schema").fetchone()
     except UNREADABLE as error:

@@ -257,7 +257,7 @@ def is_one_of(error: sqlite3.DatabaseError, *codes: int) -> bool:
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether the error says that the file is damaged."""
+    """Whether it is an error of a damaged file."""
     return is_one_of(error, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 

@@ -83,7 +83,7 @@ class Thinning:
         self.keep_each = 2
         """ids that are multiples of this stay"""
 
-    def doomed(self, count: int, is_kept: Callable[[int], bool]) -> list[tuple[int, int]]:
+    def to_delete(self, count: int, is_kept: Callable[[int], bool]) -> list[tuple[int, int]]:
         """Rows of the next stretch to be deleted, by id and time. `count`: the number of rows; `is_kept`:
         whether the row of an id must stay. Raises NoRoomError when all must."""
         for _ in range(count // self._stretch + 2):
@@ -91,9 +91,9 @@ class Thinning:
                 "select id, time from row where id > ? and id <= ? order by id limit ?",
                 (self._passed, self._middle, self._stretch),
             ).fetchall()
-            doomed = [row for row in stretch if row[0] % self.keep_each and not is_kept(row[0])]
-            if doomed:
-                return doomed
+            deleted = [row for row in stretch if row[0] % self.keep_each and not is_kept(row[0])]
+            if deleted:
+                return deleted
             if stretch:
                 self._passed = stretch[-1][0]
             else:

@@ -25,8 +25,8 @@ def with_arrays(driver: Driver, connection: Connection, procedure: str, answer: 
     if name in _OF_A_SIGNAL:
         types = _DOUBLE
     else:
-        asked = driver.call(connection, "waveform_columns", (name,), {})
-        types = {str(column): str(kind) for column, kind in asked.rows}
+        described = driver.call(connection, "waveform_columns", (name,), {})
+        types = {str(column): str(kind) for column, kind in described.rows}
     (order,) = driver.call(connection, "byte_order", (), {}).rows[0]
     dtypes = [
         numpy.dtype(ColumnType.of(types[column]).numpy).newbyteorder("<" if order == "little" else ">")

@@ -66,7 +66,7 @@ def archive(
             priority.lower_backend(source.streams)
         with engine.begin() as connection:
             chosen = settings(connection)
-            moment = now or clock.read(connection).believed
+            moment = now or clock.read(connection).trusted
             known = manifest(connection)
         if chosen is None:
             return
@@ -112,8 +112,8 @@ def archive(
             return
         with engine.begin() as connection:
             become_owner(connection)
-            mended = (damage.c.work == "archive") & damage.c.table_name.not_in(failed)
-            connection.execute(damage.delete().where(mended))
+            repaired = (damage.c.work == "archive") & damage.c.table_name.not_in(failed)
+            connection.execute(damage.delete().where(repaired))
         with engine.begin() as connection:
             write_manifest(connection, folder)
         yield from _publish(engine, conninfo)

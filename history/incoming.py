@@ -57,7 +57,7 @@ class Source(Protocol):
 
 
 def fraction_of(bounds: tuple[datetime, datetime] | None, reached: datetime | None) -> float | None:
-    """The part of the time between `bounds` that `reached` has come to, 0 to 1; None: not known yet."""
+    """The part of the time between `bounds` up to `reached`, 0 to 1; None: not known yet."""
     if bounds is None or reached is None or bounds[1] <= bounds[0]:
         return None
     first, last = bounds

@@ -36,8 +36,8 @@ def packing(connection: sa.Connection, table: str) -> sql.SQL:
 def take_late_samples(
     connection: sa.Connection, table: str, place: str, names: Mapping[str, sql.Composable]
 ) -> int:
-    """Adds the samples that came for a week to its partition, and enters repeated ones in the ledger. Returns
-    the number of the added ones. `names`: the relations `late` and `partition`, and `start` and `end`."""
+    """Adds the samples that arrived for a week to its partition, and enters repeated ones in the ledger.
+    Returns the number of added ones. `names`: the relations `late` and `partition`, and `start` and `end`."""
     of_block = sql.SQL(blocks_of(connection, table).samples)
     run(connection, sql.SQL(_CAME).format(samples_of_block=of_block, **names))
     twice = 'select "time", to_json(came.*)::text, there = text from pg_temp.came where there is not null'

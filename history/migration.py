@@ -82,7 +82,7 @@ class Moved:
 
     week: Week
     rows: int
-    """that came"""
+    """that were received"""
     values: int
     bytes: int
     """of its file"""
@@ -233,7 +233,7 @@ class Migration:
                 "select cast(:now as timestamptz) - retention::interval from ringlog.every_table"
                 " where table_name = :table"
             )
-            now = self._now or clock.read(connection).believed
+            now = self._now or clock.read(connection).trusted
             if now is None:
                 raise MigrationError(
                     "housekeeping has not run yet: start ringlog serve, or run ringlog maintain"

@@ -136,14 +136,14 @@ def claim(engine: sa.Engine, folder: Folder, *, anew: bool = False) -> None:
                 database=database,
             )
         )
-    said = {
+    content = {
         "archive": archive,
         "token": token,
         "writer": f"database {name} of PostgreSQL {system} from {socket.gethostname()}",
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     with folder.created(IDENTITY) as stream:
-        stream.write(json.dumps(said, indent=1).encode())
+        stream.write(json.dumps(content, indent=1).encode())
 
 
 def still_ours(connection: sa.Connection, folder: Folder) -> None:

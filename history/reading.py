@@ -440,8 +440,8 @@ def _hot(
         if blocks is not None:
             try:
                 yield from blocks
-            except NotInBlocks as said:
-                start = said.since
+            except NotInBlocks as end_of_blocks:
+                start = end_of_blocks.since
             else:
                 return
     query = sql.SQL('{} order by "time", seq_no limit {}').format(

@@ -47,7 +47,7 @@ def restore(engine: sa.Engine, table: str, start: datetime, end: datetime) -> It
 
 
 def _demand_retention(connection: sa.Connection, week: Aside) -> None:
-    moment = clock.read(connection).believed
+    moment = clock.read(connection).trusted
     query = sa.text(
         "select retention, cast(:now as timestamptz) - retention::interval >= :ends as past"
         " from ringlog.every_table where table_name = :table"

@@ -10,7 +10,7 @@ _HOUR = 3_600_000_000  # microseconds
 
 
 def samples_of(blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The samples of blocks that come ordered by signal and time: number, time, nanoseconds (below a
+    """The samples of blocks that are ordered by signal and time: number, time, nanoseconds (below a
     microsecond), value, severity and status, ordered by number and time. There is at least one batch."""
     held: pa.RecordBatch | None = None
     for batch in blocks:

@@ -30,7 +30,7 @@ NANOSECONDS, SEVERITY, STATUS = "nanoseconds", "severity", "status"
 _TIME = pa.timestamp("us", tz="UTC")
 _MICROSECOND = timedelta(microseconds=1)
 _BLOCKS = 64
-"""so many blocks are read at once, and the rest of the hour of the last"""
+"""number of blocks that are read at once, with the rest of the last one's hour"""
 
 # no block is of two hours, so those of different hours are in order of time
 _PAGE = """
@@ -81,9 +81,9 @@ _LAST_ARCHIVED = 'select "time" from ringlog.last_archived where number = {numbe
 
 _NEWEST = """
 select newest."time", newest.value as {column}, newest.nanoseconds, newest.severity, newest.status
-from unnest({numbers}::integer[]) with ordinality as asked (number, place)
-left join lateral ringlog.{procedure}({at}, asked.number) as newest on true
-order by asked.place
+from unnest({numbers}::integer[]) with ordinality as wanted (number, place)
+left join lateral ringlog.{procedure}({at}, wanted.number) as newest on true
+order by wanted.place
 """
 
 _BLOCKS_OF = """
@@ -344,7 +344,7 @@ def _element(kind: ColumnType) -> str:
 
 
 def _packs(connection: Connection) -> bool:
-    """Whether arrays come in PostgreSQL's form in memory: only a superuser can have installed that."""
+    """Whether arrays are sent in PostgreSQL's form in memory: only a superuser can have installed that."""
     if connection.packs is None:
         query = (
             "select coalesce(has_function_privilege("

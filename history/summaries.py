@@ -25,10 +25,10 @@ from ringlog.history.making_spans import VALUES, make_cold, make_part, oldest
 from ringlog.history.span_numbers import begin_at, number_at, runs_of, times_of, unique
 from ringlog.history.summary_table import Bounds, SummaryTable, reached, summary_table, summary_tables
 from ringlog.schema import closed, locks, session
-from ringlog.schema.believed import JUMP
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.many import by_connection
+from ringlog.schema.trusted_clock import JUMP
 
 log = logging.getLogger(__name__)
 
@@ -116,8 +116,8 @@ def summarise(
                         done[table.name] = rows
         with connection.transaction():
             connection.execute(sql.SQL("set local role {}").format(sql.Identifier(OWNER)))
-            mended = "delete from ringlog.damage where work = 'summaries' and table_name <> all(%s)"
-            connection.execute(mended, [failed])
+            repaired = "delete from ringlog.damage where work = 'summaries' and table_name <> all(%s)"
+            connection.execute(repaired, [failed])
         if held_up:
             log.warning(
                 "summaries of %s are not made yet: %s, which may write rows",
@@ -398,7 +398,7 @@ def _make(
         [table.name, end, table.unreadable, level],
     ).fetchall()
     marked = unique(number for number, _ in taken)
-    # a table that begins anew may have marks of other spans
+    # a table whose summaries begin again may have marks of other spans
     late = (
         [(EARLIEST, _FOREVER)]
         if earlier is None

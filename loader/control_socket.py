@@ -57,7 +57,7 @@ class ControlSocket:
 
 
 def ring(folder: Path) -> Iterator[tuple[int, Reloaded]]:
-    """Asks every `ringlog load` with spools in this folder to reload; process ids and answers.
+    """Requests a reload from every `ringlog load` with spools in this folder; yields process ids and answers.
 
     Raises OSError when one does not answer.
     """

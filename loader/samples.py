@@ -69,7 +69,7 @@ class _Signal:
         self.noted = 0.0
         self.policy: SamplePolicy | None = None
         self.record_type: str | None = None
-        self.heard = 0
+        self.received = 0
         """events since it was connected"""
         self.rate: float | None = None
         """events a second"""
@@ -108,7 +108,7 @@ class Taker:
         self._statistics = statistics
         self._note = note
         self._events: deque[Event] = deque()
-        self.hear = self._events.append
+        self.receive = self._events.append
         self._properties: deque[tuple[int, dict[str, Any]]] = deque()
         self._signals: dict[int, _Signal] = {}
         self.latest: dict[int, int] = {}
@@ -158,7 +158,7 @@ class Taker:
             if event.time is None:
                 self._lose(signal, found)
                 continue
-            signal.heard += 1
+            signal.received += 1
             if _FIRST <= event.time <= latest:
                 self._take(signal, event, event.time, found)
             else:
@@ -174,7 +174,7 @@ class Taker:
         for signal in self._signals.values():
             lasted = (now - signal.since) / SECOND
             if signal.connected and not signal.measured and lasted >= seconds:
-                signal.rate, signal.measured = signal.heard / lasted, True
+                signal.rate, signal.measured = signal.received / lasted, True
                 self._decide(signal)
 
     def miss(self, seconds: float = _SEARCH) -> None:
@@ -284,7 +284,7 @@ class Taker:
         else:
             self._wait(signal, round(signal.period * 10**9), event, moment, value, found)
         if holds_again and event.time is not None and before is not None and not _same(event, before):
-            # the event came before the loss was noticed
+            # the event arrived before the loss was noticed
             found.add(event.number, event.time, value, event.severity, event.status)
 
     def _wait(
@@ -361,7 +361,7 @@ class Taker:
         """Records whether a signal is connected; an event reports changes, as for rows."""
         before, signal.connected = signal.connected, is_there
         signal.since = time.time_ns() // 1000
-        signal.heard, signal.measured = 0, False
+        signal.received, signal.measured = 0, False
         if not is_there or before is False:
             kind = "connected" if is_there else "disconnected"
             self._note(kind, signal.since, signal.wanted.address, None, None)
@@ -408,7 +408,7 @@ class SampleProcess:
         registry = Registry(self.table.name, self.address, self.password, self.spool)
         taker = Taker(self.table, statistics, writer.note, self.policies)
         try:
-            source = self.source.subscriptions(self.table, taker.hear, taker.describe)
+            source = self.source.subscriptions(self.table, taker.receive, taker.describe)
             try:
                 registry.answered.wait(_PATIENCE)
                 taker.latest = registry.latest

@@ -24,7 +24,7 @@ def moved(deadband: Deadband | None, before: Reading, after: Reading) -> bool:
 
 
 class Filter:
-    """Omits rows without a change, if the table's policy says so."""
+    """Omits rows without a change, if the table's policy requires it."""
 
     def __init__(self, table: Table) -> None:
         self._last: Row | None = None
@@ -71,13 +71,13 @@ class Cells:
         self._table = table
         self.native.adopt(_policy(table))
 
-    def believed(self, stamp: int, name: str, note: Note) -> int:
+    def plausible(self, stamp: int, name: str, note: Note) -> int:
         """A reading's time stamp, or the present time if it is too far ahead of this machine's clock; an
         event then names the signal."""
-        believed, distance = self.native.believed(stamp, name)
+        plausible, distance = self.native.believed(stamp, name)
         if distance is not None:
-            note("clock", believed, clock_message(name, distance), None, None)
-        return believed
+            note("clock", plausible, clock_message(name, distance), None, None)
+        return plausible
 
     def set(self, readings: Sequence[tuple[int, Reading]], stamp: int, nanoseconds: int = 0) -> None:
         """Sets columns, by their places, to readings taken at `stamp` (microseconds since 1970) and so many

@@ -12,7 +12,7 @@ EXPERIMENTS = {
     "half": "ringlog_lab.half.command:half",
     "soak": "ringlog_lab.soak.command:soak",
 }
-"""Of the other papers, in the order of a report."""
+"""The experiments of the other papers, in the order of a report."""
 _ANY = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 

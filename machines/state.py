@@ -141,7 +141,7 @@ def is_primary(member: Member) -> bool:
     return _get(f"{member.api}/primary") is not None
 
 
-def ask_switchover(access: Access, leader: Member, candidate: str | None) -> tuple[int, str]:
+def request_switchover(access: Access, leader: Member, candidate: str | None) -> tuple[int, str]:
     """Requests a switchover from the leader's Patroni: HTTP status and text of the answer, which arrives at
     the end. Raises Unreachable."""
     body = json.dumps({"leader": leader.name} | ({"candidate": candidate} if candidate else {}))

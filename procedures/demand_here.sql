@@ -22,7 +22,7 @@ begin
     return;
   end if;
   if cardinality(nodes) > 1 or cardinality(asked) < cardinality(names) then
-    raise exception 'the signals are on several servers (signal ''%'' on node %): ask for those of one server at a time',
+    raise exception 'the signals are on several servers (signal ''%'' on node %): request those of one server at a time',
       asked[1], nodes[1]
       using errcode = 'invalid_parameter_value';
   end if;

@@ -88,7 +88,7 @@ begin
       where ring."time" = r."time" and (ring.*) *= row (ring.seq_no, ring."time", {values})::{ring};
       if not found then
         select latest.seq_no, latest."time" into place, newest from {last}() as latest;
-        -- the latest row may have come with a seq_no
+        -- the latest row may have had a seq_no
         select coalesce(arrival.seq_no, place) into place
         from (values (true)) as always
         left join ringlog.arrival on arrival.table_name = {table} and arrival."time" = newest;

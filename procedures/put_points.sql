@@ -1,5 +1,5 @@
   if cardinality({value}) > {points} then
-    raise exception '%: % has % points, and the facility file says at most %',
+    raise exception '%: % has % points, and the facility file allows at most %',
       {name}, {column}, cardinality({value}), {points}
       using errcode = 'string_data_right_truncation';
   end if;

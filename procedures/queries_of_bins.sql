@@ -146,7 +146,7 @@ begin
         raise exception 'signal ''%'' is a waveform (%)', place.signals[i], place.types[i]
           using errcode = 'datatype_mismatch', hint = 'Call get_waveforms.' || case
             when place.types[i] like 'varchar%' then ''
-            else format(' For a trend call get_waveform_trend, or ask for %s.mean.', place.signals[i])
+            else format(' For a trend call get_waveform_trend, or request %s.mean.', place.signals[i])
           end;
       end if;
       if place.types[i] like 'varchar%' or place.types[i] in ('text', 'datetime') then

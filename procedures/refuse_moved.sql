@@ -4,7 +4,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- for this SQLSTATE the gateway reads its catalogue anew, and calls the procedure where the table is now
+  -- for this SQLSTATE the gateway reads its catalogue again, and calls the procedure where the table is now
   raise exception 'table % has moved to another server, nothing was written', tg_argv[0]
     using errcode = 'RL006', hint = 'Send it again.';
 end

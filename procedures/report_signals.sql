@@ -72,7 +72,7 @@ begin
   if numbers is null then
     return 0;
   end if;
-  -- beside writers of other tables, and not beside changes of signals
+  -- concurrently with writers of other tables, but not with changes of signals
   lock table ringlog.sample_signal in row exclusive mode;
   perform from ringlog.sample_signal as known where known.number = any(numbers) order by known.number for update;
   -- a property that a source sends for the first time also applies to earlier times, a changed one from told_at on

@@ -118,7 +118,7 @@ begin
     arrived := greatest(known.called, case when newest <= present then newest end);
     age := case when unread is null then extract(epoch from until - arrived) end;
     silent := case
-      -- the arrival of a row ahead of the clock is known only if it came over TDS
+      -- the arrival of a row ahead of the clock is known only for calls over TDS
       when unread is null and (ahead is null or arrived is not null) then
         age is null or age > greatest(3 * cycle, 60)
     end;

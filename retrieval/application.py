@@ -15,11 +15,11 @@ from ringlog.history.connection import ReadError
 from ringlog.retrieval import page
 from ringlog.retrieval.access import Access
 from ringlog.retrieval.appliance import routes as appliance
-from ringlog.retrieval.asking import Services, json_response
 from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.plain import routes as plain
 from ringlog.retrieval.queries import Queries
 from ringlog.retrieval.refused import Refused, refused
+from ringlog.retrieval.request import Services, json_response
 
 log = logging.getLogger(__name__)
 

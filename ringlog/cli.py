@@ -48,7 +48,7 @@ def _ringlog(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Makes it a group: its commands are where ringlog.commands.group says."""
+    """Makes it a group: its commands are listed in ringlog.commands.group."""
     if context.invoked_subcommand not in _FOR_OTHERS:
         os.umask(0o077)
 

@@ -19,12 +19,12 @@ from ringlog.schema import locks
 T = TypeVar("T")
 
 CHANNEL = "ringlog_catalogue"
-"""Notified with every change of tables or procedures: the gateway reads the catalogue anew."""
+"""Notified with every change of tables or procedures: the gateway reads the catalogue again."""
 MOVED = "moved"
 """Its payload when only the servers of tables have changed: the gateway keeps its connections."""
 
 PATIENCE = 20.0
-"""Seconds after which a change that meets with locks is given up."""
+"""Seconds after which a change that waits for locks is given up."""
 
 # Writers wait behind a change that waits. It is below deadlock_timeout (1 s), so that in a deadlock it is the
 # change that gives way.
@@ -51,7 +51,7 @@ class Blocked(errors.LockNotAvailable):
 
 
 def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
-    """Runs `work` in one transaction, from the start again when it meets with a lock.
+    """Runs `work` in one transaction, from the start again if a lock is not free.
 
     Raises sqlalchemy.exc.DBAPIError; `is_lock_conflict` returns whether a lock was not free in time. Its
     cause is then Blocked, if the sessions that had the lock are known.

@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.schema.believed import JUMP, Clock
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import housekeeping
+from ringlog.schema.trusted_clock import JUMP, Clock
 
 _AGREES = timedelta(hours=1)
 """The greatest distance of the newest rows from a clock that they agree with."""
@@ -29,8 +29,8 @@ def sure(now: datetime) -> Clock:
 def read(connection: sa.Connection) -> Clock:
     """The clock now, by the latest round."""
     found = connection.execute(sa.select(sa.func.now(), sa.select(housekeeping.c.believed).scalar_subquery()))
-    now, believed = (moment and moment.astimezone(UTC) for moment in found.one())
-    return Clock(now, believed or now)
+    now, trusted = (moment and moment.astimezone(UTC) for moment in found.one())
+    return Clock(now, trusted or now)
 
 
 def judge(
@@ -44,8 +44,8 @@ def judge(
     become_owner(connection)
     state = connection.execute(sa.select(housekeeping, sa.func.now().label("now"))).one()
     now = now or state.now.astimezone(UTC)
-    believed = (state.believed or min(now, max(weeks, default=now))).astimezone(UTC)
-    clock = Clock(now, believed)
+    trusted = (state.believed or min(now, max(weeks, default=now))).astimezone(UTC)
+    clock = Clock(now, trusted)
     since = None
     if clock.doubt is not None:
         followed = state.jumped is not None and abs(now - state.seen) <= JUMP
@@ -58,7 +58,7 @@ def judge(
     return clock
 
 
-def believe(connection: sa.Connection) -> None:
+def trust(connection: sa.Connection) -> None:
     """Trusts PostgreSQL's clock, as requested by the operator."""
     become_owner(connection)
     now = sa.func.now()

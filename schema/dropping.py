@@ -1,4 +1,4 @@
-"""Weeks that leave the log for their age: set aside in a schema of their own, and dropped for good when the
+"""Weeks past retention: set aside in a schema of their own, and dropped for good when the
 facility's keep_dropped is over. Until then ringlog.history.restoring brings them back."""
 
 from collections.abc import Iterator
@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.schema.believed import Clock
 from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.change import run
 from ringlog.schema.facility import Facility, SampleTable, Table
@@ -16,6 +15,7 @@ from ringlog.schema.layout import LOG_TABLES, SET_ASIDE
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import housekeeping, note_dropped, set_aside
+from ringlog.schema.trusted_clock import Clock
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def obstacles(connection: sa.Connection, facility: Facility) -> Iterator[Obstacl
         first, last = (f"{begins:%Gw%V}" for begins in (weeks[0][0], weeks[-1][0]))
         which = f"the week {first}" if len(weeks) == 1 else f"{len(weeks)} weeks, {first} to {last},"
         yield Obstacle(
-            f"table {table.name}: its log is kept for {before or 'ever'} and the facility file says"
+            f"table {table.name}: its log is kept for {before or 'ever'} and the facility file has"
             f" {table.retention}; this drops {which} with about {sum(rows for _, rows in weeks)} rows",
             as_owner(
                 sql.SQL("update {} set retention = {} where table_name = {}").format(

@@ -83,7 +83,7 @@ class Deadband:
 
     @classmethod
     def of(cls, text: str) -> "Deadband | None":
-        """That of a table of samples or of one of its signals; None for a record's own and for none."""
+        """A deadband of a table of samples or of one of its signals; None for a record's own and for none."""
         if text in ("", "ADEL", "MDEL"):
             return None
         return cls(float(text[:-1]) / 100, relative=True) if text.endswith("%") else cls(float(text))
@@ -148,7 +148,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A ring of `rows` rows with its log; a new row comes every `cycle` seconds."""
+    """A ring of `rows` rows with its log; a new row is written every `cycle` seconds."""
 
     name: str
     rows: int
@@ -315,7 +315,7 @@ class Facility:
     sample_tables: tuple[SampleTable, ...] = ()
     """All on the first server."""
     policies: tuple[SamplePolicy, ...] = ()
-    """Of the signals of tables of samples, for their writers."""
+    """Policies for the signals of tables of samples, for their writers."""
     digest: str | None = field(default=None, init=False, compare=False, repr=False)
     """Digest of the file and of the server whose part this is. None: not read from a file, or changed by
     `replace`."""

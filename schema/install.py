@@ -82,7 +82,7 @@ def install(
     `engine` is that of a superuser, or of a role with CREATEROLE that owns the database. It happens in one
     transaction, beside running writers; `before` comes first and `parts` last. Where there are more new
     tables than AT_ONCE allows, the rest is made in further transactions, each with a connection of its own;
-    if that is interrupted, the tables made so far can be used, and the next installation goes on. Raises
+    if that is interrupted, the tables made so far can be used, and the next installation continues. Raises
     InstallRefused, before anything is changed, with the SQL to run by hand, for what would lose data: columns
     and tables that the file has no longer, columns of another type, smaller rings.
 
@@ -99,7 +99,7 @@ def install(
     def compare(connection: sa.Connection) -> InstallReport:
         return _Installation(connection, facility, parts).run()
 
-    report, later = rings.mended(engine, partial(change, engine, work))
+    report, later = rings.repaired(engine, partial(change, engine, work))
     for new in later:
         # PostgreSQL's process ends with its cache of the previous tables
         engine.dispose()
@@ -135,7 +135,7 @@ def difference(engine: sa.Engine, facility: Facility, parts: Collection[Part] = 
             attempt.rollback()
         return report
 
-    return rings.mended(engine, partial(change, engine, tried))
+    return rings.repaired(engine, partial(change, engine, tried))
 
 
 def bring_up_to_date(engine: sa.Engine, parts: Collection[Part] = ()) -> InstallReport:
@@ -346,8 +346,8 @@ class _Installation(_Common):
             raise InstallRefused(
                 [
                     Obstacle(
-                        f"{weeks} weeks are in the archive, and [history] says where: leave it, with `online`"
-                        " as long as you like, and bring them back with ringlog recall",
+                        f"{weeks} weeks are in the archive, and [history] has its folder: keep it, with"
+                        " `online` as long as you like, and bring them back with ringlog recall",
                         "select table_name, file from ringlog.cold_week where recalled_until is null;",
                     )
                 ]

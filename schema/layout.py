@@ -16,7 +16,7 @@ ARCHIVIST = "signal_archivist"
 GATEWAY = "ringlog_gateway"
 
 LOG = "log"
-"""schema of the logs as people read them: views of their weeks here and in the archive"""
+"""schema of the logs' views: of weeks here and in the archive"""
 LOG_TABLES = "weeks"
 """schema of the logs' tables, whose partitions are in schema log"""
 

@@ -105,7 +105,7 @@ imported_file = sa.Table(
     sa.Column("table_name", sa.TEXT, nullable=False),
     sa.Column("file", sa.TEXT, nullable=False, comment="host:path"),
     sa.Column("digest", sa.TEXT, nullable=False, comment="SHA-256 of its bytes"),
-    sa.Column("base", sa.INTEGER, nullable=False, comment="place of the ring that its rows go on from"),
+    sa.Column("base", sa.INTEGER, nullable=False, comment="place of the ring after which its rows continue"),
     sa.Column("rows", sa.BIGINT, nullable=False, comment="number of its rows that were imported"),
     _time("began", nullable=False),
     _time("ended", comment="when the last row was taken; null: it was not"),

@@ -1,4 +1,4 @@
-"""Schema `log`: the logs as people read them.
+"""Schema `log`: the logs as views.
 
 A log's table is `weeks.<table>`, partitioned by week, with the partitions in schema log: procedures and
 housekeeping use it. `log.<table>` is a view of it and, from the first one on, of the archived weeks

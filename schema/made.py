@@ -49,7 +49,7 @@ def renew(connection: sa.Connection, wanted: Iterable[Procedure]) -> dict[str, B
 
 def _digests(connection: sa.Connection, names: Collection[str]) -> dict[str, str | None]:
     """The existing ones of these procedures, each with the digest of the text it was made of; None for one
-    that somebody else has made or changed since."""
+    that others have made or changed since."""
     statement = sa.text(
         f"select proname, case when definition = {_DEFINITION} then source end as source"
         " from pg_proc left join ringlog.procedure on procedure.name = proname"

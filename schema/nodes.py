@@ -265,7 +265,7 @@ def _make_types(connection: sa.Connection, table: Placed) -> list[str]:
         new = [(column, kind) for column, kind in columns if column not in there]
         same = {column: kind for column, kind in columns if column in there}
         if there and there != same:
-            # a column of another type, or gone: the stand-ins that hang on it are made anew
+            # a column of another type, or gone: the stand-ins that depend on it are made again
             _drop_stand_ins(connection, table.table, None)
             run(connection, sql.SQL("drop type {}").format(name))
             there, new = {}, columns

@@ -166,7 +166,7 @@ def _columns_of(
 
 
 def _other_ring(table: Table) -> Obstacle:
-    """A ring leaves its waveforms to a log that has every row: that is settled when the table is made."""
+    """A ring leaves its waveforms to a log that has every row: this is decided when the table is made."""
     return Obstacle(
         f"table {table.name}: its first waveform, or another log policy for a table with waveforms, needs a "
         "table of its own; give the waveforms another table name, or keep the log policy",
@@ -178,7 +178,7 @@ def _other_ring(table: Table) -> Obstacle:
 
 def _smaller(table: Table, rows: int, schema: str) -> Obstacle:
     return Obstacle(
-        f"table {table.name}: its ring has {rows} rows and the facility file says {table.rows}; "
+        f"table {table.name}: its ring has {rows} rows and the facility file has {table.rows}; "
         "this drops the rows above",
         as_owner(
             sql.SQL("delete from {} where seq_no > {}").format(

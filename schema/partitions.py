@@ -21,7 +21,6 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.schema import locks, recent
-from ringlog.schema.believed import Clock
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, columns, has_pages
 from ringlog.schema.change import is_lock_conflict, run, tried
 from ringlog.schema.clock import judge, sure
@@ -30,6 +29,7 @@ from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.layout import EARLIEST, LOG_TABLES
 from ringlog.schema.many import by_connection
 from ringlog.schema.roles import become_owner
+from ringlog.schema.trusted_clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -153,7 +153,7 @@ class _Round:
                     self._leave(log, there, clock)
         self._drop_for_good(clock)
         tables = [log.table for log in logs]
-        start = recent.since(Week.of(clock.believed).start)
+        start = recent.since(Week.of(clock.trusted).start)
         with self.engine.begin() as connection:
             behind = recent.behind(connection, tables, start)
         for table in _with_fresh_connections(self.engine, behind):
@@ -177,7 +177,7 @@ class _Round:
 
     def _tried(self, what: str, work: Callable[[sa.Connection], T]) -> T | None:
         """Makes a change. None: it met with locks for too long, or PostgreSQL has refused it; the other
-        tables and weeks go on."""
+        tables and weeks are not affected."""
         try:
             done = tried(self.engine, work)
         except sa.exc.DBAPIError as error:
@@ -192,7 +192,7 @@ class _Round:
             if any(there.start < week.end and week.start < there.end for there in log.partitions):
                 continue
             name = week.partition(log.table)
-            now = clock.believed if week in log.waiting else clock.now
+            now = clock.trusted if week in log.waiting else clock.now
             made = self._tried(name, partial(_make_week, table=log.table, week=week, now=now))
             if made:
                 self.made.append(name)
@@ -207,7 +207,7 @@ class _Round:
 
     def _drop_for_good(self, clock: Clock) -> None:
         with self.engine.begin() as connection:
-            over = [week for week in weeks_aside(connection) if week.until <= clock.believed]
+            over = [week for week in weeks_aside(connection) if week.until <= clock.trusted]
         for week in over:
             if self._tried(week.relation, partial(drop_for_good, week=week)) is not None:
                 self.dropped.append(week.relation)
@@ -384,7 +384,7 @@ def _defaults_in_use(connection: sa.Connection, tables: Collection[str]) -> list
 
 
 def _read_logs(connection: sa.Connection, clock: Clock, failed: list[str]) -> Iterator[_Log]:
-    kept = _retentions(connection, clock.believed)
+    kept = _retentions(connection, clock.trusted)
     tables = [table for table, _, _ in kept]
     partitions = partitions_of_logs(connection, tables)
     in_use = {*_defaults_in_use(connection, tables)}
@@ -393,7 +393,7 @@ def _read_logs(connection: sa.Connection, clock: Clock, failed: list[str]) -> It
         if table in in_use:
             try:
                 with connection.begin_nested():
-                    waiting = _waiting(connection, table, keep_from, clock.believed)
+                    waiting = _waiting(connection, table, keep_from, clock.trusted)
             except sa.exc.DBAPIError as error:
                 failed.append(refusal(f"log.{table}_default", error))
         yield _Log(table, keep_from, partitions[table], waiting, retired)

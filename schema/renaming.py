@@ -223,7 +223,7 @@ def _rename_column(connection: sa.Connection, table: str, old: str, new: str) ->
         )
     if catalogue.exists(connection, CLOSED, table):
         for statement in (
-            # of a column that is gone
+            # of a column that was dropped
             "delete from {} where column_name = {}",
             "update {} set column_name = {} where column_name = {}",
         ):

@@ -100,7 +100,7 @@ def split(connection: psycopg.Connection, names: Iterable[str]) -> Held:
     """These names as tables, by the names they have now, and as groups. Raises LookupError for the first one
     that is neither."""
     tables, groups = [], []
-    # a server knows the tables of others by their procedures
+    # tables of other servers are recognised by their procedures
     query = """
         select known.name, exists (
             select from ringlog.logged_table where table_name = known.name

@@ -119,7 +119,7 @@ def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
 
 _WHOLE = sql.SQL("select sum(length((ring.*)::text)) from {} as ring")
 
-# A row that comes meanwhile is newer, and stays. Rows ahead of the clock may have been for the log only.
+# A row that arrives meanwhile is newer, and stays. Rows ahead of the clock may have been for the log only.
 _FROM_LOG = """
 update {ring} as ring
 set {values}
@@ -143,10 +143,10 @@ def _read(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
         with engine.connect() as connection:
             return work(connection)
 
-    return mended(engine, read)
+    return repaired(engine, read)
 
 
-def mended(engine: sa.Engine, work: Callable[[], T]) -> T:
+def repaired(engine: sa.Engine, work: Callable[[], T]) -> T:
     """Does work that reads rings, again after a damaged ring has been repaired."""
     while True:
         try:

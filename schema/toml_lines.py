@@ -1,4 +1,4 @@
-"""The lines of a TOML file: where its tables and their keys are, which tomllib does not say."""
+"""The lines of a TOML file: of its tables and their keys, which tomllib does not report."""
 
 import re
 from collections.abc import Mapping, Sequence

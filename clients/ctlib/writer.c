@@ -110,7 +110,7 @@ static enum outcome put(CS_CONNECTION *connection, const struct row *row, struct
   int built = command && call_parameter(command, "@seq_no", CS_INT_TYPE, &seq_no, CS_UNUSED) &&
               call_parameter(command, "@time", CS_CHAR_TYPE, row->time, (CS_INT)strlen(row->time));
   for (int column = 0; built && options.points && column < options.width; column++) {
-    /* little-endian, as ringlog wants it; a big-endian machine reverses each double, or the facility file says
+    /* little-endian, as ringlog expects it; a big-endian machine reverses each double, or the facility file has
      * byte_order = "big" */
     snprintf(name, sizeof name, "@%s", options.columns[column]);
     built = call_binary(command, name, options.login.version, row->traces[column],
@@ -184,7 +184,7 @@ static CS_CONNECTION *logged_in(long waiting) {
   return NULL;
 }
 
-/* The seq_no of the ring's latest row, 0 for a ring never written; asks until there is an answer. */
+/* The seq_no of the ring's latest row, 0 for a ring never written; repeats the call until there is an answer. */
 static int latest(CS_CONNECTION **connection) {
   char name[CS_MAX_NAME];
   snprintf(name, sizeof name, "last_%s", options.table);

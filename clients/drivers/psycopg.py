@@ -307,7 +307,7 @@ def _execute(
 
 
 def _wanted(given: Mapping[_Parameter, Argument]) -> sql.Composable:
-    """The outputs; those that the caller wants as text are converted by PostgreSQL, without loss."""
+    """The outputs; those that the caller requests as text are converted by PostgreSQL, without loss."""
     wanted = [
         sql.SQL("{}::text" if argument.type is str else "{}").format(sql.Identifier(parameter.name))
         for parameter, argument in given.items()

@@ -52,7 +52,7 @@ _PART_OF_DISK = 4
 
 
 def main() -> None:
-    """Serves until standard input ends or a signal comes."""
+    """Serves until standard input ends or a signal arrives."""
     parent = io.BufferedReader(io.FileIO(sys.stdin.fileno(), "rb", closefd=False))
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     settings = Settings.from_json(parent.readline())

@@ -41,7 +41,7 @@ _NAME = re.compile(r"(.+)\D(\d{4}(?:_\d\d){0,4})\.pb")
 
 @dataclass
 class LeftOut:
-    """What readers of PB files have left out."""
+    """Counts of data that readers of PB files have left out."""
 
     damaged: int = 0
     repeated: int = 0
@@ -130,7 +130,7 @@ class Pv:
         fields: Sequence[str] = (),
     ) -> Iterator[pa.RecordBatch]:
         """The samples from `since` on and before `until`, each once, in the order of their times: time, value
-        as `kind`, or as it is there, severity, status, and the fields as texts. A further call goes on with
+        as `kind`, or as it is there, severity, status, and the fields as texts. A further call continues with
         later times. Raises IncomingError."""
         wanted = None if kind is None else pa.field("value", kind)
         parts = self._parts(since, until, wanted, described, left_out, fields)
@@ -247,7 +247,7 @@ class PbRows(_PbFiles):
 
     @property
     def described(self) -> Description:
-        """Of the batches: they have the names of the log's columns."""
+        """The description of the batches, which have the names of the log's columns."""
         return Description(digits=self._described.digits, values=self._described.values)
 
     def __str__(self) -> str:
@@ -367,7 +367,7 @@ def find(place: Path, *, skips: bool = False) -> dict[str, Pv]:
     for group in groups.values():
         header = header_of(group[0][1])
         parts = [_time_of(part or str(header.year)) for part, _ in group]
-        # parts of 5 and 15 minutes are shorter than their names say
+        # parts of 5 and 15 minutes are shorter than the times of their names
         shortest = sorted({begin for begin, end in parts if end - begin < _HOUR})
         following = dict(pairwise(shortest))
         files.setdefault(header.name, []).extend(

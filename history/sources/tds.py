@@ -17,7 +17,7 @@ BATCH_BYTES = 4 << 20
 AHEAD = 4
 """batches of a connection that wait for those of the connections before it"""
 _TIMEOUT = 600
-"""seconds until an answer begins or goes on"""
+"""seconds until an answer begins or continues"""
 _ALL = 1 << 62
 _Part = TypeVar("_Part")
 

@@ -42,7 +42,7 @@ class Source(Protocol):
 
     @property
     def unhindered(self) -> bool:
-        """Whether rows come as fast as they are taken: only such a source waits for the server."""
+        """Whether rows arrive as fast as they are taken: only such a source waits for the server."""
         ...
 
     def rows(
@@ -77,7 +77,7 @@ class Event(NamedTuple):
     status: int = 0
 
 
-Hear: TypeAlias = Callable[[Event], None]
+Receive: TypeAlias = Callable[[Event], None]
 Describe: TypeAlias = Callable[[int, dict[str, Any]], None]
 """Takes properties of a signal, by its number: columns of ringlog.signal, None where the source has none, and
 `record_type`, the type of its EPICS record."""
@@ -102,7 +102,7 @@ class Subscriptions(Protocol):
 class SampleSource(Protocol):
     """A source of events."""
 
-    def subscriptions(self, table: SampleTable, hear: Hear, describe: Describe) -> Subscriptions:
-        """For signals of this table. `hear` and, when a signal is connected, `describe` are called in any
+    def subscriptions(self, table: SampleTable, receive: Receive, describe: Describe) -> Subscriptions:
+        """For signals of this table. `receive` and, when a signal is connected, `describe` are called in any
         thread. A waveform is a numpy array. Raises SourceError."""
         ...

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ringlog.gateway import _core
-from ringlog.loader.sources import Describe, Event, Hear, SourceError, Wanted
+from ringlog.loader.sources import Describe, Event, Receive, SourceError, Wanted
 from ringlog.loader.sources.properties import decimal_places, limit_properties, states_text
 from ringlog.schema.column_type import ColumnType
 
@@ -69,13 +69,13 @@ class ChannelAccess:
     """Monitors with time stamps and alarms, used by the thread that made it. Native code keeps the events of
     numbers until `wait` ends: a callback in Python is slow in the library's threads."""
 
-    def __init__(self, kind: ColumnType, deadband: str, hear: Hear, describe: Describe) -> None:
+    def __init__(self, kind: ColumnType, deadband: str, receive: Receive, describe: Describe) -> None:
         # its library starts threads: only a writer's own process may load it
         from epicscorelibs.path import get_lib
 
         self._is_text, self._is_array = kind.is_text, kind.is_array
         self._deadband = deadband
-        self._hear = hear
+        self._receive = receive
         self._describe = describe
         self._wanted: dict[int, Wanted] = {}
         self._channels: dict[int, ctypes.c_void_p] = {}
@@ -120,14 +120,14 @@ class ChannelAccess:
         self._read_fields()
         # 0 would wait for ever
         self._ca.ca_pend_event(max(seconds, 1e-3))
-        self._hear_numbers()
+        self._receive_numbers()
 
     def close(self) -> None:
         self._ca.ca_context_destroy()
 
-    def _hear_numbers(self) -> None:
+    def _receive_numbers(self) -> None:
         for event in self._events.take():
-            self._hear(Event._make(event))
+            self._receive(Event._make(event))
 
     def _connection(self, arguments: _Connection) -> None:
         number = self._ca.ca_puser(arguments.channel)
@@ -135,31 +135,31 @@ class ChannelAccess:
         if wanted is None:
             return
         if arguments.operation != _UP:
-            self._hear_numbers()
-            self._hear(Event(number, None))
+            self._receive_numbers()
+            self._receive(Event(number, None))
             return
         self._unread += ((number, _RECORD_TYPE), (number, _DESCRIPTION))
         field = self._ca.ca_field_type(arguments.channel)
         is_long = self._is_text and field == _CHARACTERS
-        asked = field if is_long or not self._is_text else _TEXT
+        requested = field if is_long or not self._is_text else _TEXT
         count = self._ca.ca_element_count(arguments.channel)
         known = self._monitors.get(number)
         if known is not None:
-            if known[0] == asked:
+            if known[0] == requested:
                 # the library renews the subscription
                 return
             for subscription in known[1]:
                 self._ca.ca_clear_subscription(subscription)
         mask = _LOG if (wanted.deadband or self._deadband) == "ADEL" else _VALUE
-        asked_count = min(count, _MOST_CHARACTERS) if is_long else min(count, 2)
+        wanted_count = min(count, _MOST_CHARACTERS) if is_long else min(count, 2)
         if self._is_array:
             # 0: as many points as each event has
-            asked_count = 0
-        is_number = not self._is_text and not self._is_array and asked != _TEXT
-        heard = (
+            wanted_count = 0
+        is_number = not self._is_text and not self._is_array and requested != _TEXT
+        callback = (
             (self._on_number, self._events.subscriber(number)) if is_number else (self._on_text_event, number)
         )
-        wanted_events = [(_TIME + asked, asked_count, mask | _ALARM, *heard)]
+        wanted_events = [(_TIME + requested, wanted_count, mask | _ALARM, *callback)]
         if not self._is_text and field != _TEXT:
             # the library sends one at each connection
             graphic = _GR_ENUM if field == _ENUM else _GR_DOUBLE
@@ -170,7 +170,7 @@ class ChannelAccess:
             self._ca.ca_create_subscription(
                 kind, points, arguments.channel, events, on_event, user, ctypes.byref(subscription)
             )
-        self._monitors[number] = asked, subscriptions
+        self._monitors[number] = requested, subscriptions
         self._ca.ca_flush_io()
 
     def _read_fields(self) -> None:
@@ -226,9 +226,9 @@ class ChannelAccess:
         self._describe(arguments.user, found)
 
     def _text_event(self, arguments: _Monitor) -> None:
-        self._hear_numbers()
+        self._receive_numbers()
         if arguments.status != _NORMAL or not arguments.value:
-            self._hear(Event(arguments.user, None))
+            self._receive(Event(arguments.user, None))
             return
         count = arguments.count
         is_long = arguments.kind == _TIME + _CHARACTERS
@@ -237,11 +237,11 @@ class ChannelAccess:
         status, severity, seconds, nanoseconds = _HEAD.unpack_from(content)
         value = _text(content[begin:]) if is_long or count == 1 else _ARRAY
         moment = (seconds + _EPOCH) * 1_000_000_000 + nanoseconds
-        self._hear(Event(arguments.user, moment, value, severity, status))
+        self._receive(Event(arguments.user, moment, value, severity, status))
 
     def _array_event(self, arguments: _Monitor) -> None:
         if arguments.status != _NORMAL or not arguments.value:
-            self._hear(Event(arguments.user, None))
+            self._receive(Event(arguments.user, None))
             return
         # writers of single values do without it
         import numpy as np
@@ -254,7 +254,7 @@ class ChannelAccess:
         # texts are not points
         sent: Any = value.tolist() if points.kind == "S" else value
         moment = (seconds + _EPOCH) * 1_000_000_000 + nanoseconds
-        self._hear(Event(arguments.user, moment, sent, severity, status))
+        self._receive(Event(arguments.user, moment, sent, severity, status))
 
 
 def _text(content: bytes) -> str:

@@ -24,9 +24,9 @@ from ringlog.loader.sampling import Cells, clock_message
 from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources import (
     Describe,
-    Hear,
     Note,
     Reading,
+    Receive,
     Row,
     SourceError,
     Subscriptions,
@@ -92,7 +92,7 @@ class _Signal:
         dimensions, the fastest first, if it contains them."""
         with self._lock:
             sent = seconds * SECOND + nanoseconds // 1000
-            stamp = self._cells.believed(sent, self.name, self._note)
+            stamp = self._cells.plausible(sent, self.name, self._note)
             if self._connected is False:
                 self._note("connected", stamp, self.name, None, None)
             self._connected = True
@@ -209,10 +209,10 @@ class Epics:
         yield from cells.rows(wait)
         del subscriptions
 
-    def subscriptions(self, table: SampleTable, hear: Hear, describe: Describe) -> Subscriptions:
+    def subscriptions(self, table: SampleTable, receive: Receive, describe: Describe) -> Subscriptions:
         """The monitors of a table of samples."""
         made = ChannelAccess if self.protocol == "ca" else PvAccess
-        return made(table.type, table.deadband, hear, describe)
+        return made(table.type, table.deadband, receive, describe)
 
 
 def _size(value: Any, sizes: Sequence[int] | None, dimension: int) -> int | None:
@@ -265,19 +265,19 @@ def _subscribe_ca(signals: Sequence[_Signal]) -> object:
     # its libraries start threads: only a writer's own process may load them
     import aioca
 
-    def heard(signal: _Signal) -> Callable[[Any], None]:
-        def hear(value: Any) -> None:
+    def received(signal: _Signal) -> Callable[[Any], None]:
+        def receive(value: Any) -> None:
             if not value.ok:
                 signal.lose()
                 return
             signal.read(value, value.severity, value.status, _status_name(value.status), *value.raw_stamp)
 
-        return hear
+        return receive
 
     def subscribe(signal: _Signal, datatype: type | None) -> None:
         aioca.camonitor(
             signal.name,
-            heard(signal),
+            received(signal),
             datatype=datatype,
             format=aioca.FORMAT_TIME,
             all_updates=True,

@@ -57,7 +57,7 @@ class Lines:
                         self.wfile.write(f"{error}\n".encode())
                     else:
                         signal = table.columns[place].signal
-                        cells.set([(place, reading)], cells.believed(stamp, signal, note))
+                        cells.set([(place, reading)], cells.plausible(stamp, signal, note))
 
         class Server(socketserver.ThreadingTCPServer):
             allow_reuse_address = True

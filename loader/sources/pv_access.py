@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from ringlog.loader.sources import Describe, Event, Hear, Wanted
+from ringlog.loader.sources import Describe, Event, Receive, Wanted
 from ringlog.loader.sources.properties import decimal_places, limit_properties, shown, states_text
 from ringlog.schema.alarms import PVA_NUMBERS, PVA_STATUSES, STATUSES
 from ringlog.schema.column_type import ColumnType
 
-# Updates that a queue holds; the server combines those that come while it is full.
+# Updates that a queue holds; the server combines those that arrive while it is full.
 _QUEUE = 100
-# Seconds between two readings of the queues: the longest, and where updates come to rows as they arrive.
+# Seconds between two readings of the queues: the longest, and for rows made of updates as they arrive.
 _LONGEST, _TOGETHER = 0.25, 0.01
 # Seconds without an answer after which a PV has no properties.
 _SEARCH = 10.0
@@ -123,7 +123,7 @@ class _Monitor:
                 if isinstance(update, Exception):
                     self._signal.lose()
                 else:
-                    self._hear(update)
+                    self._receive(update)
             self._ready.put(self)
         except Exception as error:
             # a server's structures may lack anything
@@ -132,7 +132,7 @@ class _Monitor:
             self._signal.lose()
         return _QUEUE
 
-    def _hear(self, update: Any) -> None:
+    def _receive(self, update: Any) -> None:
         if self._changed(update, "alarm"):
             status = status_of_pva(update["alarm.status"], update["alarm.message"])
             self._alarm = update["alarm.severity"], *status
@@ -167,7 +167,7 @@ class _Sampled:
 
     wanted: Wanted
     kind: ColumnType
-    hear: Hear
+    receive: Receive
     unread: "queue.SimpleQueue[Wanted | None]"
     """takes it at each connection"""
     is_connected: bool = False
@@ -191,18 +191,18 @@ class _Sampled:
             self.is_connected = True
             self.unread.put(self.wanted)
         value = text_of(value) if self.kind.is_text else value
-        self.hear(Event(self.wanted.number, seconds * 10**9 + nanoseconds, value, severity, status))
+        self.receive(Event(self.wanted.number, seconds * 10**9 + nanoseconds, value, severity, status))
 
     def lose(self) -> None:
         self.is_connected = False
-        self.hear(Event(self.wanted.number, None))
+        self.receive(Event(self.wanted.number, None))
 
 
 class PvAccess:
     """Monitors for a table of samples. It is used by the thread that made it."""
 
-    def __init__(self, kind: ColumnType, _deadband: str, hear: Hear, describe: Describe) -> None:
-        self._kind, self._hear, self._describe = kind, hear, describe
+    def __init__(self, kind: ColumnType, _deadband: str, receive: Receive, describe: Describe) -> None:
+        self._kind, self._receive, self._describe = kind, receive, describe
         self._monitors = Monitors()
         self._added: dict[int, _Monitor] = {}
         self._pause = _TOGETHER
@@ -212,7 +212,7 @@ class PvAccess:
 
     def add(self, wanted: Sequence[Wanted]) -> None:
         for each in wanted:
-            sampled = _Sampled(each, self._kind, self._hear, self._unread)
+            sampled = _Sampled(each, self._kind, self._receive, self._unread)
             self._added[each.number] = self._monitors.add(sampled)
 
     def remove(self, number: int) -> None:

@@ -106,7 +106,7 @@ class Python:
         self, function: Callable[[Table], Any], table: Table, wait: Wait, readings: "_Readings"
     ) -> Iterator[Row]:
         for row in function(table):
-            # the generator decides when rows come
+            # the generator decides when rows are made
             with suppress(Changed):
                 wait(0)
             try:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ringlog.clients.moments import moment_of
 from ringlog.loader.schedule import SECOND, Schedule, now
-from ringlog.loader.sources import Changed, Describe, Event, Hear, Note, Row, Subscriptions, Wait, Wanted
+from ringlog.loader.sources import Changed, Describe, Event, Note, Receive, Row, Subscriptions, Wait, Wanted
 from ringlog.loader.sources.signals import Signal, signal
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, SampleTable, Table
@@ -50,9 +50,9 @@ class Simulator:
         for due in schedule.instants(wait, statistics):
             yield self.row(table, signals, due)
 
-    def subscriptions(self, table: SampleTable, hear: Hear, describe: Describe) -> Subscriptions:
+    def subscriptions(self, table: SampleTable, receive: Receive, describe: Describe) -> Subscriptions:
         """A sample of each signal a second, or `speed` of them; without properties."""
-        return _Samples(self, table, hear)
+        return _Samples(self, table, receive)
 
     def signals(self, table: Table) -> Sequence[Signal]:
         """The signals of the table's columns."""
@@ -72,10 +72,10 @@ class Simulator:
 class _Samples:
     """Simulated signals of a table of samples."""
 
-    def __init__(self, simulator: Simulator, table: SampleTable, hear: Hear) -> None:
+    def __init__(self, simulator: Simulator, table: SampleTable, receive: Receive) -> None:
         self._simulator = simulator
         self._table = table
-        self._hear = hear
+        self._receive = receive
         self._signals: dict[int, Signal] = {}
         self._schedule = Schedule.of("samples", 1.0 / simulator.speed)
         self._due = self._schedule.after(now())
@@ -93,7 +93,7 @@ class _Samples:
         while self._due <= (moment := now()):
             for number, one in self._signals.items():
                 noise = Random(f"{self._simulator.seed} {number} {self._due}")
-                self._hear(Event(number, self._due * 1000, one(self._due / SECOND, noise)))
+                self._receive(Event(number, self._due * 1000, one(self._due / SECOND, noise)))
             # past instants are skipped
             self._due = self._schedule.after(max(self._due, moment - SECOND))
 

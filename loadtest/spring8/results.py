@@ -86,7 +86,7 @@ class Check:
 
     @classmethod
     def of_every_row(cls, acknowledged: int, in_logs: int, stale: int, altered: int) -> "Check":
-        """Of tables whose logs store every row; `stale` rows of rings are not the latest of their seq_no."""
+        """Counts for logs that store every row; `stale` rows of rings are not the latest of their seq_no."""
         return cls(
             acknowledged=acknowledged,
             in_rings=acknowledged - stale,
@@ -159,7 +159,7 @@ class Run:
 
     @property
     def server_share(self) -> float | None:
-        """Of PostgreSQL and the gateway together."""
+        """The share of PostgreSQL and the gateway together."""
         postgres, gateway = self.share("postgres"), self.share("gateway")
         return None if postgres is None or gateway is None else postgres + gateway
 

@@ -252,7 +252,7 @@ def _python_users(runs: Sequence[Run]) -> TextTable:
         "users",
         "logged in",
         "login, mean",
-        "rows/s asked",
+        "rows/s requested",
         "rows/s",
         "write: median",
         "99 %",

@@ -34,7 +34,7 @@ class Target:
 
     @property
     def password(self) -> str | None:
-        """Of both logins; None: found as `ringlog.clients` finds passwords."""
+        """The password of both logins; None: found as `ringlog.clients` finds passwords."""
         return self.server.password if self.server else self.writer.password
 
 

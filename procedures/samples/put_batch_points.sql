@@ -2,7 +2,7 @@
     raise exception '%: the lengths are not those of all points', {name} using errcode = 'array_subscript_error';
   end if;
   if {points} < any(lengths) then
-    raise exception '%: a waveform has % points, and the facility file says at most %',
+    raise exception '%: a waveform has % points, and the facility file allows at most %',
       {name}, (select max(each) from unnest(lengths) as each), {points}
       using errcode = 'string_data_right_truncation';
   end if;

@@ -30,7 +30,7 @@ begin
   loop
     select min(number) as least, max(number) as most into numbers
     from (select nextval(found.oid::regclass) as number from generate_series(1, range_size)) as taken;
-    -- others may have taken numbers in between, or the sequence has begun anew: these are left out
+    -- others may have taken numbers in between, or the sequence has restarted: these are left out
     exit when numbers.most::numeric - numbers.least = (range_size - 1) * abs(found.increment::numeric);
   end loop;
   range_first_value := case when found.increment > 0 then numbers.least else numbers.most end;

@@ -155,7 +155,7 @@ select
   ase_scale,
   ase_radix,
   ase_usertype,
-  -- n of nvarchar(n), where the type itself says it; -1: no limit
+  -- n of nvarchar(n), where the type has it; -1: no limit
   characters
 from (values
   ('pg_catalog.bool'::regtype, 'bit', 'tinyint', -6, 3, 1, 0, 10, 5, null::integer),
@@ -355,7 +355,7 @@ $$;
 comment on function sys.described_type(oid, integer, text) is
 $$The T-SQL type of a PostgreSQL type with its modifier, or the declared one, as the gateway announces it to clients of 7.3
 and later (name to ss_nullable) and to those of TDS 5.0 (ase_…).$$;
--- Of text, ntext, varchar, char, nvarchar and nchar; null of other types.
+-- The collation of text, ntext, varchar, char, nvarchar and nchar; null for other types.
 create function sys.collation_of(system_type_id integer, type oid)
 returns sys.sysname
 language sql

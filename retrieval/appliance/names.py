@@ -8,8 +8,8 @@ from urllib.parse import parse_qs
 import orjson
 from starlette.requests import Request
 
-from ringlog.retrieval.asking import body, number
 from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.request import body, number
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import LONGEST, Signal, describe, matching
 

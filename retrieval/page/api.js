@@ -1,4 +1,4 @@
-// Requests to the server this page came from.
+// Requests to the server of this page.
 
 export class ApiError extends Error {
   constructor(status, words) {

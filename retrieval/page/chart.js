@@ -213,7 +213,7 @@ export class Chart {
     return this.plot.querySelector("canvas")?.toDataURL("image/png");
   }
 
-  // A file name by the rule of file_name in retrieval/plain/notes.py; a picture does not come from the server.
+  // A file name by the rule of file_name in retrieval/plain/notes.py; a picture is not made by the server.
   fileName() {
     const [first, ...others] = this.wanted.signals;
     const moment = (at) => new Date(at).toISOString().replaceAll(/[-:]|\.\d+/g, "");
@@ -221,7 +221,7 @@ export class Chart {
     return `${name}_${moment(this.time.from)}_${moment(this.time.to)}`;
   }
 
-  // Of a file in a form as csv, or csv-last and csv-mean: a column for each signal.
+  // Downloads a file in a form such as csv; csv-last and csv-mean have a column for each signal.
   address(choice) {
     const [form, wide] = choice.split("-"), step = `${Math.ceil((this.time.to - this.time.from) / 1000)}ms`;
     const aligned = !wide ? {} : wide === "mean" ? { wide, step } : { wide };

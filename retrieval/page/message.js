@@ -15,7 +15,7 @@ export function failed(error, what) {
   say(words);
 }
 
-// A failed action works again, or is gone: removes its message; those of others stay.
+// Removes the message of an action that works again or has ended; messages of others stay.
 export function worked(what) {
   const words = failures.get(what);
   if (failures.delete(what) && line.textContent === words) say([...failures.values()].at(-1) ?? "");

@@ -15,7 +15,6 @@ from starlette.routing import Route
 from ringlog.history.connection import records
 from ringlog.history.sampled import newest_of
 from ringlog.history.signals import places
-from ringlog.retrieval.asking import caller, json_response, names, number, services
 from ringlog.retrieval.parts import Part
 from ringlog.retrieval.plain import parameters
 from ringlog.retrieval.plain.data import data, newest, rows
@@ -26,6 +25,7 @@ from ringlog.retrieval.plain.openapi import DESCRIPTION
 from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
 from ringlog.retrieval.plain.wide import HOW, rows_of, wide
 from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.request import caller, json_response, names, number, services
 from ringlog.retrieval.samples import demand_few, microseconds
 from ringlog.retrieval.servers import Servers, excluded
 from ringlog.retrieval.signals import demand, latest, reduced, search

@@ -20,7 +20,7 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
 from ringlog.machines.guard import guard as guard_until
 from ringlog.machines.site import Layout, Machine, Site, SiteError, Unreachable
-from ringlog.machines.state import Access, Member, SiteState, ask_switchover, cluster, is_primary, state
+from ringlog.machines.state import Access, Member, SiteState, cluster, is_primary, request_switchover, state
 from ringlog.server.account import SYSTEM_ACCOUNT
 from ringlog.server.programs import MAJOR_VERSION, packaged_programs
 from ringlog.server.settings import machine_memory, parse_memory, sized
@@ -140,12 +140,12 @@ def switchover(
             raise ServerError("no machine is the primary: a switchover is not possible")
         if to is not None and to not in {one.name for one in known}:
             raise UsageError(f"there is no machine {to}: {', '.join(one.name for one in known)}")
-        print(f"{leader.name} is the primary; asking its Patroni for a switchover", flush=True)
+        print(f"{leader.name} is the primary; requesting a switchover from its Patroni", flush=True)
         with ThreadPoolExecutor(1) as thread:
-            asked = thread.submit(ask_switchover, access, leader, to)
-            for line in _watched(known, asked):
+            request = thread.submit(request_switchover, access, leader, to)
+            for line in _watched(known, request):
                 print(line, flush=True)
-            code, answer = asked.result()
+            code, answer = request.result()
     if code != 200:
         raise ServerError(f"Patroni: {answer.strip()}")
     print(answer.strip())
@@ -160,12 +160,12 @@ def guard(config: Config = _CONFIG) -> None:
     guard_until(_access(config), stop)
 
 
-def _watched(known: tuple[Member, ...], asked: Future[tuple[int, str]]) -> Iterator[str]:
+def _watched(known: tuple[Member, ...], request: Future[tuple[int, str]]) -> Iterator[str]:
     """Yields a line whenever another machine becomes the primary, until Patroni has answered."""
     begun = last = time.monotonic()
     primary: str | None = next(one.name for one in known if one.role == "leader")
     with ThreadPoolExecutor(len(known)) as threads:
-        while not asked.done():
+        while not request.done():
             time.sleep(_LOOK)
             now = time.monotonic()
             found = [

@@ -37,7 +37,7 @@ def maintain(
             administrator = engine(server)
             if clock_is_right:
                 with administrator.begin() as connection:
-                    clock.believe(connection)
+                    clock.trust(connection)
             report = maintain_partitions(administrator)
             print(report, flush=True)
             complete = complete and not report.failed and report.doubt is None

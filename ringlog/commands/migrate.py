@@ -287,7 +287,7 @@ def _source(place: str, query: str, table: str, described: "Description", charse
 
 
 def _pb_files(place: Path, server: str, table: str, described: "Description", of_samples: bool) -> "Source":
-    """An Archiver Appliance's files. The PV of a signal or column is what the description says, or else its
+    """An Archiver Appliance's files. The PV of a signal or column is that of the description, or else its
     address at the source, or its name."""
     from ringlog.history.sources.pb_files import PbRows, PbSamples, find, some
 

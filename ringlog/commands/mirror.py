@@ -1,4 +1,4 @@
-"""The commands `ringlog mirror` and `ringlog mirror-switch`: two servers, of which one answers."""
+"""The commands `ringlog mirror` and `ringlog mirror-switch`: two servers, one of which answers."""
 
 import os
 import socket

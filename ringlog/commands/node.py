@@ -30,17 +30,17 @@ def show(data: Data = None, dsn: Dsn = None) -> None:
             found = node_of_each_table(driver(connection))
             under_way = moves_under_way(connection)
         servers = {None: conninfo} | {name: reached(dsn) for name, (dsn, _) in nodes_of(conninfo).items()}
-        amiss = bool(under_way)
+        failed = bool(under_way)
         for name, server in servers.items():
             tables = sorted(table for table, node in found.items() if node == name)
             size = _size(server)
-            amiss = amiss or not isinstance(size, int)
+            failed = failed or not isinstance(size, int)
             how = f"{size / 1e6:,.0f} MB" if isinstance(size, int) else f"cannot be reached: {size}"
             listed = f": {', '.join(tables)}" if tables else ""
             print(f"{place(name)}: {how}; {len(tables)} table{'s' * (len(tables) != 1)}{listed}")
         for move in under_way:
             print(_state(move))
-    if amiss:
+    if failed:
         raise typer.Exit(1)
 
 

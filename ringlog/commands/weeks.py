@@ -1,4 +1,4 @@
-"""The commands `ringlog weeks`: weeks that left the log for their age."""
+"""The commands `ringlog weeks`: weeks past retention."""
 
 from datetime import UTC, datetime
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The cluster of an older PostgreSQL becomes one of this version, by pg_upgrade.
+"""Upgrades the cluster of an older PostgreSQL to this version, by pg_upgrade.
 
 The old cluster stays as it is, in `postgresql-<old>` of the data directory, until `ringlog upgrade
 --delete-old`. The new one is made beside it, as `upgraded`, and takes its name only when all is done: a run

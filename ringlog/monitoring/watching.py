@@ -16,9 +16,9 @@ from psycopg.rows import class_row
 
 from ringlog.nodes.servers import Everywhere, placing_of
 from ringlog.schema import catalogue, session
-from ringlog.schema.believed import Clock
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.many import by_connection
+from ringlog.schema.trusted_clock import Clock
 from ringlog.server import releases
 
 # Seconds for which an answer is reused; longer where the query takes long, so that thousands of tables use
@@ -363,14 +363,14 @@ class Watch:
         looked_at: dict[str | None, str] = {None: self._conninfo}
         if _has_nodes(connection):
             servers = Everywhere(self._conninfo)
-            asked = []
+            order = []
 
             def states_of(server: str) -> list[TableState]:
-                asked.append(server)
+                order.append(server)
                 return first if server == self._conninfo else self._states(server)
 
             found = states_everywhere(servers, states_of)
-            looked_at = dict(zip(found, asked, strict=True))
+            looked_at = dict(zip(found, order, strict=True))
             states = [state for own in found.values() for state in own]
             nodes = {name: name not in servers.away for name in servers.nodes}
         return _metrics(

@@ -127,9 +127,9 @@ def _account(entry: pwd.struct_passwd) -> Account:
 def account_for(data: Path) -> Account:
     """The account that PostgreSQL runs under on a data directory (which need not exist yet).
 
-    Everyone runs it as themselves. Root runs it as the directory's owner, and gives a new directory to the
-    system account `ringlog`, which is made when it is missing. Raises ServerError for somebody else's
-    directory.
+    Other users run it under their own account. Root runs it as the directory's owner, and gives a new
+    directory to the system account `ringlog`, which is made when it is missing. Raises ServerError for a
+    directory of another user.
     """
     try:
         owner = data.stat().st_uid

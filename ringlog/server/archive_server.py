@@ -20,7 +20,7 @@ from ringlog.schema import archive_tables
 from ringlog.schema.change import change
 from ringlog.server.account import Account
 from ringlog.server.background import in_background
-from ringlog.server.tended import State, Tended
+from ringlog.server.supervised import State, Supervised
 from ringlog.server.web import unprivileged
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 _LOOK = 10.0  # seconds between two looks whether there is an archive
 
 
-class ArchiveServer(Tended):
+class ArchiveServer(Supervised):
     """The process, which gets a new password, and perhaps another port, with each start."""
 
     name = "archive"

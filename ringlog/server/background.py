@@ -1,4 +1,4 @@
-"""Work beside the server, in a thread of its own until the server ends."""
+"""Background work of the server, in a thread of its own until the server ends."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -139,7 +139,7 @@ def more_tables(conninfo: str, name: str, more: Mapping[Right, Held | None]) -> 
 
 
 def grant_parameter(conninfo: str, name: str, table: str) -> None:
-    """Lets a login change a parameter table. Raises UsageError for a login or a table that is not there."""
+    """Lets a login change a parameter table. Raises UsageError for a login or a table that does not exist."""
     with session.connect(conninfo) as connection:
         _demand(connection, name)
         _grant_parameter(connection, table, sql.Identifier(name))

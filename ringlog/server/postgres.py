@@ -432,7 +432,7 @@ class Postgres:
             with account.acting():
                 output = self._start_log.open("wb")
             with output:
-                # when this process is killed, the kernel asks PostgreSQL for its fast shutdown
+                # when this process is killed, the kernel sends PostgreSQL the signal of a fast shutdown
                 command = ["/usr/bin/setpriv", "--pdeathsig", "INT"]
                 # a statement that needs more gets an error; otherwise the kernel would kill processes
                 command += ["/usr/bin/prlimit", f"--data={settings.process_memory(memory)}"]

@@ -35,8 +35,8 @@ from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
 from ringlog.server.logins import GATEWAY, Right, set_gateway_password
 from ringlog.server.memory import give_back_memory
+from ringlog.server.supervised import State
 from ringlog.server.temporary import bytes_allowed, temporary_files_limited
-from ringlog.server.tended import State
 
 log = logging.getLogger(__name__)
 

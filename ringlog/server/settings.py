@@ -76,7 +76,7 @@ def maintenance_memory(memory: int) -> int:
 
 
 def process_memory(memory: int) -> int:
-    """Bytes that each process of PostgreSQL may have for itself, beside the shared buffers.
+    """Bytes that each process of PostgreSQL may have for itself, besides the shared buffers.
 
     A value of the longest request is in memory several times while it is stored.
     """

@@ -1,4 +1,4 @@
-"""Retrieval over HTTP as a process beside the server, and the command that runs it on another machine."""
+"""Retrieval over HTTP as a process of the server, or of a command on another machine."""
 
 import importlib.util
 import os
@@ -17,7 +17,7 @@ from ringlog.extras import demand
 from ringlog.nodes.servers import known_by_gateway
 from ringlog.retrieval.settings import LoginServer, Settings, nodes_to_json
 from ringlog.server.account import Account, account_for, system_account
-from ringlog.server.tended import Tended
+from ringlog.server.supervised import Supervised
 
 
 def demand_parts() -> None:
@@ -97,7 +97,7 @@ def _place(conninfo: str, role: str | None) -> LoginServer:
     return LoginServer(make_conninfo("", **database), everyone)
 
 
-class Web(Tended):
+class Web(Supervised):
     """A process that serves HTTP."""
 
     name = "HTTP"

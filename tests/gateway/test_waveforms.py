@@ -283,11 +283,11 @@ REFUSED: list[tuple[tuple[bytes | str | None, ...], str]] = [
     ((b"\1\2\3",), "Parameter '@trace' of put_scope: 3 bytes are not a whole number of the 8-byte elements"),
     (("1,two",), "Parameter '@trace' of put_scope: element 2 of double precision"),
     (("{1,NULL}",), "Parameter '@trace' of put_scope: element 2 of double precision"),
-    ((None, b"\0\0" * 6), "put_scope: words has 6 points, and the facility file says at most 5"),
+    ((None, b"\0\0" * 6), "put_scope: words has 6 points, and the facility file allows at most 5"),
     ((None, "70000"), "Parameter '@words' of put_scope: element 1 of smallint"),
     ((None, None, b"\2"), "Parameter '@bits' of put_scope: the byte 2 is not an element"),
     ((None, None, None, "{a,null}"), "Parameter '@states' of put_scope: element 2 of character varying"),
-    ((None, None, None, "a,b,c,d"), "put_scope: states has 4 points, and the facility file says at most 3"),
+    ((None, None, None, "a,b,c,d"), "put_scope: states has 4 points, and the facility file allows at most 3"),
     ((None, None, None, "123456789"), "String or binary data would be truncated."),
     ((None, None, None, b"ab"), "Parameter '@states' of put_scope"),
 ]

@@ -59,7 +59,7 @@ class Taking:
         """Times after NOW in nanoseconds, and values."""
         for event in events:
             moment = None if event[0] is None else NOW + event[0]
-            self.taker.hear(Event(7, moment, *event[1:]))
+            self.taker.receive(Event(7, moment, *event[1:]))
         taken = self.taker.samples(ends=ends)
         return [(each - NOW, value) for each, value in zip(taken.times, taken.values, strict=True)]
 
@@ -304,7 +304,7 @@ def test_signals_that_change_are_subscribed_anew_and_others_are_not() -> None:
     moved = Wanted(7, "PV2", "")
     assert own.taker.change([moved, other]) == ([moved], [7])
     assert own.taker.change([other]) == ([], [7])
-    own.taker.hear(Event(7, NOW, 1.0))
+    own.taker.receive(Event(7, NOW, 1.0))
     assert not own.taker.samples().values
 
 

@@ -86,7 +86,7 @@ def test_a_stamp_far_ahead_moves_no_other_reading() -> None:
 
     def update(column: int, reading: float, ahead: int) -> None:
         name = f"PV:{column}"
-        stamp = cells.believed(now() + ahead * SECOND, name, lambda *event: noted.append(event))
+        stamp = cells.plausible(now() + ahead * SECOND, name, lambda *event: noted.append(event))
         cells.set([(column, reading)], stamp)
 
     update(0, 1.0, 0)

@@ -52,10 +52,10 @@ def test_the_sites_on_paper_are_those_of_the_plan() -> None:
         words[0]: [word.partition(";")[0] for word in words[1:]]
         for words in (
             [word.strip() for word in line.strip("|").split("|")]
-            for line in text.partition("## Four sites, on paper")[2].splitlines()
+            for line in text.partition("## Three sites, on paper")[2].splitlines()
             if line.startswith("| ")
         )
-        if len(words) == 6
+        if len(words) == 5
     }
     wal = "write-ahead log, and to each standby"
     servers = "servers of 16 cores, with disks of 100 MB/s"

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from ringlog.history.restoring import PastRetention, restore
 from ringlog.schema import clock
-from ringlog.schema.believed import Clock
 from ringlog.schema.facility import Column, Facility, Retention
 from ringlog.schema.install import install
 from ringlog.schema.partitions import Week, maintain
+from ringlog.schema.trusted_clock import Clock
 
 from .conftest import Connect, magnets_facility
 
@@ -61,32 +61,32 @@ def note(connection: psycopg.Connection, believed: datetime) -> None:
 def test_a_clock_that_is_ahead_for_one_start(
     engine: sa.Engine, magnets: psycopg.Connection, days: int
 ) -> None:
-    assert judged(engine, NOW).believed == NOW
+    assert judged(engine, NOW).trusted == NOW
     ahead = judged(engine, NOW + days * DAY)
-    assert ahead.believed == NOW + DAY
+    assert ahead.trusted == NOW + DAY
     assert ahead.doubt is not None
     assert f"{days}.0 days ahead of the last round" in ahead.doubt
     assert "ringlog maintain --clock-is-right" in ahead.doubt
     # however often it is seen, as long as no rows agree
     for hour in range(30):
         put(magnets, NOW + hour * HOUR)
-        assert judged(engine, NOW + days * DAY + hour * HOUR).believed == NOW + DAY
+        assert judged(engine, NOW + days * DAY + hour * HOUR).trusted == NOW + DAY
     back = judged(engine, NOW + 20 * HOUR)
     assert back.doubt is None
-    assert back.believed == NOW + 20 * HOUR
+    assert back.trusted == NOW + 20 * HOUR
 
 
 def test_a_clock_that_is_behind(engine: sa.Engine, magnets: psycopg.Connection) -> None:
     judged(engine, NOW)
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     behind = judged(engine, epoch)
-    assert behind.believed == epoch
+    assert behind.trusted == epoch
     assert behind.doubt is not None
     assert "days behind the last round" in behind.doubt
     assert judged(engine, NOW + HOUR).doubt is None
 
 
-def test_a_server_that_was_off_is_believed_when_rows_have_agreed_for_a_day(
+def test_a_server_that_was_off_is_trusted_when_rows_have_agreed_for_a_day(
     engine: sa.Engine, magnets: psycopg.Connection
 ) -> None:
     judged(engine, NOW)
@@ -102,11 +102,11 @@ def test_the_operator_says_that_it_is_right(engine: sa.Engine, magnets: psycopg.
     note(magnets, NOW - 42 * DAY)
     assert maintain(engine).doubt is not None
     with engine.begin() as connection:
-        clock.believe(connection)
+        clock.trust(connection)
     assert maintain(engine).doubt is None
 
 
-def test_weeks_wait_while_the_clock_is_not_believed(engine: sa.Engine, magnets: psycopg.Connection) -> None:
+def test_weeks_wait_while_the_clock_is_not_trusted(engine: sa.Engine, magnets: psycopg.Connection) -> None:
     """The clock of this machine is as far ahead of the last round as it would be of the true time."""
     last = NOW - 42 * DAY
     before = [last - 2 * WEEK, last - WEEK, last, last + HOUR]
@@ -119,7 +119,7 @@ def test_weeks_wait_while_the_clock_is_not_believed(engine: sa.Engine, magnets: 
     assert report.set_aside == ()
     assert times(magnets) == before
     with engine.begin() as connection:
-        clock.believe(connection)
+        clock.trust(connection)
     assert maintain(engine).set_aside != ()
     assert times(magnets) == []
 

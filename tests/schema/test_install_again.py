@@ -329,7 +329,7 @@ def test_a_retyped_column(engine: sa.Engine, written: psycopg.Connection) -> Non
 
 def test_a_shorter_ring(engine: sa.Engine, written: psycopg.Connection) -> None:
     wanted = magnets_facility(rows=3)
-    what = "table magnets: its ring has 5 rows and the facility file says 3; this drops the rows above"
+    what = "table magnets: its ring has 5 rows and the facility file has 3; this drops the rows above"
     with refused(engine, written, wanted, what) as refusal:
         run_by_hand(written, refusal)
     install(engine, wanted)

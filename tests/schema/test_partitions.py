@@ -301,7 +301,7 @@ def test_retention_follows_the_present_facility_file(engine: sa.Engine, connect:
     (obstacle,) = refused.value.obstacles
     monday = f"{Week.of(NOW - 20 * WEEK).start:%Gw%V}"
     assert obstacle.what == (
-        "table magnets: its log is kept for ever and the facility file says 3 months; this drops the week"
+        "table magnets: its log is kept for ever and the facility file has 3 months; this drops the week"
         f" {monday} with about 1 rows"
     )
     assert maintain(engine).set_aside == ()

@@ -69,7 +69,7 @@ def test_waveforms_of_samples_are_read_as_those_of_rows(traces: Traces) -> None:
         (
             "array[1.0, 2.0, 3.0, 4.0, 5.0], lengths => array[5]",
             errors.StringDataRightTruncation,
-            "has 5 points, and the facility file says at most 4",
+            "has 5 points, and the facility file allows at most 4",
         ),
     ],
 )

@@ -75,7 +75,7 @@ def test_nan_is_kept_bit_for_bit(engine: sa.Engine, connect: Connect) -> None:
 @pytest.mark.parametrize(
     ("trace", "why"),
     [
-        ("array_fill(1.0, array[1001])", "trace has 1001 points, and the facility file says at most 1000"),
+        ("array_fill(1.0, array[1001])", "trace has 1001 points, and the facility file allows at most 1000"),
         ("array[[1.0, 2.0]]", "trace must be of one dimension and without a NULL"),
         ("array[1.0, null]", "trace must be of one dimension and without a NULL"),
     ],
@@ -233,7 +233,7 @@ def test_texts_are_arrays_too(engine: sa.Engine, connect: Connect) -> None:
         query = f'select states from {source} where "time" is not null'
         assert connection.execute(query).fetchall() == [(["ready", "a, b"],)]
     for states, why in (
-        (["a", "b", "c"], "states has 3 points, and the facility file says at most 2"),
+        (["a", "b", "c"], "states has 3 points, and the facility file allows at most 2"),
         (["a", None], "without a NULL"),
     ):
         with pytest.raises(psycopg.Error, match=why):

@@ -114,7 +114,7 @@ def test_one_that_dies_while_it_starts_for_the_first_time_is_started_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     web = Web(settings("127.0.0.1", 0, NOWHERE))
-    monkeypatch.setattr("ringlog.server.tended.sys.executable", "/bin/false")
+    monkeypatch.setattr("ringlog.server.supervised.sys.executable", "/bin/false")
     with web.running():
         assert not web.state.up
         wait_until(lambda: web.state.restarts == 2)

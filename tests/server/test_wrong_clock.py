@@ -126,6 +126,6 @@ def test_weeks_that_a_clock_has_taken_come_back(temporary_directory: Path, tmp_p
         refused = ringlog("facility", "diff", facility, "--data", data)
         assert refused.returncode == 1
         assert (
-            f"its log is kept for 9 weeks and the facility file says 3 weeks; this drops the week"
+            f"its log is kept for 9 weeks and the facility file has 3 weeks; this drops the week"
             f" {Week.of(begin).start:%Gw%V} with about 20 rows" in refused.stdout + refused.stderr
         )

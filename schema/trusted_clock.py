@@ -16,7 +16,7 @@ class Clock:
     """the clock of the last trusted round"""
 
     @property
-    def believed(self) -> datetime:
+    def trusted(self) -> datetime:
         """The time as of which weeks leave the log and files the archive."""
         return min(self.now, self.round + JUMP)
 
@@ -30,5 +30,5 @@ class Clock:
         return (
             f"PostgreSQL's clock ({self.now:%Y-%m-%d %H:%M} UTC) is {days:.1f} days {where} the last round of"
             f" housekeeping ({self.round:%Y-%m-%d %H:%M}): weeks are dropped and archived as of"
-            f" {self.believed:%Y-%m-%d %H:%M}. If the clock is right: ringlog maintain --clock-is-right"
+            f" {self.trusted:%Y-%m-%d %H:%M}. If the clock is right: ringlog maintain --clock-is-right"
         )

@@ -1,4 +1,4 @@
-"""A process beside the server, which is started again when it ends by itself."""
+"""A process of the server that is restarted when it ends by itself."""
 
 import logging
 import select
@@ -59,7 +59,7 @@ class Died(ServerError):
     """The process ended, or was stopped, before it served, and gave no reason."""
 
 
-class Tended:
+class Supervised:
     """A process that reads its settings from its input, and first prints its address: `HTTP on HOST:PORT`.
 
     When it ends by itself it is started again, after a pause that grows while it does not last. It ends
@@ -80,7 +80,7 @@ class Tended:
         """the first process, which waits for its settings"""
         self._process: subprocess.Popen[bytes] | None = None
         self._stop = threading.Event()
-        self._watch = threading.Thread(target=self._tend, name=self.metric, daemon=True)
+        self._watch = threading.Thread(target=self._supervise, name=self.metric, daemon=True)
         self._restarts = 0
 
     def send_settings(self, process: "subprocess.Popen[bytes]") -> None:
@@ -184,7 +184,7 @@ class Tended:
                 self._process.kill()
                 self._process.wait()
 
-    def _tend(self) -> None:
+    def _supervise(self) -> None:
         pause, began = _PAUSE, time.monotonic()
         while not self._stop.wait(LOOK):
             process = self._process
