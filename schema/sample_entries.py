@@ -25,11 +25,11 @@ _OF_ROWS = (
 )
 _KINDS = (Kind.DOUBLE, Kind.REAL, Kind.INT, Kind.SMALLINT, Kind.BIGINT, Kind.BIT, Kind.TEXT)
 _DEADBAND = re.compile(DEADBAND, re.ASCII)
-_ANY = ColumnType(Kind.DOUBLE)  # of a table whose type is wrong
+_ANY = ColumnType(Kind.DOUBLE)  # in place of an invalid type
 
 
 def sample_table_of(entry: Entry, name: str) -> SampleTable:
-    """A table of samples; what breaks rules is noted as a problem of `entry`."""
+    """A table of samples; broken rules are noted as problems of `entry`."""
     for key in _OF_ROWS:
         if entry.take(key) is not None:
             entry.refuse(f"{key} is for tables of rows, and this one has samples (kind)")

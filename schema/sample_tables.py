@@ -46,7 +46,7 @@ sample_table = sa.Table(
     sa.Column("description", sa.TEXT, nullable=False),
     sa.Column("type", sa.TEXT, nullable=False, comment="of the values, as in the facility file"),
     sa.Column("ring", sa.INTEGER, nullable=False, comment="online shows so many samples of each signal"),
-    sa.Column("retention", sa.TEXT, comment="interval that samples are kept; null: for ever"),
+    sa.Column("retention", sa.TEXT, comment="interval for which samples are kept; null: for ever"),
     sa.Column(
         "clock_drift",
         sa.DOUBLE_PRECISION,
@@ -65,7 +65,11 @@ sample_signal = sa.Table(
     "sample_signal",
     metadata,
     sa.Column(
-        "number", sa.INTEGER, sa.Identity(always=True), primary_key=True, comment="of the signal, for ever"
+        "number",
+        sa.INTEGER,
+        sa.Identity(always=True),
+        primary_key=True,
+        comment="of the signal, fixed",
     ),
     sa.Column("table_name", sa.TEXT, nullable=False),
     sa.Column("signal", sa.TEXT, nullable=False, comment="its name now"),
@@ -92,10 +96,10 @@ sample_signal = sa.Table(
         sa.TEXT,
         nullable=False,
         server_default="{}",
-        comment="columns of ringlog.signal that its source has told, which own ones replace",
+        comment="columns of ringlog.signal that its source has sent; own ones replace them",
     ),
     sa.UniqueConstraint("table_name", "signal", name="sample_signal_name"),
-    comment="signals of tables of samples; ringlog.signal says what they are and were",
+    comment="signals of tables of samples; ringlog.signal has their present and former properties",
 )
 
 signal_change = sa.Table(
@@ -106,7 +110,7 @@ signal_change = sa.Table(
         "time", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.clock_timestamp()
     ),
     sa.Column("login", sa.TEXT, nullable=False),
-    sa.Column("program", sa.TEXT, nullable=False, comment="as the client calls itself"),
+    sa.Column("program", sa.TEXT, nullable=False, comment="as the client reports it"),
     sa.Column("table_name", sa.TEXT, nullable=False),
     sa.Column("signal", sa.TEXT, nullable=False, comment="its name before the change"),
     sa.Column("change", sa.TEXT, nullable=False, comment="add, pause, resume, change, rename or retire"),
@@ -120,12 +124,17 @@ signal_state = sa.Table(
     metadata,
     sa.Column("number", sa.INTEGER, nullable=False, comment="of the signal"),
     sa.Column("connected", sa.BOOLEAN, comment="null: its writer does not know yet"),
-    sa.Column("since", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="when that became so"),
+    sa.Column(
+        "since",
+        postgresql.TIMESTAMP(timezone=True),
+        nullable=False,
+        comment="of the latest change",
+    ),
     sa.Column("trouble", sa.TEXT, comment="why its values are not stored"),
     sa.Column("dropped", sa.BIGINT, nullable=False, comment="samples that its writer did not take"),
     sa.Column("policy", sa.TEXT, comment="policy of the facility file by which it is taken; null: none"),
     sa.PrimaryKeyConstraint("number", name="signal_state_pkey"),
-    comment="what the writers of tables of samples report of their signals",
+    comment="reports of the writers of tables of samples about their signals",
 )
 
 sample_mark = sa.Table(
@@ -314,7 +323,7 @@ def _create(connection: sa.Connection, table: SampleTable) -> None:
 
 
 def _record_signals(connection: sa.Connection, table: SampleTable) -> list[str]:
-    """Adds the signals that the file lists, changes what they are, and retires those it listed before."""
+    """Adds the signals that the file lists, updates their properties, and retires those it listed before."""
     listed = {each.name: each for each in table.signals}
     of_table = sample_signal.c.table_name == table.name
     there = {row.signal: row for row in connection.execute(sa.select(sample_signal).where(of_table))}
@@ -337,7 +346,7 @@ def _record_signals(connection: sa.Connection, table: SampleTable) -> list[str]:
         if name not in listed:
             if row.listed and row.state != "retired":
                 connection.execute(sa.select(sa.func.ringlog.retire_signal(name)))
-                changed.append(f"signal {name}: ends; what it has can be read")
+                changed.append(f"signal {name}: ends; its samples can be read")
             if row.listed:
                 connection.execute(of_signal.values(listed=False))
         elif name in now:
@@ -346,7 +355,7 @@ def _record_signals(connection: sa.Connection, table: SampleTable) -> list[str]:
             if not row.listed:
                 connection.execute(of_signal.values(listed=True))
         elif not row.listed:
-            # one that the file still lists stays retired, as somebody has decided
+            # one that the file still lists stays retired: that was an archivist's decision
             connection.execute(of_signal.values(listed=True, state="active"))
             description = {
                 "signal": name,
@@ -426,7 +435,7 @@ _DESCRIPTION = tuple(_description(SampleSignal("")))
 
 
 def _own(each: SampleSignal) -> dict[str, Any]:
-    """Those of them that the file sets; others may be told by the source."""
+    """Those of them that the file sets; the source may send others."""
     return {
         key: value
         for key, value in _description(each).items()
@@ -436,14 +445,14 @@ def _own(each: SampleSignal) -> dict[str, Any]:
 
 
 def _source(each: SampleSignal) -> dict[str, str]:
-    """How its writer takes the signal."""
+    """The settings by which its writer takes the signal."""
     return {key: getattr(each, key) for key in OF_SOURCE}
 
 
 def _settle(
     connection: sa.Connection, settings: Mapping[int, tuple[dict[str, Any], bool]], now: Mapping[str, Any]
 ) -> list[str]:
-    """Has signals have these own settings, from now on or as long as they are described. Returns those that
+    """Gives signals these own settings, from now on or for the whole time of an entry. Returns those that
     were other `now`, each with its differences."""
     if not settings:
         return []
@@ -504,7 +513,7 @@ select table_name, description, ring, null, retention, false, true from ringlog.
 comment on view ringlog.every_table is 'tables of rows and of samples of the facility';
 comment on column ringlog.every_table.rows is 'rows of the ring, or samples of each signal';
 comment on column ringlog.every_table.cycle is 'seconds between two rows; null: a table of samples';
-comment on column ringlog.every_table.retention is 'interval that the log is kept; null: for ever';
+comment on column ringlog.every_table.retention is 'interval for which the log is kept; null: for ever';
 comment on column ringlog.every_table.retired is 'not in the facility file';
 comment on column ringlog.every_table.is_of_samples is 'its signals have times of their own'
 """

@@ -48,7 +48,7 @@ def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: b
     """Installs a facility: on each node its tables, then on the first server its own, and the way to the
     nodes.
 
-    `alone`: a node that cannot be reached stays as it is, with a loud word; else that is a ServerError, and
+    `alone`: a node that cannot be reached is logged and left unchanged; otherwise that is a ServerError, and
     the first server is not changed. Each server is changed as a whole or not at all. Raises InstallRefused.
     """
     if not facility.nodes:
@@ -200,8 +200,8 @@ def _copy_logins(first: sqlalchemy.Engine, node: Node) -> list[str]:
 
 @contextmanager
 def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
-    """Looks after a node, as `housekeeping` does, from when it can be reached until the end."""
-    # it brings numpy, which only a server needs
+    """Maintains a node, as `housekeeping` does, from when it can be reached until the end."""
+    # imports numpy, which only a server needs
     from ringlog.server.housekeeping import housekeeping
 
     end = threading.Event()
@@ -284,6 +284,6 @@ def _changes_of_nodes(conninfo: str, end: threading.Event) -> Iterator[dict[str,
         connection.execute(sql.SQL("listen {}").format(sql.Identifier(CHANNEL)))
         yield nodes_of(conninfo)
         while not end.is_set():
-            # several at once are one
+            # several notifications count as one
             if list(connection.notifies(timeout=0.5, stop_after=1)):
                 yield nodes_of(conninfo)

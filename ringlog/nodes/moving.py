@@ -268,7 +268,7 @@ class _Moving:
                 run(connection, "reset role")
 
         def unused(connection: sa.Connection) -> list[str]:
-            # before the switch the first server has the table, and it is not used
+            # before the switch the first server has the table, but does not use it
             for placed in stood_in:
                 self._procedures = procedures_of(connection, own, self.table)
                 self._readable = nodes.keep_away(connection, placed)
@@ -389,7 +389,7 @@ class _Moving:
 
     @contextmanager
     def _summaries_waiting(self, carrier: Carrier) -> Iterator[None]:
-        """The source makes no summaries inside this; the target has those that there are."""
+        """Inside the with block the source makes no summaries; the target has the existing ones."""
         with opened(self.source_conninfo) as alone, alone.transaction():
             alone.execute(locks.statement(locks.SUMMARIES))
             since = carrier.done()[SUMMARIES]
@@ -407,7 +407,7 @@ class _Moving:
             return self._patiently(lambda: self._switch_once(carrier, first, placed))
 
     def _switch_once(self, carrier: Carrier, first: Connection, placed: Sequence[nodes.Placed]) -> float:
-        # all but the last of it without the lock
+        # most of it without the lock
         carrier.carry_log()
         ring = carrier.as_of()
         carrier.carry_ring(self._ring_as_of)
@@ -477,7 +477,7 @@ class _Moving:
         first.execute(granting(self.table))
 
     def _placed(self, server: sa.Engine, of: str | None) -> list[nodes.Placed]:
-        """The description of the table on a node for the first server, which needs none of its own tables."""
+        """The first server's description of the table on a node; for its own tables it needs none."""
         if of is None:
             return []
         with server.begin() as connection:
@@ -545,7 +545,7 @@ def _as_stored(table: Table, order: Sequence[str], rows: int) -> Table:
 def no_other_move(conninfo: str) -> Iterator[None]:
     """Excludes other moves inside this. Raises ServerError while one runs."""
     with opened(conninfo) as connection, connection.transaction():
-        # a killed one holds it for another moment
+        # a killed move holds the lock for a moment
         connection.execute("set lock_timeout = '5s'")
         try:
             connection.execute(locks.statement(locks.MOVES))

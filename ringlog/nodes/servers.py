@@ -1,4 +1,4 @@
-"""The first server and its nodes: where they are, which of them has a table, which can be reached."""
+"""The first server and its nodes: their addresses, their tables, and which can be reached."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +14,7 @@ _PATIENCE = 5
 
 
 def reached(dsn: str) -> str:
-    """The connection string of a node, which is waited for a few seconds."""
+    """The connection string of a node, with a timeout of a few seconds."""
     return make_conninfo(dsn, connect_timeout=_PATIENCE)
 
 
@@ -34,7 +34,7 @@ def placing_of(conninfo: str) -> dict[str, str | None]:
 
 
 def node_of_each_table(connection: psycopg.Connection) -> dict[str, str | None]:
-    """The same, on a connection to the first server. Tables of samples are there."""
+    """The same, on a connection to the first server, which has all tables of samples."""
     found: dict[str, str | None] = {}
     for (name,) in connection.execute("select table_name from ringlog.every_table order by 1"):
         found[name] = None
