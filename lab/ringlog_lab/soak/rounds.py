@@ -6,7 +6,7 @@ from ringlog.history.archive import archive
 from ringlog.history.closing import close
 from ringlog.history.summaries import summarise
 from ringlog.loadtest.experiment.server import Server
-from ringlog.schema.believed import JUMP
+from ringlog.schema.trusted_clock import JUMP
 from ringlog.schema.partitions import maintain
 from ringlog.schema.session import engine
 
