@@ -6,9 +6,9 @@ from ringlog.history.archive import archive
 from ringlog.history.closing import close
 from ringlog.history.summaries import summarise
 from ringlog.loadtest.experiment.server import Server
-from ringlog.schema.trusted_clock import JUMP
 from ringlog.schema.partitions import maintain
 from ringlog.schema.session import engine
+from ringlog.schema.trusted_clock import JUMP
 
 
 def believe(server: Server, moment: datetime) -> None:
