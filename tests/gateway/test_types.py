@@ -173,7 +173,7 @@ def back(client: CtClient, type: str, parameter: str, value: str | None) -> str 
     return answer.outputs[parameter]
 
 
-def as_row(client: CtClient, type: str, parameter: str, value: str) -> str | None:
+def as_result_column(client: CtClient, type: str, parameter: str, value: str) -> str | None:
     """A value as the column of a result set, in the type the gateway announces."""
     answer: Answer = client.call("echo_rows", [Param(type, value, parameter)])
     assert (answer.errors, answer.statuses) == ([], [0])
@@ -192,7 +192,7 @@ def test_integers_at_5(ct: CtClient, smallint: int, int_: int, bigint: int, tiny
         ("bit", "@a_bit", bit),
     ]:
         assert back(ct, type, parameter, str(value)) == str(value)
-        assert as_row(ct, type, parameter, str(value)) == str(value)
+        assert as_result_column(ct, type, parameter, str(value)) == str(value)
 
 
 @generated
@@ -200,10 +200,13 @@ def test_integers_at_5(ct: CtClient, smallint: int, int_: int, bigint: int, tiny
 def test_floats_at_5(ct: CtClient, float_: float, real: float) -> None:
     for received in (
         back(ct, "float", "@a_float", repr(float_)),
-        as_row(ct, "float", "@a_float", repr(float_)),
+        as_result_column(ct, "float", "@a_float", repr(float_)),
     ):
         assert float(str(received)) == float_
-    for received in (back(ct, "real", "@a_real", repr(real)), as_row(ct, "real", "@a_real", repr(real))):
+    for received in (
+        back(ct, "real", "@a_real", repr(real)),
+        as_result_column(ct, "real", "@a_real", repr(real)),
+    ):
         assert single(float(str(received))) == real
 
 
@@ -213,25 +216,25 @@ def test_texts_at_5(ct: CtClient, text: str) -> None:
     text = text[:60]
     assert back(ct, "char:255", "@a_text", text) == text
     assert back(ct, "longchar:2000", "@a_text", text) == text
-    assert as_row(ct, "char:255", "@a_text", text) == text
-    assert as_row(ct, "longchar:2000", "@a_varchar", text) == text
+    assert as_result_column(ct, "char:255", "@a_text", text) == text
+    assert as_result_column(ct, "longchar:2000", "@a_varchar", text) == text
 
 
 @generated
 @given(data=st.binary(min_size=1, max_size=255))
 def test_binaries_at_5(ct: CtClient, data: bytes) -> None:
     assert back(ct, "binary:255", "@a_bytea", data.hex()) == data.hex()
-    assert as_row(ct, "longbinary:2000", "@a_bytea", data.hex()) == data.hex()
+    assert as_result_column(ct, "longbinary:2000", "@a_bytea", data.hex()) == data.hex()
 
 
 @pytest.mark.parametrize("length", [255, 256, 16384, 70000])
 def test_long_texts_and_binaries_at_5(ct: CtClient, length: int) -> None:
     text = (string.ascii_letters * (length // 52 + 1))[:length]
     for type in ("longchar", "text") if length > 255 else ("char", "longchar", "text"):
-        assert as_row(ct, f"{type}:{length}", "@a_text", text) == text
+        assert as_result_column(ct, f"{type}:{length}", "@a_text", text) == text
     data = text.encode().hex()
     for type in ("longbinary", "image"):
-        assert as_row(ct, f"{type}:{length}", "@a_bytea", data) == data
+        assert as_result_column(ct, f"{type}:{length}", "@a_bytea", data) == data
 
 
 @generated
@@ -240,7 +243,7 @@ def test_numerics_at_5(ct: CtClient, value: int, scale: int) -> None:
     number = Decimal(value).scaleb(-scale)
     received = back(ct, f"numeric:38:{scale}", "@a_numeric", f"{number:f}")
     assert Decimal(str(received)) == number
-    received = as_row(ct, f"numeric:38:{scale}", "@a_text", f"{number:f}")
+    received = as_result_column(ct, f"numeric:38:{scale}", "@a_text", f"{number:f}")
     assert Decimal(str(received)) == number
 
 
@@ -249,7 +252,7 @@ def test_numerics_at_5(ct: CtClient, value: int, scale: int) -> None:
 def test_money_at_5(ct: CtClient, value: int, small: int) -> None:
     """The client's integers are ten-thousandths of the unit."""
     assert back(ct, "money", "@a_numeric", str(value)) == str(value)
-    assert Decimal(str(as_row(ct, "money", "@a_text", str(value)))) == Decimal(value) / 10000
+    assert Decimal(str(as_result_column(ct, "money", "@a_text", str(value)))) == Decimal(value) / 10000
     assert back(ct, "smallmoney", "@a_numeric", str(small)) == str(small)
 
 
@@ -274,7 +277,7 @@ def test_datetimes_at_5(ct: CtClient, days: int, ticks: int, days4: int, minutes
 def test_bigdatetimes_at_5(ct: CtClient, moment: datetime) -> None:
     micros = (moment - EPOCH_1900) // timedelta(microseconds=1) + EPOCH_0000_DAYS * 86_400_000_000
     assert back(ct, "bigdatetime", "@a_timestamp", str(micros)) == str(micros)
-    assert as_row(ct, "bigdatetime", "@a_timestamp", str(micros)) == str(micros)
+    assert as_result_column(ct, "bigdatetime", "@a_timestamp", str(micros)) == str(micros)
     shown = ct.call("shown", [Param("bigdatetime", str(micros), "@a_timestamp")])
     assert shown.rows == [[_shown(moment)]]
 
@@ -289,11 +292,11 @@ def _shown(moment: datetime) -> str:
 def test_dates_and_times_at_5(ct: CtClient, day: date, clock: time, ticks: int) -> None:
     days = (day - EPOCH_1900.date()).days
     assert back(ct, "date", "@a_date", str(days)) == str(days)
-    assert as_row(ct, "date", "@a_date", str(days)) == str(days)
+    assert as_result_column(ct, "date", "@a_date", str(days)) == str(days)
     assert ct.call("shown", [Param("date", str(days), "@a_date")]).rows == [[day.isoformat()]]
     micros = ((clock.hour * 60 + clock.minute) * 60 + clock.second) * 1_000_000 + clock.microsecond
     assert back(ct, "bigtime", "@a_time", str(micros)) == str(micros)
-    assert as_row(ct, "bigtime", "@a_time", str(micros)) == str(micros)
+    assert as_result_column(ct, "bigtime", "@a_time", str(micros)) == str(micros)
     assert back(ct, "time", "@a_time", str(ticks)) == str(ticks)
 
 
@@ -349,8 +352,8 @@ def test_types_of_ct_library_at_7(clients: Clients, version: str) -> None:
             assert back(client, type, parameter, None) is None
 
 
-def test_a_ring_of_every_type_there_and_back(clients: Clients) -> None:
-    """The column types of facility files, by the procedures that a facility has."""
+def test_a_ring_of_every_type_both_ways(clients: Clients) -> None:
+    """The column types of facility files, by a facility's procedures."""
     params = [
         Param("int", "7", "@seq_no"),
         Param("bigdatetime", str(738_000 * 86_400_000_000 + 1), "@time"),
@@ -374,7 +377,7 @@ def test_a_ring_of_every_type_there_and_back(clients: Clients) -> None:
                 assert answer.rows[0][1] == params[1].value
 
 
-def test_numbers_that_no_client_type_holds_are_refused_by_name(server: RunningServer) -> None:
+def test_numbers_beyond_all_client_types_are_refused_by_name(server: RunningServer) -> None:
     """A numeric of more than 38 digits, infinities of time, NaN."""
     with RawClient(server.host, server.port, order=LITTLE) as client:
         assert client.log_in5(PLAIN).login == 5

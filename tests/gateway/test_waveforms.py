@@ -61,8 +61,7 @@ def stored(scope_server: RunningServer) -> Iterator[psycopg.Connection]:
 
 
 def trace_at(connection: psycopg.Connection, moment: datetime) -> bytes:
-    """The contents in PostgreSQL, as packed doubles: array_send's elements, each with its length before
-    it."""
+    """The contents in PostgreSQL, as packed doubles: array_send's elements, each preceded by its length."""
     ((sent,),) = connection.execute(
         'select array_send(trace) from log.scope where "time" = %s', (moment,)
     ).fetchall()
@@ -147,7 +146,7 @@ def test_calls_of_known_shape_arrive_bit_for_bit(
     scope_server: RunningServer, stored: psycopg.Connection, version: str
 ) -> None:
     """Long waveforms of several lengths by one connection, after the first by its plan."""
-    # 64 KiB are written at a time; a byte too few is refused, and the next call is not
+    # 64 KiB are written at a time; a value that is a byte too short is refused, and the next call is not
     traces = [
         LONG,
         LONG[: 8 << 13],
@@ -318,7 +317,7 @@ def test_refused_by_name(
             given = [raw_tds.Param(kind, value) for kind, value in zip(types, values, strict=True)]
             at = raw_tds.Param(raw_tds.LONGCHAR, text_of(moment))
             reply = client.call("put_scope", [raw_tds.Param(raw_tds.INT4, 8), at, *given])
-            # the connection can be used on
+            # the connection remains usable
             assert client.call("last_scope").errors == []
         (error, *_) = reply.errors
         said = error.text
@@ -326,10 +325,8 @@ def test_refused_by_name(
     assert stored.execute('select from log.scope where "time" = %s', (moment,)).fetchall() == []
 
 
-def test_a_facility_may_say_that_packed_points_are_big_endian(
-    temporary_directory: Path, tmp_path: Path
-) -> None:
-    """In and out, by RPC and by ringlog's own clients; and back to the usual order without a restart."""
+def test_a_facility_may_use_big_endian_packed_points(temporary_directory: Path, tmp_path: Path) -> None:
+    """In and out, by RPC and by ringlog's own clients; then back to the usual order without a restart."""
     facility = tmp_path / "facility.toml"
     content = """
         byte_order = "big"
@@ -365,7 +362,7 @@ def pymssql_of(server: RunningServer, login: raw_tds.Login) -> pymssql.Connectio
 
 
 def ctds_of(server: RunningServer, login: raw_tds.Login) -> ctds.Connection:
-    # its own is 5 s for a request
+    # its default is 5 s for a request
     return ctds.connect(
         server.host,
         port=server.port,

@@ -1,4 +1,4 @@
-"""Old weeks become files and come back; log and files together always have every row once."""
+"""Old weeks are archived in files and recalled; log and files together always have every row once."""
 
 import errno
 import json
@@ -52,7 +52,7 @@ NAMES = [column.name for column in COLUMNS]
 Databases = Callable[[str], AbstractContextManager[sa.URL]]
 Rows = list[dict[str, object]]
 
-# without its pauses, which test_the_archive_stands_back tests
+# without its pauses, which test_the_archive_gives_way_to_writers tests
 archive = partial(archiving.archive, pauses=0)
 
 
@@ -75,7 +75,7 @@ class Prepared:
 def online(
     prepared_databases: Callable[[], AbstractContextManager[sa.URL]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prepared]:
-    """Rows every 20 minutes for 14 weeks, of which two stay online."""
+    """Rows every 20 minutes for 14 weeks, of which two remain online."""
     folder = tmp_path_factory.mktemp("online") / "archive"
     facility = Facility("test", "UTC", (Table("every_type", 10, 1.0, COLUMNS, summaries=(3600, 86_400)),))
     with prepared_databases() as url:
@@ -143,7 +143,7 @@ def table(conninfo: str) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def archived(cold: Prepared, online: Prepared, folder: Path, engine: sa.Engine) -> Rows:
-    """The old weeks are in the archive: all rows as they were before."""
+    """The old weeks are in the archive: all rows remain unchanged."""
     shutil.copytree(cold.folder, folder)
     [*adopt(engine)]
     return online.rows
@@ -167,7 +167,7 @@ def in_log(connection: psycopg.Connection) -> int:
     return int(row[0])
 
 
-def test_the_archive_stands_back(
+def test_the_archive_gives_way_to_writers(
     table: psycopg.Connection, engine: sa.Engine, conninfo: str, folder: Path
 ) -> None:
     nices: set[tuple[int, ...]] = set()
@@ -222,7 +222,7 @@ def test_a_full_disk(
     monkeypatch: pytest.MonkeyPatch,
     file: str,
 ) -> None:
-    """Whatever could not be written, the next round continues, and all files agree then."""
+    """Whatever could not be written, the next round continues, and then all files agree."""
     created = Folder.created
 
     @contextmanager
@@ -314,7 +314,7 @@ def test_reading_a_part_across_tiers(engine: sa.Engine, conninfo: str, table: ps
         assert row["an_int"].to_pylist() == [n]
 
 
-def test_rows_that_come_for_a_cold_week(
+def test_late_rows_of_an_archived_week(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, archived: Rows
 ) -> None:
     before = archived
@@ -347,7 +347,7 @@ def test_rows_that_come_for_a_cold_week(
     assert table.execute(losses).fetchall() == [(None, 1, 0, None)]
 
 
-def test_rows_that_come_for_a_cold_week_are_in_its_trends(
+def test_late_rows_of_an_archived_week_are_in_its_trends(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
     trend = (
@@ -376,11 +376,11 @@ def test_rows_that_come_for_a_cold_week_are_in_its_trends(
 
 
 @pytest.mark.long
-def test_other_summaries_are_made_of_the_archive_too(
+def test_other_summaries_are_also_made_from_the_archive(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
     def hours() -> list[tuple[object, ...]]:
-        # mean and std are rounded differently when they are made of shorter spans
+        # mean and std are rounded differently when computed from shorter spans
         return table.execute(
             "select column_name, time, row (n, min, max, first, last, nans, nulls)::text from hour.every_type"
             " order by 1, 2"
@@ -399,7 +399,7 @@ def test_other_summaries_are_made_of_the_archive_too(
 @pytest.mark.long
 @pytest.mark.usefixtures("archived")
 def test_summaries_are_made_again(table: psycopg.Connection, conninfo: str) -> None:
-    """Of rows in the archive and in the log; those of rows past retention stay."""
+    """From rows in the archive and in the log; those of rows past retention remain."""
 
     def summaries() -> list[tuple[object, ...]]:
         query = "select made::text from summary.every_type as made order by level, column_name, begins"
@@ -425,7 +425,7 @@ def test_summaries_are_made_again(table: psycopg.Connection, conninfo: str) -> N
         next(summarise_again(conninfo, "nothing", BEGIN, NOW))
 
 
-def test_rows_that_come_while_a_week_is_written(
+def test_rows_that_arrive_while_a_week_is_written(
     engine: sa.Engine,
     conninfo: str,
     table: psycopg.Connection,
@@ -451,10 +451,10 @@ def test_rows_that_come_while_a_week_is_written(
 
 
 @pytest.mark.usefixtures("archived")
-def test_procedures_say_which_weeks_are_cold(
+def test_procedures_report_archived_weeks(
     engine: sa.Engine, conninfo: str, table: psycopg.Connection
 ) -> None:
-    """Those that read rows of PostgreSQL alone, and all where it does not reach the archive."""
+    """Those that read only rows of PostgreSQL, and all if it does not reach the archive."""
     recent, old = datetime(2026, 5, 28, tzinfo=UTC), datetime(2026, 5, 20, tzinfo=UTC)
 
     def refused(query: str, *times: datetime) -> None:
@@ -479,7 +479,7 @@ def test_procedures_say_which_weeks_are_cold(
             refused(f"select * from ringlog.{call}", old, NOW)
         with pytest.raises(errors.Error, match="archive"), table.transaction():
             table.execute(at, [old])
-    # trends continue: their summaries stay
+    # trends continue: their summaries remain
     trend = "select sum(n + nans + nulls) from ringlog.get_trend('t/real', %s, %s, 50)"
     assert table.execute(trend, [BEGIN, NOW]).fetchone() == (7001,)
     ends = [BEGIN + timedelta(days=10, seconds=1), BEGIN + timedelta(days=50, seconds=1)]
@@ -499,7 +499,7 @@ def test_recalled_weeks_are_in_the_log_again(
     query = "select count(*) from ringlog.get_every_type_range(%s, %s)"
     assert table.execute(query, [BEGIN, BEGIN + timedelta(days=14)]).fetchone() == (1009,)
     assert len(all_rows(conninfo)) == len(before) + 1
-    # later they go again, the row that came with them
+    # later they are archived again, with the row that came meanwhile
     table.execute("update ringlog.cold_week set recalled_until = %s where recalled_until is not null", [NOW])
     summarise(conninfo, NOW, enough=1)
     lines = [*archive(engine, conninfo, NOW)]
@@ -541,7 +541,7 @@ def test_two_rounds_at_once(
     online: Prepared,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As if PostgreSQL was killed and with it the lock that excluded the other round."""
+    """As if PostgreSQL were killed and with it the lock that excluded the other round."""
     before = online.rows
     written = Round._write
 
@@ -640,7 +640,7 @@ def test_verification(engine: sa.Engine, conninfo: str, folder: Path, table: psy
     assert any("2026w12.parquet differs from the file that was written" in each for each in problems)
 
 
-def test_rows_of_a_ring_from_archived_weeks_are_not_missed(
+def test_rows_of_a_ring_from_archived_weeks_are_not_reported_missing(
     engine: sa.Engine, conninfo: str, table: psycopg.Connection
 ) -> None:
     put(table, BEGIN + timedelta(days=10), 1.0, seq_no=3)
@@ -655,7 +655,7 @@ def test_rows_of_a_ring_from_archived_weeks_are_not_missed(
 
 
 @pytest.mark.usefixtures("archived")
-def test_verification_where_postgresql_asks_for_a_password(
+def test_verification_with_a_password_for_postgresql(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
     (folder / "every_type/2026w12.parquet").write_bytes(b"")
@@ -699,7 +699,7 @@ def test_retention_deletes_files(
     assert not (folder / "every_type/2026w15.parquet").exists()
 
 
-def test_another_table_of_a_former_name_has_files_of_its_own(
+def test_another_table_with_a_former_name_has_its_own_files(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, archived: Rows
 ) -> None:
     history = History(Retention(2, "week"), str(folder))

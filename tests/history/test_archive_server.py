@@ -1,4 +1,4 @@
-"""SQL over the archive: `archive.<table>`, which the archive server answers."""
+"""SQL over the archive: `archive.<table>`, which is answered by the archive server."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def archived(prepared_databases: Databases, tmp_path_factory: pytest.TempPathFac
 
 @contextmanager
 def made(prepared_databases: Databases, folder: Path) -> Iterator[sa.URL]:
-    """Rows every 20 minutes for six weeks, of which two stay online; they are in schema `copied` too."""
+    """Rows every 20 minutes for six weeks, of which two remain online; they are in schema `copied` too."""
     tables = (Table("every_type", 10, 1.0, (*COLUMNS, *OTHERS)),)
     facility = Facility("test", "UTC", tables, history=History(Retention(2, "week"), str(folder)))
     with prepared_databases() as url:
@@ -106,7 +106,7 @@ def server(archived: sa.URL) -> Iterator[ArchiveServers]:
 
 @pytest.fixture(scope="module")
 def sql(archived: sa.URL, server: ArchiveServers) -> Iterator[psycopg.Connection]:
-    """A connection, whose archive server runs."""
+    """A connection with a running archive server."""
     with psycopg.connect(conninfo_of(archived), autocommit=True) as connection:
         connection.execute("set timezone to 'UTC'")
         yield connection
@@ -118,7 +118,7 @@ def one(connection: psycopg.Connection, query: str) -> tuple[object, ...]:
     return found
 
 
-def test_lists_of_files_are_asked_for_once() -> None:
+def test_lists_of_files_are_requested_once() -> None:
     asked: list[str] = []
     lists = Lists(asked.append)
     week = ["t/1.parquet", "2026-04-27T00:00:00+00:00", "2026-05-04T00:00:00+00:00", 5, "f"]
@@ -190,7 +190,7 @@ def test_every_row(sql: psycopg.Connection) -> None:
          " order by b.time limit 1) b where a.an_int < 3", "LIMIT 1"),
     ],
 )  # fmt: skip
-def test_it_answers_as_postgresql_does(sql: psycopg.Connection, query: str, sent: str) -> None:
+def test_its_answers_equal_postgresqls(sql: psycopg.Connection, query: str, sent: str) -> None:
     there = query.replace("{}", "archive.every_type").replace("{{", "{").replace("}}", "}")
     # the rows that are not archived yet
     rows = "(select * from copied.every_type where time < '2026-05-25')"
@@ -203,7 +203,7 @@ def test_it_answers_as_postgresql_does(sql: psycopg.Connection, query: str, sent
 
 
 def compared(rows: list[tuple[object, ...]]) -> str:
-    """Rows as text, NaN being NaN; numerics to the digits that DuckDB has of an average."""
+    """Rows as text, NaN as NaN; numerics with the digits that DuckDB has for an average."""
     return str([[float(value) if isinstance(value, Decimal) else value for value in row] for row in rows])
 
 
@@ -225,7 +225,7 @@ def test_unsupported_requests(sql: psycopg.Connection, query: str, words: str) -
         sql.execute("delete from archive.every_type")
 
 
-def test_a_log_is_its_weeks_here_and_in_the_archive(sql: psycopg.Connection) -> None:
+def test_a_log_includes_its_archived_weeks(sql: psycopg.Connection) -> None:
     assert one(sql, "select count(*), sum(an_int) from log.every_type") == (3001, 3000 * 3001 // 2)
     same = """
         select count(*) from log.every_type as a join copied.every_type as c using ("time", seq_no)
@@ -247,7 +247,7 @@ def test_a_log_is_its_weeks_here_and_in_the_archive(sql: psycopg.Connection) -> 
 
 @pytest.mark.parametrize("bound", ["< {}", "<= {}", "= {}", "> {}", ">= {}", "> {} and {} >= time"])
 def test_bounds_of_time_are_exact(sql: psycopg.Connection, bound: str) -> None:
-    """Also where they are all that is sent, and DuckDB is not used."""
+    """Also if only they are sent, and DuckDB is not used."""
     condition = "time " + bound.format("'2026-05-04 00:20Z'", "'2026-05-18 00:40Z'")
     for order in ("", "order by time", "order by time desc"):
         here, *there = (
@@ -284,7 +284,7 @@ def test_queries_without_duckdb(query: str, columns: list[str] | None) -> None:
 def test_the_first_rows_come_from_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
-    """The first answer has as many rows as are asked for; the next ones have more."""
+    """The first answer has as many rows as requested; the next ones have more."""
     # this process, which runs other tests too, is larger than the archive server may be
     monkeypatch.setattr(rows_of_files, "resident", lambda: 0)
     folder, rows = Folder(str(tmp_path)), 5000
@@ -324,7 +324,7 @@ def test_the_first_rows_come_from_one_file(
 
 
 def test_procedures_read_it(sql: psycopg.Connection) -> None:
-    """As they would read the rows in PostgreSQL."""
+    """Like rows in PostgreSQL."""
     span = "'2026-04-28', '2026-06-01 00:10'"
     for call, query in {
         f"get_every_type_range({span})": "select * from {rows} order by time, seq_no",
@@ -347,7 +347,7 @@ def test_procedures_read_it(sql: psycopg.Connection) -> None:
 
 
 def test_rows_of_a_log_with_archived_weeks(archived: sa.URL) -> None:
-    """They are inserted, and neither changed nor locked."""
+    """Rows are inserted, but neither changed nor locked."""
     with psycopg.connect(conninfo_of(archived)) as connection:
         insert = (
             "insert into log.every_type (seq_no, time, an_int) values (1, '2026-06-09', -1) returning an_int"
@@ -395,13 +395,13 @@ def test_a_log_before_its_first_archived_week(engine: sa.Engine, conninfo: str, 
 
 
 def test_analyze(sql: psycopg.Connection) -> None:
-    """It takes no sample of ten years."""
+    """It samples no ten years of rows."""
     sql.execute("analyze")
     known = one(sql, "select count(*) from pg_stats where schemaname = 'archive_files'")
     assert known == (0,)
 
 
-def test_archived_rows_cannot_be_changed_but_rows_come(sql: psycopg.Connection) -> None:
+def test_archived_rows_cannot_be_changed_but_rows_are_inserted(sql: psycopg.Connection) -> None:
     with sql.transaction(force_rollback=True):
         sql.execute("insert into log.every_type (seq_no, time, an_int) values (9, '2026-06-09', -1)")
         sql.execute("insert into log.every_type (seq_no, time, an_int) values (9, '2026-05-01', -2)")
@@ -412,7 +412,7 @@ def test_archived_rows_cannot_be_changed_but_rows_come(sql: psycopg.Connection) 
 
 @pytest.fixture
 def own(prepared_databases: Databases, tmp_path: Path) -> Iterator[tuple[sa.URL, psycopg.Connection]]:
-    """A database of a test's own, whose archive server runs."""
+    """A separate database with a running archive server."""
     with (
         made(prepared_databases, tmp_path / "archive") as url,
         running(url),
@@ -423,8 +423,9 @@ def own(prepared_databases: Databases, tmp_path: Path) -> Iterator[tuple[sa.URL,
 
 @pytest.mark.long
 def test_each_row_is_counted_once(own: tuple[sa.URL, psycopg.Connection]) -> None:
-    """Weeks come back and go again, and rows come late, while others count: statement by statement, and in
-    transactions whose snapshot is older than what they find."""
+    """Weeks are recalled and archived again, and late rows arrive, while others count: statement by
+    statement, and in transactions whose snapshot is older than the weeks' state.
+    """
     url, sql = own
     engine = sa.create_engine(url)
     conninfo = conninfo_of(url)
@@ -440,7 +441,7 @@ def test_each_row_is_counted_once(own: tuple[sa.URL, psycopg.Connection]) -> Non
                 connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             took = 0.0
             while not done.is_set():
-                # so that there are times without a query on a busy machine too
+                # so that there are times without a query also on a busy machine
                 done.wait(4 * took)
                 connection.execute("select 1")  # an old snapshot is taken here
                 done.wait(random.random() if old else 0.1)
@@ -461,7 +462,7 @@ def test_each_row_is_counted_once(own: tuple[sa.URL, psycopg.Connection]) -> Non
             begins = BEGIN + timedelta(weeks=random.randrange(3))
             weeks = (begins, begins + timedelta(weeks=2))
             among_readers(partial(recall, engine, conninfo, "every_type", *weeks, timedelta(0)))
-            # they are to stay until then
+            # they must remain until then
             sql.execute(
                 "update ringlog.cold_week set recalled_until = %s where recalled_until > %s", [NOW, NOW]
             )
@@ -482,7 +483,7 @@ def test_each_row_is_counted_once(own: tuple[sa.URL, psycopg.Connection]) -> Non
     assert one(sql, "select count(*) from log.every_type where an_int = -1") == (late,)
 
 
-def test_a_server_that_ends_while_it_answers(server: ArchiveServers, archived: sa.URL) -> None:
+def test_a_server_that_ends_during_an_answer(server: ArchiveServers, archived: sa.URL) -> None:
     with psycopg.connect(conninfo_of(archived)) as connection:
         assert server.running is not None
         connection.execute("declare rows cursor for select * from archive.every_type")
@@ -560,7 +561,7 @@ def test_damaged_and_missing_files_are_named(sql: psycopg.Connection, archived: 
     assert one(sql, "select count(a_real) from archive.every_type") == (1859,)
 
 
-def test_it_answers_its_database_only(sql: psycopg.Connection) -> None:
+def test_it_answers_only_its_database(sql: psycopg.Connection) -> None:
     options = dict(
         option.split("=", 1)
         for (option,) in sql.execute("select unnest(srvoptions) from pg_foreign_server").fetchall()
@@ -591,8 +592,8 @@ def test_rights_are_the_tables(sql: psycopg.Connection) -> None:
         sql.execute("drop role archive_reader, archive_nobody")
 
 
-def test_a_view_that_is_made_again_has_its_readers(sql: psycopg.Connection) -> None:
-    """The script that changes a column's type drops it; the next change of the manifest makes it again."""
+def test_a_view_created_again_keeps_its_readers(sql: psycopg.Connection) -> None:
+    """The script that changes a column's type drops it; the next change of the manifest creates it again."""
     with sql.transaction(force_rollback=True):
         sql.execute("drop view recent.every_type, log.every_type")
         sql.execute("select ringlog.view_archive('every_type', 'every_type')")
@@ -630,7 +631,7 @@ def test_without_postgres_fdw(
 
 
 @pytest.mark.long
-def test_its_memory_has_a_bound(database_url: sa.URL, engine: sa.Engine, tmp_path: Path) -> None:
+def test_its_memory_is_bounded(database_url: sa.URL, engine: sa.Engine, tmp_path: Path) -> None:
     """Many simultaneous queries; those without room fail, and the server continues."""
     rows, names = 200_000, [f"v{n}" for n in range(100)]
     columns = tuple(Column(name, f"wide/{name}", "double") for name in names)

@@ -26,7 +26,7 @@ FLOATS = ("0", "-0", "NaN", "Infinity", "-Infinity")
 DOUBLES = (*FLOATS, "5e-324", "-1.7976931348623157e308", "0.1")
 REALS = (*FLOATS, "1e-45", "-3.4028235e38", "0.1")
 # of timestamptz: https://www.postgresql.org/docs/18/datatype-datetime.html
-# but for those after 294247-01-10, infinity among them: test_times_that_arrow_does_not_have
+# except for those after 294247-01-10, including infinity: test_times_outside_of_arrows_range
 TIMES = (
     "-infinity",
     "4713-01-01 00:00:00+00 BC",
@@ -97,7 +97,7 @@ def sent(connection: psycopg.Connection) -> list[tuple[object, ...]]:
     return connection.execute(query).fetchall()
 
 
-def test_every_value_comes_back(table: psycopg.Connection, engine: sa.Engine, conninfo: str) -> None:
+def test_every_value_is_restored(table: psycopg.Connection, engine: sa.Engine, conninfo: str) -> None:
     names = ["seq_no", *VALUES]
     before, online = sent(table), [*read(conninfo, "every_value", names)]
     (line,) = archive(engine, conninfo, NOW, pauses=0)
@@ -138,7 +138,7 @@ def test_times_that_arrow_does_not_have(
     with pytest.raises(ReadError, match="column a_moment has a time after 294247"):
         [*read(conninfo, "every_value", ["a_moment"])]
     assert sent(table) == before
-    # and as a row that comes for a week in the archive
+    # and as a row that arrives for an archived week
     table.execute("delete from weeks.every_value where seq_no = 9")
     [*archive(engine, conninfo, NOW, pauses=0)]
     table.execute(insert, [LAST, value])
@@ -149,7 +149,7 @@ def test_times_that_arrow_does_not_have(
     assert len(sent(table)) == 1
 
 
-def test_a_numeric_that_no_decimal_is(table: psycopg.Connection, engine: sa.Engine, conninfo: str) -> None:
+def test_a_numeric_that_is_not_a_decimal(table: psycopg.Connection, engine: sa.Engine, conninfo: str) -> None:
     """Parquet's decimals have no NaN: https://parquet.apache.org/docs/file-format/types/logicaltypes/"""
     insert = "insert into weeks.every_value (seq_no, time, a_count) values (9, %s, 'NaN')"
     table.execute(insert, [LAST])

@@ -67,7 +67,7 @@ class Plant:
         return self.connection.execute(statement.encode(), values or None).fetchall()
 
     def put(self, signal: str, after: int, value: float | None, severity: int = 0) -> None:
-        """A sample so many nanoseconds after BEGIN."""
+        """A sample this many nanoseconds after BEGIN."""
         self.rows(
             "select ringlog.put_vac_batch(array[%s]::integer[], array[%s], array[%s]::double precision[],"
             " array[%s]::smallint[])",
@@ -75,7 +75,7 @@ class Plant:
         )
 
     def fill(self) -> None:
-        """Samples of six weeks: one each two hours, of another one week only, and words."""
+        """Samples of six weeks: one per two hours, of another signal one week only, and words."""
         random = np.random.default_rng(53)
         for signal, n in (("gauge:1", 504), ("gauge:2", 504), ("gauge:silent", 84)):
             times = [NS + k * 2 * HOUR + int(random.integers(HOUR)) for k in range(n)]
@@ -111,7 +111,7 @@ class Plant:
     def read(
         self, signal: str, start: datetime = BEGIN, end: datetime = NOW, limit: int | None = None
     ) -> Samples:
-        """As HTTP and export read: nanoseconds after BEGIN, value, severity."""
+        """Read as by HTTP and export: nanoseconds after BEGIN, value, severity."""
         with closing(connect(self.conninfo)) as connection:
             (place,) = places(connection, [signal])[signal]
             batches = [*sampled.read(connection, place, start, end, limit)]
@@ -239,7 +239,7 @@ def test_iceberg_tables_have_the_archived_samples(plant: Plant) -> None:
     assert found == {name: [one for one in of if one[0] < end] for name, of in plant.all().items()}
 
 
-def test_samples_that_come_for_a_cold_week(plant: Plant) -> None:
+def test_late_samples_of_an_archived_week(plant: Plant) -> None:
     plant.archive()
     first, second, *_ = plant.read("gauge:1")
     plant.put("gauge:1", *first)  # a repeat
@@ -263,7 +263,7 @@ def test_samples_that_come_for_a_cold_week(plant: Plant) -> None:
     assert silent == [(BEGIN + timedelta(days=8), 2.5)]
 
 
-def test_samples_that_come_while_a_week_is_written(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_that_arrive_while_a_week_is_written(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     before = plant.all()
     written = Round._write
 

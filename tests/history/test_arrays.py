@@ -56,7 +56,7 @@ def test_values_are_exact(every_type: psycopg.Connection, function: str, unpack:
 
 
 @pytest.mark.parametrize(("function", "unpack"), FORMS)
-def test_of_two_dimensions_there_are_none(
+def test_arrays_of_two_dimensions_are_refused(
     every_type: psycopg.Connection, function: str, unpack: Unpack
 ) -> None:
     with pytest.raises(ValueError, match="more than one dimension"):
@@ -90,7 +90,7 @@ def test_many_arrays_at_once(every_type: psycopg.Connection, kind: str) -> None:
         assert found == [array or [] for array in arrays[begin:]]
 
 
-def test_of_many_arrays_each_is_looked_at(every_type: psycopg.Connection) -> None:
+def test_each_of_many_arrays_is_checked(every_type: psycopg.Connection) -> None:
     good, nulls, plane = (
         packed(every_type, "ringlog.array_bytes", array)
         for array in ("array[1, 2]", "array[1, null]", "array[[1, 2], [3, 4]]")

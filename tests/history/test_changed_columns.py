@@ -106,7 +106,7 @@ def archived_facility(engine: sa.Engine, connection: psycopg.Connection, tmp_pat
 def test_a_column_with_values_in_the_archive_is_not_dropped(
     engine: sa.Engine, conninfo: str, tmp_path: Path
 ) -> None:
-    """A column made again under its name would show them."""
+    """A column created again with its name would show them."""
     with psycopg.connect(conninfo, autocommit=True) as connection:
         facility = archived_facility(engine, connection, tmp_path)
         (table,) = facility.tables
@@ -120,7 +120,7 @@ def test_a_column_with_values_in_the_archive_is_not_dropped(
     assert whole["value"].to_pylist() == [*range(336)]
 
 
-def test_a_table_made_again_under_its_name_has_none_of_the_former_s_weeks(
+def test_a_table_created_again_has_no_weeks_of_the_former_one(
     engine: sa.Engine, conninfo: str, tmp_path: Path
 ) -> None:
     with psycopg.connect(conninfo, autocommit=True) as connection:

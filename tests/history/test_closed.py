@@ -1,4 +1,4 @@
-"""Closed rows as columns: every answer equals that of the rows, whatever happens to these."""
+"""Closed rows as columns: every answer equals that of the rows, whatever changes in these."""
 
 import json
 import random
@@ -144,7 +144,7 @@ class Log:
         self.connection.close()
 
     def put(self, n: int = 40) -> None:
-        """Rows of all weeks, the first and last moments of these among them, and some of one time."""
+        """Stores rows of all weeks, including their first and last moments, some with equal times."""
         for _ in range(n):
             week = BEGIN + timedelta(weeks=self.chance.randrange(WEEKS))
             within = [0, 1, 7 * 86_400_000_000 - 1, self.chance.randrange(7 * 86_400_000_000)]
@@ -199,7 +199,7 @@ class Log:
         [*restore(self.engine, "m", BEGIN - timedelta(weeks=1), NOW)]
 
     def rename(self) -> None:
-        """A column has another name, and another one the name that it had."""
+        """Renames a column, and gives its former name to another one."""
         if self.connection.execute("select true from ringlog.cold_week where rows > 0").fetchone():
             return
         first, second = self.names[0], self.names[2]
@@ -241,7 +241,7 @@ class Log:
 @pytest.mark.parametrize(
     ("seed", "length"), [(1, 4), *(pytest.param(seed, 18, marks=pytest.mark.long) for seed in range(1, 6))]
 )
-def test_columns_agree_with_the_rows_whatever_happens(
+def test_columns_agree_with_the_rows_after_all_changes(
     engine: sa.Engine, conninfo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, length: int
 ) -> None:
     monkeypatch.setattr(packing_of, "BLOCK", 8)
@@ -308,7 +308,7 @@ def test_rows_changed_by_hand_are_read_after_summarise(
         log.same()
 
 
-def test_a_damaged_block_is_named_and_made_again(engine: sa.Engine, conninfo: str, tmp_path: Path) -> None:
+def test_a_damaged_block_is_named_and_replaced(engine: sa.Engine, conninfo: str, tmp_path: Path) -> None:
     with Log(engine, conninfo, tmp_path / "archive", 1) as log:
         log.put(30)
         log.maintain()

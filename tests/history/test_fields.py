@@ -54,7 +54,7 @@ def sql(facility: Facility, conninfo: str) -> Iterator[psycopg.Connection]:
 
 
 def archived(engine: sa.Engine, sql: psycopg.Connection, week: int, values: str) -> list[str]:
-    """Has nine rows of a week in the archive."""
+    """A database with nine rows of an archived week."""
     begin = BEGIN + timedelta(weeks=week)
     sql.execute(INSERT.format(values).encode(), [begin])
     now = begin + timedelta(weeks=3)
@@ -63,8 +63,9 @@ def archived(engine: sa.Engine, sql: psycopg.Connection, week: int, values: str)
 
 
 def published(sql: psycopg.Connection, facility: Facility) -> tuple[list[str], list[tuple[object, ...]]]:
-    """The columns of the Iceberg table, and its rows in the order of their times, as DuckDB and Arrow have
-    them."""
+    """The columns of the Iceberg table, and its rows in the order of their times, as read by DuckDB and
+    Arrow.
+    """
     assert facility.history is not None
     table = catalog(sql.info.dsn, str(facility.history.archive)).load_table((NAMESPACE, "magnets"))
     rows = table.scan().to_arrow().sort_by("time")
@@ -140,7 +141,7 @@ def test_changed_columns(
     ]
 
 
-def test_a_numeric_that_no_decimal_is(engine: sa.Engine, sql: psycopg.Connection) -> None:
+def test_a_numeric_that_is_not_a_decimal(engine: sa.Engine, sql: psycopg.Connection) -> None:
     (line,) = archived(engine, sql, 0, "n, 'NaN', 0, 0")
     assert line.startswith("log.magnets_2026w10 stays in PostgreSQL: column amount has a numeric that is no ")
     assert sql.execute("select count(*) from weeks.magnets").fetchone() == (9,)
@@ -154,7 +155,7 @@ def test_files_without_field_ids(
     where: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Files of earlier versions, which have numerics as texts."""
+    """Files of earlier versions, which contain numerics as texts."""
     with monkeypatch.context() as earlier:
         earlier.setattr(fields, "of_log", lambda connection, table: {})
         assert len(archived(engine, sql, 0, VALUES.format("int"))) == 1
@@ -169,7 +170,7 @@ def test_files_without_field_ids(
     assert [row[0] for row in rows] == 2 * numbers
     assert [row[4] for row in rows[:9]] == [str(row[1]) for row in rows[9:]]
     assert [row[1] for row in rows[:9]] == [row[4] for row in rows[9:]] == 9 * [None]
-    # whoever reads rows has texts from both
+    # a reader of rows gets texts from both
     for week in (10, 11):
         (batch,) = files.read(folder, f"magnets/2026w{week}.parquet")
         assert batch["small"].to_pylist() == [f"0.00000000{n}" for n in numbers]

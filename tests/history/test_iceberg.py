@@ -86,12 +86,12 @@ def test_readers_find_the_rows_of_the_manifest(
     assert line == "published log.every_type: 4 weeks more, 0 fewer; 4 with 2015 rows"
     assert [*publish(engine, conninfo)] == []
     same(conninfo, sql, where)
-    # a late row makes another file, which the round publishes
+    # a late row causes another file, which the round publishes
     insert(sql, BEGIN + timedelta(days=2, seconds=1), 5)
     lines = [*archive(engine, conninfo, NOW)]
     assert "published log.every_type: 1 weeks more, 1 fewer; 4 with 2020 rows" in lines
     same(conninfo, sql, where)
-    # a recalled week stays published, and has another file when it goes again
+    # a recalled week remains published, and has another file when it is archived again
     [*recall(engine, conninfo, "every_type", BEGIN, BEGIN + timedelta(days=7), timedelta(days=1))]
     assert [*publish(engine, conninfo)] == []
     sql.execute("update ringlog.cold_week set recalled_until = %s where recalled_until is not null", [NOW])
@@ -104,7 +104,7 @@ def test_readers_find_the_rows_of_the_manifest(
     assert "published log.every_type: 0 weeks more, 1 fewer; 3 with 1512 rows" in lines, lines
     sql.execute("delete from copied where time < %s", [BEGIN + timedelta(days=7)])
     same(conninfo, sql, where)
-    # again, from nothing but the manifest
+    # again, from the manifest alone
     catalog(conninfo, where).drop_table((NAMESPACE, "every_type"))
     assert "published log.every_type: 3 weeks more" in "".join(publish(engine, conninfo))
     same(conninfo, sql, where)
@@ -115,7 +115,7 @@ def test_readers_find_the_rows_of_the_manifest(
             folder.delete(file)
     assert "published log.every_type: 3 weeks more" in "".join(publish(engine, conninfo))
     same(conninfo, sql, where)
-    # a copy of the database leaves the tables alone
+    # a copy of the database leaves the tables unchanged
     sql.execute("update ringlog.archive_owner set database = 1")
     with pytest.raises(NotOurs):
         [*publish(engine, conninfo)]
@@ -132,13 +132,13 @@ def same(conninfo: str, sql: psycopg.Connection, where: str) -> None:
     ]
     # one snapshot, after files have left
     assert len(table.snapshots()) == 1
-    # files outside of the condition are left out by their bounds
+    # files outside of the condition are excluded by their bounds
     day = table.scan(row_filter=f"time >= '{(BEGIN + timedelta(days=15)).isoformat()}'")
     assert len([*day.plan_files()]) == 2
 
 
 @pytest.mark.long
-def test_columns_that_come_and_change(
+def test_added_and_changed_columns(
     engine: sa.Engine, conninfo: str, sql: psycopg.Connection, where: str
 ) -> None:
     [*publish(engine, conninfo)]

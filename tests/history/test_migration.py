@@ -1,4 +1,4 @@
-"""Old rows go from their source straight into the archive, each once, with summaries."""
+"""Old rows are written from their source directly into the archive, each once, with summaries."""
 
 import signal
 import struct
@@ -121,11 +121,11 @@ def test_parquet_becomes_weeks(
     # no row came through PostgreSQL
     assert new.execute("select count(*) from weeks.every_type").fetchone() == (0,)
     assert not [*(folder / "every_type" / "_coming").iterdir()]
-    # nothing is left to do
+    # nothing remains to be done
     assert move(engine, conninfo, source) == []
 
 
-def test_summaries_are_made_on_the_way(
+def test_summaries_are_made_during_the_migration(
     engine: sa.Engine, conninfo: str, new: psycopg.Connection, tmp_path: Path
 ) -> None:
     pq.write_table(table(), tmp_path / "old.parquet", row_group_size=77)
@@ -195,13 +195,13 @@ def test_a_kill_at_any_step_loses_and_repeats_nothing(
         (done,) = progress(connection)
         weeks = manifest(connection)
     assert done.rows == ROWS
-    # housekeeping deletes what the killed runs have left
+    # housekeeping deletes the files that the killed runs have left
     [*archive(engine, conninfo, NOW, pauses=0)]
     left = {str(path.relative_to(folder)) for path in folder.rglob("*.parquet*")}
     assert left == {week.file for week in weeks}
 
 
-def test_a_killed_run_goes_on_where_it_was(
+def test_a_killed_run_is_continued(
     engine: sa.Engine, conninfo: str, new: psycopg.Connection, tmp_path: Path
 ) -> None:
     pq.write_table(table(), tmp_path / "old.parquet", row_group_size=300)
@@ -247,10 +247,10 @@ def test_a_week_of_the_archive_is_refused_or_merged(
     assert found.fetchone() == (ROWS,)
 
 
-def test_late_rows_and_new_rows_come_beside(
+def test_late_and_new_rows_during_the_migration(
     engine: sa.Engine, conninfo: str, new: psycopg.Connection, tmp_path: Path
 ) -> None:
-    """A row of an old week that a writer has sent is merged into the week's file."""
+    """A row of an old week sent by a writer is merged into the week's file."""
     pq.write_table(table(), tmp_path / "old.parquet")
     put = "select ringlog.put_every_type(row (2, %s, 1, 1, 1, 1, 1, true, 'x')::online.every_type)"
     new.execute(put, [BEGIN + timedelta(minutes=5)])
@@ -266,7 +266,7 @@ def test_late_rows_and_new_rows_come_beside(
 def test_csv_with_zones_and_seven_digits(
     engine: sa.Engine, conninfo: str, new: psycopg.Connection, tmp_path: Path
 ) -> None:
-    """Times of a zone with summer time, as SQL Server's datetime2 writes them."""
+    """Times of a zone with summer time, as written by SQL Server's datetime2."""
     tokyo = "Asia/Tokyo"
     rows = table()
     local = rows["time"].combine_chunks().cast(pa.timestamp("us", tokyo))
@@ -464,7 +464,7 @@ def test_native_files_of_bcp(
 
 
 def shaped(source: Source, schema: pa.Schema) -> list[pa.RecordBatch]:
-    """The rows of a source as the log has them."""
+    """The rows of a source in the form of the log."""
     came = source.batches(schema, None, NOW)
     return [*Incoming(schema, {}, 10, PLAIN).batches(came, None, NOW)]
 

@@ -1,4 +1,4 @@
-"""The archive in an object store: S3 as moto has it."""
+"""The archive in an object store: S3 as implemented by moto."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -40,7 +40,7 @@ def test_weeks_in_an_object_store(engine: sa.Engine, conninfo: str, bucket: str)
         assert len([*archive(engine, conninfo, NOW, pauses=0)]) == 3
         assert all_rows() == before
         assert connection.execute("select count(*) < 200 from weeks.magnets").fetchone() == (True,)
-        # a row that comes late makes another object
+        # a late row causes another object
         late = BEGIN + timedelta(minutes=1)
         connection.execute("select ringlog.put_magnets(row (2, %s, 7)::online.magnets)", [late])
         assert len([*archive(engine, conninfo, NOW, pauses=0)]) == 1

@@ -148,7 +148,7 @@ def test_a_copy_writes_and_deletes_nothing(site: Site, copied_databases: Databas
         assert site.unknown() == []
 
 
-def test_a_copy_with_a_folder_of_its_own(
+def test_a_copy_with_its_own_folder(
     site: Site, copied_databases: Databases, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     if not site.where.startswith("/"):
@@ -170,7 +170,7 @@ def test_a_copy_with_a_folder_of_its_own(
         assert copy.intact()
 
 
-def test_a_copy_that_postgresql_cannot_tell(site: Site) -> None:
+def test_a_copy_that_postgresql_cannot_distinguish(site: Site) -> None:
     """Of the whole cluster: the second of the two to write finds the other's token."""
     site.run("create table public.before as select * from ringlog.archive_owner")
     site.late(1)
@@ -215,7 +215,7 @@ def test_a_folder_of_another_database(site: Site, prepared_databases: Callable[[
     assert site.archive() == []
 
 
-def test_archives_from_before_there_were_owners(site: Site) -> None:
+def test_archives_without_an_owner(site: Site) -> None:
     Folder(site.where).delete(IDENTITY)
     site.run("delete from ringlog.archive_owner")
     site.late(1)
@@ -247,7 +247,7 @@ def test_a_restored_database(site: Site, copied_databases: Databases) -> None:
             "put back magnets/2026w11.parquet",
         ]
         assert restored.unknown() == ["magnets/_replaced/2026w10-2.parquet"]
-        # the former name does not come again
+        # the former name is not used again
         assert restored.archive() == [
             "merged 1 late rows into magnets/2026w10-3.parquet, 0 were there already"
         ]
@@ -290,7 +290,7 @@ def test_adopting_sets_unknown_files_aside(site: Site, copied_databases: Databas
 
 
 def test_nothing_named_is_ever_deleted(site: Site) -> None:
-    """Whatever the records say."""
+    """For any content of the records."""
     site.run(
         "insert into ringlog.archive_file (file, begun, left_at)"
         " select file, '2020-01-01', '2020-01-01' from ringlog.cold_week"

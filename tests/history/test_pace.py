@@ -1,4 +1,4 @@
-"""The limits of reading an old server: hours of the day, and values a second over all readers."""
+"""The limits of reading an old server: hours of the day, and values per second over all readers."""
 
 import threading
 import time
@@ -39,7 +39,7 @@ def test_hours(hours: str, now: str, closed: int | None) -> None:
     assert pace.closed() == timedelta(minutes=closed)
 
 
-def test_the_rate_is_of_all_readers_together() -> None:
+def test_the_rate_applies_to_all_readers_together() -> None:
     pace, ended = Pace(rate=10_000), threading.Event()
     begun = time.monotonic()
     with ThreadPoolExecutor(4) as pool:
@@ -75,13 +75,13 @@ class _Server:
         pass
 
 
-def test_parts_of_several_connections_come_in_order() -> None:
+def test_parts_of_several_connections_are_in_order() -> None:
     came = [*tds.in_order(_Numbers(), 2, _Server)]  # type: ignore[arg-type]
     assert [batch["n"][0].as_py() for _, batch in came if batch is not None] == [*range(60)]
     assert [part for part, batch in came if batch is None] == [*range(6)]
 
 
-def test_an_error_comes_at_its_place() -> None:
+def test_an_error_is_raised_in_its_position() -> None:
     came: list[pa.RecordBatch | None] = []
     batches = tds.in_order(_Numbers(fails=True), 2, _Server)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="broken"):

@@ -1,4 +1,5 @@
-"""An Archiver Appliance's own files go into tables of samples and of rows: each sample once, nothing changed.
+"""An Archiver Appliance's own files are imported into tables of samples and of rows: each sample once,
+unchanged.
 
 The files are written with the generated classes of its messages (tests/epics_event.py).
 """
@@ -51,12 +52,12 @@ Sample = tuple[int, Any, int, int]
 
 
 def escaped(line: bytes) -> bytes:
-    """By the table in the appliance's documentation."""
+    """Escaped by the table in the appliance's documentation."""
     return line.replace(b"\x1b", b"\x1b\x01").replace(b"\n", b"\x1b\x02").replace(b"\r", b"\x1b\x03") + b"\n"
 
 
 def pb(pv: str, payload: int, samples: Iterable[Sample], year: int, **fields: str) -> bytes:
-    """A file of samples, which have these of EPICS's fields."""
+    """A file of samples with these EPICS fields."""
     header = message("PayloadInfo")(type=payload, pvname=pv, year=year, elementCount=1)
     header.headers.add(name="EGU", val="mA")
     begin = nanoseconds(datetime(year, 1, 1, tzinfo=UTC))
@@ -94,7 +95,7 @@ def samples_of(pv: str) -> list[Sample]:
 
 
 def write(folder: Path, pv: str, samples: Iterable[Sample], form: str, payload: int, **fields: str) -> None:
-    """Files of parts of time, each named as the appliance names it."""
+    """Files of parts of time, each named like the appliance's."""
     parts: dict[str, list[Sample]] = {}
     for sample in samples:
         parts.setdefault(f"{datetime.fromtimestamp(sample[0] // 10**9, UTC):{form}}", []).append(sample)
@@ -251,7 +252,7 @@ def test_kills_lose_and_repeat_nothing(
 def test_further_pvs_are_merged(
     engine: sa.Engine, conninfo: str, new: psycopg.Connection, tree: Path, tmp_path: Path
 ) -> None:
-    """Signals that were added later come into the weeks that are there; a late sample too."""
+    """Signals added later are merged into the existing weeks, and so is a late sample."""
     every = numbers(new, "pvs")
     first = {name: number for name, number in every.items() if name != "SR:V-1"}
     move(engine, conninfo, "pvs", PbSamples(tree, PLAIN, first))
@@ -276,7 +277,7 @@ def test_further_pvs_are_merged(
 def test_rows_have_the_samples_of_one_time(
     engine: sa.Engine, conninfo: str, new: psycopg.Connection, tmp_path: Path
 ) -> None:
-    """A column is a PV, its alarm or a field; times of one PV only have null for the others."""
+    """A column is a PV, its alarm or a field; times of a single PV have null for the others."""
     at = nanoseconds(BEGIN)
     current = [(at + number * 10**9, number / 4, number % 3, 0) for number in range(100)]
     gate = [(at + number * 2 * 10**9, number % 2, 0, 0) for number in range(100)]
@@ -342,7 +343,7 @@ def test_every_type_of_values(tmp_path: Path, payload: int, kind: str, values: l
     assert batch["unit"].to_pylist() == ["V"] * len(values)
 
 
-def test_what_cannot_be_read_exactly_is_refused(tmp_path: Path) -> None:
+def test_values_that_cannot_be_read_exactly_are_refused(tmp_path: Path) -> None:
     at = nanoseconds(BEGIN)
     right = [(at + number * 10**9, number + 0.5, 0, 0) for number in range(5)]
 
@@ -384,7 +385,9 @@ def test_pvs_are_listed_with_their_units(tree: Path) -> None:
 
 @pytest.mark.long
 def test_the_commands_of_a_whole_store(temporary_directory: Path, tmp_path: Path) -> None:
-    """PVs become signals, then their samples come; rows come by the description of a column."""
+    """PVs become signals, then their samples are imported; rows are imported by the description of a
+    column.
+    """
     samples = samples_of("SR:I1")
     write(tmp_path / "pb", "SR:I1", samples, "%Y", 6)
     waves = [(moment, [number / 2] * (number % 3), 0, 0) for number, (moment, *_) in enumerate(samples[:50])]

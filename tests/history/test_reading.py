@@ -1,4 +1,4 @@
-"""Rows as Arrow record batches, and where signals are."""
+"""Rows as Arrow record batches, and the tables of signals."""
 
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ def fill(connection: psycopg.Connection, rows: int) -> None:
     )
 
 
-def test_every_type_comes_as_its_own(every_type: psycopg.Connection, conninfo: str) -> None:
+def test_every_type_is_read_as_its_own(every_type: psycopg.Connection, conninfo: str) -> None:
     put(every_type, NOON, 0.1, 0.1, -(2**31), -(2**15), 2**63 - 1, True, "Grüße")
     put(every_type, NOON + timedelta(microseconds=1), *[None] * 7)
     (batch,) = read(conninfo, "every_type", [column.name for column in COLUMNS])
@@ -97,7 +97,7 @@ def test_the_newest_row_with_a_reading(every_type: psycopg.Connection, conninfo:
     assert newest(conninfo, "every_type", ["a_real"], NOON) is None
 
 
-def test_no_more_rows_than_wanted(every_type: psycopg.Connection, conninfo: str) -> None:
+def test_no_more_rows_than_requested(every_type: psycopg.Connection, conninfo: str) -> None:
     fill(every_type, 10)
     for end in (None, NOON + timedelta(seconds=60)):
         batches = read(conninfo, "every_type", ["a_real"], NOON, end, limit=4)
@@ -108,7 +108,7 @@ def test_no_more_rows_than_wanted(every_type: psycopg.Connection, conninfo: str)
 def test_one_column_is_the_same_as_several(
     every_type: psycopg.Connection, conninfo: str, monkeypatch: pytest.MonkeyPatch, by_superuser: bool
 ) -> None:
-    """Many rows of one column come in blocks: with nulls, of one time, dense, or far apart."""
+    """Many rows of one column are in blocks: with nulls, of one time, dense, or far apart."""
     if not by_superuser:
         every_type.execute("drop function ringlog.array_bytes(anyarray)")
     every_type.execute(
@@ -174,7 +174,7 @@ def test_waveforms(engine: sa.Engine, conninfo: str, by_superuser: bool) -> None
             assert found[kind].to_pylist() == rows[2 * begin :]
 
 
-def test_blocks_are_small_where_rows_come_faster_than_the_cycle(
+def test_blocks_are_small_if_rows_are_faster_than_the_cycle(
     every_type: psycopg.Connection, conninfo: str
 ) -> None:
     every_type.execute(
@@ -188,9 +188,7 @@ def test_blocks_are_small_where_rows_come_faster_than_the_cycle(
     assert [value for batch in batches for value in batch["a_real"].to_pylist()] == [*range(60_000)]
 
 
-def test_a_burst_at_the_begin_makes_no_more_blocks_than_some(
-    every_type: psycopg.Connection, conninfo: str
-) -> None:
+def test_a_burst_at_the_begin_makes_few_blocks(every_type: psycopg.Connection, conninfo: str) -> None:
     every_type.execute(
         "insert into weeks.every_type (seq_no, time, a_real)"
         " select 1, %s + n * interval '1 ms', n from generate_series(-1000, -1) as n",
@@ -202,7 +200,7 @@ def test_a_burst_at_the_begin_makes_no_more_blocks_than_some(
     assert [value for batch in batches for value in batch["a_real"].to_pylist()] == [*range(-1000, 20_000)]
 
 
-def test_few_rows_of_a_long_time_are_not_looked_for_stretch_by_stretch(
+def test_few_rows_of_a_long_time_are_not_searched_span_by_span(
     every_type: psycopg.Connection, conninfo: str
 ) -> None:
     """Rows a week apart, and some at the table's cycle: 38,000 spans of 8,192 cycles, nearly all empty."""
@@ -222,13 +220,13 @@ def test_few_rows_of_a_long_time_are_not_looked_for_stretch_by_stretch(
     ]
 
 
-def test_nothing_there_is_one_empty_batch(every_type: psycopg.Connection, conninfo: str) -> None:
+def test_no_rows_are_one_empty_batch(every_type: psycopg.Connection, conninfo: str) -> None:
     (batch,) = read(conninfo, "every_type", ["a_varchar"], NOON, newest_before=True)
     assert batch.num_rows == 0
     assert batch.schema.names == ["time", "a_varchar"]
 
 
-def test_rows_of_one_time_come_by_seq_no(every_type: psycopg.Connection, conninfo: str) -> None:
+def test_rows_of_one_time_are_in_order_of_seq_no(every_type: psycopg.Connection, conninfo: str) -> None:
     for seq_no in (3, 1, 2):
         put(every_type, NOON, *[None] * 7, seq_no=seq_no)
     (batch,) = read(conninfo, "every_type", ["time", "seq_no"])
@@ -242,7 +240,7 @@ def test_closing_the_iterator_cancels_the_query(every_type: psycopg.Connection, 
         first = next(batches)
         assert first.num_rows < 400_000
         batches.close()
-        # the connection can be used, and its locks are released
+        # the connection is usable, and its locks are released
         assert sum(batch.num_rows for batch in read(connection, "every_type", [], NOON)) == 400_000
         held = "select count(*) from pg_locks where relation = 'weeks.every_type'::regclass"
         assert every_type.execute(held).fetchone() == (0,)
@@ -302,8 +300,8 @@ def test_places_of_signals(engine: sa.Engine, conninfo: str) -> None:
     assert found["nobody's"] == ()
 
 
-def test_a_command_that_cannot_read_says_so_in_a_line() -> None:
-    """PostgreSQL ended while `ringlog maintain` made summaries of cold weeks: a traceback, before."""
+def test_a_command_that_cannot_read_reports_that_in_a_line() -> None:
+    """PostgreSQL ended while `ringlog maintain` made summaries of archived weeks: formerly a traceback."""
     assert message_of(ReadError("IO: [libpq] FATAL:\nterminating connection", None)) == (
         "PostgreSQL: IO: [libpq] FATAL: terminating connection",
         1,

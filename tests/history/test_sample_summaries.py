@@ -154,7 +154,7 @@ def test_trends_and_statistics_are_those_of_the_samples(plant: Plant) -> None:
     assert [*problems_of(plant.connection, plant.engine)] == []
 
 
-def test_they_are_read_from_summaries(plant: Plant) -> None:
+def test_answers_are_read_from_summaries(plant: Plant) -> None:
     plant.summarise()
     plant.rows("update summary.vac set max = array_fill(99::float8, array[cardinality(max)]) returning 1")
     assert plant.rows("select max from ringlog.get_statistics('rare', %s, %s)", BEGIN, NOW) == [(99.0,)]
@@ -224,7 +224,7 @@ def test_archived_weeks(plant: Plant) -> None:
             plant.rows("select * from ringlog.get_trend(%s, %s, %s, 40)", signal, BEGIN, NOW)[:1]
             or signal == "silent"
         )
-    # a late one, which the round takes from the log, and the next from the file
+    # a late one, which the round reads from the log, and the next from the file
     plant.put("rare", {30 * HOUR: 1000.0})
     plant.put("alarmed", {30 * HOUR + 9: 1000.0}, {30 * HOUR + 9: 3})
     for merged in (["merged 2 late rows into vac/2026w18-2.parquet, 0 were there already"], []):
@@ -276,7 +276,7 @@ def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> 
     assert [*problems_of(plant.connection, plant.engine)] == []
 
 
-def test_they_stay_when_their_samples_are_past_retention(plant: Plant) -> None:
+def test_summaries_remain_after_the_retention_of_samples(plant: Plant) -> None:
     plant.summarise()
     trend = "select * from ringlog.get_trend('alarmed', %s, %s, 45)"
     before = plant.rows(trend, BEGIN, NOW)
@@ -286,7 +286,7 @@ def test_they_stay_when_their_samples_are_past_retention(plant: Plant) -> None:
     assert maintain(plant.engine, NOW).set_aside
     assert len(plant.rows("select from log.vac where signal = 'alarmed'")) == HOURS - 3 - 3 * 7 * 24
     assert plant.rows(trend, BEGIN, NOW) == before
-    # one that comes for a week that has left
+    # one that arrives for an expired week
     plant.put("alarmed", {5: 77.0})
     plant.summarise()
     assert plant.rows(trend, BEGIN, NOW) == before

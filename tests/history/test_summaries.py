@@ -1,4 +1,4 @@
-"""Summaries agree with the rows, whatever rows are late and whatever process is killed."""
+"""Summaries agree with the rows, for all late rows and killed processes."""
 
 import math
 import threading
@@ -86,7 +86,7 @@ def summaries_of(connection: psycopg.Connection, level: int, column: str) -> lis
     ).fetchall()
 
 
-def test_a_row_that_comes_past_retention_leaves_the_summaries_of_those_that_are_gone(
+def test_a_row_past_retention_leaves_the_summaries_of_expired_rows(
     magnets: psycopg.Connection, engine: sa.Engine, conninfo: str
 ) -> None:
     maintain(engine, NOW)
@@ -103,7 +103,8 @@ def test_a_row_that_comes_past_retention_leaves_the_summaries_of_those_that_are_
     put(magnets, BEGIN - timedelta(days=1), 5.0)
     summarise(conninfo, later)
     assert len(summaries_of(magnets, 86_400, "current")) == len(before[86_400]) + 1
-    # a longer retention does not bring the rows back: late ones have a week again, and leave the summaries
+    # a longer retention does not restore the rows: late ones have a week again, and leave the summaries
+    # unchanged
     before = {level: summaries_of(magnets, level, "current") for level in SCHEMAS}
     magnets.execute("update ringlog.logged_table set retention = null")
     put(magnets, BEGIN + timedelta(seconds=15), 1e9)
@@ -114,7 +115,7 @@ def test_a_row_that_comes_past_retention_leaves_the_summaries_of_those_that_are_
     assert [*problems_of(magnets, engine)] == []
 
 
-def rows_come_to(
+def figures_of_rows(
     connection: psycopg.Connection, level: int, column: str, end: datetime
 ) -> list[tuple[object, ...]]:
     """The same by PostgreSQL's own aggregates, for finished spans."""
@@ -148,12 +149,12 @@ def rows_come_to(
 
 
 def agree(connection: psycopg.Connection, levels: tuple[int, ...]) -> None:
-    """All summaries agree with the rows."""
+    """Asserts that all summaries agree with the rows."""
     (until,) = connection.execute("select until from ringlog.summarised").fetchone() or (None,)
     for level in levels:
         for column in ("current", "field", "steps", "on"):
             made = summaries_of(connection, level, column)
-            expected = rows_come_to(connection, level, column, until)
+            expected = figures_of_rows(connection, level, column, until)
             assert len(made) == len(expected) > 0, (level, column)
             for here, there in zip(made, expected, strict=True):
                 for one, other in zip(here, there, strict=True):
@@ -175,7 +176,7 @@ def test_summaries_agree_with_the_rows(magnets: psycopg.Connection, conninfo: st
     assert summarise(conninfo, NOW) == {}
 
 
-def test_in_many_rounds_as_in_one(magnets: psycopg.Connection, conninfo: str) -> None:
+def test_many_rounds_have_the_result_of_one(magnets: psycopg.Connection, conninfo: str) -> None:
     for hours in range(1, 72, 5):
         summarise(conninfo, BEGIN + timedelta(hours=hours), enough=1)
     many = [summaries_of(magnets, level, "current") for level in SCHEMAS]
@@ -198,7 +199,7 @@ def test_a_late_row_is_summarised(magnets: psycopg.Connection, conninfo: str) ->
     assert magnets.execute("select count(*) from ringlog.summary_mark").fetchone() == (0,)
 
 
-def test_a_row_that_is_not_committed_yet_is_waited_for(
+def test_the_round_waits_for_uncommitted_rows(
     magnets: psycopg.Connection,
     conninfo: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -245,8 +246,8 @@ def test_a_column_becomes_wider_while_a_round_waits(
     agree(magnets, (86_400,))
 
 
-def test_another_process_at_work_is_waited_for(magnets: psycopg.Connection, conninfo: str) -> None:
-    """So that `ringlog archive now` finds its weeks summarised while the server makes summaries, too."""
+def test_the_round_waits_for_another_process(magnets: psycopg.Connection, conninfo: str) -> None:
+    """So that `ringlog archive now` finds its weeks summarised also while the server makes summaries."""
     made: dict[str, int] = {}
     awaited = threading.Thread(target=lambda: made.update(summarise(conninfo, NOW)))
     waits = "select count(*) from pg_locks where relation = 'ringlog.one_summary'::regclass and not granted"
@@ -265,7 +266,7 @@ def test_another_process_at_work_is_waited_for(magnets: psycopg.Connection, conn
     agree(magnets, (3600,))
 
 
-def test_killed_at_any_moment_nothing_is_double_or_missing(
+def test_after_kills_no_row_is_repeated_or_missing(
     magnets: psycopg.Connection, conninfo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(summaries, "VALUES", 4_000)
@@ -311,7 +312,7 @@ def test_years_between_two_rows(magnets: psycopg.Connection, conninfo: str, read
     assert first[1:3] == (1, 5.0)
 
 
-def test_only_tables_with_something_to_summarise_are_looked_at(
+def test_only_tables_with_rows_to_summarise_are_read(
     magnets: psycopg.Connection, engine: sa.Engine, conninfo: str
 ) -> None:
     full = Table("magnets", 10, 1.0, COLUMNS, summaries=tuple(SCHEMAS))

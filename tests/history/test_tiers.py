@@ -102,7 +102,7 @@ class Tiers:
         [*recall(self.engine, self.conninfo, "magnets", *span, timedelta(days=1))]
 
     def end_of_recall(self) -> None:
-        """The weeks that were recalled go to the archive again."""
+        """Archives the recalled weeks again."""
         self.connection.execute(
             "update ringlog.cold_week set recalled_until = %s where recalled_until is not null", [BEGIN]
         )
@@ -148,7 +148,7 @@ class Tiers:
         (2, ["field", "trace", "state"], Tiers.maintain),
     ],
 )
-def test_wherever_weeks_are_the_rows_are_the_same(
+def test_the_rows_are_the_same_in_all_tiers(
     engine: sa.Engine,
     conninfo: str,
     tmp_path: Path,

@@ -124,7 +124,7 @@ def test_a_trend_of_summaries(
 
 @pytest.mark.long
 def test_bins_of_few_spans_of_each_length(engine: sa.Engine, conninfo: str) -> None:
-    """Of rows that leave most spans empty, or with NaN alone, or without a reading."""
+    """For rows that leave most spans empty, or with NaN alone, or without a reading."""
     table = Table("magnets", 10, 1.0, COLUMNS[:1], summaries=(10, *LEVELS))
     install(engine, Facility("test", "UTC", (table,)))
     end = BEGIN + timedelta(days=200)
@@ -156,7 +156,9 @@ def test_a_trend_of_rows(magnets: psycopg.Connection) -> None:
     same(trend.fetchall(), rows_come_to(magnets, '"on"::integer', begin, end, (end - begin) / 1000, begin))
 
 
-def test_clocks_that_were_never_set(magnets: psycopg.Connection, conninfo: str, engine: sa.Engine) -> None:
+def test_times_of_clocks_that_were_never_set(
+    magnets: psycopg.Connection, conninfo: str, engine: sa.Engine
+) -> None:
     """They count from 1970, or from 1900 as Sybase does. No week is made for them, and no summary."""
     put = "select ringlog.put_magnets(row (2, %s, %s, null, null, null)::online.magnets)"
     never = [datetime(1900, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, 0, 0, 7, tzinfo=UTC)]
@@ -254,7 +256,7 @@ def test_states(magnets: psycopg.Connection) -> None:
     found = magnets.execute(
         "select * from ringlog.get_states('magnet/on', %s, %s)", [BEGIN, BEGIN + timedelta(seconds=120)]
     )
-    # without a reading it stays as it was
+    # without a reading the state remains
     assert found.fetchall() == [(0, 70.0, 2), (1, 50.0, 1)]
     with pytest.raises(errors.DatatypeMismatch, match="get_statistics"):
         magnets.execute("select * from ringlog.get_states('magnet/current')")
@@ -310,7 +312,7 @@ def test_refusals(magnets: psycopg.Connection, call: str, error: type[Exception]
 
 
 def test_a_trend_over_tds(server: RunningServer) -> None:
-    """Also the newest rows are in it, and a summary's view is a table of the database `hour`."""
+    """It also includes the newest rows, and a summary's view is a table of the database `hour`."""
     with psycopg.connect(server.dsn, autocommit=True) as administrator:
         administrator.execute(
             "select ringlog.put_every_type("
@@ -328,7 +330,9 @@ def test_a_trend_over_tds(server: RunningServer) -> None:
         assert cursor.fetchone() is not None
 
 
-def test_a_bin_in_which_a_signal_moved_comes_once(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+def test_a_bin_in_which_a_signal_moved_is_returned_once(
+    magnets: psycopg.Connection, engine: sa.Engine
+) -> None:
     """So does one in which its unit was changed; a signal that has ended is read from summaries too."""
     first, spare, *others = COLUMNS
     moves = [
@@ -374,8 +378,8 @@ def test_a_bin_in_which_a_signal_moved_comes_once(magnets: psycopg.Connection, e
     assert hours == sorted({*hours})
 
 
-def test_a_signal_that_moves_to_a_table_that_was_there(engine: sa.Engine, conninfo: str) -> None:
-    """Rows that the other table has from before are not the signal's, whose rows are then elsewhere."""
+def test_a_signal_that_moves_to_an_existing_table(engine: sa.Engine, conninfo: str) -> None:
+    """Earlier rows of the other table are not the signal's, whose rows are then elsewhere."""
     column = Column("current", "magnet/current", "real")
     old = Table("old", 10, 3600.0, (column, Column("x", "x", "real")), summaries=(86_400,))
     new = Table("new", 10, 3600.0, (Column("y", "y", "real"),), summaries=(86_400,))

@@ -70,7 +70,7 @@ class Scope:
 
 
 def scalar_of(waveform: Waveform, scalar: str) -> float | None:
-    """By numpy; NaN where there is no number among the points, None where there is no point."""
+    """By numpy; NaN if no point is a number, None if there is no point."""
     if waveform is None:
         return None
     if scalar == "length":
@@ -233,7 +233,7 @@ def test_late_and_repeated_rows(scope: Scope) -> None:
 
 
 def test_infinities_and_values_without_a_square(scope: Scope) -> None:
-    """As scalars: an infinity is a number, and the sum of both infinities, NaN, is none."""
+    """As for scalars: an infinity is a number, and the sum of both infinities, NaN, is not."""
     begin = BEGIN - timedelta(days=3)
     begin -= (begin - EPOCH) % timedelta(hours=1)
     given = [

@@ -1,4 +1,4 @@
-"""Columns that were added after their table was summarised: rows from before have null in them."""
+"""Columns that were added after their table was summarised: earlier rows have null in them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -89,7 +89,7 @@ def test_trends_agree_with_the_rows(magnets: psycopg.Connection) -> None:
             assert_trends(magnets, begin, end, points)
 
 
-def test_summaries_without_the_rows_from_before_are_found_and_made_again(
+def test_summaries_without_earlier_rows_are_found_and_made_again(
     magnets: psycopg.Connection, engine: sa.Engine, conninfo: str
 ) -> None:
     """As versions before 2026-11-23 made them where a row came late."""

@@ -72,7 +72,7 @@ def secret(path: Path, text: str, mode: int = 0o600) -> Path:
     return path
 
 
-def test_a_password_is_looked_for_from_the_nearest_place_on(
+def test_the_nearest_source_of_a_password_takes_precedence(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = Address("daq", "db1", 5000)
@@ -85,7 +85,7 @@ def test_a_password_is_looked_for_from_the_nearest_place_on(
     assert find_password(Address("daq", "db1", 5000, password="from URL"), file) == "from file"
 
 
-def test_the_first_line_that_fits_counts(home: Path) -> None:
+def test_the_first_matching_line_applies(home: Path) -> None:
     secret(
         home / ".ringlogpass",
         "# comment\n\ndb1:5000:log:daq:in log\n*:*:*:other:theirs\ndb1:*:*:daq:with\\:colon\\\\:and more\n",

@@ -113,10 +113,12 @@ def test_every_type_comes_from_csv(backfill: Backfill, quick_server: RunningServ
     assert again == (0, "every_type: 0 rows, 0 new, 0 already stored, 3 imported by an earlier run\n")
 
 
-def test_a_round_of_housekeeping_is_waited_for(
+def test_the_import_waits_for_housekeeping(
     quick_server: RunningServer, facility: Facility, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows of old weeks go to their weeks, although the server's housekeeping runs at the same time."""
+    """Rows of old weeks are stored in their weeks, although the server's housekeeping runs at the same
+    time.
+    """
     monkeypatch.setattr(imports, "_SHORT", 100.0)
     file = tmp_path / "beam.csv"
     file.write_text("time,current\n2017-06-01T00:00:00Z,1\n")
@@ -140,7 +142,9 @@ def test_a_round_of_housekeeping_is_waited_for(
 
 @contextmanager
 def held(server: RunningServer, file: Path, beyond: int) -> Iterator[None]:
-    """The import has stored more rows of the file than so many, and stores no others until the block ends."""
+    """The import has stored more than this many rows of the file, and stores no others until the block
+    ends.
+    """
     query = "select rows from ringlog.imported_file where file like %s for update"
     with psycopg.connect(server.dsn) as holding:
 
@@ -156,7 +160,7 @@ def held(server: RunningServer, file: Path, beyond: int) -> Iterator[None]:
 
 
 @pytest.mark.long
-def test_killed_at_any_moment_nothing_is_double_and_nothing_lost(
+def test_after_kills_no_row_is_repeated_or_lost(
     backfill: Backfill, quick_server: RunningServer, tmp_path: Path
 ) -> None:
     begin, count = datetime(2012, 3, 5, tzinfo=UTC), 100_000
@@ -196,7 +200,7 @@ def test_killed_at_any_moment_nothing_is_double_and_nothing_lost(
 
 
 @pytest.mark.long
-def test_a_server_that_is_killed_is_waited_for(
+def test_the_import_waits_for_a_killed_server(
     backfill: Backfill, quick_server: RunningServer, tmp_path: Path
 ) -> None:
     begin, count = datetime(2014, 3, 3, tzinfo=UTC), 60_000
@@ -218,7 +222,7 @@ def test_a_server_that_is_killed_is_waited_for(
 
 
 @pytest.mark.long
-def test_of_several_machines_the_one_that_answers_is_found(
+def test_the_answering_one_of_several_machines_is_found(
     backfill: Backfill, quick_server: RunningServer, tmp_path: Path
 ) -> None:
     (tmp_path / "beam.csv").write_text("time,current\n2013-06-01T00:00:00Z,1\n")
@@ -348,7 +352,7 @@ def test_a_wrong_file_is_refused_with_the_place(tmp_path: Path, content: str, wo
     assert words in str(refused.value)
 
 
-def test_a_time_that_was_twice_or_never_is_refused(tmp_path: Path) -> None:
+def test_a_repeated_or_skipped_time_is_refused(tmp_path: Path) -> None:
     for hour in ("2025-10-26 02:30:00", "2025-03-30 02:30:00"):
         (tmp_path / "t.csv").write_text(f"time,a\n{hour},1\n")
         with pytest.raises(

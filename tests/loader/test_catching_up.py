@@ -1,4 +1,4 @@
-"""After an outage: rows of the spool go in order and in batches, live rows first, each stored once."""
+"""After an outage: rows of the spool are sent in order and in batches, live rows first, each stored once."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -45,7 +45,7 @@ class Site:
         spool.close()
 
     def writer(self, figures: Counts, stored: list[datetime] | None = None) -> Writer:
-        """`stored` gets the times of rows as the server has them."""
+        """`stored` gets the times of rows at the server."""
         return Writer(
             self.table,
             self.zone,
@@ -70,7 +70,7 @@ def site(quick_server: RunningServer, address: Address, table: Table, tmp_path: 
 
 
 @pytest.mark.long
-def test_the_backlog_comes_in_batches_with_every_value(site: Site) -> None:
+def test_the_backlog_is_sent_in_batches_with_every_value(site: Site) -> None:
     rows: list[tuple[datetime, list[Any]]] = [
         (
             BEGIN + timedelta(seconds=number),
@@ -122,7 +122,7 @@ def test_the_backlog_comes_in_batches_with_every_value(site: Site) -> None:
         assert connection.execute("select count(*) from log.every_type").fetchone() == before
 
 
-def test_a_row_that_is_refused_does_not_take_its_batch_along(site: Site) -> None:
+def test_a_refused_row_does_not_affect_its_batch(site: Site) -> None:
     begin = BEGIN + timedelta(days=10)
     rows: list[tuple[datetime, list[Any]]] = [
         (begin + timedelta(seconds=number), [1.0, None, number, None, None, None, None])
@@ -140,7 +140,7 @@ def test_a_row_that_is_refused_does_not_take_its_batch_along(site: Site) -> None
     assert stored == [number for number in range(100) if number not in (30, 60)]
 
 
-def test_live_rows_that_wait_go_together(site: Site) -> None:
+def test_waiting_live_rows_are_sent_together(site: Site) -> None:
     site.table = replace(site.table, collect=3600.0)
     begin, figures = BEGIN + timedelta(days=5), Counts()
     with site.writer(figures) as writer:

@@ -36,7 +36,7 @@ def writing(
 
 
 @pytest.mark.long
-def test_a_signal_to_the_whole_group_ends_writers_well(
+def test_a_signal_to_the_whole_group_ends_writers_cleanly(
     load: Callable[..., Any], quick_server: RunningServer, tmp_path: Path
 ) -> None:
     """As sent by systemd to every process of a service: claims are released, the ledger is complete."""
@@ -94,7 +94,7 @@ def test_a_second_writer_is_refused_unless_it_takes_over(
     assert [row[2] for row in stored("magnet")[before:]] == [1.0, 2.0, 3.0, 4.0, 5.0]
 
 
-def test_a_writer_that_is_closed_while_it_reports_gives_the_table_up(
+def test_a_writer_closed_during_a_report_releases_its_table(
     facility: Facility,
     address: Address,
     quick_server: RunningServer,
@@ -124,7 +124,7 @@ def test_a_writer_that_is_closed_while_it_reports_gives_the_table_up(
 
 @pytest.fixture
 def slow_events(quick_server: RunningServer) -> Iterator[psycopg.Connection]:
-    """The server takes 10 ms for each event, as one whose disk is slow."""
+    """The server needs 10 ms for each event, like one with a slow disk."""
     with psycopg.connect(quick_server.dsn, autocommit=True) as connection:
         connection.execute(
             "create function ringlog.slow() returns trigger language plpgsql"
@@ -138,7 +138,7 @@ def slow_events(quick_server: RunningServer) -> Iterator[psycopg.Connection]:
 
 
 @pytest.mark.long
-def test_a_writer_with_many_events_gives_the_table_up_before_it_sends_them(
+def test_a_writer_with_many_events_releases_its_table_first(
     facility: Facility,
     address: Address,
     quick_server: RunningServer,
@@ -182,7 +182,7 @@ def test_ringlog_load_names_the_other_writer(
     assert second.stop()[0] == 0
 
 
-def test_a_take_over_waits_for_calls_on_their_way_and_none_is_stored_after_it(
+def test_a_take_over_waits_for_running_calls_and_none_is_stored_after_it(
     address: Address, quick_server: RunningServer, stored: Stored
 ) -> None:
     before = len(stored("beam"))
@@ -228,9 +228,7 @@ def test_a_take_over_waits_for_calls_on_their_way_and_none_is_stored_after_it(
         call(other, "claim_writer", "beem", "two", "test", False, output(int))
 
 
-def test_a_release_that_comes_late_leaves_the_next_claim(
-    address: Address, quick_server: RunningServer
-) -> None:
+def test_a_late_release_leaves_the_next_claim(address: Address, quick_server: RunningServer) -> None:
     """With the same spool, of a writer that has been restarted meanwhile."""
     connection = connect(address, quick_server.writer.password)
     first, second = (
@@ -245,7 +243,7 @@ def test_a_release_that_comes_late_leaves_the_next_claim(
         call(connection, "put_beam_claimed", **row, _epoch=second)
 
 
-def test_a_writer_that_ran_through_a_rename_gives_its_table_up(
+def test_a_writer_that_ran_during_a_rename_releases_its_table(
     address: Address, quick_server: RunningServer
 ) -> None:
     connection = connect(address, quick_server.writer.password)
@@ -280,7 +278,7 @@ def test_a_refused_writer_gets_the_table_when_the_other_one_has_ended(
     assert code == 0, said
 
 
-def test_readers_may_not_claim_and_nobody_writes_the_claims(quick_server: RunningServer) -> None:
+def test_readers_may_not_claim_and_no_login_writes_the_claims(quick_server: RunningServer) -> None:
     connection = connect(
         Address(quick_server.reader.user, quick_server.host, quick_server.port), quick_server.reader.password
     )

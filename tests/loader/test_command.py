@@ -77,7 +77,7 @@ def test_a_table_without_its_recording_is_refused(tmp_path: Path) -> None:
     assert said.startswith(f"ringlog: {tmp_path}/beam.csv, line 3: column current: 'x' is not a number")
 
 
-def test_a_password_must_be_somewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_password_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("RINGLOG_PASSWORD", raising=False)
     code, said = refusal(password=None)
@@ -85,7 +85,7 @@ def test_a_password_must_be_somewhere(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert said.startswith(f"ringlog: no password for {NOWHERE}: give --password-file")
 
 
-def test_a_server_that_is_away_is_reported_and_waited_for(load: Callable[..., Any], spool: Path) -> None:
+def test_an_unreachable_server_is_reported_and_waited_for(load: Callable[..., Any], spool: Path) -> None:
     port = free_port()
     one = load("--url", NOWHERE, "--tables", "beam", "--metrics", f"127.0.0.1:{port}")
 
@@ -112,7 +112,7 @@ def test_a_wrong_password_is_refused_and_never_shown(address: Address) -> None:
     assert "not-the-password" not in said
 
 
-def test_a_password_in_the_url_is_taken_and_never_shown(
+def test_a_password_in_the_url_is_used_and_never_shown(
     quick_server: RunningServer, load: Callable[..., Any]
 ) -> None:
     url = f"tds://writer:not%2Dthe%2Dpassword@{quick_server.host}:{quick_server.port}"

@@ -66,7 +66,7 @@ def test_nanoseconds_come_from_the_times(tmp_path: Path, table: Table) -> None:
     assert rows(tmp_path, finer, "time,nanoseconds\n2026-11-20T14:00:00Z,12\n")[0].values[-1] == 12
 
 
-def test_an_hour_that_is_twice_needs_its_offset(tmp_path: Path, table: Table) -> None:
+def test_a_repeated_hour_needs_its_offset(tmp_path: Path, table: Table) -> None:
     head = "time,a_real\n"
     for text in ("2026-10-25 02:30", "2026-03-29 02:30"):
         with pytest.raises(
@@ -153,7 +153,7 @@ def test_pauses_are_those_of_the_recording(tmp_path: Path, table: Table) -> None
         assert expected - took <= pause <= expected
 
 
-def test_rows_that_the_table_has_are_skipped_and_counted(tmp_path: Path, table: Table) -> None:
+def test_rows_in_the_table_are_skipped_and_counted(tmp_path: Path, table: Table) -> None:
     (tmp_path / "every_type.csv").write_text(
         "time,a_real\n2026-03-01 09:00:00,1\n2026-03-01 09:00:01,2\n2026-03-01 09:00:02,3\n"
     )

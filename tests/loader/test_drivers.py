@@ -20,7 +20,7 @@ from ringlog.clients.tables import engine, tables
 from servers import Login, RunningServer
 
 FACILITY = Path(__file__).with_name("facility.toml")
-# Times that no other test writes.
+# Times that no other test uses.
 BEGIN = datetime(2028, 5, 1, 12, 0, 0, 123457, UTC)
 KINDS = {"tds": pymssql.Connection, "tds+ctds": ctds.Connection, "postgresql": psycopg.Connection}
 
@@ -122,8 +122,8 @@ def test_errors_have_the_same_numbers(
         ringlog.connect(f"{scheme}://writer@127.0.0.1:1/ringlog", "wrong")
 
 
-def test_errors_of_postgresql_have_the_numbers_of_the_gateway(quick_server: RunningServer) -> None:
-    """Of every SQLSTATE: the installer has made `tsql.error_number` from the gateway's table."""
+def test_errors_of_postgresql_have_the_gateways_numbers(quick_server: RunningServer) -> None:
+    """For every SQLSTATE: the installer has created `tsql.error_number` from the gateway's table."""
     found = (getattr(error, "sqlstate", None) for error in vars(psycopg.errors).values())
     states = [state for state in found if isinstance(state, str)]
     with psycopg.connect(quick_server.dsn) as admin:
@@ -189,7 +189,7 @@ def test_psycopg_has_callproc_with_outputs(quick_server: RunningServer) -> None:
             cursor.callproc("last_every_type", (1, 2, 3))
 
 
-def test_a_password_comes_from_a_file_or_from_the_person(
+def test_a_password_comes_from_a_file_or_a_prompt(
     quick_server: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     login = quick_server.reader

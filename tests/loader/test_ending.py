@@ -42,10 +42,10 @@ def site(facility: Facility, address: Address, quick_server: RunningServer, tmp_
     site.proxy.cut()
 
 
-def test_a_line_that_was_just_cut_is_made_again_before_the_end(site: Site) -> None:
+def test_a_cut_connection_is_restored_before_the_end(site: Site) -> None:
     writer = site.writer()
     sleep, goes_on = writer._connection._sleep, threading.Event()
-    # the pause before the next attempt lasts until the test has looked
+    # the pause before the next attempt lasts until the test has checked
     writer._connection._sleep = lambda seconds: (goes_on.wait(PATIENCE), sleep(seconds))
     site.proxy.cut()
     writer.put(datetime.now(UTC), current_1=1.0)

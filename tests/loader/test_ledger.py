@@ -29,7 +29,7 @@ def losses(server: RunningServer, begin: datetime, end: datetime) -> list[tuple[
         return connection.execute(query, [begin, end]).fetchall()
 
 
-def test_rows_are_in_the_books_by_the_hour(
+def test_rows_are_counted_by_the_hour(
     facility: Facility, address: Address, quick_server: RunningServer, tmp_path: Path
 ) -> None:
     (table,) = (table for table in facility.tables if table.name == "every_type")
@@ -61,7 +61,7 @@ def test_rows_are_in_the_books_by_the_hour(
         )
         assert refused[:4] == ("refused", noon + timedelta(minutes=151), None, 1)
         assert "error 8152: Parameter '@a_varchar' of put_every_type_claimed: value too long" in refused[4]
-        # an acknowledged row that is gone from the log shows
+        # an acknowledged row that is missing from the log is reported
         connection.execute("delete from log.every_type where time = %s", [noon])
         connection.commit()
     assert losses(quick_server, noon, noon + HOUR) == [("every_type", noon, 6, 6, 5, 0, 0, 1)]
@@ -165,7 +165,7 @@ def test_events_that_follow_each_other_are_one(quick_server: RunningServer) -> N
         connection.execute("delete from ringlog.event where spool = 'many'")
 
 
-def test_a_table_whose_writer_is_gone_is_reported(
+def test_a_table_without_its_writer_is_reported(
     facility: Facility, address: Address, quick_server: RunningServer, tmp_path: Path
 ) -> None:
     (table,) = (table for table in facility.tables if table.name == "magnet")
@@ -197,7 +197,7 @@ def test_gaps_and_clocks_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> N
     reported: list[tuple[Any, ...]] = []
     monotonic, wall = 100.0, 0
 
-    def goes_on(seconds: float, set_by: float = 0.0) -> int:
+    def advanced(seconds: float, set_by: float = 0.0) -> int:
         """The wall clock's later time, if it is set meanwhile."""
         nonlocal monotonic, wall
         monotonic += seconds
@@ -212,33 +212,33 @@ def test_gaps_and_clocks_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> N
 
     gaps = Gaps(1.0, True, 5_000_000, note)
     # another process has ended at 5 s
-    gaps.see(goes_on(10.0))
+    gaps.see(advanced(10.0))
     assert reported.pop() == ("gap", 5_000_000, "no writer was running", 10_000_000, 4)
-    gaps.see(goes_on(1.0))
+    gaps.see(advanced(1.0))
     assert not reported
-    gaps.see(goes_on(3.0))
+    gaps.see(advanced(3.0))
     assert reported.pop() == ("gap", 11_000_000, "the source gave no rows", 14_000_000, 2)
-    gaps.see(goes_on(1.0, 3600.0))
+    gaps.see(advanced(1.0, 3600.0))
     assert reported.pop() == ("clock", 15_000_000, "the clock was set ahead by 3600.0 s", 3615_000_000, None)
-    gaps.see(goes_on(3.0, -3600.0))
+    gaps.see(advanced(3.0, -3600.0))
     gap, set_back = reported.pop(), reported.pop()
     assert set_back == ("clock", 18_000_000, "the clock was set back by 3600.0 s", 3618_000_000, None)
     assert gap == ("gap", 15_000_000, "the source gave no rows", 18_000_000, 2)
-    # a row that has got its time before the clock is set, and the next one
-    row = goes_on(1.0)
-    goes_on(0.0, 3600.0)
+    # a row that received its time before the clock is set, and the next one
+    row = advanced(1.0)
+    advanced(0.0, 3600.0)
     gaps.see(row)
     assert reported.pop() == ("clock", 19_000_000, "the clock was set ahead by 3600.0 s", 3619_000_000, None)
-    gaps.see(goes_on(1.0))
-    gaps.see(goes_on(1.0))
+    gaps.see(advanced(1.0))
+    gaps.see(advanced(1.0))
     assert not reported
-    gaps.see(goes_on(2.0))
+    gaps.see(advanced(2.0))
     assert reported.pop() == ("gap", 3621_000_000, "the source gave no rows", 3623_000_000, 1)
     # a slow row is not a changed clock
-    row = goes_on(1.0)
-    goes_on(4.0)
+    row = advanced(1.0)
+    advanced(4.0)
     gaps.see(row)
-    gaps.see(goes_on(0.1) - 3_500_000)
+    gaps.see(advanced(0.1) - 3_500_000)
     assert not reported
     # a recording has its own times
     recorded = Gaps(1.0, False, None, note)

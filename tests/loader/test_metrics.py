@@ -1,4 +1,4 @@
-"""The metrics of writers, read like by Prometheus."""
+"""The metrics of writers, read as by Prometheus."""
 
 import time
 from collections.abc import Callable
@@ -76,7 +76,7 @@ def test_latencies_are_counted_by_octaves_and_ages_from_the_oldest_row() -> None
     assert abs(total - 100.50205) < 1e-6
 
 
-def test_an_address_that_is_taken_is_named(load: Callable[..., Any], quick_server: Any) -> None:
+def test_an_address_in_use_is_named(load: Callable[..., Any], quick_server: Any) -> None:
     taken = f"{quick_server.host}:{quick_server.port}"
     code, said = load("--tables", "beam", "--metrics", taken).end()
     assert code == 1

@@ -13,7 +13,7 @@ from waiting import PATIENCE
 pytestmark = pytest.mark.long
 
 
-def test_systemd_hears_that_the_writers_are_ready_alive_and_stopping(
+def test_systemd_is_notified_of_ready_alive_and_stopping(
     load: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:

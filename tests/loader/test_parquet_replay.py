@@ -131,7 +131,7 @@ def test_a_recording_is_loaded(
 ) -> None:
     write(tmp_path, pa.array([BEGIN + timedelta(milliseconds=n) for n in range(2500)]), an_int=[*range(2500)])
     code, said = load("--source", f"parquet:{tmp_path}", "--speed", "inf").end()
-    # the table has later rows: a recording goes on after them
+    # the table has later rows: a recording continues after them
     assert code == 0, said
     assert "2500 skipped" in said or "2500 rows acknowledged" in said
     rows = [row[4] for row in stored("every_type") if row[1].year == 2018]
@@ -178,8 +178,8 @@ ParquetReplay(Path(sys.argv[1]), ZoneInfo("UTC")).check([Table("long", 9, 1.0, (
 
 
 @pytest.mark.long
-def test_a_check_ends_with_the_process_that_wants_it(tmp_path: Path) -> None:
-    """`ringlog load` that is killed while its check reads leaves no process behind."""
+def test_a_check_ends_with_its_process(tmp_path: Path) -> None:
+    """A killed `ringlog load` whose check is reading leaves no process behind."""
     moments = pa.array(range(1_000_000), pa.timestamp("us", "UTC"))
     pq.write_table(pa.table({"time": moments, "a": pa.array(range(len(moments)))}), tmp_path / "long.parquet")
     with subprocess.Popen([sys.executable, "-P", "-c", CHECK, str(tmp_path)]) as process:

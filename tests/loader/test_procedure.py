@@ -19,7 +19,7 @@ from ringlog.clients import Address, LoginRefused, Refused, Unanswered, call, co
 from servers import Login, RunningServer
 from waiting import PATIENCE, is_taken, wait_until
 
-# Times that no other test writes.
+# Times that no other test uses.
 BEGIN = datetime(2031, 5, 1, 12, 0, 0, 123457, UTC)
 
 
@@ -43,7 +43,7 @@ def stored(reader: pymssql.Connection, time: datetime) -> list[tuple[Any, ...]]:
     return call(reader, "get_every_type_range", time, time + timedelta(microseconds=1)).rows
 
 
-def test_rows_go_by_name_and_come_back_exactly(
+def test_rows_are_sent_by_name_and_returned_exactly(
     writer: pymssql.Connection, reader: pymssql.Connection
 ) -> None:
     time = BEGIN
@@ -112,7 +112,7 @@ def test_values_that_the_driver_would_change_are_refused_before_anything_is_sent
     with pytest.raises(error, match=complaint):
         call(writer, "put_every_type", seq_no=7, time=time, a_varchar=value)
     assert stored(reader, time) == []
-    # the connection can still be used
+    # the connection remains usable
     call(writer, "last_every_type", output(int), output(str))
 
 
@@ -147,9 +147,9 @@ def is_no_text(part: bytes, from_client: bool) -> bool:
     return not (from_client and part[0] == SQL_BATCH)
 
 
-def test_the_first_connection_of_a_process_waits_no_longer_than_it_may(quick_server: RunningServer) -> None:
+def test_the_first_connection_of_a_process_respects_its_timeout(quick_server: RunningServer) -> None:
     login = quick_server.writer
-    # the driver's timeout is one for a process: this one has another from other tests
+    # the driver's timeout applies to the process: this one has another from other tests
     program = (
         "import sys; from ringlog.clients import Unanswered, connect\n"
         "try: connect(*sys.argv[1:], timeout=1)\n"
@@ -163,7 +163,7 @@ def test_the_first_connection_of_a_process_waits_no_longer_than_it_may(quick_ser
     assert (done.stdout, done.stderr) == ("20003\n", "")
 
 
-def test_a_connection_that_died_is_no_reason_of_the_next_refusal(quick_server: RunningServer) -> None:
+def test_a_lost_connection_does_not_explain_the_next_refusal(quick_server: RunningServer) -> None:
     """The driver has one text for the errors of all connections that are not open."""
     login = quick_server.reader
     url = f"tds://{login.user}@{quick_server.host}:{quick_server.port}"

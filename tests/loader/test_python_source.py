@@ -103,7 +103,7 @@ def test_events_are_reported_at_the_end_to_a_slow_server(
     assert found == [("python:own_daq:read: OSError: the crate does not answer",)]
 
 
-def test_a_generator_gives_rows_with_their_own_times(
+def test_a_generator_returns_rows_with_their_own_times(
     quick_server: RunningServer, load: Callable[..., Any], stored: Stored, module: str
 ) -> None:
     code, said = load("--tables", "every_type", "--source", f"{module}:rows").end()

@@ -53,7 +53,7 @@ def test_a_new_cycle_reaches_running_writers(
     load: Callable[..., Any], stored: Stored, file: Path, spool: Path
 ) -> None:
     def newest(table: str, since: int, cycle: float) -> bool:
-        """Whether the newest of the rows since then are a cycle apart: a busy machine misses some."""
+        """Whether the newest of the later rows are a cycle apart: a busy machine misses some."""
         apart = cycles(stored(table)[since:])[-3:]
         return len(apart) == 3 and cycle in apart and min(apart) >= cycle
 
@@ -185,14 +185,14 @@ def test_deadbands_and_modes_change_between_two_rows(tmp_path: Path) -> None:
     cells.set([(0, 7.0)], 1_000_000)
     # a waiting update is in the first scanned row
     assert next(cells.rows(wait)).values == (7.0,)
-    # the latest of several policies counts
+    # the latest of several policies applies
     assert policies.take() is None
     policies.give(Policy.of(table('"monitor"', 1.0, tmp_path)))
     policies.give(Policy.of(scanned))
     taken = policies.take()
     assert taken == Policy.of(scanned)
     assert taken.applied(table('"monitor"', 1.0, tmp_path)) == scanned
-    # a writer that takes none does not block the supervisor
+    # a writer that does not accept it does not block the supervisor
     with suppress(AssertionError):
         for _ in range(100_000):
             assert policies.give(Policy.of(scanned))

@@ -1,4 +1,4 @@
-"""Samples of events: they are taken, or dropped and named; the spool and its ledger keep them."""
+"""Samples of events: they are taken, or dropped and reported; the spool and its ledger store them."""
 
 import math
 import time
@@ -73,7 +73,7 @@ def test_each_event_is_a_sample_and_a_repeated_one_is_not() -> None:
     assert own.take((-SECOND, 6.0)) == [(-SECOND, 6.0)]
 
 
-def test_the_value_that_a_source_repeats_at_a_new_start_is_there_already() -> None:
+def test_a_value_repeated_after_a_restart_is_not_a_sample() -> None:
     own = Taking(latest=NOW + 1)
     assert own.take((0, 1.0), (SECOND, 2.0)) == [(SECOND, 2.0)]
     assert Taking(latest=NOW).take((SECOND, 1.0)) == [(SECOND, 1.0)]
@@ -130,7 +130,7 @@ def test_a_waveform_is_a_sample() -> None:
     assert own.statistics.dropped == 3
 
 
-def test_a_lost_signal_has_no_value_until_it_is_there_again() -> None:
+def test_a_lost_signal_has_no_value_until_it_returns() -> None:
     own = Taking()
     lost = own.take((1, 1.0), (None,), (None,))
     assert [value for _, value in lost] == [1.0, None]
@@ -179,7 +179,7 @@ def test_a_scan_has_the_last_event_before_a_silence(monkeypatch: pytest.MonkeyPa
     assert own.take((TENS + 8, 4.0), ends=True) == [(TENS + 8, 4.0)]
 
 
-def test_the_first_policy_that_applies_wins_but_for_the_signals_own() -> None:
+def test_a_signals_own_policy_precedes_the_first_matching_one() -> None:
     policies = [
         SamplePolicy("motors", 5.0, record_types=("motor", "ai")),
         SamplePolicy("fast", 2.0, rate=3.0),
@@ -236,7 +236,7 @@ def test_an_asterisk_is_the_only_special_character_of_a_policys_pattern(
         ("text", {"description": "x"}),
     ],
 )
-def test_the_server_hears_what_a_source_tells_until_it_knows(kind: str, kept: dict[str, Any]) -> None:
+def test_properties_of_a_source_are_reported_until_acknowledged(kind: str, kept: dict[str, Any]) -> None:
     own = Taking(kind)
     own.taker.describe(7, {"unit": "A", "limit_low": None, "states": '{"0": "OFF"}'})
     own.taker.describe(7, {"description": "x", "record_type": "ai"})
@@ -255,7 +255,7 @@ def test_the_server_hears_what_a_source_tells_until_it_knows(kind: str, kept: di
     assert own.taker.states()[0]["told"] == {**kept, "description": "y"}
 
 
-def test_what_has_changed_while_a_signal_was_lost_has_changed_then() -> None:
+def test_changes_during_a_loss_have_its_time() -> None:
     def told_at(own: Taking) -> str:
         return str(own.taker.states()[0]["told_at"])
 

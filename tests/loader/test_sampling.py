@@ -44,13 +44,11 @@ def wait(seconds: float) -> None:
         (Deadband(0.01, relative=True), -200.0, -202.1, True),
     ],
 )
-def test_a_reading_has_moved(
-    deadband: Deadband | None, before: Reading, after: Reading, is_moved: bool
-) -> None:
+def test_a_moved_reading(deadband: Deadband | None, before: Reading, after: Reading, is_moved: bool) -> None:
     assert moved(deadband, before, after) is is_moved
 
 
-def test_rows_in_which_nothing_has_moved_are_left_out_for_so_long() -> None:
+def test_rows_without_changes_are_omitted_up_to_the_longest_period() -> None:
     def taken(policy: Table) -> list[float]:
         kept = Filter(policy)
         readings = [1.0, 1.2, 1.4, 1.6, 1.6, 1.6, 1.6]
@@ -62,7 +60,7 @@ def test_rows_in_which_nothing_has_moved_are_left_out_for_so_long() -> None:
     assert taken(table(Deadband(0.5), max_period=2.0)) == [0, 2, 4, 6]
 
 
-def test_monitored_updates_make_rows_by_their_times_and_none_is_left_out() -> None:
+def test_monitored_updates_make_rows_by_their_times_and_none_is_omitted() -> None:
     statistics = Statistics()
     cells = Cells(table(None, None, mode="monitor"), statistics)
     # the first column's updates come in a burst, those of the second after them
@@ -130,7 +128,7 @@ def test_a_shortest_period_drops_and_counts() -> None:
     assert statistics.dropped == 6
 
 
-def test_a_longest_period_gives_a_row_though_nothing_moves() -> None:
+def test_a_longest_period_makes_a_row_without_changes() -> None:
     cells = Cells(table(Deadband(1.0), mode="monitor", max_period=0.1), Statistics())
     cells.set([(0, 5.0)], NOON)
     cells.set([(0, 5.5)], NOON + 1)

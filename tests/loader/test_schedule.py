@@ -14,7 +14,7 @@ def test_instants_never_drift() -> None:
     schedule = Schedule.of("sr_mag_ps", 0.3)
     due = schedule.after(1_700_000_000 * SECOND)
     for number in range(10_000):
-        # each step is asked for late, by up to most of a cycle
+        # each step is requested late, by up to most of a cycle
         due, previous = schedule.after(due + number * 7919 % 299_000, due), due
         assert due == previous + 300_000
 
@@ -26,7 +26,7 @@ def test_a_timer_that_rings_early_does_not_repeat_an_instant() -> None:
     assert schedule.after(10_010) == 11_010
 
 
-def test_late_writers_miss_whole_cycles_and_go_on_in_step() -> None:
+def test_late_writers_miss_whole_cycles_and_remain_in_step() -> None:
     schedule = Schedule(cycle=1000, phase=10)
     due = schedule.after(15_500, previous=11_010)
     assert due == 16_010
@@ -55,7 +55,7 @@ def test_pauses_double_up_to_the_longest() -> None:
     assert len(set(pauses)) == len(pauses)
 
 
-def test_a_clock_that_is_set_back_does_not_hold_the_next_instant_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_set_back_does_not_delay_the_next_instant(monkeypatch: pytest.MonkeyPatch) -> None:
     # the wall clock at each look at it: an hour is taken off between an instant's computation and its wait
     clock = iter([5, 3_600_000_005, 5])
     monkeypatch.setattr(schedule_of_cycles, "now", lambda: next(clock))

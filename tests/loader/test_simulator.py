@@ -98,7 +98,7 @@ def test_vacuum_follows_the_injections() -> None:
     assert 1e-10 < min(values) < max(values) < 1e-5
 
 
-def test_temperatures_feel_the_day() -> None:
+def test_temperatures_follow_the_time_of_day() -> None:
     values = numbers(Column("c", "tunnel/t", "real", unit="degC"), 86_400, 600)
     assert 0.5 < max(values) - min(values) < 3.0
 
@@ -109,7 +109,7 @@ def test_status_bits_are_mostly_good() -> None:
         assert 0.95 < values.count(good) / len(values) < 1.0
 
 
-def test_rows_come_at_the_instants_of_the_cycle() -> None:
+def test_rows_are_made_at_the_instants_of_the_cycle() -> None:
     table = load_facility(FACILITY).tables[0]
     signals = signal(1, table.columns[0])
     waited: list[float] = []

@@ -35,7 +35,7 @@ def everything(spool: Spool) -> list[Spooled]:
     return rows
 
 
-def test_rows_come_back_exactly_and_in_order(tmp_path: Path) -> None:
+def test_rows_are_returned_exactly_and_in_order(tmp_path: Path) -> None:
     readings: list[tuple[Reading, ...]] = [
         (0.1, "Störung"),
         (None, ""),
@@ -155,7 +155,7 @@ def memory() -> Iterator[Path]:
 
 
 @pytest.mark.long
-def test_a_full_budget_thins_the_oldest_and_says_so(memory: Path) -> None:
+def test_a_full_budget_thins_the_oldest_rows_and_reports_that(memory: Path) -> None:
     file = memory / "s"
     with closing(opened(file, budget=2**20)) as spool:
         spool.begin(0, None)
@@ -181,7 +181,7 @@ def test_a_full_budget_thins_the_oldest_and_says_so(memory: Path) -> None:
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """A file system of so many bytes. It takes root, or a user who may make namespaces."""
+    """A file system of this many bytes. It requires root, or a user who may make namespaces."""
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=True)
     try:
@@ -222,7 +222,7 @@ def test_a_full_disk_loses_only_rows_in_the_ledger(tmp_path: Path) -> None:
             assert [row.readings[0] for row in everything(spool)] == [3000]
 
 
-def test_a_row_that_may_be_on_the_server_is_not_called_lost(memory: Path) -> None:
+def test_a_row_possibly_on_the_server_is_not_reported_lost(memory: Path) -> None:
     with closing(opened(memory / "s", budget=2**20)) as spool:
         spool.begin(0, None)
         for number in range(200):
@@ -265,7 +265,7 @@ def test_rows_follow_their_columns_when_the_facility_file_changes(tmp_path: Path
         opened(file, ["state", "voltage"])
 
 
-def test_a_renamed_table_takes_its_spool_along(tmp_path: Path) -> None:
+def test_a_renamed_table_keeps_its_spool(tmp_path: Path) -> None:
     former = Former("magnets", {"current": "amperes"})
     with closing(opened(tmp_path / "magnets.spool")) as spool:
         spool.put(NOON, (1.5, "on"))

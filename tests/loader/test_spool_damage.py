@@ -71,7 +71,7 @@ def filled(file: Path, rows: int = ROWS) -> Path:
 
 
 def settled(file: Path, rows: int = ROWS) -> Path:
-    """As `filled`, all of it in the file itself."""
+    """Like `filled`, with everything in the file itself."""
     filled(file, rows)
     with closing(sqlite3.connect(file)) as db:
         db.execute("pragma wal_checkpoint(truncate)")
@@ -109,7 +109,7 @@ def produced(spool: Spool) -> int:
     [(b"[1234007.25,", b"[1236007.25,"), (b"[1234007.25,", b"{1234007.25,"), (b"state 7 ", b"state\xff7 ")],
     ids=["digit", "form", "character"],
 )
-def test_a_row_with_another_bit_is_laid_aside(memory: Path, before: bytes, after: bytes) -> None:
+def test_a_row_with_a_changed_bit_is_set_aside(memory: Path, before: bytes, after: bytes) -> None:
     file = settled(memory / "s")
     change(file, before, after)
     with closing(opened(file)) as spool:
@@ -129,7 +129,7 @@ def test_a_row_with_another_bit_is_laid_aside(memory: Path, before: bytes, after
 
 
 @pytest.mark.long
-def test_half_a_file_is_renamed_and_its_rows_go_on(memory: Path) -> None:
+def test_half_a_file_is_renamed_and_its_rows_are_sent(memory: Path) -> None:
     file = settled(memory / "s", 5000)
     os.truncate(file, file.stat().st_size // 2)
     with closing(opened(file)) as spool:
@@ -295,7 +295,7 @@ def test_a_spool_of_an_older_version_gets_checksums(memory: Path) -> None:
         assert len(everything(spool)) == ROWS - 1 == ROWS - thinned(spool)
 
 
-def test_a_spool_is_for_its_owner_alone(memory: Path) -> None:
+def test_a_spool_is_readable_only_by_its_owner(memory: Path) -> None:
     folder = memory / "folder"
     with closing(opened(folder / "s")) as spool:
         spool.put(NOON, (1.0, "on"))

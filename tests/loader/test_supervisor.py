@@ -57,12 +57,12 @@ def test_pauses_between_restarts_grow(tmp_path: Path) -> None:
         tend_until(supervisor, lambda: a.restarts >= 4)
         assert a.message == "OSError: the source is away"
     times = [float(line) for line in starts.read_text().split()]
-    # half a second, 1 s and 2 s, each shortened by at most a half, with the time a process needs
+    # half a second, 1 s and 2 s, each shortened by at most half, plus the time that a process needs
     for (earlier, later), least in zip(itertools.pairwise(times), (0.25, 0.5, 1.0), strict=False):
         assert later - earlier >= least
 
 
-def test_a_job_that_is_done_or_failed_for_good_is_not_started_again() -> None:
+def test_a_finished_or_finally_failed_job_is_not_restarted() -> None:
     def done(statistics: Statistics, stop: StopSignal) -> None:
         statistics.sent = 1
 
@@ -138,7 +138,7 @@ def test_a_supervisor_that_ends_leaves_no_process_behind(number: signal.Signals)
     wait_until(lambda: not any(is_alive(pid) for pid in pids))
 
 
-def test_a_process_of_several_jobs_is_started_again_whole() -> None:
+def test_a_process_of_several_jobs_is_restarted_as_a_whole() -> None:
     def done(statistics: Statistics, stop: StopSignal) -> None:
         statistics.sent = 1
 
@@ -161,7 +161,7 @@ def test_a_process_of_several_jobs_is_started_again_whole() -> None:
         tend_until(supervisor, lambda: one["a"].sent > sent[0] and one["b"].sent > sent[1])
 
 
-def test_a_job_that_breaks_is_started_again_with_those_beside_it() -> None:
+def test_a_failed_job_is_restarted_with_those_of_its_process() -> None:
     def breaks_once(statistics: Statistics, stop: StopSignal) -> None:
         if not statistics.restarts:
             stop.sleep(0.05)

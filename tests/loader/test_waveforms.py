@@ -49,7 +49,7 @@ def test_points_are_packed_little_endian(type: str, points: Sequence[float]) -> 
     assert packed(expected, column(type)) == expected
 
 
-def test_an_image_goes_row_by_row() -> None:
+def test_an_image_is_sent_row_by_row() -> None:
     assert fit(np.array([[1, 2], [3, 4]], dtype=np.uint16), column("smallint[]")) == struct.pack(
         "<4h", 1, 2, 3, 4
     )
@@ -96,7 +96,7 @@ def test_simulated_pulses_fit_their_columns() -> None:
 
 @pytest.mark.long
 def test_frames_written_are_frames_in_the_log(temporary_directory: Path, tmp_path: Path) -> None:
-    """Through the spool, an end of the server and a new writer: every point of every frame, once."""
+    """Through the spool, a restart of the server and a new writer: every point of every frame, once."""
     facility = tmp_path / "facility.toml"
     facility.write_text(
         f"""

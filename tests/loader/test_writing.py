@@ -1,4 +1,4 @@
-"""Writers at work: their rows arrive, whatever happens meanwhile."""
+"""Running writers: their rows are stored, whatever happens meanwhile."""
 
 import os
 import random
@@ -35,13 +35,13 @@ from waiting import wait_until
 from .conftest import empty
 
 FACILITY = Path(__file__).with_name("facility.toml")
-# Seconds for which a server cannot be reached.
+# Seconds for which a server is unreachable.
 AWAY = 3.0
 Stored = Callable[[str], list[tuple[Any, ...]]]
 
 
 def pid_of(supervisor: Supervisor, job: str) -> int:
-    """The process of a job, once it has been started again."""
+    """The process of a job, after its restart."""
 
     def found() -> int | None:
         if job not in supervisor.pids:
@@ -54,7 +54,7 @@ def pid_of(supervisor: Supervisor, job: str) -> int:
 
 
 def in_step(rows: list[tuple[Any, ...]], ring: int) -> bool:
-    """Whether each row has the seq_no after the one before, and a time of its own."""
+    """Whether each row has the seq_no after the previous one, and a time of its own."""
     return all(
         later[0] == earlier[0] % ring + 1 and later[1] > earlier[1] for earlier, later in pairwise(rows)
     )
@@ -87,7 +87,7 @@ def process(
 
 
 @pytest.mark.long
-def test_killed_writers_go_on_at_the_next_row(
+def test_killed_writers_continue_at_the_next_row(
     quick_server: RunningServer, facility: Facility, address: Address, stored: Stored, tmp_path: Path
 ) -> None:
     tables = facility.tables[:2]
@@ -148,7 +148,7 @@ def test_verification_finds_missing_or_altered_rows(
     assert (good.lost, good.altered) == (0, 0)
     # other readings than were sent: in the ring and in the log
     assert verify(quick_server.dsn, [table], tmp_path, Simulator(seed=5))[0].altered == 2 * good.acknowledged
-    # acknowledgements for a row that nobody has written
+    # acknowledgements for a row that was never written
     acknowledgement = struct.pack("<iq", 1, 4_000_000_000_000_000)
     with (tmp_path / table.name).open("ab") as acknowledgements:
         acknowledgements.write(acknowledgement)
@@ -156,7 +156,7 @@ def test_verification_finds_missing_or_altered_rows(
 
 
 @pytest.mark.long
-def test_a_recording_arrives_exactly_though_its_writer_is_killed(
+def test_a_recording_is_stored_exactly_despite_killed_writers(
     quick_server: RunningServer, load: Callable[..., Any], stored: Stored, tmp_path: Path
 ) -> None:
     empty(quick_server, "every_type")
@@ -216,7 +216,7 @@ def cell(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value).lower()
 
 
-def test_rows_the_server_refuses_are_counted_reported_and_left(
+def test_rows_refused_by_the_server_are_counted_reported_and_skipped(
     load: Callable[..., Any], stored: Stored, tmp_path: Path
 ) -> None:
     before = stored("every_type")

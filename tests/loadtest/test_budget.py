@@ -1,4 +1,4 @@
-"""Control groups, which stand for machines where readers of standbys are measured."""
+"""Control groups, which represent the machines where readers of standbys are measured."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `ringlog loadtest` does not do, and how it says so."""
+"""Requests that `ringlog loadtest` refuses, and its messages."""
 
 import subprocess
 from collections.abc import Callable
@@ -19,7 +19,7 @@ LoadTest = Callable[..., subprocess.CompletedProcess[str]]
     ("text", "seconds"),
     [("90", 90), ("90s", 90), ("1.5 min", 90), ("120min", 7200), ("2h", 7200), ("14d", 1_209_600)],
 )
-def test_lengths_of_time(text: str, seconds: float) -> None:
+def test_durations(text: str, seconds: float) -> None:
     assert seconds_of(text) == seconds
 
 
@@ -29,7 +29,7 @@ def test_invalid_durations(text: str) -> None:
         seconds_of(text)
 
 
-def test_lengths_of_time_in_words() -> None:
+def test_durations_in_words() -> None:
     assert [in_words(one) for one in (4.0, 90.0, 3761.0, 7200.0, 1209600.0)] == [
         *("4 s", "90 s", "3,761 s", "120 min", "14 d")
     ]
@@ -77,7 +77,7 @@ def test_a_damaged_result(loadtest: LoadTest, tmp_path: Path) -> None:
     assert f"{tmp_path}/max.json is of another version or damaged" in done.stderr
 
 
-def test_writers_in_c_need_tables_of_their_own(loadtest: LoadTest, there: tuple[str, ...]) -> None:
+def test_writers_in_c_need_their_own_tables(loadtest: LoadTest, there: tuple[str, ...]) -> None:
     done = loadtest("max", *there, "--clients", "native")
     assert done.returncode == 2
     assert "writers in C need tables of their own: leave out --url" in done.stderr
@@ -93,7 +93,7 @@ def test_a_login_that_is_refused(
     assert "wrong" not in done.stderr
 
 
-def test_a_postgresql_that_is_not_there(loadtest: LoadTest, site: RunningServer) -> None:
+def test_an_unreachable_postgresql(loadtest: LoadTest, site: RunningServer) -> None:
     url = f"tds://{site.writer.user}@{site.host}:{site.port}"
     done = loadtest("max", "--url", url, "--dsn", "host=127.0.0.1 port=1")
     assert done.returncode == 1
