@@ -6,7 +6,7 @@ from ringlog_lab.published import page
 
 
 def run(part: str, contender: str, number: int, calls: int) -> Measurement:
-    """A run of ten seconds whose calls took a millisecond each, and 100 µs of PostgreSQL."""
+    """A run of ten seconds whose calls took a millisecond each, of which 100 µs in PostgreSQL."""
     times = {"p50": 0.001, "p99": 0.002, "p999": 0.003, "max": 0.004, "silence": 0.004}
     cpu = {
         "clients": 1.0,

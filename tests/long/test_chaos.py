@@ -14,7 +14,7 @@ LONGEST = 5.0
 pytestmark = pytest.mark.timeout(SECONDS + 900)
 
 
-def test_no_fault_takes_more_than_itself() -> None:
+def test_no_fault_affects_other_rows() -> None:
     figures = live(SEED, SECONDS)
     assert figures.good, f"seed {SEED}: {figures}"
     assert figures.longest < LONGEST, f"seed {SEED}: {figures}"

@@ -1,4 +1,4 @@
-"""A program that dies in the middle of its answer counts as one that does not answer."""
+"""A program that dies in the middle of its answer is treated like one that does not answer."""
 
 import socket
 import threading
@@ -33,7 +33,7 @@ def dying() -> Iterator[int]:
         thread.join()
 
 
-def test_it_is_as_one_that_does_not_answer(dying: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_answer_is_no_answer(dying: int, monkeypatch: pytest.MonkeyPatch) -> None:
     access = Access("a", "127.0.0.1", "plant", ("127.0.0.1",), dying, "user", "secret")
     with pytest.raises(Unreachable, match="no Patroni answers"):
         state.cluster(access, access.machines)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long
 COUNTING = Path(__file__).parents[1] / "counting.py"
 
 
-def test_calls_go_to_the_node_of_their_table(site: Site) -> None:
+def test_calls_are_sent_to_the_node_of_their_table(site: Site) -> None:
     assert install(site) == "nothing to do\n"
     same = ringlog("facility", "diff", site.facility, RINGLOG_DSN=site.dsn)
     assert (same.returncode, same.stdout) == (0, "no difference\n")
@@ -72,7 +72,7 @@ def test_calls_go_to_the_node_of_their_table(site: Site) -> None:
                 cursor.callproc("get_trends", ("vacuum,magnets", *bounds, 1))
             with pytest.raises(pymssql.Error, match="there is no signal 'nothing'"):
                 cursor.callproc("get_signal", ("nothing",))
-            # the claim is where the table is
+            # the claim is on the table's server
             cursor.callproc("claim_writer", ("vacuum", "a spool", "a writer"))
             with site.admin("c") as connection:
                 held = connection.execute("select table_name, spool from ringlog.writer").fetchall()
@@ -87,7 +87,7 @@ def test_calls_go_to_the_node_of_their_table(site: Site) -> None:
             cursor.callproc("get_vacuum", (1,))
             assert [row[-1] for row in cursor.fetchall()] == [6]
             cursor.execute("rollback")
-        # rights are those of the login there
+        # rights are those of the login on the node
         with client(address, "reader") as cursor:
             with pytest.raises(pymssql.Error, match="permission denied for function put_vacuum"):
                 put(cursor, "vacuum", 8)
@@ -115,7 +115,7 @@ def user(site: Site, *words: str) -> None:
 
 
 def test_rights_to_tables_of_several_servers(site: Site) -> None:
-    """By their names and by groups; they stay where a table moves to."""
+    """By their names and by groups; the rights remain where a table moves to."""
 
     def write(where: dict[str, str | None]) -> None:
         site.write_facility(where)

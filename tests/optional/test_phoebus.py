@@ -83,7 +83,9 @@ class Row:
 
 
 def known_rows() -> list[Row]:
-    """A row an hour with a gap of three days, and some a microsecond and less around the end of the year."""
+    """A row per hour with a gap of three days, and some a microsecond or less apart around the end of the
+    year.
+    """
     times = [int((BEGIN + n * STEP).timestamp()) * 10**9 + n for n in range((NOW - BEGIN) // STEP)]
     outage = [int(moment.timestamp()) * 10**9 for moment in GAP]
     year = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) * 10**9
@@ -102,7 +104,7 @@ class Phoebus:
         self._process = process
 
     def ask(self, *parts: str) -> list[list[str]]:
-        """The fields of each line of an answer."""
+        """Requests the fields of each line of an answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write("\t".join(parts) + "\n")
@@ -170,7 +172,7 @@ def phoebus(
     prepared_databases: Callable[[], AbstractContextManager[sa.URL]],
     temporary_directory: Path,
 ) -> Iterator[Phoebus]:
-    """The reader, on a server whose weeks but the newest are files."""
+    """The reader, on a server all of whose weeks except the newest are files."""
     with prepared_databases() as url:
         yield from reading(classes, url, temporary_directory / "phoebus")
 
@@ -289,7 +291,7 @@ def alarm(row: Row, kind: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("first", [0, 9], ids=["a reading", "none"])
 @pytest.mark.parametrize("kind", TYPES)
-def test_values_are_those_put(phoebus: Phoebus, kind: str, first: int) -> None:
+def test_values_equal_the_stored_ones(phoebus: Phoebus, kind: str, first: int) -> None:
     """Over weeks in files and in PostgreSQL, a gap and the end of a year, to the nanosecond. The first value,
     which lies before the interval, is a reading, or none."""
     rows = ROWS[first:]
@@ -314,7 +316,7 @@ NUMBERS = ("real", "double", "int", "smallint", "bigint", "numeric(12,3)")
 
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_bins_contain_their_samples(phoebus: Phoebus, kind: str) -> None:
-    """By the operator `optimized`, and as the reader asks servers that do not have it, by five others."""
+    """By the operator `optimized`, and by five others, which the reader requests from servers without it."""
     least = ROWS[0].time
     asked = {"since": least, "until": NOW}
     means = phoebus.values("optimized", f"t/{kind}", "40", **asked)
@@ -360,7 +362,7 @@ def test_values_without_a_mean_are_thinned(phoebus: Phoebus, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_the_value_before(phoebus: Phoebus, kind: str) -> None:
-    """In a gap the value before it is read, in files too."""
+    """In a gap the value before it is read, also from files."""
     before = max(row.nanoseconds for row in ROWS if row.time < GAP[0])
     inside = {"since": GAP[0] + STEP, "until": GAP[0] + 2 * STEP}
     assert [int(value.nanoseconds) for value in phoebus.values("raw", f"t/{kind}", **inside)] == [before]

@@ -212,7 +212,7 @@ def rows(client: pymssql.Connection, question: str) -> list[str]:
         return sorted(map(repr, cursor.fetchall() or ()))
 
 
-def test_identities_go_on(old: OldServer, new: Moved) -> None:
+def test_identities_continue(old: OldServer, new: Moved) -> None:
     for host, port in (("", 0), (new.server.host, new.server.port)):
         with old.connect(old.archive, host, port) as client, client.cursor() as cursor:
             cursor.execute("insert title (name) values ('next')")

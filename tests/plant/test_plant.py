@@ -1,4 +1,6 @@
-"""The begin of some lives of `make plant`: of fixed seeds and lengths, so that a failure is the change's."""
+"""The beginnings of some lives of `make plant`, with fixed seeds and lengths, so that a failure is caused by
+the change.
+"""
 
 from itertools import islice
 from math import inf

@@ -21,7 +21,7 @@ MINOR = version("ringlog").rsplit(".", 1)[0]
 
 @pytest.fixture(scope="module")
 def todays() -> list[str]:
-    """The structure of ringlog's schemas in a site that is made today."""
+    """The structure of ringlog's schemas in a site created today."""
     with new_site() as (server, folder, _):
         found = structure(server.dsn)
     shutil.rmtree(folder)
@@ -47,13 +47,13 @@ def test_a_released_database_becomes_todays(site: Path, folder: Path, todays: li
         assert before == todays
         assert versions.migrations() == ()
     with serving(folder / "data", facility=folder / "plant.toml") as server:
-        # a restored copy does not write an archive until it is told to
+        # a restored copy does not write an archive until the operator permits it
         adopted = ringlog("archive", "adopt", "--data", server.data)
         assert adopted.returncode == 0, adopted.stderr
         wait_until(lambda: archived_rows(server))
         assert answers(server, given) == answered
         assert structure(server.dsn) == todays
-        # the calls of a writer that had no acknowledgement before the upgrade
+        # the calls of a writer without an acknowledgement before the upgrade
         put_rows(server, given["begin"], last=100)
         assert answers(server, given) == answered
         with server.connect(DEVELOPER.user, DEVELOPER.password, database="site") as session:

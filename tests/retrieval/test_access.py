@@ -52,14 +52,14 @@ def test_credentials_that_cannot_be_read_are_401(anyone: httpx.Client, header: s
     assert anyone.get(ME, headers={"Authorization": header}).status_code == 401
 
 
-def test_a_token_stands_for_the_login_that_got_it(web, anyone: httpx.Client) -> None:
+def test_a_token_represents_its_login(web, anyone: httpx.Client) -> None:
     with web.client(web.server.reader) as client:
         token = client.post("/api/v1/token").json()["token"]
     answer = anyone.get(ME, headers={"Authorization": f"Bearer {token}"})
     assert answer.json()["login"] == "reader"
 
 
-def test_a_token_is_given_to_a_login_only(web, anyone: httpx.Client) -> None:
+def test_only_a_login_gets_a_token(web, anyone: httpx.Client) -> None:
     assert anyone.post("/api/v1/token").status_code == 401
     with web.client(Login("reader", "wrong")) as client:
         assert client.post("/api/v1/token").status_code == 401
@@ -78,7 +78,7 @@ def test_browsers_get_headers_that_forbid_other_origins(anyone: httpx.Client) ->
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-def test_without_an_open_role_a_login_is_asked_for() -> None:
+def test_without_an_open_role_a_login_is_required() -> None:
     access = Access(LoginServer("host=127.0.0.1 dbname=ringlog"), 60.0)
     with pytest.raises(Refused) as refusal:
         access.login(None)
@@ -156,7 +156,7 @@ def test_a_login_without_the_right_to_connect_is_403(web, admin_of_web) -> None:
 
 
 def test_an_open_role_for_which_the_gateway_may_not_act_is_named(web) -> None:
-    """It may not act for a locked role, or one without login."""
+    """The gateway must not act for a locked role, or for one without login."""
     with pytest.raises(ReadError) as forbidden:
         connect(make_conninfo(web.server.dsn_of(web.server.reader), options="-c role=daq_writer"))
     answer = refused(forbidden.value)
@@ -165,7 +165,7 @@ def test_an_open_role_for_which_the_gateway_may_not_act_is_named(web) -> None:
     assert "--http-role" in str(answer)
 
 
-def test_an_open_role_that_nobody_has_made_is_named(scratch_postgres: Postgres) -> None:
+def test_a_missing_open_role_is_named(scratch_postgres: Postgres) -> None:
     conninfo = make_conninfo(scratch_postgres.conninfo("postgres"), options="-c role=nobody_yet")
     with pytest.raises(ReadError) as missing:
         connect(conninfo)

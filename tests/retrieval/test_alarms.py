@@ -38,7 +38,7 @@ NANOS = [1_000 * number + row[3] for number, row in enumerate(ROWS)]
 
 @pytest.fixture(scope="module", autouse=True)
 def written(web) -> None:
-    """The rows, written like by a DAQ program."""
+    """The rows, written as by a DAQ program."""
     writer = web.server.writer
     url = f"tds://{writer.user}@{web.server.host}:{web.server.port}"
     with closing(connect(url, writer.password)) as connection:

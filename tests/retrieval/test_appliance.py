@@ -79,7 +79,7 @@ def test_raw_has_a_chunk_a_year(anyone: httpx.Client, column: str) -> None:
     assert values == [row(number)[column] for number in range(ROWS)]
 
 
-def test_limits_and_unit_come_along(anyone: httpx.Client) -> None:
+def test_limits_and_unit_are_included(anyone: httpx.Client) -> None:
     answer = asked(
         anyone, "/retrieval/data/getData.json", pv="sr_mag_ps_b_7/current_adc", fetchLatestMetadata="true"
     )
@@ -155,7 +155,7 @@ def test_names_by_glob_and_regex(anyone: httpx.Client) -> None:
     assert lines == "sr_rf/power\n"
 
 
-def test_a_pattern_that_is_none_is_refused(anyone: httpx.Client) -> None:
+def test_an_invalid_pattern_is_refused(anyone: httpx.Client) -> None:
     answer = anyone.get("/retrieval/bpl/getMatchingPVs", params={"regex": "a["})
     assert (answer.status_code, answer.text) == (400, "the pattern is not a regular expression\n")
 

@@ -66,7 +66,7 @@ def week(number: int) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_a_trend_of_files_has_as_many_points_as_asked_for(archived: tuple[httpx.Client, Path]) -> None:
+def test_a_trend_of_files_has_the_requested_number_of_points(archived: tuple[httpx.Client, Path]) -> None:
     client, _ = archived
 
     def trend(points: int, span: dict[str, str]) -> dict[str, list[float]]:
@@ -94,7 +94,7 @@ def test_the_width_of_points_is_that_of_the_bins(database_url: sa.URL) -> None:
     install(engine, Facility("test", "UTC", (table,)))
     engine.dispose()
     with psycopg.connect(conninfo, autocommit=True) as connection:
-        # ten rows in one of each three spans of ten minutes
+        # ten rows in one of every three spans of ten minutes
         connection.execute(
             "insert into weeks.sparse"
             " select 1, %s + n / 10 * interval '30 minutes' + n %% 10 * interval '1 minute', n"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ringlog.retrieval.encoding import lines
 
 EPOCH = datetime(1970, 1, 1)
-# as JSON says them and as CSV does
+# as written in JSON and in CSV
 NOT_FINITE = {math.inf: "inf", -math.inf: "-inf"}
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12) | st.text(
     '",\t\n\r\x00\x1b\x85\u2028é𝄞\\ ', max_size=8
@@ -36,8 +36,8 @@ COLUMNS |= {f"{name}[]": (pa.list_(kind), st.lists(of, max_size=5)) for name, (k
 
 @pytest.mark.parametrize("name", COLUMNS)
 @given(data=st.data())
-def test_values_are_read_as_they_were(name: str, data: st.DataObject) -> None:
-    """Of a part of a column, in JSON and in CSV."""
+def test_values_are_read_unchanged(name: str, data: st.DataObject) -> None:
+    """Part of a column, in JSON and in CSV."""
     kind, of = COLUMNS[name]
     drawn = data.draw(st.lists(st.none() | of, min_size=1, max_size=20))
     begin = data.draw(st.integers(0, len(drawn) - 1))

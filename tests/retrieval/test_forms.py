@@ -32,13 +32,13 @@ def test_the_stream_is_arrows_own() -> None:
         assert b"".join(formed("arrow", whole.schema, iter(batches))) == sink.getvalue().to_pybytes()
 
 
-def test_a_large_buffer_is_given_on_as_it_is() -> None:
+def test_a_large_buffer_is_passed_on_unchanged() -> None:
     made = pa.record_batch({"time": pa.array(np.arange(10**6), TIME)})
     addresses = [pa.py_buffer(part).address for part in formed("arrow", made.schema, iter([made]))]
     assert made["time"].buffers()[1].address in addresses
 
 
-def test_parquet_is_read_as_it_was_written() -> None:
+def test_parquet_is_read_unchanged() -> None:
     batches = [batch(100_000, pa.float64()), batch(3, pa.float64())]
     content = b"".join(formed("parquet", batches[0].schema, iter(batches)))
     assert pq.read_table(pa.BufferReader(content)).equals(pa.Table.from_batches(batches))

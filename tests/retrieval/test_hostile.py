@@ -256,7 +256,7 @@ def test_the_forms_of_a_body_mean_the_same(anyone: httpx.Client, names: list[str
 
 
 def test_many_patterns_are_refused(anyone: httpx.Client) -> None:
-    """Each is a query of all signals."""
+    """Each pattern is a query of all signals."""
     answer = anyone.get("/mgmt/bpl/getAllPVs", params={"pv": ",".join(["*"] * 101), "limit": "-1"})
     assert answer.status_code == 413
     twice = anyone.get("/mgmt/bpl/getAllPVs", params={"pv": "sr_rf/*,sr_rf/p*,sr_rf/power", "limit": "-1"})
@@ -264,7 +264,7 @@ def test_many_patterns_are_refused(anyone: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b'["every_type/a_real"]'])
-def test_other_protocols_are_not_taken(web, content: bytes) -> None:
+def test_other_protocols_are_not_used(web, content: bytes) -> None:
     """Java's HTTP client, which Phoebus uses, offers HTTP/2 with each request; the answer is HTTP/1.1 (RFC
     9110, 7.8), bodies are read, and nothing is logged."""
     client = HTTPConnection("127.0.0.1", int(web.url.rpartition(":")[2]), timeout=60)

@@ -1,4 +1,4 @@
-"""Programs keep answers of closed time, confirmed by ETag and 304; progress of long answers."""
+"""Programs cache answers for closed time, confirmed by ETag and 304; progress of long answers."""
 
 import io
 import sys
@@ -49,7 +49,7 @@ def server(temporary_directory: Path) -> Iterator[Closed]:
     ):
         add_logins(running)
         fill(running)
-        # gives the rows' week a partition
+        # creates a partition for the rows' week
         engine = sa.create_engine(sqlalchemy_url(running.dsn))
         maintain(engine, BEGIN + timedelta(hours=1))
         engine.dispose()
@@ -78,7 +78,7 @@ def closed(server: Closed, monkeypatch: pytest.MonkeyPatch) -> Closed:
     return server
 
 
-def test_an_answer_is_kept_until_a_row_comes_late(closed: Closed, tmp_path: Path) -> None:
+def test_an_answer_is_cached_until_a_late_row(closed: Closed, tmp_path: Path) -> None:
     for options in ({}, {"cache": tmp_path / "kept"}):
         tables = [closed.read(**options) for _ in range(2)]
         assert closed.statuses == [200, 304]
@@ -100,7 +100,7 @@ def test_an_answer_is_kept_until_a_row_comes_late(closed: Closed, tmp_path: Path
     assert closed.read()["value"].to_pylist().count(7) == 1
 
 
-def test_memory_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"value": pa.array(range(1000), pa.int64())})
     monkeypatch.setattr(answers, "MOST_BYTES", 2 * table.nbytes)
     kept = Answers()
@@ -114,7 +114,7 @@ def test_memory_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_progress(web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function gets the bytes of each part; a line is shown on a terminal only, and removed."""
+    """A function receives the bytes of each part; a line is shown only on a terminal, and removed."""
     parts: list[int] = []
     read(SIGNAL, BEGIN, END, server=web.url, progress=parts.append)
     assert sum(parts) > 8 * len(VALUES)

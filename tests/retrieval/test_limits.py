@@ -35,7 +35,7 @@ def queries(web, **limits: float) -> Iterator[tuple[Queries, Access]]:
 
 
 def sleeping(seconds: float) -> Callable[..., Iterator[bytes]]:
-    """A query that takes so long, and can be distinguished from others."""
+    """A query of this duration, which can be distinguished from others."""
 
     def work(servers: Servers) -> Iterator[bytes]:
         text = sql.SQL("select pg_sleep({})::text as slept, 'a query of test_limits' as mark")
@@ -125,8 +125,8 @@ def test_a_cancelled_query_ends_in_postgresql(web) -> None:
         wait_until(lambda: running(web) == 0)
 
 
-def test_a_client_that_goes_away_ends_its_query(web) -> None:
-    """Of an answer so large that it cannot have been sent already."""
+def test_a_client_that_disconnects_ends_its_query(web) -> None:
+    """The answer is so large that it cannot have been sent completely."""
     with psycopg.connect(web.server.dsn) as connection:
         connection.execute(
             "insert into log.sr_rf (seq_no, time, power) select 1, timestamptz '2024-03-01 00:00+00'"
@@ -149,14 +149,14 @@ def test_a_client_that_goes_away_ends_its_query(web) -> None:
     wait_until(none_left)
     with web.client() as client:
         assert client.get("/api/v1/me").status_code == 200
-    # tests of other files need this table without rows
+    # tests of other files require this table without rows
     with psycopg.connect(web.server.dsn) as connection:
         connection.execute("truncate weeks.sr_rf")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_the_end_of_an_answer_does_not_wait_for_an_acknowledgement(host: str) -> None:
-    """asyncio sends small writes at once where a connection names its protocol."""
+    """asyncio sends small writes at once if a connection names its protocol."""
 
     async def connected() -> int:
         server = await asyncio.start_server(accepted, sock=listen(host, 0))

@@ -63,7 +63,7 @@ samples_of_a_minute = st.lists(
 def test_figures_of_bins(operator: str, pairs: Pairs, sizes: int) -> None:
     """One event for each bin with samples, in its middle, however the samples are divided into parts.
 
-    The appliance's collectors omit NaN, and a bin without other samples has the figures of no samples: NaN,
+    The appliance's collectors ignore NaN, and a bin without other samples has the figures of no samples: NaN,
     and a count of 0 (SummaryStatistics of Apache Commons Math).
     """
     expected = []
@@ -116,7 +116,7 @@ def test_a_bin_without_readings_shows_none() -> None:
     assert [value for _, value in made("count_10(x)", pairs)] == [1, 0, 0, 1, 0, 0, 0]
 
 
-def test_numbers_stand_behind_the_signal_too() -> None:
+def test_numbers_may_also_follow_the_signal() -> None:
     """Its servlet splits at brackets and commas: mean(x,60) is mean_60(x)."""
     assert parse_pv("mean(x,60)") == parse_pv("mean_60(x)")
     assert parse_pv("flyers(x, 60, 2.5)") == parse_pv("flyers_60_2.5(x)")
@@ -152,8 +152,8 @@ def test_picked_samples_keep_their_type_and_alarm(operator: str) -> None:
         assert both == [alarm, (3, 17), (0, 0)]
 
 
-def test_a_sample_before_the_interval_but_in_its_first_bin_is_of_it() -> None:
-    """FirstFill and LastFill of the appliance look at the bin's number, its figures at the time."""
+def test_a_sample_before_the_interval_counts_in_its_first_bin() -> None:
+    """FirstFill and LastFill of the appliance use the bin's number, its figures the time."""
     begin = START + timedelta(seconds=5)
     pairs: Pairs = [(3, 3.0), (7, 7.0), (12, 12.0)]
     found = {}
@@ -196,12 +196,12 @@ def test_filled_bins_follow_each_other(pairs: Pairs, sizes: int) -> None:
         assert times == sorted(set(times))
 
 
-def test_few_samples_are_given_as_they_are() -> None:
+def test_few_samples_are_returned_unchanged() -> None:
     pairs: Pairs = [(-5, 1.0), (1, 20.0), (2, None)]
     assert made("optimized_3(x)", pairs) == pairs
 
 
-def test_many_samples_are_given_as_five_figures() -> None:
+def test_many_samples_are_returned_as_five_figures() -> None:
     pairs: Pairs = [(second, float(second)) for second in range(30)]
     got = made("optimized_6(x)", pairs)
     # mean, standard deviation, min, max, n
@@ -240,7 +240,7 @@ def test_plot_bins_have_first_least_greatest_and_last() -> None:
     ]
 
 
-def test_a_dead_band_leaves_small_steps_out() -> None:
+def test_a_dead_band_omits_small_steps() -> None:
     pairs: Pairs = [(1, 1.0), (2, 1.4), (3, 2.1), (4, 2.0), (5, None), (6, 2.0)]
     assert made("deadBand_1(x)", pairs) == [(1.0, 1.0), (3.0, 2.1), (5.0, None), (6.0, 2.0)]
 
@@ -354,7 +354,7 @@ def test_flyers_are_also_of_the_sample_before_the_interval() -> None:
     assert made("flyers_10800_3(x)", far) == [(-31.0, 100.0)]
 
 
-def test_loess_smooths_and_forgets_outliers() -> None:
+def test_loess_smooths_and_ignores_outliers() -> None:
     """A straight line is its own regression (Cleveland 1979), and one bad sample does not bend it."""
     pairs: Pairs = [(float(second), 3.0 * second - 1) for second in range(60)]
     [(when, value)] = made("loessSample_60(x)", pairs)
@@ -362,7 +362,7 @@ def test_loess_smooths_and_forgets_outliers() -> None:
     rough: Pairs = [(second, value + (-1) ** int(second)) for second, value in pairs if value is not None]
     rough[31] = (31.0, 132.0)
     assert made("loessSample_60(x)", rough)[0][1] == pytest.approx(89.0, abs=1.5)
-    # few samples are no regression: the first of them, as with the appliance
+    # few samples allow no regression: the first of them is returned, as in the appliance
     assert made("loessSample_60(x)", [(1, 5.0), (2, 7.0)]) == [(30.0, 5.0)]
 
 

@@ -61,7 +61,7 @@ def test_tables_and_columns(anyone: httpx.Client) -> None:
     ]
 
 
-def test_rows_as_they_are_now(anyone: httpx.Client, changed: list[datetime]) -> None:
+def test_present_rows(anyone: httpx.Client, changed: list[datetime]) -> None:
     first, second = rows(anyone, TABLE)
     assert (first["device"], first["current"], first["ramps"], first["version"]) == ("b1", 132, False, 2)
     assert datetime.fromisoformat(first["changed"]) == changed[2]

@@ -91,7 +91,7 @@ def test_the_newest_samples_at_an_instant(anyone: httpx.Client) -> None:
     assert at("2025-12-31T23:00:00Z") == [[], []], "before the first row"
 
 
-def test_texts_and_numbers_are_not_put_into_one_column(anyone: httpx.Client) -> None:
+def test_texts_and_numbers_are_not_in_one_column(anyone: httpx.Client) -> None:
     names = ["every_type/a_double", "every_type/a_varchar"]
     answer = anyone.get("/api/v1/data", params={"signal": names, "format": "arrow"} | SPAN)
     assert answer.status_code == 400
@@ -125,7 +125,7 @@ def test_a_trend_of_many_samples(anyone: httpx.Client) -> None:
         assert (found["first"][place], found["last"][place]) == (values[0], values[-1])
 
 
-def test_a_trend_of_few_samples_has_them_as_they_are(anyone: httpx.Client) -> None:
+def test_a_trend_of_few_samples_returns_them_unchanged(anyone: httpx.Client) -> None:
     parameters = {"signal": "every_type/a_real", "points": "200"} | SPAN
     [found] = anyone.get("/api/v1/trend", params=parameters).json()["signals"]
     assert found["width"] == 0

@@ -43,7 +43,7 @@ ALARMS = st.integers(0, 3)
 @pytest.mark.parametrize("kind", [*map(ColumnType.of, KINDS)], ids=str)
 @given(data=st.data())
 def test_lines_are_messages(kind: ColumnType, data: st.DataObject) -> None:
-    """The very bytes that the library writes, of events of several years, with and without alarms."""
+    """The same bytes as the library writes, for events of several years, with and without alarms."""
     arrow, values, missing = KINDS[str(kind)]
     row = st.tuples(TIMES, st.none() | values, ALARMS, ALARMS, TEXTS)
     drawn = sorted(data.draw(st.lists(row, min_size=1, max_size=20)), key=lambda row: row[0])

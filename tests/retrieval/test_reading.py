@@ -93,7 +93,7 @@ def test_export(web, tmp_path: Path, kind: str) -> None:
 def test_csv_is_that_of_the_server(
     web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    """The same bytes, in a file that is named by the signal and the time."""
+    """The same bytes, in a file named after the signal and the time."""
     monkeypatch.chdir(tmp_path)
     time = ("--from", BEGIN.isoformat(), "--to", END.isoformat())
     ran = CliRunner().invoke(app, ["export", *words, *time, "--server", web.url])
@@ -136,12 +136,12 @@ def test_exports_have_units_and_mixed_types(web, tmp_path: Path, kind: str) -> N
             values = [[cell.value for cell in line] for line in book["values" if how else "signal 3"].rows]
             assert values[0] == (["time", *names] if how else ["time", "value"])
             assert abs(values[1][0].replace(tzinfo=UTC) - time_of(0)) < timedelta(milliseconds=1)
-            # a sheet has no cells behind the last one with a value
+            # a sheet has no cells after the last one with a value
             found = [(line[len(values[0]) - 1 :] or [""])[0] or "" for line in values[1:]]
         assert found == texts
 
 
-def test_a_plot_of_nothing_says_so(web, tmp_path: Path) -> None:
+def test_a_plot_without_samples_reports_that(web, tmp_path: Path) -> None:
     words = ["plot", "every_type/a_double", "--from", "2001-01-01", "--to", "2001-01-02", "--server", web.url]
     ran = ringlog(*words, "-o", tmp_path / "plot.png")
     assert (ran.returncode, [*tmp_path.iterdir()]) == (1, [])

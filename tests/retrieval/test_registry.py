@@ -36,7 +36,7 @@ def seen(connections: tuple[Connections, Login]) -> tuple[dict[str, Signal], lis
         return found, [column.place.column for column in columns_of(servers, found["m/a"])]
 
 
-def test_changes_of_the_registry_are_seen_at_once(
+def test_changes_of_the_registry_are_visible_at_once(
     connections: tuple[Connections, Login], engine: sa.Engine
 ) -> None:
     found, places = seen(connections)
@@ -52,7 +52,7 @@ def test_changes_of_the_registry_are_seen_at_once(
     assert "m/new" not in seen(connections)[0]
 
 
-def test_nothing_is_read_twice_while_it_is_the_same(
+def test_an_unchanged_registry_is_read_once(
     connections: tuple[Connections, Login], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = seen(connections)

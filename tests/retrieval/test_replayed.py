@@ -61,7 +61,7 @@ def test_pydm(anyone: httpx.Client, points: int | None) -> None:
     times = "from=2025-12-31T23:58:20.000Z&to=2026-01-01T00:02:00.000Z"
     pv = NAME if points is None else f"optimized_{points}({NAME})"
     answer = got(anyone, f"/retrieval/data/getData.json?pv={pv}&{times}")
-    # it compares the whole of the header
+    # it compares the whole header
     assert answer.headers["content-type"] == "application/json"
     data = answer.json()[0]["data"]
     assert all(isinstance(point["secs"], int) for point in data)
@@ -190,7 +190,7 @@ def test_bodies_with_names(anyone: httpx.Client, kind: str, content: str) -> Non
 
 
 @pytest.mark.parametrize("spelled", [f"{NAME}.VAL", f"ca://{NAME}", f"pva://{NAME}.VAL"])
-def test_names_as_epics_writes_them(anyone: httpx.Client, spelled: str) -> None:
+def test_names_in_epics_form(anyone: httpx.Client, spelled: str) -> None:
     """stripPrefixFromName and normalizeChannelName of the appliance's PVNames; QW has the name that was asked
     for, the others the signal's (QWResponse, JSONResponse)."""
     pv = quote(spelled, safe="")

@@ -1,4 +1,4 @@
-"""Signals of a table of samples over TDS and HTTP, read without asking which kind of table has them."""
+"""Signals of a table of samples over TDS and HTTP, read without distinguishing the kinds of tables."""
 
 import csv
 import io
@@ -77,7 +77,7 @@ SAMPLES: list[tuple[float | None, int, int, int]] = [
 
 @pytest.fixture(scope="module")
 def own(temporary_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
-    """A server with HTTP and these tables, where the samples have been written over TDS."""
+    """A server with HTTP and these tables, whose samples have been written over TDS."""
     file = tmp_path_factory.mktemp("samples") / "samples.toml"
     file.parent.chmod(0o755)
     file.write_text(FACILITY)
@@ -139,7 +139,7 @@ def test_plain_data_and_the_newest_values(client: httpx.Client) -> None:
     assert [row[1] for row in csv.reader(io.StringIO(text))][1:] == ["closed", "weiß", "open"]
 
 
-def test_trends_and_columns_beside_a_table_of_rows(client: httpx.Client) -> None:
+def test_trends_and_columns_with_a_table_of_rows(client: httpx.Client) -> None:
     (trend,) = client.get("/api/v1/trend", params=SPAN | {"signal": "gauge:1", "points": "2"}).json()[
         "signals"
     ]
@@ -202,8 +202,8 @@ def test_the_appliance_answers_with_severity_status_and_nanoseconds(client: http
     assert mean[0]["data"][0]["val"] == pytest.approx((1.5 + 2.5 + 4.5) / 3)
 
 
-def test_many_samples_travel_packed_over_tds(own: Web, client: httpx.Client) -> None:
-    """A call of a batch with arrays as binary; read over HTTP by pages, compared with what was sent."""
+def test_many_samples_are_sent_packed_over_tds(own: Web, client: httpx.Client) -> None:
+    """A call with arrays of a batch in binary; read over HTTP by pages, compared with the sent values."""
     chance = random.Random(53)
     names = ["gauge:100", "gauge:200", "gauge:300"]
     known: dict[tuple[str, int], float] = {}
@@ -249,8 +249,8 @@ def test_many_samples_travel_packed_over_tds(own: Web, client: httpx.Client) -> 
         assert found == [time for time in wanted if time >= max(t for t in wanted if t <= NS + 1000 * 10**9)]
 
 
-def test_waveforms_travel_packed_and_are_read_by_every_client(own: Web, client: httpx.Client) -> None:
-    """One is put alone, the others in one call; the third sample is no reading."""
+def test_waveforms_are_sent_packed_and_read_by_every_client(own: Web, client: httpx.Client) -> None:
+    """One is sent alone, the others in one call; the third sample is no reading."""
     waves = [[1.5, 2.5, -3.0], [], None, [7.0]]
     with closing(connection(own)) as writer:
         first = np.array(waves[0], "<f4").tobytes()
@@ -335,7 +335,7 @@ def test_a_signal_that_is_added_while_it_runs_is_read_at_once(own: Web, client: 
     assert [value for _, value in json.loads(data.removeprefix("data:"))["pump:new"]] == [0.5]
 
 
-def test_what_a_source_has_told_comes_along(own: Web, client: httpx.Client) -> None:
+def test_properties_reported_by_a_source_are_included(own: Web, client: httpx.Client) -> None:
     told = {
         "unit": "K",
         "limit_low": None,
@@ -361,7 +361,7 @@ def test_what_a_source_has_told_comes_along(own: Web, client: httpx.Client) -> N
     assert answer["meta"] == {"name": "told", "EGU": "K", "PREC": "3", "HOPR": "5", "HIGH": "5", "LOLO": "-9"}
 
 
-def test_a_signal_has_what_it_was_before(own: Web, client: httpx.Client) -> None:
+def test_a_signal_has_its_earlier_properties(own: Web, client: httpx.Client) -> None:
     with psycopg.connect(own.server.dsn, autocommit=True) as administrator:
         administrator.execute("select ringlog.add_signal('vac', 'pump:old', 'A')")
         change = """select ringlog.change_signal('pump:old', '{"unit": "mA", "limits": [0, 5]}')"""

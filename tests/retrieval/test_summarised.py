@@ -103,7 +103,7 @@ def same(one: list[Event], other: list[Event]) -> None:
         np.testing.assert_allclose(*values, rtol=1e-9, atol=1e-9)
 
 
-def test_operators_give_the_same(
+def test_operators_have_the_same_results(
     servers: tuple[Servers, psycopg.Connection, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(samples_of, "_FEW_IN_A_BIN", 2)
@@ -134,7 +134,7 @@ def test_operators_give_the_same(
             summarise(conninfo, NOW + timedelta(minutes=3), enough=1)
 
 
-def test_most_is_of_summaries(servers: tuple[Servers, psycopg.Connection, str]) -> None:
+def test_most_is_read_from_summaries(servers: tuple[Servers, psycopg.Connection, str]) -> None:
     found, _, _ = servers
     signals = describe(found, SIGNALS)
     span = BEGIN, BEGIN + timedelta(hours=HOURS)
@@ -164,7 +164,7 @@ def of_samples(database_url: sa.URL, engine: sa.Engine) -> Iterator[tuple[Server
     conninfo = make_conninfo(user=database_url.username, dbname=database_url.database, **database_url.query)
     with psycopg.connect(conninfo, autocommit=True) as connection:
         put_samples(connection, random.Random(3), 3)
-        # the samples are of the times before and after
+        # the samples are from the times before and after
         connection.execute("update ringlog.signal set valid_from = %s", [BEGIN + timedelta(days=9)])
         connection.execute("update ringlog.sample_signal set listed = false")
         connection.execute("""select ringlog.change_signal('v/dense', '{"limits": [0, 1]}')""")
@@ -200,7 +200,9 @@ def put_samples(connection: psycopg.Connection, chance: random.Random, each: int
         )
 
 
-def test_operators_on_samples_give_the_same(of_samples: tuple[Servers, psycopg.Connection, str]) -> None:
+def test_operators_on_samples_have_the_same_results(
+    of_samples: tuple[Servers, psycopg.Connection, str],
+) -> None:
     found, connection, conninfo = of_samples
     chance = random.Random(4)
     signals = describe(found, SAMPLED)

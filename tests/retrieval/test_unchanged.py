@@ -26,7 +26,7 @@ NOW = BEGIN + timedelta(hours=10)
 
 
 class Log:
-    """A row each minute, in blocks of 50."""
+    """A row per minute, in blocks of 50."""
 
     def __init__(self, engine: sa.Engine, conninfo: str) -> None:
         columns = (Column("a", "m/a", "double"),)
@@ -66,7 +66,7 @@ def log(database_url: sa.URL, engine: sa.Engine, monkeypatch: pytest.MonkeyPatch
         yield made
 
 
-def test_a_late_row_gives_another_tag(log: Log) -> None:
+def test_a_late_row_changes_the_tag(log: Log) -> None:
     times = [(120.5, 300.5), (100, 450), (150.5, 150.6)]
     before = [log.tag(*time) for time in times]
     assert None not in [tag for tag, _ in before]
@@ -87,7 +87,7 @@ def test_time_that_is_not_closed_has_none(log: Log) -> None:
     assert log.tag(-50, 100)[0] is None
 
 
-def test_another_registry_gives_another_tag(log: Log) -> None:
+def test_a_change_of_the_registry_changes_the_tag(log: Log) -> None:
     before, _ = log.tag(100, 200)
     with psycopg.connect(log.conninfo) as connection:
         connection.execute("update ringlog.signal set unit = 'mA'")

@@ -32,7 +32,7 @@ def test_the_last_known_values_at_the_times_of_all_samples(web) -> None:
 
 @pytest.mark.parametrize("step", [timedelta(milliseconds=2), 7 * SECOND])
 def test_the_last_known_values_by_a_step(web, step: timedelta) -> None:
-    """Also in an answer of several parts, and of a time that begins between samples."""
+    """Also in an answer of several parts, and for a time that begins between samples."""
     names = ["every_type/an_int", "every_type/a_bit"]
     begin = time_of(0) + SECOND / 4
     table = read(names, begin, END, wide="last", step=step / SECOND, server=web.url)
@@ -81,7 +81,7 @@ def test_means_of_a_step(web) -> None:
         assert mean == (pytest.approx(sum(values) / len(values)) if values else None)
 
 
-def test_units_descriptions_and_the_zone_are_there(web, anyone: httpx.Client) -> None:
+def test_units_descriptions_and_the_zone_are_included(web, anyone: httpx.Client) -> None:
     names = ["sr_rf/power", "every_type/a_double"]
     table = read(names, BEGIN, END, wide="mean", step="1h", server=web.url)
     notes = json.loads(table.schema.metadata[b"ringlog"])

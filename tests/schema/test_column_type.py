@@ -54,7 +54,7 @@ def test_numbers_have_the_same_width_everywhere(kind: ColumnType) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_postgresql_says_the_type_with_its_size_or_without(text: str) -> None:
+def test_types_of_postgresql_with_and_without_size(text: str) -> None:
     """In format_type's form, with and without the type's modifier."""
     kind = ColumnType.of(text)
     said = kind.sql.lower().replace("varchar", "character varying").replace(", ", ",")
@@ -64,7 +64,7 @@ def test_postgresql_says_the_type_with_its_size_or_without(text: str) -> None:
 
 
 @pytest.mark.parametrize("said", ["uuid", "numeric(3,1)[]", "text[]", "timestamp(3) with time zone"])
-def test_other_types_of_postgresql_are_none_of_a_column(said: str) -> None:
+def test_other_types_of_postgresql_are_refused(said: str) -> None:
     assert ColumnType.of_postgresql(said) is None
 
 

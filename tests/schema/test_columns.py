@@ -59,7 +59,7 @@ def test_the_widest_tables(
 
 @pytest.mark.long
 def test_the_rule_of_the_page_is_postgresqls(engine: sa.Engine, connect: Connect) -> None:
-    """It counts on a null in the row, which brings 128 bytes of header along, and so on a column less."""
+    """It assumes a null in the row, which adds 128 bytes of header, and thus one column less."""
     doubles = [Column(f"c{n}", f"c{n}", "double") for n in range(1000)]
     table = Table("wide", 1, 1.0, (*doubles, Column("b", "b", "bit")))
     install(engine, Facility("test", "UTC", (table,)))
@@ -69,7 +69,7 @@ def test_the_rule_of_the_page_is_postgresqls(engine: sa.Engine, connect: Connect
 
 
 def test_a_put_of_many_columns_takes_little_memory(engine: sa.Engine, connect: Connect) -> None:
-    """Each of a server's sessions keeps a plan for each table: megabytes would be gigabytes soon."""
+    """Each of a server's sessions keeps a plan per table: megabytes would soon be gigabytes."""
     columns = tuple(Column(f"c{n}", f"c{n}", "real") for n in range(200))
     table = Table("magnets", 1, 1.0, columns)
     install(engine, Facility("test", "UTC", (table,)))

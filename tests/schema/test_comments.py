@@ -50,7 +50,7 @@ def of_column(connection: psycopg.Connection, relation: str, column: str) -> str
     return str(found[0])
 
 
-def test_nothing_of_ringlogs_is_without_a_comment(engine: sa.Engine, connect: Connect) -> None:
+def test_all_objects_of_ringlog_have_a_comment(engine: sa.Engine, connect: Connect) -> None:
     vacuum = SampleTable("vac", ColumnType.of("double"))
     install(engine, Facility("test", "UTC", (RF,), sample_tables=(vacuum,)))
     connection = connect()

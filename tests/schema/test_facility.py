@@ -99,7 +99,7 @@ def test_only_names_rows_cycle_and_types_are_required(tmp_path: Path) -> None:
     assert table.columns == (Column("b", "a/b", "real", "", "", None),)
 
 
-def test_nanoseconds_are_a_column_of_their_own(tmp_path: Path) -> None:
+def test_nanoseconds_are_a_separate_column(tmp_path: Path) -> None:
     text = TABLE.format(name="a", column="b").replace("cycle = 1", "cycle = 1\nnanoseconds = true")
     (table,) = load_facility(write(tmp_path, text)).tables
     assert [(column.name, column.signal, str(column.type)) for column in table.columns] == [
@@ -332,14 +332,14 @@ def test_refusals(tmp_path: Path, old: str, new: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["seq_no", "time"])
-def test_key_columns_are_taken(tmp_path: Path, name: str) -> None:
+def test_key_columns_are_reserved(tmp_path: Path, name: str) -> None:
     assert refusal(tmp_path, TABLE.format(name="a", column=name)) == (
         f"table a, column {name}: name is taken: every table has seq_no and time by itself",
     )
 
 
 @pytest.mark.parametrize("name", ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"])
-def test_system_columns_are_taken(tmp_path: Path, name: str) -> None:
+def test_system_columns_are_reserved(tmp_path: Path, name: str) -> None:
     assert refusal(tmp_path, TABLE.format(name="a", column=name)) == (
         f"table a, column {name}: name is taken: PostgreSQL has a column {name} in every table",
     )
@@ -405,7 +405,7 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_files_that_are_no_toml(tmp_path: Path) -> None:
+def test_files_that_are_not_toml(tmp_path: Path) -> None:
     assert refusal(tmp_path, "name = ")[0].startswith("is not TOML: ")
     (tmp_path / "facility.toml").write_bytes(b'name = "\xff"')
     with pytest.raises(FacilityError, match="is not TOML"):
@@ -539,7 +539,7 @@ def written(tmp_path: Path, head: str, of_the_table: str = "") -> Path:
     return file
 
 
-def test_where_old_weeks_go(tmp_path: Path) -> None:
+def test_the_location_of_old_weeks(tmp_path: Path) -> None:
     assert load_facility(written(tmp_path, "")).history is None
     head = '[history]\nonline = "8 weeks"\narchive = "/data/archive"'
     history = load_facility(written(tmp_path, head)).history
@@ -564,7 +564,7 @@ def test_where_old_weeks_go(tmp_path: Path) -> None:
         ('[history]\nonline = "8 weeks"\narchive = "a"', "history.archive 'a' must be the absolute path"),
     ],
 )
-def test_where_old_weeks_cannot_go(tmp_path: Path, head: str, problem: str) -> None:
+def test_invalid_locations_of_old_weeks(tmp_path: Path, head: str, problem: str) -> None:
     with pytest.raises(FacilityError) as refused:
         load_facility(written(tmp_path, head))
     assert problem in str(refused.value)
@@ -585,7 +585,7 @@ def test_spans_of_summaries(tmp_path: Path, of_the_table: str, summaries: tuple[
     assert load_facility(written(tmp_path, "", of_the_table)).tables[0].summaries == summaries
 
 
-def test_a_span_that_summaries_do_not_have(tmp_path: Path) -> None:
+def test_an_unknown_span_of_summaries(tmp_path: Path) -> None:
     with pytest.raises(FacilityError, match="summaries must be a list of some of"):
         load_facility(written(tmp_path, "", 'summaries = ["2 h"]'))
 
@@ -597,7 +597,7 @@ dsn = "host=10.0.0.5,10.0.0.6 dbname=plant user=keeper"
 """
 
 
-def test_tables_lie_on_nodes(tmp_path: Path) -> None:
+def test_tables_on_nodes(tmp_path: Path) -> None:
     there = TABLE.format(name="a", column="x").replace("rows", 'node = "b"\nrows')
     facility = load_facility(write(tmp_path, NODE + there + TABLE.format(name="c", column="y")))
     assert facility.nodes == (Node("b", "host=10.0.0.5,10.0.0.6 dbname=plant user=keeper"),)
@@ -613,7 +613,7 @@ def test_tables_lie_on_nodes(tmp_path: Path) -> None:
         ("s3://bucket/plant?region=eu-1", "s3://bucket/plant/nodes/b?region=eu-1"),
     ],
 )
-def test_a_node_has_an_archive_of_its_own(tmp_path: Path, archive: str, of_node: str) -> None:
+def test_a_node_has_its_own_archive(tmp_path: Path, archive: str, of_node: str) -> None:
     there = TABLE.format(name="a", column="x").replace("rows", 'node = "b"\nrows')
     history = f'[history]\nonline = "8 weeks"\narchive = "{archive}"\n'
     facility = load_facility(write(tmp_path, history + NODE + there))
@@ -641,6 +641,6 @@ def test_a_node_has_an_archive_of_its_own(tmp_path: Path, archive: str, of_node:
         ),
     ],
 )
-def test_nodes_that_cannot_be(tmp_path: Path, change: tuple[str, str], problem: str) -> None:
+def test_invalid_nodes(tmp_path: Path, change: tuple[str, str], problem: str) -> None:
     there = TABLE.format(name="a", column="x").replace("rows", 'node = "b"\nrows')
     assert problem in refusal(tmp_path, (NODE + there).replace(*change))

@@ -21,7 +21,7 @@ def second(number: float) -> datetime:
 
 @pytest.fixture
 def seven(magnets: Magnets) -> Magnets:
-    """Rows 0 to 6, of one second each; the ring has 2 to 6."""
+    """Rows 0 to 6, one second apart; the ring has 2 to 6."""
     for number in range(7):
         magnets.put(None, second(number), number)
     return magnets
@@ -36,7 +36,7 @@ def plan(magnets: Magnets, statement: str, *values: object) -> str:
         return "\n".join(line for (line,) in cursor.execute(f"explain (costs off) {statement}", values))
 
 
-def test_get_gives_the_latest_rows_newest_first(seven: Magnets) -> None:
+def test_get_returns_the_latest_rows_newest_first(seven: Magnets) -> None:
     assert seven.rows("select * from ringlog.get_magnets()") == [(2, second(6), 6, True, "ready")]
     assert currents(seven.rows("select * from ringlog.get_magnets(3)")) == [6, 5, 4]
     assert currents(seven.rows("select * from ringlog.get_magnets(n => 100)")) == [6, 5, 4, 3, 2]
@@ -44,7 +44,7 @@ def test_get_gives_the_latest_rows_newest_first(seven: Magnets) -> None:
     assert seven.rows("select * from ringlog.get_magnets(0)") == []
 
 
-def test_get_leaves_out_rows_never_written(magnets: Magnets) -> None:
+def test_get_omits_rows_never_written(magnets: Magnets) -> None:
     assert magnets.rows("select * from ringlog.get_magnets(5)") == []
     magnets.put(4, NOW)
     assert len(magnets.rows("select * from ringlog.get_magnets(5)")) == 1
@@ -65,7 +65,7 @@ def test_get_is_inlined_and_reads_the_index(magnets_with: MagnetsWith) -> None:
     assert "Index Scan Backward using magnets_time_idx" in lines
 
 
-def test_get_at_gives_the_row_in_force(seven: Magnets) -> None:
+def test_get_at_returns_the_row_valid_then(seven: Magnets) -> None:
     get_at = "select * from ringlog.get_magnets_at(%s)"
     assert seven.rows(get_at, second(3)) == [(4, second(3), 3, True, "ready")]
     assert currents(seven.rows(get_at, second(3.999))) == [3]
@@ -101,7 +101,7 @@ def test_get_range_without_bounds(seven: Magnets) -> None:
     assert currents(seven.rows(get_range, second(4), None)) == [4, 5, 6]
 
 
-def test_get_range_gives_no_more_than_max_rows(seven: Magnets) -> None:
+def test_get_range_returns_no_more_than_max_rows(seven: Magnets) -> None:
     get_range = "select * from ringlog.get_magnets_range(%s, %s, %s)"
     assert currents(seven.rows(get_range, second(1), second(6), 2)) == [1, 2]
     assert currents(seven.rows(get_range, second(1), second(6), 100)) == [1, 2, 3, 4, 5]

@@ -98,7 +98,7 @@ def test_a_server_that_was_off_is_trusted_when_rows_have_agreed_for_a_day(
     assert doubts == [True] * 24 + [False] * 2
 
 
-def test_the_operator_says_that_it_is_right(engine: sa.Engine, magnets: psycopg.Connection) -> None:
+def test_the_operator_confirms_the_clock(engine: sa.Engine, magnets: psycopg.Connection) -> None:
     note(magnets, NOW - 42 * DAY)
     assert maintain(engine).doubt is not None
     with engine.begin() as connection:
@@ -144,7 +144,7 @@ def test_a_database_without_a_note_goes_by_its_weeks(engine: sa.Engine, magnets:
     assert times(magnets) == [last.start + HOUR]
 
 
-def test_weeks_come_back(engine: sa.Engine, magnets: psycopg.Connection) -> None:
+def test_weeks_are_restored(engine: sa.Engine, magnets: psycopg.Connection) -> None:
     monday = Week.of(NOW).start
     before = [monday + n * WEEK + HOUR for n in (-2, -1, 0)]
     for number, time in enumerate(before):
@@ -176,7 +176,7 @@ def test_weeks_come_back(engine: sa.Engine, magnets: psycopg.Connection) -> None
     assert [*restore(engine, "magnets", monday - 2 * WEEK, monday + WEEK)] == []
 
 
-def test_a_week_past_retention_does_not_come_back(engine: sa.Engine, magnets: psycopg.Connection) -> None:
+def test_a_week_past_retention_is_not_restored(engine: sa.Engine, magnets: psycopg.Connection) -> None:
     monday = Week.of(NOW - 5 * WEEK).start
     put(magnets, monday + HOUR)
     magnets.execute("select ringlog.make_week('magnets', %s, %s)", [monday, monday])

@@ -1,4 +1,4 @@
-"""Imported rows have the same result as single puts, and are taken once."""
+"""Imported rows have the same result as single puts, and are imported once."""
 
 import json
 import math
@@ -107,7 +107,7 @@ def test_the_ring_keeps_its_newer_rows(empty: Magnets) -> None:
     ]
 
 
-def test_rows_that_are_there_are_left_out_and_others_in_their_place_refused(empty: Magnets) -> None:
+def test_existing_rows_are_skipped_and_differing_ones_refused(empty: Magnets) -> None:
     rows = series(4)
     empty.put(*rows[0])
     empty.put(2, rows[1][1], 99.0)
@@ -134,7 +134,7 @@ def test_without_seq_no_a_row_is_identified_by_its_time(empty: Magnets) -> None:
     assert [(seq_no, current) for seq_no, _, current in empty.log()] == [(4, 0.0), (5, 99.0), (3, 2.0)]
 
 
-def test_a_part_is_taken_once(empty: Magnets) -> None:
+def test_a_part_is_imported_once(empty: Magnets) -> None:
     assert begin(empty) == (0, 0, None)
     take(empty, series(3))
     with pytest.raises(psycopg.Error, match="the row after 3 is next, not that after 0") as refused:
@@ -201,7 +201,7 @@ def test_a_table_of_the_callers_own_is_not_taken_over(empty: Magnets) -> None:
     empty.connection.execute("drop owned by import_writer; drop role import_writer")
 
 
-def test_a_week_is_made_once_and_only_where_one_may_be(empty: Magnets) -> None:
+def test_a_week_is_created_once_and_only_if_permitted(empty: Magnets) -> None:
     monday = at("2019-07-01 00:00:00")
     empty.put(1, monday + timedelta(days=1), 1.0)
     assert empty.value("select ringlog.make_week('magnets', %s)", monday) == 1

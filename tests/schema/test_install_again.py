@@ -91,7 +91,7 @@ def test_the_snapshot_sees_a_row_written_again(engine: sa.Engine, connect: Conne
     assert snapshot(connection) != before
 
 
-def test_the_gateway_hears_of_a_change_and_only_of_a_change(engine: sa.Engine, connect: Connect) -> None:
+def test_the_gateway_is_notified_of_changes_only(engine: sa.Engine, connect: Connect) -> None:
     listener = connect()
     listener.execute("listen ringlog_catalogue")
     install(engine, FACILITY)
@@ -194,7 +194,7 @@ def test_a_longer_ring(engine: sa.Engine, connect: Connect) -> None:
     assert not install(engine, magnets_facility(rows=8))
 
 
-def test_rows_of_a_ring_that_somebody_deleted_come_back(engine: sa.Engine, connect: Connect) -> None:
+def test_deleted_rows_of_a_ring_are_restored(engine: sa.Engine, connect: Connect) -> None:
     install(engine, FACILITY)
     connection = connect()
     connection.execute("delete from online.magnets where seq_no in (2, 3)")
@@ -250,7 +250,7 @@ def test_growing_waits_for_a_writer_and_lets_others_through(engine: sa.Engine, c
 def refused(
     engine: sa.Engine, connection: psycopg.Connection, wanted: Facility, *what: str
 ) -> Iterator[InstallRefused]:
-    """The installation is refused for these reasons, and nothing has changed by it."""
+    """Asserts that the installation is refused for these reasons, and has changed nothing."""
     before = snapshot(connection)
     with pytest.raises(InstallRefused) as error:
         install(engine, wanted)
@@ -339,7 +339,7 @@ def test_a_shorter_ring(engine: sa.Engine, written: psycopg.Connection) -> None:
     assert not install(engine, wanted)
 
 
-def test_a_table_that_is_gone_from_the_file(engine: sa.Engine, written: psycopg.Connection) -> None:
+def test_a_table_missing_from_the_file(engine: sa.Engine, written: psycopg.Connection) -> None:
     what = (
         "table magnets: is not in the facility file any more; this drops all of it, its history too."
         " Put it back with retired = true, and it keeps its history; or, if it is vacuum now,"
@@ -354,7 +354,7 @@ def test_a_table_that_is_gone_from_the_file(engine: sa.Engine, written: psycopg.
     install(engine, facility(VACUUM, MAGNETS))
 
 
-def test_a_table_that_somebody_dropped(engine: sa.Engine, written: psycopg.Connection) -> None:
+def test_a_dropped_table(engine: sa.Engine, written: psycopg.Connection) -> None:
     written.execute("drop table online.magnets cascade")
     what = "table magnets: has lost online.magnets; this drops all of it, its history too"
     with refused(engine, written, FACILITY, what) as refusal:

@@ -15,7 +15,7 @@ TABLE = Table("magnets", 5, 1.0, (Column("current", "m/current", "real"),))
 FACILITY = Facility("test", "UTC", (TABLE,))
 
 
-def test_rows_come_and_go_as_in_a_table(engine: sa.Engine, connect: Connect) -> None:
+def test_rows_are_inserted_and_deleted_as_in_a_table(engine: sa.Engine, connect: Connect) -> None:
     install(engine, FACILITY)
     connection = connect()
     insert = "insert into log.magnets values (1, '2026-01-01', 1) on conflict (time, seq_no) do nothing"
@@ -26,7 +26,7 @@ def test_rows_come_and_go_as_in_a_table(engine: sa.Engine, connect: Connect) -> 
 
 
 def test_a_log_of_an_earlier_version(engine: sa.Engine, connect: Connect) -> None:
-    """Its table was in schema log: rows, rights and the views that people have made stay."""
+    """Its table was in schema log: rows, rights and users' views remain."""
     install(engine, FACILITY)
     connection = connect()
     connection.execute(
@@ -63,8 +63,8 @@ def test_a_log_of_an_earlier_version(engine: sa.Engine, connect: Connect) -> Non
 
 
 @pytest.mark.parametrize("name", ["magnets", "renamed"])
-def test_a_column_more(engine: sa.Engine, connect: Connect, name: str) -> None:
-    """Views that people have made stay."""
+def test_an_additional_column(engine: sa.Engine, connect: Connect, name: str) -> None:
+    """Users' views remain."""
     install(engine, FACILITY)
     connection = connect()
     connection.execute("create view public.on_it as select seq_no from log.magnets")

@@ -1,4 +1,4 @@
-"""A question about one table costs the same, whatever the number of tables."""
+"""A query about one table costs the same, whatever the number of tables."""
 
 from datetime import UTC, datetime
 
@@ -158,7 +158,7 @@ def states_of(connection: psycopg.Connection, *, again: bool) -> dict[str, tuple
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_locked_or_damaged_table_does_not_hold_up_the_others(
+def test_a_locked_or_damaged_table_does_not_delay_the_others(
     again: bool, engine: sa.Engine, connect: Connect
 ) -> None:
     names = ["a_ring", "b_week", "c_gone", "d_fine"]
@@ -189,8 +189,8 @@ def test_a_locked_or_damaged_table_does_not_hold_up_the_others(
     ]
 
 
-def test_a_session_that_asks_again_gets_later_changes(engine: sa.Engine, connect: Connect) -> None:
-    """Its statements are prepared: once, for the week; not where the minute is in no week of its own."""
+def test_a_repeated_query_returns_later_changes(engine: sa.Engine, connect: Connect) -> None:
+    """Its statements are prepared once for the week; not if the minute is not within one week."""
     # the last minute is in one week from the second one of a Monday on
     wait_until(lambda: datetime.now(UTC).strftime("%w %H:%M") != "1 00:00")
     install(engine, Facility("test", "UTC", (table("one"), table("two"))))

@@ -136,8 +136,8 @@ def test_a_row_is_made_changed_and_removed(parameters: Parameters) -> None:
     assert parameters.set(12.0)[0] == 3
 
 
-def test_blanks_at_the_end_of_a_key_do_not_count(parameters: Parameters) -> None:
-    """A C program sends a char(10) in full length."""
+def test_trailing_blanks_of_a_key_are_ignored(parameters: Parameters) -> None:
+    """A C program sends a char(10) with trailing blanks."""
     first = parameters.set(10.0, "b1 ")
     parameters.set(11.0, "b1       ")
     parameters.rows('select ringlog.set_magnet_rows(\'[{"device": "b1  ", "mode": 1, "current": 12}]\')')
@@ -151,7 +151,7 @@ def test_blanks_at_the_end_of_a_key_do_not_count(parameters: Parameters) -> None
     assert parameters.now() == []
 
 
-def test_a_column_left_out_stays_and_one_that_is_cleared_does_not(parameters: Parameters) -> None:
+def test_an_omitted_column_remains_and_a_cleared_one_does_not(parameters: Parameters) -> None:
     parameters.rows(
         "select * from ringlog.set_magnet(row ('b1', 1, 5, 0.1, true, 'spare')::parameter.magnet_row)"
     )
@@ -264,8 +264,8 @@ def test_the_calls_of_a_transaction_are_one_change(parameters: Parameters) -> No
     assert parameters.value("select count(*) from parameter_history.magnet where device = 'b3'") == 0
 
 
-def test_a_moment_is_asked_when_its_changes_are_done(parameters: Parameters) -> None:
-    """A query for a moment during a change of the table waits for the end of the change."""
+def test_a_query_for_a_time_waits_for_its_changes(parameters: Parameters) -> None:
+    """A query for a time during a change of the table waits for the end of the change."""
     changing, asking = parameters.connect(), parameters.connect()
     with ThreadPoolExecutor(1) as pool:
         with changing.transaction():
@@ -364,7 +364,7 @@ def test_rows_of_one_key_never_overlap(parameters: Parameters) -> None:
         )
 
 
-def test_a_change_that_is_not_committed_soon_is_none(parameters: Parameters) -> None:
+def test_a_change_that_is_not_committed_soon_is_refused(parameters: Parameters) -> None:
     with pytest.raises(errors.SerializationFailure, match="within 50 seconds"):
         parameters.connection.execute(
             'insert into ringlog.parameter_change ("time", login, program, machine, transaction)'
@@ -373,7 +373,7 @@ def test_a_change_that_is_not_committed_soon_is_none(parameters: Parameters) -> 
 
 
 def test_joined_with_measured_values(parameters: Parameters) -> None:
-    """The current against its set point at that time."""
+    """The current with its set point at that time."""
     moment = parameters.set(10.0)[2]
     parameters.set(20.0)
     parameters.connection.execute("select ringlog.put_ring(row (1, %s, 9.5)::online.ring)", [moment])

@@ -1,4 +1,4 @@
-"""The weeks of the logs: made ahead, filled from the default partition, dropped past retention."""
+"""The weeks of the logs: created ahead, filled from the default partition, dropped past retention."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +28,7 @@ KEEPING = MaintenanceReport((), {}, (), (), (), {})
 
 
 def week(number: int) -> str:
-    """The partition of the week so many weeks after this one."""
+    """The partition of the week this many weeks after the present one."""
     return Week.of(NOW + number * WEEK).partition("magnets")
 
 
@@ -272,7 +272,7 @@ def test_without_retention_nothing_is_dropped(engine: sa.Engine, connect: Connec
     assert len(places(connection)) == 3 * ENOUGH
 
 
-def test_a_device_that_invents_times_makes_no_weeks(engine: sa.Engine, connect: Connect) -> None:
+def test_a_device_with_random_times_creates_no_weeks(engine: sa.Engine, connect: Connect) -> None:
     install_with(engine, None)
     connection = connect()
     for number in range(300):
@@ -284,7 +284,7 @@ def test_a_device_that_invents_times_makes_no_weeks(engine: sa.Engine, connect: 
 
 
 def test_the_report_lists_the_created_objects(magnets: psycopg.Connection, engine: sa.Engine) -> None:
-    """Another process, or an import, makes a week meanwhile."""
+    """Another process, or an import, creates a week meanwhile."""
     put(magnets, NOW - 3 * WEEK)
     made = rows(magnets, "select ringlog.make_week('magnets', %s)", Week.of(NOW - 3 * WEEK).start)
     assert made == [(1,)]
@@ -315,8 +315,8 @@ def test_retention_follows_the_present_facility_file(engine: sa.Engine, connect:
 # --- beside writers and readers ---
 
 
-def test_writers_write_on(magnets: psycopg.Connection, engine: sa.Engine, connect: Connect) -> None:
-    """Rows keep arriving for the weeks that are being made; each is stored once, none is refused."""
+def test_writers_continue(magnets: psycopg.Connection, engine: sa.Engine, connect: Connect) -> None:
+    """Rows keep arriving for the weeks that are being created; each is stored once, none is refused."""
     stop = threading.Event()
     sent: list[list[datetime]] = [[], []]
     errors: list[Exception] = []
@@ -352,7 +352,7 @@ def test_writers_write_on(magnets: psycopg.Connection, engine: sa.Engine, connec
 def test_a_reader_sees_rows_that_are_moving(
     magnets: psycopg.Connection, connect: Connect, engine: sa.Engine
 ) -> None:
-    """A reader's plan names the partitions as they were when it was begun."""
+    """A reader's plan names the partitions of its start."""
     put(magnets, NOW - 3 * WEEK)
     mover, reader = connect(), connect()
     mover.autocommit = False
@@ -385,7 +385,7 @@ def test_two_runs_at_once(magnets: psycopg.Connection, database_url: sa.URL) -> 
     assert places(magnets) == [(NOW - 3 * WEEK, week(-3))]
 
 
-def test_work_that_meets_a_lock_is_postponed(
+def test_work_on_a_locked_table_is_postponed(
     magnets: psycopg.Connection, engine: sa.Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change, "PATIENCE", 0.0)
@@ -402,9 +402,7 @@ def test_work_that_meets_a_lock_is_postponed(
     assert maintain(engine, NOW + WEEK) == replace(KEEPING, made=(week(5),))
 
 
-def test_a_week_that_fails_does_not_keep_others_from_it(
-    magnets: psycopg.Connection, engine: sa.Engine
-) -> None:
+def test_a_failing_week_does_not_prevent_others(magnets: psycopg.Connection, engine: sa.Engine) -> None:
     magnets.execute(sql.SQL("create table log.{} (a int)").format(sql.Identifier(week(5))))
     report = maintain(engine, NOW + 2 * WEEK)
     assert report.made == (week(6),)
@@ -412,10 +410,8 @@ def test_a_week_that_fails_does_not_keep_others_from_it(
     assert f'relation "{week(5)}" already exists' in str(report)
 
 
-def test_a_partition_that_a_person_has_made_is_left_alone(
-    magnets: psycopg.Connection, engine: sa.Engine
-) -> None:
-    """History put together by the year, say."""
+def test_a_partition_created_by_hand_is_left_alone(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    """For example history in partitions by year."""
     magnets.execute(
         "create table log.magnets_years partition of weeks.magnets"
         " for values from ('1997-01-01') to ('2020-01-01')"

@@ -43,7 +43,7 @@ def test_a_repeat_is_absorbed(magnets: Magnets, current: float | None) -> None:
     assert magnets.value('select count(*) from online.magnets where "time" is not null') == 1
 
 
-def test_the_ring_does_not_go_back_and_the_log_takes_everything(magnets: Magnets) -> None:
+def test_the_ring_does_not_go_back_and_the_log_stores_everything(magnets: Magnets) -> None:
     magnets.put(1, second(10), 10)
     assert magnets.put(1, second(5), 5) == 0
     assert magnets.ring() == [(1, second(10), 10)]
@@ -53,7 +53,7 @@ def test_the_ring_does_not_go_back_and_the_log_takes_everything(magnets: Magnets
 
 
 def test_another_row_of_the_same_number_and_time_is_refused(magnets: Magnets) -> None:
-    """The message tells what differs, and what to do."""
+    """The message names the difference, and the action to take."""
     magnets.put(1, T0, 1)
     for current in (2, None, float("nan")):
         with pytest.raises(errors.UniqueViolation) as error:
@@ -90,7 +90,7 @@ def test_a_row_that_an_index_of_the_site_refuses(magnets: Magnets) -> None:
         ),
     ],
 )
-def test_differences_in_words(magnets: Magnets, here: str, words: str | None) -> None:
+def test_differences_in_messages(magnets: Magnets, here: str, words: str | None) -> None:
     there = '{"a": 1, "b": 2, "c": 3, "d": 4, "e": null}'
     assert magnets.value("select ringlog.differences(%s, %s)", there, here) == words
 
@@ -122,7 +122,7 @@ def test_an_endless_time_is_refused(magnets: Magnets, time: str) -> None:
 @pytest.mark.parametrize(
     "time", ["4713-01-01 00:00:00 BC", "1900-01-01", "1970-01-01", "9999-12-31 23:59:59", "294276-12-31"]
 )
-def test_no_time_however_wrong_loses_a_row(magnets_with: MagnetsWith, time: str, log: LogPolicy) -> None:
+def test_no_wrong_time_loses_a_row(magnets_with: MagnetsWith, time: str, log: LogPolicy) -> None:
     magnets = magnets_with(log=log)
     for _ in range(2):
         magnets.put(1, time)
@@ -146,7 +146,7 @@ def test_without_a_number_the_ring_goes_round(magnets: Magnets) -> None:
     assert [row[2] for row in magnets.log()] == [0, 1, 2, 3, 4, 5, 6]
 
 
-def test_without_a_number_it_goes_on_after_the_latest(magnets: Magnets) -> None:
+def test_without_a_number_it_continues_after_the_latest(magnets: Magnets) -> None:
     magnets.put(4, second(1))
     magnets.put(2, second(2))
     magnets.put(None, second(3))

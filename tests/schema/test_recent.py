@@ -1,4 +1,6 @@
-"""The views of the latest weeks: planned over few partitions, moved on, as wide as their logs."""
+"""The views of the latest weeks: planned over few partitions, advanced each week, with the columns of their
+logs.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -48,7 +50,7 @@ def test_the_last_hour_is_planned_over_few_partitions(engine: sa.Engine, connect
     assert connection.execute(query).fetchall() == expected
 
 
-def test_housekeeping_moves_them_on(engine: sa.Engine, connect: Connect) -> None:
+def test_housekeeping_advances_them(engine: sa.Engine, connect: Connect) -> None:
     install(engine, magnets_facility())
     connection = connect()
     for weeks in range(5):
@@ -78,7 +80,7 @@ def test_they_have_the_columns_of_their_logs(engine: sa.Engine, connect: Connect
     assert connection.execute("select current from public.mine").fetchall() == [(1.0,)]
 
 
-def test_a_table_can_be_dropped_as_the_installer_says(engine: sa.Engine, connect: Connect) -> None:
+def test_a_table_can_be_dropped_by_the_advised_sql(engine: sa.Engine, connect: Connect) -> None:
     facility = magnets_facility()
     install(engine, facility)
     (table,) = facility.tables

@@ -119,7 +119,7 @@ def test_a_table_and_a_column_are_read_by_both_names(engine: sa.Engine, pumps: p
     assert not install(engine, facility(forgetful))
 
 
-def test_names_go_on_changing(engine: sa.Engine, pumps: psycopg.Connection) -> None:
+def test_names_change_repeatedly(engine: sa.Engine, pumps: psycopg.Connection) -> None:
     install(engine, facility(RENAMED))
     third = replace(
         RENAMED,
@@ -162,7 +162,7 @@ def test_names_go_on_changing(engine: sa.Engine, pumps: psycopg.Connection) -> N
         for name in ("pumps", "cooling", "chiller"):
             assert rows(pumps, f"select count(*) from online.{name}") == [(4,)]
             assert rows(pumps, f"select count(water) from log.{name}") == [(4,)]
-    # another table has the first name now: what goes on under it makes way by a person's hand
+    # another table has the first name now: its view is dropped by hand
     with pytest.raises(InstallRefused, match="table pumps: table chiller was called so before") as refused:
         install(engine, facility(third, PUMPS))
     (obstacle,) = refused.value.obstacles
@@ -202,7 +202,7 @@ def test_another_name_without_renamed_from(engine: sa.Engine, pumps: psycopg.Con
         install(engine, facility(column))
 
 
-def test_names_that_would_meet_are_refused(engine: sa.Engine, pumps: psycopg.Connection) -> None:
+def test_conflicting_names_are_refused(engine: sa.Engine, pumps: psycopg.Connection) -> None:
     other = Table("other", 4, 1.0, (Column("a", "other/a", "real"),))
     install(engine, facility(PUMPS, other))
     with pytest.raises(InstallRefused, match="table other: the file says that it was pumps, and both are"):
@@ -255,7 +255,7 @@ def test_a_retired_table_is_read_and_not_written(engine: sa.Engine, pumps: psyco
     assert rows(pumps, "select * from ringlog.get_signal('pumps/flow')") == flow(4)
 
 
-def test_a_renamed_table_that_is_gone_from_the_file(engine: sa.Engine, pumps: psycopg.Connection) -> None:
+def test_a_renamed_table_missing_from_the_file(engine: sa.Engine, pumps: psycopg.Connection) -> None:
     install(engine, facility(RENAMED))
     other = Table("other", 4, 1.0, (Column("a", "other/a", "real"),))
     with pytest.raises(

@@ -125,7 +125,7 @@ def test_the_gateway_may_act_for_a_login(written: Magnets) -> None:
 
 
 def test_public_may_execute_none_of_the_procedures(written: Magnets) -> None:
-    # but for what the gateway asks before any login may select from a log: which weeks are archived
+    # except those that the gateway calls before any login may select from a log: which weeks are archived
     assert written.rows(
         "select proname from pg_proc where pronamespace = 'ringlog'::regnamespace"
         " and (proacl is null or exists (select from aclexplode(proacl) where grantee = 0)) order by 1"

@@ -1,4 +1,4 @@
-"""Tables of samples in the facility file, and signals that come and go."""
+"""Tables of samples in the facility file, and signals that are added and retired."""
 
 import json
 from dataclasses import replace
@@ -121,7 +121,7 @@ def test_wrong_entries_are_refused(tmp_path: Path, text: str, problem: str) -> N
     assert problem in str(error.value)
 
 
-def test_signals_come_and_go_while_it_runs(vac: Vacuum) -> None:
+def test_signals_are_added_and_retired_while_it_runs(vac: Vacuum) -> None:
     vac.rows("select ringlog.add_signal('vac', 'gauge:9', 'mbar', 'the ninth')")
     vac.put("gauge:9", T0, 9.0)
     assert vac.rows("select signal, table_name, type, unit, description from ringlog.find_signals('%9')") == [
@@ -160,7 +160,7 @@ def test_signals_come_and_go_while_it_runs(vac: Vacuum) -> None:
     assert vac.samples("gauge:nine")[-1] == (4 * 10**9, 10.0)
 
 
-def test_a_signal_is_changed_and_what_it_was_is_kept(vac: Vacuum) -> None:
+def test_a_signal_is_changed_and_its_history_is_kept(vac: Vacuum) -> None:
     number = vac.value("select ringlog.add_signal('vac', 'gauge:7', 'mbar')")
     change = "select ringlog.change_signal('gauge:7', %s)"
     wanted = {
@@ -232,7 +232,7 @@ def test_wrong_changes_change_nothing(vac: Vacuum, signal: str, changes: str, pr
     assert vac.rows("select * from ringlog.signal order by signal, valid_from") == before
 
 
-def test_a_writer_asks_what_to_take_and_tells_how_it_goes(vac: Vacuum) -> None:
+def test_a_writer_queries_its_signals_and_reports_its_state(vac: Vacuum) -> None:
     one, two = vac.number("gauge:1"), vac.number("gauge:2")
     vac.batch([one, one], [NS0 + 7, NS0 + 9], [1.0, 2.0], [0, 2])
     wanted = "select number, address, deadband, newest from ringlog.written_signals('vac', %s::bigint)"
@@ -267,7 +267,7 @@ def test_a_writer_asks_what_to_take_and_tells_how_it_goes(vac: Vacuum) -> None:
     assert vac.rows(f"{states} where signal = 'second'")[0][-1] == "ahead"
 
 
-def test_what_a_source_tells_is_kept_and_what_is_set_here_wins(vac: Vacuum) -> None:
+def test_properties_of_a_source_are_stored_and_own_settings_take_precedence(vac: Vacuum) -> None:
     one, two = vac.number("gauge:1"), vac.number("gauge:2")
 
     def tell(number: int, at: str, **told: Any) -> None:
@@ -378,7 +378,7 @@ def test_wrong_changes_of_signals_are_errors(vac: Vacuum, call: str, error: type
         vac.rows(f"select ringlog.{call}")
 
 
-def test_the_file_says_which_signals_it_lists(vac: Vacuum) -> None:
+def test_a_file_with_a_complete_list_of_signals(vac: Vacuum) -> None:
     vac.put("gauge:2", T0, 2.0)
     vac.rows("select ringlog.add_signal('vac', 'mine')")
     changed = (SampleSignal("gauge:1", "Pa", "first gauge", (0.0, 1.0)), SampleSignal("gauge:3"))

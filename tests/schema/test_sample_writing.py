@@ -117,7 +117,7 @@ def test_only_a_sample_of_a_time_ahead_is_dropped_and_named(vac: Vacuum) -> None
     assert "put_vac_batch: 2 samples are not stored, as one of signal 'gauge:1'" in notices[0]
 
 
-def test_packed_arrays_say_which_values_are_no_reading(vac: Vacuum) -> None:
+def test_packed_arrays_mark_missing_readings(vac: Vacuum) -> None:
     one = vac.number("gauge:1")
     put = "select ringlog.put_vac_batch(%s::integer[], %s::bigint[], %s, nulls => %s::integer[])"
     for _ in range(2):
@@ -171,7 +171,7 @@ def test_two_calls_of_the_same_samples_at_once_are_stored_once(vac: Vacuum) -> N
     assert vac.samples() == [(0, 1.0)]
 
 
-def test_who_may_do_what(vac: Vacuum, connect: Connect) -> None:
+def test_permitted_and_refused_calls(vac: Vacuum, connect: Connect) -> None:
     vac.put("gauge:1", T0, 1.0)
     allowed = {
         "select ringlog.put_vac('gauge:1', '2026-03-02 12:00', 1)": "daq_writer",

@@ -7,7 +7,7 @@ from psycopg.conninfo import make_conninfo
 from ringlog.schema import session
 
 
-def test_an_engine_goes_on_after_its_connections_were_ended(database_url: sa.URL) -> None:
+def test_an_engine_continues_after_its_connections_were_ended(database_url: sa.URL) -> None:
     conninfo = make_conninfo(
         user=database_url.username, dbname=database_url.database, **dict(database_url.query)
     )

@@ -81,7 +81,7 @@ def test_get_latest_of_a_ring_never_written(magnets: Magnets) -> None:
     assert magnets.rows("select * from ringlog.get_latest('magnets/on')") == []
 
 
-def test_a_signal_that_is_not_there(types: psycopg.Connection) -> None:
+def test_an_unknown_signal(types: psycopg.Connection) -> None:
     with pytest.raises(errors.UndefinedObject, match="get_signal: there is no signal 'types/x'"):
         rows(types, "select * from ringlog.get_signal('types/x')")
     with pytest.raises(errors.UndefinedObject, match="get_signal: there is no signal '<NULL>'"):
@@ -90,7 +90,7 @@ def test_a_signal_that_is_not_there(types: psycopg.Connection) -> None:
         rows(types, "select * from ringlog.get_latest('types/x')")
 
 
-def test_text_is_no_number(types: psycopg.Connection) -> None:
+def test_a_text_is_not_a_number(types: psycopg.Connection) -> None:
     message = r"signal 'types/varchar' is text \(varchar\(8\)\), not a number"
     for procedure in ("get_signal", "get_latest"):
         with pytest.raises(errors.DatatypeMismatch, match=f"{procedure}: {message}"):
@@ -182,7 +182,7 @@ def test_states_and_held_values(types: psycopg.Connection, engine: sa.Engine) ->
     assert found == [("on", True)]
 
 
-def test_get_signal_reads_on_over_a_change(types: psycopg.Connection, engine: sa.Engine) -> None:
+def test_get_signal_continues_across_a_change(types: psycopg.Connection, engine: sa.Engine) -> None:
     before = rows(types, "select * from ringlog.get_signal('types/real')")
     install(engine, with_column(unit="mA"))
     assert [row[0] for row in rows(types, "select * from ringlog.get_signal('types/real')")] == [

@@ -106,7 +106,7 @@ BY_HAND = (
 )
 
 ELSEWHERE = (
-    # rows of the catalogue lie elsewhere, or are of other transactions
+    # rows of the catalogue move, or are from other transactions
     "vacuum full pg_class",
     "vacuum full pg_attribute",
     "vacuum full pg_proc",
@@ -127,7 +127,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def facility(engine: sa.Engine, file: Path) -> Facility:
-    """It is installed."""
+    """The facility, installed."""
     wanted = load_facility(file)
     install(engine, wanted)
     return wanted
@@ -156,7 +156,7 @@ def test_an_installed_file_is_not_compared_again(engine: sa.Engine, facility: Fa
     assert difference(engine, facility) == InstallReport((), ())
 
 
-def test_changes_by_hand_are_seen(engine: sa.Engine, facility: Facility) -> None:
+def test_changes_by_hand_are_detected(engine: sa.Engine, facility: Facility) -> None:
     with engine.connect() as connection:
         for statement in BY_HAND:
             with connection.begin_nested() as attempt:
@@ -176,7 +176,7 @@ def test_rows_of_the_catalogue_that_lie_elsewhere_are_compared(
         assert not compares(engine, facility)
 
 
-def test_a_replaced_function_and_a_unit_come_back(
+def test_a_replaced_function_and_a_unit_are_restored(
     engine: sa.Engine, facility: Facility, connect: Connect
 ) -> None:
     connection = connect()
@@ -191,7 +191,7 @@ def test_a_replaced_function_and_a_unit_come_back(
 def test_work_of_the_server_itself_is_no_change(
     engine: sa.Engine, facility: Facility, connect: Connect, database_url: sa.URL
 ) -> None:
-    """Weeks that are made and dropped, views that move on, rows, statistics, logins."""
+    """Weeks that are created and dropped, views that advance, rows, statistics, logins."""
     connection = connect()
     before = rows(connection, "select obj_description('recent.pump'::regclass)")
     now = datetime.now(UTC)
@@ -230,7 +230,7 @@ def test_an_installation_of_other_sources_is_compared(
 
 
 def test_a_facility_of_no_file_is_compared(engine: sa.Engine, facility: Facility) -> None:
-    """One made of a file's, as moving a table does, is none of a file."""
+    """A facility derived from a file's, as by moving a table, is not one of a file."""
     assert compares(engine, replace(facility, tables=facility.tables))
     assert facility.of(None).digest == facility.digest
     assert facility.of("b").digest not in (None, facility.digest)
@@ -278,9 +278,7 @@ def test_a_restored_dump_is_compared(
     restored.dispose()
 
 
-def test_rows_of_a_ring_that_somebody_deleted_come_back(
-    engine: sa.Engine, facility: Facility, connect: Connect
-) -> None:
+def test_deleted_rows_of_a_ring_are_restored(engine: sa.Engine, facility: Facility, connect: Connect) -> None:
     connection = connect()
     connection.execute("delete from online.pump where seq_no in (2, 3)")
     connection.execute("delete from ring.trace where seq_no = 1")

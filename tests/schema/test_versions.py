@@ -62,7 +62,7 @@ def test_a_database_of_a_later_ringlog_is_left_alone(engine: sa.Engine, connect:
             attempt()
 
 
-def test_a_missing_procedure_comes_back_without_a_facility(engine: sa.Engine, connect: Connect) -> None:
+def test_a_missing_procedure_is_restored_without_a_facility(engine: sa.Engine, connect: Connect) -> None:
     install(engine, FACILITY)
     connect().execute("drop function ringlog.table_states")
     assert bring_up_to_date(engine).created == ("procedure table_states",)

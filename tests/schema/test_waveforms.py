@@ -146,9 +146,7 @@ def test_waveforms_as_procedures(engine: sa.Engine, connect: Connect) -> None:
             called(f"{single}('scope/trace')")
 
 
-def test_a_log_policy_that_leaves_rows_out_leaves_the_ring_its_own(
-    engine: sa.Engine, connect: Connect
-) -> None:
+def test_a_log_policy_that_omits_rows_does_not_affect_the_ring(engine: sa.Engine, connect: Connect) -> None:
     install(engine, scope(rows=4, log=LogPolicy(nth=2)))
     connection = connect()
     for number in range(4):
@@ -242,8 +240,8 @@ def test_texts_are_arrays_too(engine: sa.Engine, connect: Connect) -> None:
         connection.execute("select * from ringlog.get_waveform('scope/states')")
 
 
-def test_points_that_are_no_numbers_may_be_no_reading(engine: sa.Engine, connect: Connect) -> None:
-    """nan = "null": a missing point is NaN, and a waveform of nothing else is no reading."""
+def test_nan_points_may_be_no_reading(engine: sa.Engine, connect: Connect) -> None:
+    """nan = "null": a missing point is NaN, and a waveform of only these is no reading."""
     (table,) = scope(Column("fast", "scope/fast", "real[]", points=10)).tables
     install(engine, Facility("test", "UTC", (replace(table, nan="null"),)))
     connection = connect()
@@ -318,7 +316,7 @@ def test_waveforms_are_not_vacuumed_for_being_new(engine: sa.Engine, connect: Co
     assert set(map(str, made.values())) == {"['autovacuum_vacuum_insert_threshold=-1']"}
 
 
-def test_a_column_that_comes_later_brings_the_option(engine: sa.Engine, connect: Connect) -> None:
+def test_a_column_added_later_sets_the_option(engine: sa.Engine, connect: Connect) -> None:
     facility = scope(log=LogPolicy(nth=2))
     (table,) = facility.tables
     plain = replace(table, columns=tuple(each for each in table.columns if not each.is_waveform))

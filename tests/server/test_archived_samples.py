@@ -56,7 +56,7 @@ SQL = (
 
 
 def fill(server: RunningServer) -> None:
-    """Samples each two hours of five weeks; the last signal's end after a week."""
+    """Samples every two hours for five weeks; the last signal's end after a week."""
     ns = int(BEGIN.timestamp()) * 10**9
     with psycopg.connect(server.dsn, autocommit=True) as admin:
         for signal, n in (("gauge:1", 420), ("gauge:2", 420), ("gauge:3", 84)):

@@ -1,4 +1,4 @@
-"""A restore to a moment under load: every row acknowledged until then is there, and none of later."""
+"""A restore to a moment under load: every row acknowledged until then is present, and no later one."""
 
 import re
 import threading

@@ -11,7 +11,7 @@ from ringlog.monitoring.callers import callers_kept
 
 
 def test_they_are_noted_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two gateways that note the same procedures in other orders would wait for each other's rows."""
+    """Two gateways that record the same procedures in different orders would wait for each other's rows."""
     noted: list[list[str]] = []
 
     def note(_: str, calls: list[LastCall]) -> None:

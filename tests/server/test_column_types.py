@@ -1,4 +1,4 @@
-"""numeric(p,s), datetime and text: from the facility file through every way of writing, and back exactly."""
+"""numeric(p,s), datetime and text: from the facility file through every way of writing, read back exactly."""
 
 import re
 from datetime import UTC, datetime

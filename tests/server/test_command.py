@@ -139,7 +139,7 @@ def test_a_server_that_does_not_answer_is_named() -> None:
 
 
 @pytest.mark.long
-def test_dsn_of_a_server_that_does_not_run_says_so(data: Path) -> None:
+def test_dsn_of_a_stopped_server_reports_that(data: Path) -> None:
     made = ringlog("init", "--facility", FACILITY, "--data", data)
     assert made.returncode == 0, made.stderr
     ran = ringlog("dsn", "--data", data)
@@ -164,7 +164,7 @@ def test_check_prints_a_summary_of_a_facility() -> None:
 
 
 @pytest.mark.long
-def test_a_data_directory_that_cannot_be_one(tmp_path: Path) -> None:
+def test_an_invalid_data_directory(tmp_path: Path) -> None:
     file, loop = tmp_path / "file", tmp_path / "loop"
     file.touch()
     loop.symlink_to(loop)

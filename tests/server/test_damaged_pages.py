@@ -1,4 +1,4 @@
-"""A damaged page stops the work on its own week only, which is named."""
+"""A damaged page stops work only on its own week, which is named."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def damage(data: Path, file: str, page: int = 1) -> None:
 
 
 @pytest.mark.long
-def test_a_damaged_week_stops_no_other(temporary_directory: Path, tmp_path: Path) -> None:
+def test_a_damaged_week_affects_no_other(temporary_directory: Path, tmp_path: Path) -> None:
     data = temporary_directory / "damagedpage"
     archive = temporary_directory / "damagedpage-archive"
     archive.mkdir()
@@ -82,7 +82,7 @@ def test_a_damaged_week_stops_no_other(temporary_directory: Path, tmp_path: Path
                 ("sound", mondays[0], 2000),
                 ("sound", mondays[1], 2000),
             ]
-            # only the closed rows of the damaged week are left
+            # only the closed rows of the damaged week remain
             blocks = "select begins, rows from closed.damaged where column_name = 'time' and begins < %s"
             packed = connection.execute(blocks, [mondays[1]]).fetchall()
             assert sum(rows for _, rows in packed) == 2000
@@ -154,7 +154,7 @@ def damage_rings(folder: Path, tmp_path: Path, part: str) -> tuple[Path, Path]:
 
 @contextmanager
 def damaged_rings(folder: Path, tmp_path: Path, part: str) -> Iterator[RunningServer]:
-    """A server of them."""
+    """A server with such data."""
     data, file = damage_rings(folder, tmp_path, part)
     with serving(data, facility=file) as server:
         yield server
@@ -202,21 +202,21 @@ def test_a_damaged_ring_stops_no_writer(temporary_directory: Path, tmp_path: Pat
                 repeated += 1
                 connection.attempt("put_direct", *row)
         connection.close()
-        # or what looks at the newest rows after a start has met with the damage before
+        # or the readers of the newest rows after a start have found the damage before
         assert repeated <= 1
         for name in RINGS:
             assert ring_of(server, name) == rows
         assert {name for name, *_ in damages(server)} == {*RINGS}
         said = [words for _, words in damages(server)]
         assert all("has new files without 0 of its rows" in words for words in said), said
-        # pages of other tables, and undamaged ones, are left alone
+        # pages of other tables, and undamaged ones, are left unchanged
         with psycopg.connect(server.dsn_of(server.writer)) as writer:
             for words in ("invalid page in block 1 of relation base/1/1259", "anything"):
                 assert writer.execute("select ringlog.mend_ring(%s)", [words]).fetchone() == (False,)
 
 
 @pytest.mark.long
-def test_a_ring_has_its_rows_again(temporary_directory: Path, tmp_path: Path) -> None:
+def test_a_ring_gets_its_rows_back(temporary_directory: Path, tmp_path: Path) -> None:
     with damaged_rings(temporary_directory, tmp_path, "") as server:
         # by housekeeping
         wait_until(lambda: len(damages(server)) == len(RINGS))
@@ -231,7 +231,7 @@ def test_a_ring_has_its_rows_again(temporary_directory: Path, tmp_path: Path) ->
         assert [row for row in ring_of(server, "rung") if row[1]] == [
             row for row in whole if row[0] not in empty
         ]
-        # a row that came since is newer
+        # a row stored since is newer
         newer = (empty[0], START + timedelta(seconds=RING + 1), -1.0)
         with psycopg.connect(server.dsn_of(server.writer)) as writer:
             writer.execute("select ringlog.put_rung(row (%s, %s, %s)::online.rung)", newer)
@@ -251,8 +251,8 @@ def test_a_ring_has_its_rows_again(temporary_directory: Path, tmp_path: Path) ->
 
 
 @pytest.mark.long
-def test_tables_are_changed_where_a_ring_is_damaged(temporary_directory: Path, tmp_path: Path) -> None:
-    """No call has met with the damage before."""
+def test_tables_with_a_damaged_ring_can_be_changed(temporary_directory: Path, tmp_path: Path) -> None:
+    """No call has found the damage before."""
     data, file = damage_rings(temporary_directory, tmp_path, "")
     more = COLUMNS.replace("]", ', { name = "more", type = "real" }]')
     file.write_text(file.read_text().replace(COLUMNS, more))

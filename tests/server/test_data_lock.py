@@ -52,7 +52,7 @@ def stopped(data: Path) -> Path:
     return data
 
 
-def test_a_server_waits_for_a_command_and_serves_when_it_is_done(stopped: Path) -> None:
+def test_a_server_waits_for_a_command_and_then_serves(stopped: Path) -> None:
     log = stopped.with_name(stopped.name + ".stderr")
     log.unlink()
     with halted_command(stopped) as (command, let_go_on):
@@ -70,11 +70,11 @@ def test_a_server_waits_for_a_command_and_serves_when_it_is_done(stopped: Path) 
 def test_a_holder_that_has_removed_its_name_is_about_to_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command that ends just then must not prevent the start of a server."""
+    """A command that is just ending must not prevent the start of a server."""
     account = pwd.getpwuid(os.geteuid())
     ending = (tmp_path / SERVING).open("a+")
     fcntl.flock(ending, fcntl.LOCK_EX)
-    # it releases the lock when the other has found it
+    # it releases the lock after the other has found it
     monkeypatch.setattr("ringlog.server.data_lock.time.sleep", lambda _: ending.close())
     with held(tmp_path, Account(account.pw_name, account.pw_uid, account.pw_gid), serves=True):
         assert ending.closed

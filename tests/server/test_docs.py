@@ -29,7 +29,7 @@ _COMMANDS = ("ringlog ", "python -m ringlog", "python tests/", "make ")
 
 
 def shown(page: Path) -> Iterator[str]:
-    """Lines of shell blocks, and code inside the text, which may go on in the next line."""
+    """Lines of shell blocks, and code inside the text, which may continue in the next line."""
     text = page.read_text()
     for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S):
         if language in ("sh", "ini", "cron"):
@@ -68,7 +68,7 @@ def commands(page: Path) -> Iterator[list[str]]:
     "named",
     sorted({named for page in PAGES for named in re.findall(r"`(tests/[\w/]+\.py::\w+)`", page.read_text())}),
 )
-def test_a_test_that_a_page_names_is_there(named: str) -> None:
+def test_a_test_named_by_a_page_exists(named: str) -> None:
     file, _, function = named.partition("::")
     assert f"def {function}(" in (ROOT / file).read_text()
 
@@ -117,7 +117,7 @@ def test_a_module_has_the_options_that_are_shown(found: tuple[str, list[str]]) -
 
 
 @pytest.mark.parametrize("found", [each for each in FOUND if each[1][0] == "make"], ids=named)
-def test_a_target_is_there(found: tuple[str, list[str]]) -> None:
+def test_a_target_exists(found: tuple[str, list[str]]) -> None:
     _, (_, *words) = found
     if words[0] == "-C":
         assert (ROOT / words[1] / "Makefile").exists()

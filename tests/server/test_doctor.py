@@ -34,7 +34,7 @@ def test_mounts(kind: str, options: str, dangers: int) -> None:
     assert levels(doctor.mounted("/data", "btrfs", "rw,noatime"))[0][0] == "note"
 
 
-def test_a_disk_that_says_it_has_written_too_soon() -> None:
+def test_a_disk_that_acknowledges_writes_too_early() -> None:
     assert levels(doctor.plausible(5_000, turns=True)) == [
         ("danger", "5,000 syncs a second are more than a rotating disk can do")
     ]

@@ -1,4 +1,4 @@
-"""TLS between the gateway and a PostgreSQL that lets nobody in without it: Debian's, which has OpenSSL."""
+"""TLS between the gateway and a PostgreSQL that requires it: Debian's, which has OpenSSL."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ PASSWORD = "super-Ω-3"
 
 @dataclass(frozen=True)
 class Encrypted:
-    """A running PostgreSQL and the certificate that it shows."""
+    """A running PostgreSQL and its certificate."""
 
     port: int
     certificate: Path
@@ -48,7 +48,7 @@ def encrypted(temporary_directory: Path) -> Iterator[Encrypted]:
         cluster.die()
 
 
-def test_everything_goes_by_tls(encrypted: Encrypted, tmp_path: Path) -> None:
+def test_all_connections_use_tls(encrypted: Encrypted, tmp_path: Path) -> None:
     dsn = encrypted.conninfo(sslmode="verify-full", sslrootcert=encrypted.certificate)
     with serving_external(dsn, tmp_path / "log", "--facility", FACILITY) as (host, port):
         for login, right in ((WRITER, "--writer"), (READER, "--reader")):
@@ -71,7 +71,7 @@ def test_everything_goes_by_tls(encrypted: Encrypted, tmp_path: Path) -> None:
                 " where usename in (%s, 'ringlog_gateway')",
                 [WRITER.user],
             ).fetchall()
-    # the catalogue's, group commit's and the session's own
+    # those of the catalogue, of group commit and of the session
     assert len(connections) >= 3, connections
     assert all(is_encrypted for _, is_encrypted in connections), connections
 
@@ -80,7 +80,7 @@ def gateway(dsn: str) -> None:
     Gateway(dsn, port=0).stop()
 
 
-def test_require_and_prefer_take_any_certificate(
+def test_require_and_prefer_accept_any_certificate(
     encrypted: Encrypted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/nonexistent")

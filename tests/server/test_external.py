@@ -1,4 +1,4 @@
-"""A PostgreSQL of one's own, of each version that is here, under an administrator who is no superuser."""
+"""A separate PostgreSQL, of each installed version, with an administrator who is not a superuser."""
 
 import json
 from datetime import UTC, datetime
@@ -59,7 +59,7 @@ def test_an_external_postgresql(data: Path, version: int) -> None:
             for words in (("maintain",), ("verify",), ("facility", "diff", FACILITY)):
                 done = ringlog(*words, RINGLOG_DSN=dsn)
                 assert done.returncode == 0, (words, done.stdout, done.stderr)
-        # the test's own pg_hba.conf lets everyone in through the socket
+        # the test's own pg_hba.conf permits everyone on the socket
         looked = ringlog("doctor", "--json", RINGLOG_DSN=dsn)
         assert looked.returncode == 0, looked.stderr
         [found] = [finding for finding in json.loads(looked.stdout) if "pg_hba.conf" in finding["what"]]

@@ -1,4 +1,4 @@
-"""Files that ringlog makes are for their account only."""
+"""Files created by ringlog are accessible to their account only."""
 
 import stat
 import subprocess
@@ -27,7 +27,7 @@ column = [{{ name = "pressure", type = "real" }}]
 
 
 def open_to_others(*folders: Path) -> Iterator[str]:
-    """The files, folders and sockets there that others than their owner may use."""
+    """The files, folders and sockets there that accounts other than their owner may use."""
     for folder in folders:
         for path in (folder, *folder.rglob("*")):
             found = path.lstat()

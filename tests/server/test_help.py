@@ -22,7 +22,7 @@ def commands(of: Any, *words: str) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("words", [*commands(get_command(app))], ids=" ".join)
-def test_help_is_there(words: tuple[str, ...]) -> None:
+def test_each_command_has_help(words: tuple[str, ...]) -> None:
     shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert shown.exit_code == 0, shown.exception
     assert f"Usage: ringlog {' '.join(words)}".strip() in shown.output.replace("root", "ringlog")

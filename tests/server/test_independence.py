@@ -1,4 +1,4 @@
-"""No test depends on another, as far as the sources of the tests show."""
+"""No test depends on another, according to the sources of the tests."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,8 @@ TESTS = Path(__file__).parents[1]
 SHARED = (WRITER.user, READER.user, "plain", "display")
 
 
-def test_nobody_counts_the_sessions_of_a_login_that_others_use() -> None:
-    """A session of another test may still be there: `own_login` has sessions of one test only."""
+def test_no_test_counts_the_sessions_of_a_shared_login() -> None:
+    """A session of another test may remain: `own_login` has sessions of one test only."""
     by_login = re.compile(rf"usename\W{{0,5}}(=|in)\W{{0,5}}({'|'.join(SHARED)})\b")
     found = [
         f"{path.relative_to(TESTS)}: {line.strip()}"

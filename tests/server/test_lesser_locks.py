@@ -94,7 +94,7 @@ def refused(connection: psycopg.Connection, statement: sql.Composable) -> bool:
 
 @contextmanager
 def hindering(server: RunningServer, login: Login) -> Iterator[psycopg.Connection]:
-    """All that the login can lock, in a transaction left open that has read the logs."""
+    """All locks that the login can take, in an open transaction that has read the logs."""
     with psycopg.connect(server.dsn_of(login)) as connection:
         connection.execute("set transaction isolation level serializable")
         for (key,) in connection.execute(ADVISORY_KEYS).fetchall():
@@ -123,7 +123,7 @@ def hindering(server: RunningServer, login: Login) -> Iterator[psycopg.Connectio
 
 
 @pytest.mark.parametrize("login", ["reader", "writer"])
-def test_writers_and_housekeeping_go_on(watched: tuple[RunningServer, int], login: str) -> None:
+def test_writers_and_housekeeping_continue(watched: tuple[RunningServer, int], login: str) -> None:
     server, port = watched
     # rows of the other login are on the server already
     old = OLD - timedelta(weeks=1 + (login == "writer"))

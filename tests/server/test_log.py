@@ -59,7 +59,7 @@ def test_a_session_can_be_followed_by_its_number(logging_server: RunningServer) 
 
 
 def test_python_and_the_gateway_log_in_one_form(logging_server: RunningServer) -> None:
-    """Among others: PostgreSQL's making comes from Python, a refused login from the gateway."""
+    """For example, Python logs the creation of PostgreSQL's cluster, the gateway a refused login."""
     with pytest.raises(pymssql.OperationalError):
         connect(logging_server, "not-the-password")
 
@@ -103,7 +103,7 @@ def test_no_password_is_logged_at_any_level(logging_server: RunningServer, tmp_p
     def messages() -> list[str]:
         return [event["message"] for event in events(logging_server)[before:]]
 
-    # of each dialect one session that goes its way, and one that is refused
+    # for each dialect one session that succeeds, and one that is refused
     wait_until(lambda: messages().count("ended") == 2, messages)
     wait_until(lambda: sum("refused" in message for message in messages()) == 2, messages)
     written = logging_server.data.with_name(f"{logging_server.data.name}.stderr").read_text()
@@ -112,7 +112,7 @@ def test_no_password_is_logged_at_any_level(logging_server: RunningServer, tmp_p
 
 
 def mirror_to_nowhere(tmp_path: Path, *options: str) -> list[str]:
-    """The log of a mirror whose server is away, after a client has come."""
+    """The log of a mirror whose server is unreachable, after a client has connected."""
     servers = [f"tds://127.0.0.1:{free_port()}" for _ in range(2)]
     command = [RINGLOG, "mirror", "--old", servers[0], "--new", servers[1], "--listen", "127.0.0.1:0"]
     command += ["--report", str(tmp_path / "mirror.jsonl"), *options]
@@ -140,7 +140,7 @@ def test_text_for_people(tmp_path: Path) -> None:
     assert re.search(r" WARN session\{client=127\.0\.0\.1:\d+\}: .* cannot be reached$", lines[0])
 
 
-def test_less_is_logged_where_less_is_asked_for(tmp_path: Path) -> None:
+def test_a_higher_level_logs_less(tmp_path: Path) -> None:
     assert mirror_to_nowhere(tmp_path, "--log-level", "error") == []
 
 

@@ -86,7 +86,7 @@ def fill(server: RunningServer) -> None:
         )
         for week in range(6):
             admin.execute("select ringlog.make_week('slow', %s)", [BEGIN + timedelta(weeks=week)])
-        # summaries would be needed before a week leaves
+        # summaries would be required before a week is archived
         admin.execute("update ringlog.summarised set levels = '{}'; delete from ringlog.summary_mark")
 
 
@@ -151,7 +151,7 @@ def as_a_table(server: RunningServer) -> None:
 
 
 def changed_by_its_owner(server: RunningServer) -> None:
-    """Inserts, bulk copies, locks: rows of archived weeks are not changed."""
+    """Inserts, bulk copies, locks: rows of archived weeks remain unchanged."""
     owner = Login("owner_of_logs", "owner-of-logs")
     with psycopg.connect(server.dsn, autocommit=True) as admin:
         admin.execute(
@@ -169,7 +169,7 @@ def changed_by_its_owner(server: RunningServer) -> None:
         session.bulk_copy("slow", [(3, f"{new}1", -2)])
         cursor.execute("begin transaction select n from slow with (updlock) where n < 0 order by n")
         assert cursor.fetchall() == [(-2,), (-1,)]
-        # all of it is locked, since PostgreSQL locks no row of a view with UNION
+        # the whole table is locked, since PostgreSQL locks no row of a view with UNION
         waiting.execute("set lock_timeout 100")
         with pytest.raises(pymssql.Error, match="1222"):
             waiting.execute(f"insert slow (seq_no, time, n) values (4, '{new}2', -3)")

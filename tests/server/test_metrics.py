@@ -1,4 +1,4 @@
-"""The server's metrics, read like by Prometheus."""
+"""The server's metrics, read as by Prometheus."""
 
 import json
 import re
@@ -96,7 +96,9 @@ def test_a_text_is_compiled_once_whatever_its_literals(counted: RunningServer, p
         assert compilations(port) == (before[0] + 6, before[1] + 24)
 
 
-def test_a_look_takes_one_connection(counted: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_the_metrics_takes_one_connection(
+    counted: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     taken = []
     connect_to = psycopg.connect
 
@@ -114,7 +116,7 @@ def test_a_look_takes_one_connection(counted: RunningServer, monkeypatch: pytest
 
 
 @pytest.mark.long
-def test_a_taken_address_for_metrics_is_named(server: RunningServer, data: Path) -> None:
+def test_an_address_in_use_for_metrics_is_named(server: RunningServer, data: Path) -> None:
     taken = f"127.0.0.1:{server.port}"
     refused = ringlog(
         *("serve", "--data", data, "--facility", Path(__file__).parent.parent / "facility.toml"),
@@ -197,7 +199,7 @@ def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int)
     shown = ringlog("status", "--data", counted.data)
     assert (ran.returncode, shown.returncode) == (1, 1)
     states = {state["table_name"]: state for state in json.loads(ran.stdout)["tables"]}
-    # when a row came whose time is ahead is not known, unless it came over TDS
+    # the arrival of a row whose time is ahead is unknown, unless it came over TDS
     assert [states[name]["silent"] for name in ("every_type", "sr_rf", "sr_vac")] == [None, True, True]
     assert 3500 < states["every_type"]["ahead"] <= 3600
     assert states["sr_rf"]["ahead"] is None

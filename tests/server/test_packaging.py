@@ -66,7 +66,7 @@ def without_extras(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def without(packages: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """`ringlog` where some packages, with commas between, are not installed."""
+    """`ringlog` without some packages, which are separated by commas."""
     command = [sys.executable, "-P", "-c", BLOCKED, packages, *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
@@ -100,7 +100,7 @@ def test_the_server_needs_no_extra(temporary_directory: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "words", [("bench",), ("plan", "--nodes"), ("loadtest", "half"), ("loadtest", "soak")]
 )
-def test_a_command_of_the_lab_says_how_to_install_it(words: tuple[str, ...]) -> None:
+def test_a_command_of_the_lab_names_its_installation(words: tuple[str, ...]) -> None:
     ran = without("ringlog_lab", *words)
     assert ran.returncode == 2
     assert ran.stderr == "ringlog: ringlog-lab is not installed: run `make lab` in ringlog's sources\n"

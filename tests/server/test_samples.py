@@ -51,7 +51,7 @@ def listed(own: RunningServer, *words: str) -> list[list[str]]:
     return [line.split()[:3] for line in said(own, "signal", "list", *words).splitlines()[1:]]
 
 
-def test_signals_come_and_go(own: RunningServer) -> None:
+def test_signals_are_added_and_retired(own: RunningServer) -> None:
     assert "2 signals added to vac" in said(own, "signal", "add", "vac", "pump:a", "pump:b", "--unit", "A")
     lines = "gauge:1\n# a comment\npump:c, A, the third\npump:d\n"
     assert "2 signals added to vac, 1 were there already" in said(

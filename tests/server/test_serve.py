@@ -1,4 +1,4 @@
-"""`ringlog serve` as a process: its start and end, and commands beside it."""
+"""`ringlog serve` as a process: its start and end, and simultaneous commands."""
 
 import os
 import signal
@@ -24,17 +24,17 @@ def listens(port: int) -> bool:
 
 
 def alive(process: psutil.Process) -> bool:
-    # where process 1 is no init, nobody collects the orphans that have ended
+    # if process 1 is not an init, nobody collects ended orphans
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_all_of_it_cleanly(data: Path, number: signal.Signals) -> None:
+def test_a_signal_stops_all_processes_cleanly(data: Path, number: signal.Signals) -> None:
     with serving(data) as server:
         processes = psutil.Process(server.process.pid).children(recursive=True)
         assert listens(server.port)
         assert listens(server.postgres_port)
-        # a hang-up ends nothing, of whatever process
+        # a hang-up ends none of the processes
         server.process.send_signal(signal.SIGHUP)
         server.process.send_signal(number)
         assert server.process.wait(PATIENCE) == 0
@@ -64,7 +64,7 @@ def test_a_signal_stops_a_server_that_waits_for_another_change(
                 server.kill()
 
 
-def test_a_killed_server_takes_postgresql_with_it_and_comes_back_with_its_logins(data: Path) -> None:
+def test_a_killed_server_ends_postgresql_and_restarts_with_its_logins(data: Path) -> None:
     with serving(data) as server:
         added = ringlog("user", "add", "w", "--writer", "--password-stdin", "--data", data, stdin="secret")
         assert added.returncode == 0, added.stderr
@@ -85,7 +85,7 @@ def test_a_killed_server_takes_postgresql_with_it_and_comes_back_with_its_logins
 
 @pytest.mark.long
 def test_a_signal_ends_a_server_that_waits_for_the_logs(database_url: sqlalchemy.URL, tmp_path: Path) -> None:
-    """Another process maintains them, which may take hours."""
+    """Another process is maintaining them, which may take hours."""
     dsn = make_conninfo(database_url.render_as_string(hide_password=False).replace("+psycopg", ""))
     with psycopg.connect(dsn) as other, (tmp_path / "log").open("w") as log:
         other.execute(locks.statement(locks.MAINTENANCE))
@@ -127,7 +127,7 @@ def test_a_second_server_on_the_same_data_is_refused(server: RunningServer) -> N
 
 
 @pytest.mark.long
-def test_a_taken_address_is_named_and_postgresql_stops_again(server: RunningServer, data: Path) -> None:
+def test_an_address_in_use_is_named_and_postgresql_stops_again(server: RunningServer, data: Path) -> None:
     taken = f"127.0.0.1:{server.port}"
     second = ringlog(
         *("serve", "--data", data, "--facility", FACILITY, "--listen", taken, "--memory", "512MB"),
@@ -215,26 +215,26 @@ def _command_line(process: psutil.Process) -> list[str]:
         return []
 
 
-def test_maintain_works_beside_the_server(server: RunningServer) -> None:
+def test_maintain_works_with_a_running_server(server: RunningServer) -> None:
     done = ringlog("maintain", "--data", server.data)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_database_of_ones_own_is_served_by_its_connection_string(
+def test_a_separate_database_is_served_by_its_connection_string(
     server: RunningServer, tmp_path: Path
 ) -> None:
-    """The database of the other server stands in for one that somebody else runs."""
+    """The database of the other server represents one that somebody else runs."""
     ran = ringlog("maintain", "--dsn", server.dsn)
     assert ran.returncode == 0, ran.stderr
     ran = ringlog("maintain", RINGLOG_DSN=server.dsn)
     assert ran.returncode == 0, ran.stderr
 
 
-def test_the_command_is_installed_beside_python() -> None:
+def test_the_command_is_installed_next_to_python() -> None:
     assert os.access(RINGLOG, os.X_OK)
 
 
-def test_a_broken_facility_file_does_not_keep_an_installed_one_from_serving(
+def test_a_broken_facility_file_does_not_prevent_serving_the_installed_one(
     data: Path, tmp_path: Path
 ) -> None:
     """A typing error must not stop a machine that restarts at night; it is reported clearly."""

@@ -18,7 +18,7 @@ from servers import FACILITY, RINGLOG, ringlog
 
 @pytest.fixture
 def units(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A machine on which systemd does not run; the units go into a folder of the test's own."""
+    """A machine without a running systemd; the units are written to a folder of the test."""
     folder = new_folder("units")
     monkeypatch.setattr(systemd, "UNITS", folder)
     monkeypatch.setattr(systemd, "_RUNNING", folder / "none")
@@ -72,7 +72,7 @@ def test_options_that_cannot_be_a_service_are_refused(words: list[str], message:
     assert message in refused.stderr
 
 
-def test_a_unit_of_somebody_else_stays(units: Path, tmp_path: Path) -> None:
+def test_a_foreign_unit_is_left_alone(units: Path, tmp_path: Path) -> None:
     theirs = units / "ringlog.service"
     theirs.write_text("[Unit]\n")
     with pytest.raises(ServerError, match=r"was not written by ringlog"):

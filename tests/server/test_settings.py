@@ -24,7 +24,7 @@ from ringlog.server.settings import GiB, MiB, settings_text
     ],
 )
 def test_a_running_server_has_the_setting(scratch_postgres: Postgres, setting: str, value: str) -> None:
-    # fsync, which the tests do without, is in test_postgres.py
+    # fsync, which is off for the tests, is in test_postgres.py
     with psycopg.connect(scratch_postgres.conninfo("postgres")) as connection:
         found = connection.execute("select current_setting(%s)", [setting]).fetchone()
     assert found == (value,)
@@ -35,7 +35,7 @@ def test_a_quarter_of_the_memory_is_the_buffer_cache() -> None:
     assert f"shared_buffers = '{32 * GiB // MiB}MB'\n" in text
 
 
-def test_the_write_ahead_log_takes_no_more_than_a_twentieth_of_a_small_disk() -> None:
+def test_the_write_ahead_log_uses_at_most_a_twentieth_of_a_small_disk() -> None:
     text = settings_text(memory=128 * GiB, disk=20 * GiB, port=5433, socket=Path("/x"))
     assert "max_wal_size = '1024MB'\n" in text
 

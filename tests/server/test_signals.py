@@ -27,7 +27,7 @@ def found(temporary_directory: Path) -> Iterator[RunningServer]:
 
 
 def names(server: RunningServer, *words: str) -> list[str]:
-    """The signals that the command finds, without a process of its own."""
+    """The signals that the command finds, without a separate process."""
     return [signals.name_of(row) for row in signals.found(server.dsn, " ".join(words), 300)]
 
 
@@ -42,7 +42,7 @@ def test_words_in_any_order(found: RunningServer) -> None:
     assert names(found, "device:ccg_3") == pressures[2:]
     assert names(found, "column:valve") == ["sr_vac/valve_open"]
     assert names(found, "zzzz") == []
-    # scalars of waveforms, where they are named
+    # scalars of waveforms, if they are named
     for words in (("rms",), ("turns", "rms"), ("turns.rms",)):
         assert names(found, *words) == ["bpm/turns.rms"]
     assert names(found, "turns") == ["bpm/turns"]

@@ -16,7 +16,7 @@ from waiting import PATIENCE, wait_until
 TIME = r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d"
 
 
-def test_status_says_first_whether_the_server_runs(data: Path) -> None:
+def test_status_first_shows_whether_the_server_runs(data: Path) -> None:
     with serving(data) as server:
         running = wait_until(
             lambda: (shown := ringlog("status", "--data", data).stdout).startswith("ringlog serve") and shown

@@ -203,7 +203,7 @@ def test_a_writer_of_some_tables_over_tds(own: Own, version: str) -> None:
 def test_a_call_by_rpc_is_refused_too(own: Own) -> None:
     with closing(own.server.connect(WRITER.user, WRITER.password)) as session:
         for name, arguments in CALLS.values():
-            # the second time the call is of a known shape
+            # the second call has a known shape
             for _ in range(2):
                 with pytest.raises(pymssql.Error, match=f"permission denied.*{WRITER.user}") as refused:
                     session.cursor().callproc(name.format("beam"), arguments("beam"))
@@ -231,7 +231,7 @@ def test_a_writer_of_some_tables_over_postgresql(own: Own) -> None:
     assert [kind for kind, _ in stored(own, "bo_vac")] == ["ring", "log"]
 
 
-def test_events_of_another_table_are_not_taken_for_known(own: Own) -> None:
+def test_events_of_another_table_are_not_treated_as_known(own: Own) -> None:
     """Spool and number identify an event of its table only."""
     name, arguments = CALLS["events"]
     with closing(own.server.connect(WRITER.user, WRITER.password)) as session:
@@ -286,7 +286,7 @@ def test_a_reader_of_some_tables_over_http(own: Own) -> None:
 
 
 def test_the_rights_of_a_login_are_narrowed_and_widened(own: Own, other_rights: None) -> None:
-    """Beside a session that is open, and for all ways at once."""
+    """During an open session, and for all ways of access."""
     with closing(own.server.connect(WRITER.user, WRITER.password)) as session:
         cursor = session.cursor()
         cursor.callproc("put_sr_vac", (1, AT, 1))
@@ -308,7 +308,7 @@ def test_the_rights_of_a_login_are_narrowed_and_widened(own: Own, other_rights: 
 
 
 def test_further_rights_are_granted(own: Own, other_rights: None) -> None:
-    """Beside those that the login has."""
+    """In addition to those that the login has."""
     own.user("grant", WRITER.user, "--writes", "beam", "--reads", "bo_vac")
     assert "some_writer: reader of bo_vac and writer of beam, group vacuum, open" in own.user("list")
     assert may_put(own, "beam", "sr_vac", "bo_vac") == ["beam", "sr_vac", "bo_vac"]
@@ -330,7 +330,7 @@ def test_commands_refuse_wrong_requests(own: Own) -> None:
 
 
 def may_put(own: Own, *tables: str) -> list[str]:
-    """Those of these tables that the writer may put into."""
+    """The tables among these that the writer may put into."""
     with psycopg.connect(own.server.dsn) as admin:
         query = "select 1 from pg_proc where proname = %s and has_function_privilege(%s, oid, 'execute')"
         return [
@@ -342,7 +342,7 @@ def may_put(own: Own, *tables: str) -> list[str]:
 
 @pytest.mark.long
 def test_rights_follow_the_facility_file(own: Own, other_rights: None) -> None:
-    """A table that joins a group, leaves it, gets another name, is retired and is there again."""
+    """A table that joins a group, leaves it, is renamed, retired and restored."""
     every = ("sr_vac", "bo_vac", "beam", "linac_vac", "ring_vac")
     linac = TABLE.format(name="linac_vac", more="")
     own.install(facility('"sr_vac"', '"linac_vac"') + linac)
@@ -380,7 +380,7 @@ def test_rights_follow_the_facility_file(own: Own, other_rights: None) -> None:
             admin.execute(f"delete from ringlog.{noted} where table_name = 'linac_vac'")
 
 
-def test_a_right_by_hand_holds_and_ends_with_the_login(own: Own, other_rights: None) -> None:
+def test_a_right_granted_by_hand_lasts_until_the_login_is_removed(own: Own, other_rights: None) -> None:
     """GRANT in SQL and T-SQL gives the same rights, since PostgreSQL decides."""
     own.user("add", "by_hand", "--writer", "--tables", "sr_vac", "--password-stdin", stdin="made by hand")
     login = Login("by_hand", "made by hand")
@@ -402,7 +402,7 @@ def test_a_right_by_hand_holds_and_ends_with_the_login(own: Own, other_rights: N
         with pytest.raises(pymssql.Error, match="login by_hand may not write table beam"):
             cursor.callproc("claim_writer", ("beam", "a spool", "a writer"))
     own.user("remove", "by_hand")
-    # one of this name that comes later has nothing
+    # a later one of this name has no rights
     with psycopg.connect(own.server.dsn, autocommit=True) as admin:
         admin.execute("create role by_hand")
         own.install(facility('"sr_vac"') + "# yet another file\n")

@@ -27,20 +27,20 @@ def test_the_youngest_statements_of_the_greediest_login_end() -> None:
     assert [each.pid for each in ended] == [6, 5, 4]
 
 
-def test_statements_that_have_ceased_to_write_stay() -> None:
+def test_statements_that_no_longer_write_remain() -> None:
     running = [statement(pid, "one") for pid in range(1, 7)]
     sizes = dict.fromkeys(range(1, 7), 10)
     assert excess(running, sizes, writing={1, 2, 3}, most=3, limit=1000) == []
 
 
-def test_the_largest_files_go_first_when_all_are_too_large() -> None:
+def test_the_largest_files_are_ended_first_if_all_are_too_large() -> None:
     running = [statement(1, "one"), statement(2, "two"), statement(3, "two")]
     ended = excess(running, {1: 50, 2: 70, 3: 20}, writing={1, 2, 3}, most=3, limit=100)
     assert [each.pid for each in ended] == [2]
 
 
 @pytest.mark.long
-def test_a_crowd_of_sorts_is_cut_down(data: Path) -> None:
+def test_a_crowd_of_sorts_is_limited(data: Path) -> None:
     """The sessions continue; cancelled ones get the error of a cancelled statement."""
     crowd = MOST_WRITING + 8
     with serving(data, prepared=False) as server:

@@ -1,4 +1,4 @@
-"""No code of a site runs in a session of ringlog's own."""
+"""No code of a site runs in a session of ringlog itself."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -52,7 +52,7 @@ def facility(temporary_directory: Path) -> Path:
     return file
 
 
-def test_ringlogs_own_sessions_meet_no_trap(facility: Path) -> None:
+def test_ringlogs_own_sessions_spring_no_trap(facility: Path) -> None:
     folder = facility.parent
     data = folder / "data"
     day = timedelta(days=1)

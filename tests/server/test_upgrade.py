@@ -1,4 +1,4 @@
-"""A cluster of PostgreSQL 16 becomes one of 18 with every row; the old one stays until it is dropped."""
+"""A cluster of PostgreSQL 16 is upgraded to 18 with every row; the old one remains until it is dropped."""
 
 import subprocess
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ class OldCluster:
 
 
 def counts(conninfo: str) -> dict[str, int]:
-    """The rows of each table, a partitioned one as a whole, of every schema that is not the system's."""
+    """The rows of each table, a partitioned one as a whole, of every schema except the system's."""
     with psycopg.connect(conninfo) as connection:
         names = connection.execute(
             "select relnamespace::regnamespace::text, relname from pg_class where relkind in ('r', 'p')"
@@ -78,14 +78,14 @@ def counts(conninfo: str) -> dict[str, int]:
 
 @contextmanager
 def upgrading(data: Path) -> Iterator[psutil.Popen]:
-    """A `ringlog upgrade` that has the directory for itself."""
+    """A `ringlog upgrade` with exclusive use of the directory."""
     with psutil.Popen([RINGLOG, "upgrade", "--data", str(data)], stdout=subprocess.DEVNULL) as command:
         wait_until(lambda: f'"pid": {command.pid},' in (data / "serving").read_text())
         yield command
 
 
 def kill_at(program: str, data: Path) -> None:
-    """Kills a `ringlog upgrade` while it runs this program, which goes on."""
+    """Kills a `ringlog upgrade` while it runs this program, which continues."""
     with upgrading(data) as command:
 
         def runs() -> bool:
@@ -99,7 +99,7 @@ def kill_at(program: str, data: Path) -> None:
 
 
 def kill_while_initdb_writes(data: Path) -> psutil.Process:
-    """Kills a `ringlog upgrade`, and stops what its initdb runs at the moment; that is what it returns."""
+    """Kills a `ringlog upgrade`, and stops the program that its initdb is running; returns that."""
     with upgrading(data) as command:
 
         def writing() -> psutil.Process | None:
@@ -128,7 +128,7 @@ def old(data: Path) -> OldCluster:
 # three clusters are started, dumped and restored
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
+def test_every_row_is_present_afterwards(old: OldCluster, data: Path) -> None:
     with old.running(stop="immediate") as conninfo:  # as a crash leaves it
         with psycopg.connect(conninfo, autocommit=True) as connection:
             connection.execute("create database ringlog")
@@ -175,7 +175,7 @@ def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
     assert "exists already" in again.stderr
     with serving(data, facility=None) as server:
         assert {name: rows for name, rows in after.items() if name in before} == before | {
-            # made anew at the start
+            # created anew at the start
             "ringlog.procedure": after["ringlog.procedure"]
         }
         with psycopg.connect(server.dsn) as connection:

@@ -1,4 +1,4 @@
-"""Logins over the years: another password, locked for a while, removed, each beside open sessions."""
+"""Logins over the years: another password, locked for a while, removed, each during open sessions."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ def no_rows(own: RunningServer) -> None:
 
 
 def latest(admin: psycopg.Connection) -> int:
-    """The second of the row that was put last."""
+    """The second of the latest row."""
     row = admin.execute("select extract(second from time)::int from online.sr_rf where seq_no = 1").fetchone()
     assert row is not None
     return row[0]
@@ -64,7 +64,7 @@ def read(session: pymssql.Connection) -> object:
         return cursor.fetchone()
 
 
-def test_a_login_with_both_rights_is_locked_and_let_in_again(
+def test_a_login_with_both_rights_is_locked_and_unlocked(
     own: RunningServer, user: Callable[..., str]
 ) -> None:
     user("add", "both", "--writer", "--reader", "--password-stdin", stdin="one")
@@ -178,7 +178,7 @@ def test_a_login_that_connects_again_at_once_is_removed(
 
 
 @pytest.mark.parametrize("change", [logins.lock, logins.unlock, logins.remove_login])
-def test_only_logins_for_rows_are_touched(own: RunningServer, change: Callable[[str, str], None]) -> None:
+def test_only_logins_for_rows_are_changed(own: RunningServer, change: Callable[[str, str], None]) -> None:
     for name in ("nobody", "postgres", "ringlog_owner", "ringlog_gateway", "daq_writer"):
         with pytest.raises(UsageError, match=f"there is no login '{name}' with the right to write or read"):
             change(own.dsn, name)
@@ -205,7 +205,7 @@ def test_a_login_has_limits(own: RunningServer, user: Callable[..., str]) -> Non
         with pytest.raises(pymssql.Error, match="statement timeout"):
             cursor.execute("select pg_sleep(1000)")
     user("limit", "limited", "--statement-timeout", "none", "--idle-transaction", "none")
-    # those of the sessions before may still be on their way out
+    # connections of ended sessions may still be closing
     wait_until(lambda: "limited: reader, open, 0 connections\n" in user("list"), lambda: user("list"))
     for words in (["--row-limit", "0"], ["--statement-timeout", "soon"], ["--idle-transaction", "-1s"], []):
         assert "ringlog: " in user("limit", "limited", *words, code=2)

@@ -1,4 +1,4 @@
-"""The process that serves HTTP: it ends with its parent, is started again, and never runs as root."""
+"""The process that serves HTTP: it ends with its parent, is restarted, and never runs as root."""
 
 import os
 import re
@@ -75,7 +75,7 @@ def web_process(server: int) -> psutil.Process | None:
     return None
 
 
-def test_one_that_dies_is_started_again_and_status_and_metrics_say_so(data: Path) -> None:
+def test_a_killed_process_is_restarted_and_reported_by_status_and_metrics(data: Path) -> None:
     http, counts = free_port(), free_port()
 
     def metrics() -> str:
@@ -139,7 +139,7 @@ def test_a_stop_during_answers_is_no_fault(data: Path) -> None:
     assert "Traceback" not in log, log
 
 
-def test_an_address_that_another_program_has_stops_the_start(data: Path) -> None:
+def test_an_address_in_use_stops_the_start(data: Path) -> None:
     with Web(settings("127.0.0.1", 0, NOWHERE)).running() as taken:
         port = int(taken.address.rpartition(":")[2])
         second = Web(settings("127.0.0.1", port, NOWHERE))
@@ -148,7 +148,7 @@ def test_an_address_that_another_program_has_stops_the_start(data: Path) -> None
             pass
 
 
-def test_it_is_never_roots(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_never_runs_as_root(monkeypatch: pytest.MonkeyPatch) -> None:
     with Web(settings("127.0.0.1", 0, NOWHERE)).running() as web:
         uids = psutil.Process(web.pid).uids()
     assert 0 not in (uids.real, uids.effective, uids.saved)

@@ -49,7 +49,7 @@ def counts(server: RunningServer) -> list[object]:
 
 
 @pytest.mark.parametrize("ahead", ["+42d", pytest.param("+3650d", marks=pytest.mark.long)])
-def test_a_clock_that_is_wrong_for_one_start_takes_nothing(
+def test_a_clock_that_is_wrong_for_one_start_removes_nothing(
     temporary_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: str
 ) -> None:
     facility = tmp_path / "clocked.toml"
@@ -90,7 +90,7 @@ def test_a_clock_that_is_wrong_for_one_start_takes_nothing(
 
 
 @pytest.mark.long
-def test_weeks_that_a_clock_has_taken_come_back(temporary_directory: Path, tmp_path: Path) -> None:
+def test_weeks_removed_by_a_wrong_clock_are_restored(temporary_directory: Path, tmp_path: Path) -> None:
     """The operator has confirmed it."""
     facility = tmp_path / "clocked.toml"
     facility.write_text(FACILITY)

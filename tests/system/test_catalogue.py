@@ -63,7 +63,7 @@ def test_another_databases_views_are_functions(reader: Connection) -> None:
         rows(reader, "select * from sys.tables('nowhere')")
 
 
-def test_columns_have_the_types_that_the_gateway_announces(reader: Connection) -> None:
+def test_columns_have_the_types_that_the_gateway_describes(reader: Connection) -> None:
     columns = rows(
         reader,
         "select c.name, t.name, c.max_length, c.precision, c.scale, c.is_nullable"
@@ -99,8 +99,8 @@ def test_the_old_ways_to_join_a_column_with_its_type(reader: Connection, key: st
     ]
 
 
-def test_each_type_has_a_usertype_of_its_own(reader: Connection) -> None:
-    """Otherwise that join has a column twice."""
+def test_each_type_has_its_own_usertype(reader: Connection) -> None:
+    """Otherwise that join returns a column twice."""
     assert rows(reader, "select usertype from sys.systypes group by usertype having count(*) > 1") == []
 
 
@@ -183,7 +183,7 @@ def test_a_login_sees_only_objects_that_it_may_use(reader: Connection, writer: C
     assert [name for (name,) in rows(writer, procedures)] == ["import_sr_rf", "last_sr_rf", "put_sr_rf"]
     columns = "select name from sys.columns where object_id = sys.object_id('sr_rf') order by column_id"
     assert [name for (name,) in rows(reader, columns)] == ["seq_no", "time", "power", "arcs"]
-    # a writer may query its position, and no more
+    # a writer may only query its position
     assert [name for (name,) in rows(writer, columns)] == ["seq_no", "time"]
     with writer.transaction():
         writer.execute("select set_config('search_path', 'log', true)")
@@ -197,7 +197,7 @@ def test_parameters_are_those_of_callers(writer: Connection) -> None:
         " join sys.types t on t.user_type_id = p.user_type_id"
         " where p.object_id = sys.object_id('put_sr_rf') order by p.parameter_id",
     )
-    # a row argument is unfolded, and each of its fields may be left out
+    # a row argument is unfolded, and each of its fields may be omitted
     assert parameters == [
         ("@seq_no", "int", False, True),
         ("@time", "datetime2", False, True),
@@ -344,7 +344,7 @@ def test_names_of_keys_are_those_of_the_tables(admin: Connection) -> None:
         ]
 
 
-def test_operators_of_t_sql_are_shown_as_they_are_written(admin: Connection) -> None:
+def test_operators_of_t_sql_are_shown_as_written(admin: Connection) -> None:
     """SQL Server, "sys.computed_columns": the SQL text that defines the column."""
     with admin.transaction(force_rollback=True):
         admin.execute(
@@ -397,7 +397,7 @@ NAMES: list[tuple[LiteralString, object]] = [
     ("sys.parsename('a.b..d', 3)", "b"),
     ('sys.parsename(\'[a.b]."c""d"\', 1)', 'c"d'),
     ("sys.parsename('a.b.c.d.e', 1)", None),
-    # no identifiers: letters behind a closing bracket, brackets in a name without them, more than 128 letters
+    # not identifiers: letters after a closing bracket, brackets in a name without them, more than 128 letters
     ("sys.parsename('a.[b]c', 1)", None),
     ("sys.parsename('a.b[c]', 1)", None),
     ("sys.parsename('a.b\"c', 2)", None),
@@ -408,7 +408,7 @@ NAMES: list[tuple[LiteralString, object]] = [
     ("sys.objectproperty(sys.object_id('sr_rf'), 'IsUserTable')", 1),
     ("sys.objectproperty(sys.object_id('get_sr_rf'), 'IsProcedure')", 1),
     ("sys.objectproperty(sys.object_id('sr_rf'), 'NoSuchProperty')", None),
-    # trailing blanks do not count in comparisons
+    # trailing blanks are ignored in comparisons
     ("sys.objectpropertyex(sys.object_id('sr_rf'), 'BaseType  ')", "U"),
     ("sys.columnproperty(sys.object_id('sr_rf'), 'SEQ_NO', 'Precision ')", 10),
     ("sys.columnproperty(sys.object_id('sr_rf'), 'seq_no', 'AllowsNull')", 0),
@@ -442,7 +442,7 @@ def test_a_temporary_table_is_found_by_the_name_of_tempdb(reader: Connection) ->
         ("sr_rf", "sr\\_rf", True),
         ("sr_rf", "[r-t]%", True),
         ("sr_rf", "[^s]%", False),
-        # a range the wrong way round has nothing in it (SQL Server, LIKE: a character within the range)
+        # an inverted range is empty (SQL Server, LIKE: a character within the range)
         ("c", "[c-a]", False),
         ("c", "[^c-a]", True),
         ("c", "[c-ac]", True),

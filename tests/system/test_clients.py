@@ -124,7 +124,7 @@ def call(cursor: pymssql.Cursor, name: str, *values: object) -> list[tuple[Any, 
     return list(cursor)
 
 
-def test_calls_by_rpc_and_as_text_say_the_same(clients: Clients) -> None:
+def test_calls_by_rpc_and_as_text_have_the_same_answers(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         # by its type JDBC and ODBC know an identity column (jTDS, JtdsDatabaseMetaData.getColumns)
         cursor.execute("create table #numbered (a int identity, b int)")
@@ -178,7 +178,7 @@ def test_sp_rename_is_refused(clients: Clients) -> None:
         cursor.execute("exec sp_rename 'sr_rf', 'sr_rg'")
 
 
-def test_scalar_functions_are_no_procedures(clients: Clients) -> None:
+def test_scalar_functions_are_not_procedures(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         with pytest.raises(pymssql.Error) as refused:
             cursor.execute("exec object_id 'sr_rf'")

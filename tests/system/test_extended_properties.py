@@ -21,7 +21,7 @@ VALUE = "select value from sys.extended_properties where major_id = object_id('{
 
 @pytest.fixture(scope="module")
 def admin(server: RunningServer) -> Iterator[psycopg.Connection]:
-    """The maker of the database `properties`, its author, and a reader of its table."""
+    """The creator of the database `properties`, its author, and a reader of its table."""
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         for login in (AUTHOR, READER):
             connection.execute(
@@ -52,7 +52,7 @@ def value(cursor: pymssql.Cursor, text: str) -> object:
     return found
 
 
-def test_only_the_owner_gives_them(clients: Clients, admin: psycopg.Connection) -> None:
+def test_only_the_owner_adds_them(clients: Clients, admin: psycopg.Connection) -> None:
     with clients.pymssql(READER, database="properties") as connection, connection.cursor() as cursor:
         with pytest.raises(pymssql.Error) as raised:
             # a property that no other test gives the table

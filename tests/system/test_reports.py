@@ -1,4 +1,4 @@
-"""System procedures with several result sets: their cursors, fetched like by the gateway."""
+"""System procedures with several result sets: their cursors, fetched as by the gateway."""
 
 import re
 import threading
@@ -26,7 +26,7 @@ class Report(NamedTuple):
 
 
 def report(connection: Connection, call: LiteralString) -> Report:
-    """Runs a call and fetches the cursors that it announces."""
+    """Runs a call and fetches the cursors named by its notices."""
     notices: list[tuple[str, str]] = []
 
     def hear(notice: psycopg.errors.Diagnostic) -> None:
@@ -252,7 +252,7 @@ def sysmon_counts(server: RunningServer, reader: Connection, writer: Connection)
     # the rows that the installation made may be counted only now
     assert inserted in (0, 10)
     assert float(rate) == pytest.approx((inserted + updated) / seconds, rel=0.02)
-    # a row a minute goes to the log, whichever week it falls into
+    # a row per minute is logged, whatever its week
     assert written["log..sr_rf"][1] == 3
 
 

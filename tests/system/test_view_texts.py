@@ -28,7 +28,7 @@ as
 
 @pytest.fixture(scope="module")
 def admin(server: RunningServer) -> Iterator[psycopg.Connection]:
-    """The maker of the database `views`, with a table, and its author."""
+    """The creator of the database `views`, with a table, and its author."""
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         connection.execute(
             f"create role {AUTHOR.user} login password '{AUTHOR.password}' in role daq_reader;"
@@ -99,7 +99,7 @@ def test_typed_at_a_console_of_ase(clients: Clients, author: pymssql.Cursor) -> 
     assert read.rows[-1] == ["1"]
 
 
-def test_it_is_that_of_the_last_alter_view(author: pymssql.Cursor) -> None:
+def test_the_text_is_that_of_the_last_alter_view(author: pymssql.Cursor) -> None:
     number, text = error(author, "alter view stale as select a from t")
     assert number == 208
     assert "Invalid object name 'stale'." in text
@@ -110,7 +110,7 @@ def test_it_is_that_of_the_last_alter_view(author: pymssql.Cursor) -> None:
         "ALTER VIEW dbo.stale AS SELECT a, b FROM t -- once more",
     ):
         author.execute(text)
-        # SQL Server keeps CREATE in the place of ALTER
+        # SQL Server replaces ALTER by CREATE
         kept = re.sub("^alter", "CREATE", text, flags=re.IGNORECASE)
         assert values(author, "exec sp_helptext stale") == [kept]
     # a name that a table gets later is not in the text, and a view that is dropped takes its text along
@@ -119,7 +119,9 @@ def test_it_is_that_of_the_last_alter_view(author: pymssql.Cursor) -> None:
     assert values(author, "exec sp_helptext stale") == ["create view stale as select b from t"]
 
 
-def test_a_view_of_postgresql_has_none_and_says_so(author: pymssql.Cursor, admin: psycopg.Connection) -> None:
+def test_a_view_of_postgresql_has_no_text_and_reports_that(
+    author: pymssql.Cursor, admin: psycopg.Connection
+) -> None:
     none = "There is no text for object 'own': it was made, or changed, in PostgreSQL and not in T-SQL."
     admin.execute(
         f"create view views.own as select a from views.t; alter view views.own owner to {AUTHOR.user}"
@@ -155,7 +157,7 @@ def test_a_session_s_settings_do_not_matter(
         assert found == (TEXT,)
 
 
-def test_a_dump_has_it(author: pymssql.Cursor, admin: psycopg.Connection) -> None:
+def test_a_dump_contains_it(author: pymssql.Cursor, admin: psycopg.Connection) -> None:
     """A dump makes a view of its query in PostgreSQL's words, without a search path, and then its comment."""
     author.execute(TEXT)
     with admin.transaction():

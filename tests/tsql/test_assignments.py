@@ -1,4 +1,4 @@
-"""A value that is assigned to a column is stored as CAST makes it of that type, or refused.
+"""A value assigned to a column is stored as CAST converts it to that type, or refused.
 
 A conversion is implicit when data is moved to a column; its result equals that of CAST ("CAST and CONVERT",
 "Data type conversion", SQL Server documentation).
@@ -117,7 +117,7 @@ NOT_KNOWN_HERE = [
 
 
 def number_of(outcome: Any) -> int | None:
-    """206 or 257 if that is the error; another error is one of the value."""
+    """206 or 257 if that is the error; another error is about the value."""
     match outcome:
         case TsqlError():
             number: int = outcome.args[0]

@@ -221,7 +221,7 @@ def test_a_procedure_that_only_writes_finds_the_callers_temporary_table(
         cursor.callproc("fill_callers", (7,))
         cursor.execute("exec fill_callers 8 select n from #callers order by n")
         assert cursor.fetchall() == [(7,), (8,)]
-        # in the letters of the text or in others
+        # in the case of the text or another
         cursor.execute("select object_id('tempdb..#Callers') - object_id('tempdb..#callers')")
         assert cursor.fetchone() == (0,)
         cursor.execute("drop procedure fill_callers")

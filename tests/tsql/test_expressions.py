@@ -33,7 +33,7 @@ EXPRESSIONS = st.recursive(
 
 @given(expression=EXPRESSIONS, sybase=st.booleans())
 @settings(max_examples=150)
-def test_every_expression_gives_a_value_or_an_error_of_t_sql(
+def test_every_expression_has_a_value_or_an_error_of_t_sql(
     tsql_connection: psycopg.Connection[Any], expression: str, sybase: bool
 ) -> None:
     try:
@@ -55,7 +55,7 @@ def test_every_expression_gives_a_value_or_an_error_of_t_sql(
 def test_arithmetic_is_that_of_whole_numbers(
     tsql_connection: psycopg.Connection[Any], numbers: list[int], operators: list[str]
 ) -> None:
-    """The reference is Python's arithmetic, whose precedence is the same."""
+    """The reference is Python's arithmetic, which has the same precedence."""
     text = str(numbers[0])
     for operator, number in zip(operators, numbers[1:], strict=False):
         text += f" {operator} {number}"
@@ -84,7 +84,9 @@ def like(value: str, pattern: str) -> bool:
 
 @given(value=st.text("ab1 .%[", max_size=6), pattern=st.text("ab1_%.[]^ ", max_size=6))
 @settings(max_examples=300)
-def test_like_is_as_defined(tsql_connection: psycopg.Connection[Any], value: str, pattern: str) -> None:
+def test_like_follows_its_definition(
+    tsql_connection: psycopg.Connection[Any], value: str, pattern: str
+) -> None:
     row = tsql_connection.execute(
         "select tsql.is_like(%s::text, %s::text, null)", (value, pattern)
     ).fetchone()

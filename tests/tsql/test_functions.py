@@ -63,7 +63,7 @@ def test_a_default_may_be_the_value_of_a_function(site: Site) -> None:
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        # SQL Server, "CREATE FUNCTION": what a function may do, and its errors
+        # SQL Server, "CREATE FUNCTION": permitted statements of a function, and its errors
         ("create function f() returns int as begin insert points values (1, 'a', 1) return 1 end", 443),
         ("create function f() returns int as begin exec p return 1 end", 443),
         ("create function f() returns int as begin print 'x' return 1 end", 443),
@@ -85,7 +85,7 @@ def test_refused_statements_of_functions_and_triggers(site: Site, text: str, num
     assert refused.value.number == number, refused.value.text
 
 
-def test_a_function_gives_the_rows_of_a_query(three: Site) -> None:
+def test_a_function_returns_the_rows_of_a_query(three: Site) -> None:
     three.define(
         "create function above(@n int) returns table as"
         " return (select id, value * 2 as v, name from points where id > @n)"
@@ -96,7 +96,7 @@ def test_a_function_gives_the_rows_of_a_query(three: Site) -> None:
     three.define("drop function above")
 
 
-def test_a_trigger_sees_inserted_and_deleted_rows(three: Site) -> None:
+def test_a_trigger_reads_inserted_and_deleted_rows(three: Site) -> None:
     three.run("create table site.audit (what varchar(20), id int, n int)")
     three.define(
         """create trigger watches on points for insert, update, delete as
@@ -125,7 +125,7 @@ def test_a_trigger_sees_inserted_and_deleted_rows(three: Site) -> None:
     three.define("alter trigger watches on points after delete as print 'gone'")
     three.run("insert into site.points values (-5, 'a', 1)")
     three.define("drop trigger watches")
-    # a table takes its triggers with it when it is dropped (SQL Server, "DROP TABLE")
+    # a table's triggers are dropped with it (SQL Server, "DROP TABLE")
     for _ in range(2):
         three.run("create table site.brief (a int)")
         three.define("create trigger watches on brief for insert, delete as print 'x'")

@@ -1,4 +1,4 @@
-"""Schema tsql in the database: made once, made again when its sources change, usable by every login."""
+"""Schema tsql in the database: created once, created again when its sources change, usable by every login."""
 
 from typing import Any
 

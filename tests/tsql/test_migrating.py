@@ -1,4 +1,4 @@
-"""The procedures of docs/how-to/procedures.md and others, made and called through real clients."""
+"""The procedures of docs/how-to/procedures.md and others, created and called through real clients."""
 
 import re
 import subprocess
@@ -148,7 +148,7 @@ def losses(no_rows: None, clients: Clients) -> None:
             cursor.callproc("put_beam_loss", (datetime(2026, 1, 1, 0, 0, second), loss))
 
 
-def test_the_examples_are_taken(migrated: list[Answer]) -> None:
+def test_the_examples_are_accepted(migrated: list[Answer]) -> None:
     assert len(migrated) == 3
     for answer in migrated:
         assert answer.errors == []
@@ -176,7 +176,7 @@ def test_a_procedure_that_writes_is_called_by_rpc_and_in_text(
     assert log == [(1.5,), (2.5,), (8.0,), (8.5,)]
 
 
-def test_counts_come_from_a_shared_connection_too(migrated: list[Answer], server: RunningServer) -> None:
+def test_counts_are_also_sent_from_a_shared_connection(migrated: list[Answer], server: RunningServer) -> None:
     del migrated
     with RawClient(server.host, server.port) as client:
         client.log_in5(server.writer)
@@ -294,7 +294,7 @@ def test_an_error_in_a_procedure_keeps_the_same_changes_as_the_old_server(
         assert values == ["11", *(() if is_ase else ("33",)), *rows]
 
 
-def test_xact_abort_of_the_session_holds_in_procedures(migrated: list[Answer], clients: Clients) -> None:
+def test_xact_abort_of_the_session_applies_to_procedures(migrated: list[Answer], clients: Clients) -> None:
     del migrated
     answer = clients.tsql(
         DEVELOPER,
@@ -312,14 +312,14 @@ def test_xact_abort_of_the_session_holds_in_procedures(migrated: list[Answer], c
     assert [row for row in answer.rows if row and row[0].isdigit()] == []
 
 
-def test_the_text_comes_back(migrated: list[Answer], clients: Clients) -> None:
+def test_the_text_is_returned(migrated: list[Answer], clients: Clients) -> None:
     del migrated
     answer = clients.tsql(DEVELOPER, "use site", "sp_helptext put_beam_loss")
     (example,) = (e for e in examples() if "create procedure put_beam_loss" in e.text)
     assert [line for (line, *_) in answer.rows[1:]] == example.batches[0].strip().split("\n")
 
 
-def test_a_procedure_of_the_site_takes_the_fast_way(migrated: list[Answer], server: RunningServer) -> None:
+def test_a_procedure_of_the_site_uses_the_fast_path(migrated: list[Answer], server: RunningServer) -> None:
     del migrated
     with psycopg.connect(server.dsn) as admin:
         shares = admin.execute(
@@ -348,7 +348,7 @@ def test_refusals_name_line_and_construct(migrated: list[Answer], clients: Clien
         assert errors_of(error.value).number == 2714
 
 
-def test_one_that_the_gateway_runs(migrated: list[Answer], clients: Clients) -> None:
+def test_a_procedure_run_by_the_gateway(migrated: list[Answer], clients: Clients) -> None:
     del migrated
     calls = [
         "use site",

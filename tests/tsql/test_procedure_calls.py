@@ -96,7 +96,7 @@ def test_wrong_calls_inside_a_procedure(site: Site) -> None:
         assert (error.value.diag.message_detail or "").split()[0] == str(number)
 
 
-def test_an_error_of_a_called_procedure_goes_to_the_callers_catch(site: Site) -> None:
+def test_an_error_of_a_called_procedure_is_handled_by_the_callers_catch(site: Site) -> None:
     site.define("create procedure fails_inside as raiserror ('inside', 16, 5) print 'not reached'")
     site.define(
         """create procedure guards as

@@ -1,4 +1,4 @@
-"""Procedures in T-SQL as objects: compiled, kept as text or refused; rights; the source."""
+"""Procedures in T-SQL as objects: compiled, stored as text or refused; rights; the source."""
 
 import psycopg
 import pytest
@@ -32,7 +32,7 @@ BY_GATEWAY = [
 
 @pytest.mark.parametrize("body", BY_GATEWAY)
 def test_procedures_that_plpgsql_cannot_express_are_kept_as_text(site: Site, points: None, body: str) -> None:
-    """tests/gateway/test_interpreted_procedures.py calls such."""
+    """tests/gateway/test_interpreted_procedures.py calls such procedures."""
     text = f"create or alter procedure kept @n int as\n{body}"
     site.define(text)
     assert site.rows("select tsql.source('site.kept'::regproc)") == [(text,)]
@@ -59,7 +59,7 @@ def test_refused_constructs_are_named_with_their_line(site: Site, body: str, lin
     assert named in refusal.text
 
 
-def test_alter_keeps_rights_and_drop_takes_them(site: Site) -> None:
+def test_alter_keeps_rights_and_drop_removes_them(site: Site) -> None:
     site.define("create procedure changes @a int as return @a")
     with pytest.raises(psycopg.Error) as taken:
         site.define("create procedure changes as return 1")
@@ -91,7 +91,7 @@ def test_a_function_of_postgresql_is_not_replaced(site: Site) -> None:
     assert site.rows("select site.pg_own()") == [(1,)]
 
 
-def test_the_source_is_given_back_and_survives(site: Site) -> None:
+def test_the_source_is_returned_and_survives(site: Site) -> None:
     source = "-- it's a \\ test\r\ncreate procedure texts @a int = 1 as\n\tprint 'Größe; $$ \\n' /* no end */"
     site.define(source)
     assert site.rows("select tsql.source('site.texts'::regproc)") == [(source,)]
@@ -112,7 +112,7 @@ def test_a_caller_needs_the_right_to_execute_and_no_other(
             reader.execute("select site.reads_points()")
         site.define("grant execute on reads_points to daq_reader")
         reader.execute("select site.reads_points()")
-        # the number of rows, the printed text, its end, the @@rowcount after it
+        # the row count, the printed text, its end, the @@rowcount after it
         assert heard == ["1", "reader", "end", "0"]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.execute("select * from site.points")

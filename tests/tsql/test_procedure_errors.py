@@ -5,7 +5,7 @@ import pytest
 from procedure_site import Site
 
 
-def test_raiserror_of_both_dialects_goes_on(site: Site) -> None:
+def test_raiserror_of_both_dialects_continues(site: Site) -> None:
     site.define(
         """create procedure complains @n int as
         raiserror ('value %d of %s', 16, 3, @n, 'magnet')
@@ -36,9 +36,7 @@ def test_raiserror_of_both_dialects_goes_on(site: Site) -> None:
     assert site.call("complains5", 1).status == 0
 
 
-def test_an_error_ends_its_statement_in_a_procedure_that_does_not_ask_for_it(
-    site: Site, points: None
-) -> None:
+def test_an_error_ends_its_statement_in_a_procedure_that_does_not_read_it(site: Site, points: None) -> None:
     """learn.microsoft.com, SET XACT_ABORT: off by default, where only the statement with the error is rolled
     back."""
     site.define(
@@ -83,7 +81,7 @@ def test_an_error_that_ends_the_batch_keeps_earlier_changes(site: Site, points: 
 
 
 def test_one_statement_needs_no_block(site: Site) -> None:
-    """After an error nothing is kept and nothing continues."""
+    """After an error there is nothing to keep and nothing to continue with."""
     (alone,) = site.compile(
         "create procedure alone @id int as set nocount on insert points values (@id, 'b', 0)"
     )
@@ -94,7 +92,7 @@ def test_one_statement_needs_no_block(site: Site) -> None:
     assert "exception when" in several
 
 
-def test_a_procedure_that_asks_for_error_goes_on(site: Site, points: None) -> None:
+def test_a_procedure_that_reads_error_continues(site: Site, points: None) -> None:
     site.define(
         """create procedure asks @id int as
         declare @error int, @rows int
@@ -119,7 +117,7 @@ def test_a_procedure_that_asks_for_error_goes_on(site: Site, points: None) -> No
     assert site.call("asks", 12).errors[0][0] == 2627, "10 is there already"
 
 
-def test_an_error_that_ends_a_batch_ends_the_procedure_whatever_it_asks_for(site: Site, points: None) -> None:
+def test_an_error_that_ends_a_batch_ends_any_procedure(site: Site, points: None) -> None:
     site.define(
         """create procedure converts_text @text varchar(10) as
         declare @n int
@@ -131,7 +129,7 @@ def test_an_error_that_ends_a_batch_ends_the_procedure_whatever_it_asks_for(site
     assert site.rows("select id from site.points") == [(1,)]
 
 
-def test_xact_abort_says_which(site: Site, points: None) -> None:
+def test_xact_abort_determines_the_errors_that_end_a_procedure(site: Site, points: None) -> None:
     site.define(
         """create procedure aborts as
         set xact_abort on
@@ -177,13 +175,13 @@ def test_try_and_catch(site: Site, points: None) -> None:
     assert called.errors == [], "a caught error is not sent"
     assert called.prints == ["caught", "after"]
     assert called.rows == [[(2627, 14, 1, 5, "tries")]]
-    # changes before the error stay
+    # changes before the error remain
     assert site.rows("select id from site.points order by id") == [(1,), (99,)]
     site.run("delete from site.points")
     assert site.call("tries", 2, 0).rows == [[(8134, 16, 1, 5, "tries")]]
 
 
-def test_raiserror_in_try_goes_to_catch_and_throw_passes_on(site: Site) -> None:
+def test_raiserror_in_try_is_caught_and_rethrown(site: Site) -> None:
     site.define(
         """create procedure rethrows @how int as
         begin try

@@ -23,7 +23,9 @@ def test_result_sets_counts_and_messages_come_in_order(site: Site, points: None)
 
 
 def test_ends_of_messages_and_cursor_statements_are_sent(site: Site) -> None:
-    """microsoft/go-mssqldb, TestSprocWithCursorNoResult. Conditions and assignments are not told."""
+    """microsoft/go-mssqldb, TestSprocWithCursorNoResult. The ends of conditions and assignments are not
+    sent.
+    """
     body = """
         declare @n int
         declare c cursor for select 1 n union select 2
@@ -94,7 +96,7 @@ def test_rowcount_of_each_kind_of_statement(site: Site, points: None) -> None:
     assert site.call("counted").rows[1] == [(2, 1, 0, 3, 0, 0)]
 
 
-def test_temporary_tables_go_with_their_procedure(site: Site, points: None) -> None:
+def test_temporary_tables_end_with_their_procedure(site: Site, points: None) -> None:
     site.run("insert into site.points values (1, 'a', 1), (2, 'b', 2)")
     site.define(
         """create procedure uses_temporary @n int as
@@ -117,7 +119,7 @@ def test_temporary_tables_go_with_their_procedure(site: Site, points: None) -> N
     assert site.rows("select to_regclass('pg_temp.\"#work\"')") == [(None,)]
 
 
-def test_a_temporary_table_goes_while_rows_are_read_from_it(site: Site) -> None:
+def test_a_temporary_table_is_dropped_while_rows_are_read_from_it(site: Site) -> None:
     site.define(
         """create procedure drops_early as
         create table #early (id int)
@@ -172,7 +174,8 @@ def test_cursors_of_both_dialects(site: Site, points: None) -> None:
         select @id, @sum, @rows"""
     )
     called = site.call("walks", 2)
-    # the value at DECLARE counts, a fetch after the last row leaves the variables, the rows are those at OPEN
+    # the value at DECLARE is used, a fetch after the last row leaves the variables unchanged, the rows are
+    # those at OPEN
     assert called.rows == [[(3, 6.5, -1)]]
     assert site.rows("select id from site.points") == [(1,)]
     site.define(
@@ -200,7 +203,7 @@ def test_cursors_of_both_dialects(site: Site, points: None) -> None:
     assert called.status == 0
 
 
-def test_a_fetched_value_is_converted_as_an_assigned_one(site: Site, points: None) -> None:
+def test_a_fetched_value_is_converted_like_an_assigned_one(site: Site, points: None) -> None:
     site.run("insert into site.points values (1, 'longer', 2.9)")
     site.define(
         """create procedure fetches as

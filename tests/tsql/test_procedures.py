@@ -1,5 +1,6 @@
-"""Procedures in T-SQL, run by PostgreSQL: compiled, made, called, and read like by the gateway, result sets
-by the cursors that notices name. Here: parameters, variables, control flow."""
+"""Procedures in T-SQL, run by PostgreSQL: compiled, created, called, and read as by the gateway, result sets
+by the cursors that notices name. Here: parameters, variables, control flow.
+"""
 
 import psycopg
 import pytest
@@ -26,7 +27,7 @@ def test_parameters_defaults_outputs_and_status(site: Site) -> None:
     assert (missing.value.diag.message_detail or "").startswith("201 16 ")
 
 
-def test_a_parameter_left_out_takes_its_default_and_null_stays_null(site: Site) -> None:
+def test_an_omitted_parameter_has_its_default_and_null_remains_null(site: Site) -> None:
     site.define("create procedure shown @a int = 7, @b varchar(10) = word as select @a, @b")
     assert site.call("shown").rows == [[(7, "word")]]
     assert site.call("shown", b="x").rows == [[(7, "x")]]
@@ -55,8 +56,8 @@ def test_a_procedure_that_only_writes_is_a_function_that_may_share_transactions(
     assert kind == ("p",), "what sends rows runs on a connection of its own"
 
 
-def test_variables_keep_their_values_apart_from_columns(site: Site, points: None) -> None:
-    """A column is never taken for a parameter of the same name, nor for a variable of PL/pgSQL."""
+def test_variables_are_distinct_from_columns(site: Site, points: None) -> None:
+    """A column is never confused with a parameter of the same name, nor with a variable of PL/pgSQL."""
     site.define(
         """create procedure named @id int, @name varchar(10), @value float as
         insert points (id, name, value) values (@id, @name, @value)
@@ -111,7 +112,7 @@ def test_a_value_is_cut_to_its_variable_and_its_parameter(site: Site) -> None:
     assert site.call("cut", "abcdef", None).outputs == {"out": "abxy"}
 
 
-def test_select_assigns_the_last_row_or_leaves_the_variable(site: Site, points: None) -> None:
+def test_select_assigns_the_last_row_or_nothing(site: Site, points: None) -> None:
     site.run("insert into site.points values (1, 'a', 1), (2, 'b', 2), (3, 'c', 3)")
     site.define(
         """create procedure last_name @from int, @name varchar(10) output, @n int output as
@@ -121,7 +122,7 @@ def test_select_assigns_the_last_row_or_leaves_the_variable(site: Site, points: 
     called = site.call("last_name", 2, "?", 0)
     assert called.outputs == {"name": "c", "n": 3}
     assert called.status == 2
-    # SQL Server reports how many rows gave the variables their values
+    # SQL Server reports how many rows were assigned to the variables
     assert called.events == [("assigned", 2)]
     called = site.call("last_name", 9, "kept", 5)
     assert called.outputs == {"name": "kept", "n": 5}

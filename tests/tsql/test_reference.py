@@ -41,7 +41,7 @@ OPERATORS: dict[str, tuple[int, Callable[[int, int], int]]] = {
 
 
 def evaluated(operands: list[int], operators: list[str]) -> int:
-    """By the rules: first everything that binds tightly, then the rest, from the left."""
+    """By the rules: first the operators of higher precedence, then the others, from the left."""
     for level in (2, 1):
         values, rest = [operands[0]], []
         for sign, value in zip(operators, operands[1:], strict=True):
@@ -159,7 +159,7 @@ MOMENTS = st.datetimes(datetime(1800, 1, 1), datetime(2200, 12, 31)).map(
 
 
 def weeks(moment: datetime) -> int:
-    """How many Sundays there have been since 0001-01-07, which was one."""
+    """The number of Sundays since 0001-01-07, which was one."""
     return (moment.date().toordinal() - 7) // 7
 
 
@@ -275,7 +275,7 @@ def test_stuff_is_null_outside_of_the_text(
 
 @given(a=TEXTS, b=TEXTS, sign=st.sampled_from(["=", "<>"]))
 @FEW
-def test_blanks_at_the_end_do_not_count(tsql_connection: Connection, a: str, b: str, sign: str) -> None:
+def test_trailing_blanks_are_ignored(tsql_connection: Connection, a: str, b: str, sign: str) -> None:
     (rows,) = run(tsql_connection, f"select 1 where '{a}' {sign} '{b}'")
     assert bool(rows) == ((a.rstrip(" ") == b.rstrip(" ")) == (sign == "="))
 

@@ -1,7 +1,7 @@
-"""Violated constraints are reported in the words that programs search for.
+"""Violated constraints are reported with the texts that programs search for.
 
-SQL Server: Database Engine events and errors, 515, 547, 2601, 2627.
-ASE: Error messages, 233, 546, 547, 548, 2601.
+SQL Server: Database Engine events and errors, 515, 547, 2601, 2627. ASE: Error messages, 233, 546, 547, 548,
+2601.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ CHECK = (
 )
 FOREIGN = 'The conflict occurred in database "violations", table "dbo.t", column \'id\'.'
 
-# statement, SQL Server's number and words, ASE's
+# statement, SQL Server's number and text, ASE's
 CASES: dict[str, tuple[str, tuple[int, str], tuple[int, str]]] = {
     "primary key": (
         "insert t values (1, 'z', 5, 1)",
@@ -51,7 +51,7 @@ CASES: dict[str, tuple[str, tuple[int, str], tuple[int, str]]] = {
         ),
         (2601, "Attempt to insert duplicate key row in object 't' with unique index 'ix_t'"),
     ),
-    # the text of a datetime in these words is documented nowhere
+    # the form of a datetime in these texts is documented nowhere
     "key of a time": (
         "insert moments values ('2026-01-02')",
         (
@@ -174,7 +174,9 @@ def clients(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.mark.parametrize("section", ["5.0", "7.4"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_words(clients: Clients, case: tuple[str, tuple[int, str], tuple[int, str]], section: str) -> None:
+def test_texts_of_violations(
+    clients: Clients, case: tuple[str, tuple[int, str], tuple[int, str]], section: str
+) -> None:
     """In a batch, in a transaction, in procedures with and without a check of the error, and in CATCH."""
     statement, of_sql_server, of_ase = case
     expected = of_ase if section == "5.0" else of_sql_server
@@ -197,8 +199,8 @@ def test_words(clients: Clients, case: tuple[str, tuple[int, str], tuple[int, st
     assert len(answer.errors) == (1 if len(batches) == 1 else len(bodies) * 2)
 
 
-def test_words_of_others_are_theirs(clients: Clients) -> None:
-    """A statement whose kind is not certain, and what a procedure in PL/pgSQL raises itself."""
+def test_texts_of_other_errors_are_unchanged(clients: Clients) -> None:
+    """A statement of uncertain kind, and errors raised by a procedure in PL/pgSQL itself."""
     import psycopg
 
     with psycopg.connect(clients.server.dsn, autocommit=True) as admin:

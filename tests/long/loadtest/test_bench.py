@@ -77,7 +77,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(temporary_directory: Path) -> Iterator[Server]:
-    """A server for loads, each test with tables of its own."""
+    """A server for loads; each test has its own tables."""
     facility = temporary_directory / "bench.toml"
     write_facility(facility, [*map(tables, "abcdefgh"), ten_years(), half(), old_week()])
     with serving(facility, temporary_directory / "bench", keep=False) as running:
@@ -107,7 +107,7 @@ def test_every_acknowledged_call_is_a_row_with_the_values_sent(
     assert 0 < measured.p50 <= measured.p99 <= measured.p999 <= measured.max < 60
     stored = [log_rows(stand.server.administrator, table) for table in tables(name).names]
     assert sum(stored) == measured.acknowledged
-    # the load is dealt out evenly
+    # the load is distributed evenly
     assert min(stored) > 0
     check = verify(stand.server, stand.acknowledged)
     assert (check.acknowledged, check.stored) == (measured.acknowledged, measured.acknowledged)
@@ -160,7 +160,7 @@ def test_figures_of_halfs_load(server: Server) -> None:
     assert sum(log_rows(server.administrator, name) for name in half().names) * 100 == 600 * CHANNELS
 
 
-def test_writers_beside_the_archive(stand: Stand, tmp_path: Path) -> None:
+def test_writers_during_archiving(stand: Stand, tmp_path: Path) -> None:
     found = [
         *measure_beside_archive(
             stand, tables("h"), tmp_path, connections=6, seconds=0.5, rounds=1, doing=lambda _: None
@@ -173,7 +173,7 @@ def test_writers_beside_the_archive(stand: Stand, tmp_path: Path) -> None:
     assert log_rows(stand.server.administrator, old_week().names[0]) == 70_000
 
 
-def test_a_load_goes_on_where_the_last_one_ended(stand: Stand) -> None:
+def test_a_load_continues_where_the_last_one_ended(stand: Stand) -> None:
     """On a slow machine it takes several until the ring has gone round; each is verified."""
     ring = "select count(time), min(seq_no), max(seq_no) from online.e_0"
     written, first, last = 0, 0, 0
@@ -213,7 +213,9 @@ def options(port: int, prefix: str) -> list[str]:
 
 
 def test_a_client_of_many_tables_and_threads(programs: Path, server: Server) -> None:
-    """More than the benchmark asks for: tables dealt out to fewer connections, connections to threads."""
+    """More than the benchmark requests: tables distributed over fewer connections, connections over
+    threads.
+    """
     command = [programs / "tdsload", *options(server.port, "g_"), "-v", "7.4", "-j", "2", "-s", "0.3"]
     done = run(*command, stdin=f"{server.password}\n")
     assert done.returncode == 0, done.stderr
@@ -315,7 +317,7 @@ def test_a_run_has_its_figures(
         assert measured.wal > 12 * 4 * measured.calls
         assert 0 < measured.clients < measured.seconds * measured.cores
         assert measured.backends <= measured.postgres * 1.05
-        # the gateway's clock has ticks of 10 ms: a machine without time for many calls has none to show
+        # the gateway's clock has ticks of 10 ms: with few calls they show nothing
         if measured.calls > 1000:
             assert measured.backends > 0
             # of loads straight to PostgreSQL nothing is asserted: the gateway's process has work of its own
@@ -411,7 +413,7 @@ def test_every_acknowledged_call_of_a_run_is_in_the_logs(
             assert row is not None
             stored += row[0]
     assert stored == results.check.acknowledged == results.check.stored
-    # the first writing of the rings is no measurement, yet it is counted
+    # the first filling of the rings is not a measurement, but it is counted
     assert 0 < acknowledged < stored
 
 
@@ -487,7 +489,7 @@ MEASURED: dict[str, Any] = {
 
 
 def test_verdicts(tmp_path: Path) -> None:
-    """A figure on its bound is met; one dialect that misses misses for both."""
+    """A figure at its bound is met; a miss of one dialect counts for both."""
     rates = {"direct": 1000, "pipelined": 1250, "tds5": 1000, "tds74": 999}
     content = {
         "format": 1,
@@ -532,7 +534,7 @@ def test_time_that_the_host_takes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_verdicts_beside_readers() -> None:
-    """Writers are compared with those straight to PostgreSQL beside as many readers, and the worst counts."""
+    """Writers are compared with those directly on PostgreSQL with as many readers, and the worst counts."""
     results = Results("", "", {}, {})
 
     def put(contender: str, nice: int, part: str | None, rate: float, p99: float, longest: float) -> None:

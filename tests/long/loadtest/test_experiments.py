@@ -22,9 +22,10 @@ REPORTS = Path(__file__).parents[3] / "build" / "reports" / "loadtest"
 
 @pytest.fixture(scope="module")
 def narrow(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """SPring-8's 60 tables for `max`, those of 200 columns as they are and the others with a sixth of theirs:
-    PostgreSQL makes tables in a time that grows with the square of their columns. Parameter tables are left
-    out, since nobody reads at the highest rate."""
+    """SPring-8's 60 tables for `max`, those of 200 columns unchanged and the others with a sixth of theirs:
+    the time in which PostgreSQL creates a table grows with the square of its columns. Parameter tables are
+    omitted, since there are no readers at the highest rate.
+    """
     tables, parameter, _ = SPRING8.read_text().partition("[[parameter]]")
     assert parameter
 
@@ -38,7 +39,7 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def results(narrow: Path) -> dict[str, Result]:
-    """What `normal` and `max` found, by name."""
+    """The results of `normal` and `max`, by name."""
     for experiment, time, *more in (("normal", "4s"), ("max", "2s", "--facility", narrow)):
         words = ("loadtest", experiment, "--time", time, "--output", REPORTS, *more)
         done = ringlog(*words, timeout=850)
@@ -61,7 +62,7 @@ def test_normal_operation_writes_at_the_papers_rate(results: dict[str, Result]) 
     assert run.server_share is not None
     assert 0.0 < run.server_share < 1.0
     first, last = run.samples[0], run.samples[-1]
-    # on a busy machine a sample takes a while itself
+    # on a busy machine taking a sample takes a while
     assert run.seconds / 2 < last.seconds - first.seconds < run.seconds + 0.1
     assert run.closing is not None
     assert run.closing.wal_bytes
@@ -134,10 +135,10 @@ def test_the_report_has_the_tables_and_figures_of_the_paper(results: dict[str, R
         for result in results.values():
             assert all(version in form for version in result.versions.values())
             assert result.machine.processor in form
-    # by itself: pictures inside, nothing from elsewhere
+    # self-contained: pictures inside, no external references
     assert page.count("data:image/png;base64,") == text.count("](") == 4
     assert set(re.findall(r"(?:src|href)=(.{6})", page)) == {'"data:'}
-    # the paper's figures stand beside ours
+    # the paper's figures are next to ours
     assert "| Average insertion time (s) to 200 column table | 0.2 | 0.2 | 1.21 |" in text
 
 

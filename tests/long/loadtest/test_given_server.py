@@ -33,7 +33,7 @@ def test_normal_operation_of_a_server_elsewhere(
     assert run.asked == pytest.approx(16)
     assert 0 < run.rows < 1.3 * run.asked
     assert run.check.acknowledged == run.check.in_logs > 0
-    # processes of a server that is not ours are not looked for
+    # processes of a foreign server are not searched for
     assert run.server_share is None
     assert run.share("clients")
     whole = (
@@ -46,7 +46,7 @@ def test_normal_operation_of_a_server_elsewhere(
 def test_columns_of_its_own_tables(
     loadtest: LoadTest, there: tuple[str, ...], site: RunningServer, tmp_path: Path
 ) -> None:
-    # a login that only reads is enough to look for rows
+    # a login that only reads is enough to search for rows
     words = [*there]
     del words[words.index("--dsn") : words.index("--dsn") + 2]
     dsn = site.dsn_of(site.reader)
@@ -115,7 +115,7 @@ def altering(site: RunningServer) -> Iterator[None]:
 
 @contextmanager
 def trouble(site: RunningServer, statement: str) -> Iterator[None]:
-    """The statement is run for each such row as soon as it exists."""
+    """Runs the statement for each such row as soon as it exists."""
     statements = (
         "create function public.trouble() returns trigger language plpgsql security definer as "
         f"$$ begin {statement} seq_no = new.seq_no and time = new.time; return null; end $$",
@@ -189,7 +189,9 @@ print(*({*sys.modules} - before))
 
 
 def test_threads_that_log_in_import_nothing(there: tuple[str, ...], home: Path) -> None:
-    """Users log in at once, each in a thread: of several that import the same, one could wait for ever."""
+    """Users log in at the same time, each in a thread: of several that import the same, one could wait
+    forever.
+    """
     options = dict(zip(there[::2], there[1::2], strict=True))
     load = LocustLoad(Path(options["--facility"]), options["--url"], None)
     done = run(sys.executable, "-P", "-c", LOG_IN, HOME=str(home), **load.environment())
@@ -208,7 +210,7 @@ def test_locust_distributed(there: tuple[str, ...], home: Path) -> None:
         locust(home, *options, *worker) as third,
     ):
         assert first.stdout is not None
-        # of each procedure, as often as its users call it
+        # for each procedure, the number of its users' calls
         called = dict.fromkeys(
             ("put_beam", "put_magnet", "put_every_type", "get_beam", "get_magnet", "get_every_type"), 0
         )

@@ -123,13 +123,13 @@ def test_a_plan_of_a_machine_follows_from_measurements(ess: Outcome, folder: Pat
     options = ("--waveforms", "1000", "--points", "10000", "--rate", "14", "--readers", "50")
     done = ringlog("plan", *options, "--results", folder)
     assert done.returncode == 0, done.stderr
-    # 1,000 waveforms x 10,000 points x 8 bytes x 14 Hz
+    # a line fitted by numpy
     assert "14,000 frames/s, 1,120.0 MB/s" in done.stdout
     assert re.search(r"a year +[\d,.]+ TB", done.stdout)
     assert "the figures are extrapolated" in done.stdout
 
 
-def test_a_line_as_numpy_fits_it() -> None:
+def test_a_fitted_line_equals_numpys() -> None:
     # Anscombe's first data set (The American Statistician 27, 1973): y = 3.00 + 0.500 x, r² = 0.67,
     # standard error of the slope 0.118; t of 9 degrees of freedom at 95 % is 2.262
     across = (10, 8, 13, 9, 11, 14, 6, 4, 12, 7, 5)
@@ -265,7 +265,7 @@ def test_deterioration_is_reported_only_if_the_data_show_it() -> None:
     assert straight.earliest == pytest.approx(0.1 * 120)
 
 
-def test_samples_that_depend_on_each_other_decide_less() -> None:
+def test_dependent_samples_have_wider_intervals() -> None:
     """Of figures without a slope, each like the one before, 95 % of the intervals should contain 0. Those for
     independent samples contain it in little more than half of the cases."""
     dice = Random(1)

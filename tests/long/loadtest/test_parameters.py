@@ -12,7 +12,7 @@ from ringlog.schema.install import install
 SPRING8 = load_facility(spring8.file())
 
 
-def test_readers_together_ask_for_every_parameter_table() -> None:
+def test_readers_together_query_every_parameter_table() -> None:
     asked: list[str] = []
     for place, table in enumerate(SPRING8.tables):
         parameters = of_a_reader(SPRING8, place)

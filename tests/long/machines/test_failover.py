@@ -113,7 +113,7 @@ def installed(machines: tuple[Cluster, Cluster], folder: Path) -> str:
     return dsn
 
 
-def test_readers_go_to_the_standby(machines: tuple[Cluster, Cluster], tmp_path: Path) -> None:
+def test_readers_use_the_standby(machines: tuple[Cluster, Cluster], tmp_path: Path) -> None:
     primary, standby = machines
     dsn = installed(machines, tmp_path)
     with psycopg.connect(primary.conninfo(), autocommit=True) as connection:
@@ -186,7 +186,7 @@ def test_readers_go_to_the_standby(machines: tuple[Cluster, Cluster], tmp_path: 
             assert reads_at(cursor) is primary
 
 
-def test_writers_go_on_when_machines_die(machines: tuple[Cluster, Cluster], tmp_path: Path) -> None:
+def test_writers_continue_when_machines_die(machines: tuple[Cluster, Cluster], tmp_path: Path) -> None:
     primary, standby = machines
     dsn = installed(machines, tmp_path)
     facility = tmp_path / "two.toml"

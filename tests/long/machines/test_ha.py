@@ -30,13 +30,13 @@ def test_rows_survive_a_switchover_and_the_death_of_a_machine() -> None:
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_patroni_finds_its_file_right(tmp_path: Path, strict: bool) -> None:
+def test_patroni_accepts_its_file(tmp_path: Path, strict: bool) -> None:
     folder = tmp_path / "site"
     made = ringlog("ha", "init", folder, *MACHINES, *(["--strict"] if strict else []))
     assert made.returncode == 0, made.stderr
     for machine in ("db1", "db2"):
         file = folder / machine / "etc/ringlog/patroni.yml"
-        # in a network of its own, where it reports that it cannot reach etcd
+        # in its own network, where it reports that it cannot reach etcd
         words = [str(Path(sys.executable).with_name("patroni")), "--validate-config", "-i", str(file)]
         complaints = run(*enclosed(words)).stderr.splitlines()
         assert len(complaints) == 3, complaints
@@ -68,7 +68,7 @@ def test_patroni_finds_its_file_right(tmp_path: Path, strict: bool) -> None:
         (["192.0.2.1", "db2=192.0.2.2"], ["w=192.0.2.3"], "is not a machine"),
     ],
 )
-def test_machines_that_make_no_site(machines: list[str], witnesses: list[str], why: str) -> None:
+def test_invalid_sites(machines: list[str], witnesses: list[str], why: str) -> None:
     with pytest.raises(SiteError, match=why):
         Site.of(
             [Machine.parse(text) for text in machines]
@@ -76,7 +76,7 @@ def test_machines_that_make_no_site(machines: list[str], witnesses: list[str], w
         )
 
 
-def test_nobody_is_asked_in_vain(tmp_path: Path) -> None:
+def test_questions_are_asked_only_if_needed(tmp_path: Path) -> None:
     missing = ringlog("ha", "status", "--config", tmp_path / "patroni.yml")
     assert missing.returncode == 1
     assert "No such file" in missing.stderr

@@ -75,10 +75,10 @@ def everything_of(site: Site, table: str, node: str | None) -> dict[str, list[tu
         }
 
 
-def test_a_table_moves_with_all_it_has(site: Site) -> None:
+def test_a_table_moves_with_all_its_data(site: Site) -> None:
     site.facility.write_text(site.facility.read_text() + WAVES)
     install(site)
-    # a column that came later is the last one, wherever the file has it
+    # a column added later is the last one, wherever it is in the file
     text = site.facility.read_text()
     later = 'name = "early"\ntype = "int"\n[[table.column]]\n'
     site.facility.write_text(text.replace('name = "level"', f'{later}name = "level"'))
@@ -142,7 +142,7 @@ def test_a_table_moves_with_all_it_has(site: Site) -> None:
         # the installer is not a superuser, and cannot read passwords
         known = ringlog("user", "passwd", "writer", "--password-stdin", stdin="secret", RINGLOG_DSN=site.dsn)
         assert known.returncode == 0, known.stderr
-        # the session that was there, by position and from the claim that it had
+        # the existing session, by position and with the claim that it had
         cursor.callproc("get_waves", (1,))
         (newest,) = cursor.fetchall()
         assert newest[-1] == 198
@@ -167,7 +167,7 @@ def test_a_table_moves_with_all_it_has(site: Site) -> None:
     assert everything_of(site, "vacuum", "b")["ring"]
 
 
-def test_a_table_comes_back_to_the_first_server(site: Site) -> None:
+def test_a_table_returns_to_the_first_server(site: Site) -> None:
     site.facility.write_text(site.facility.read_text() + WAVES)
     install(site)
     with serving_external(site.dsn, site.folder / "serve.log") as address, client(address) as cursor:
@@ -202,7 +202,7 @@ def test_a_table_comes_back_to_the_first_server(site: Site) -> None:
         with site.admin("c") as connection:
             left = "select relname from pg_class where relname ~ '^waves' and relkind <> 'i'"
             assert connection.execute(left).fetchall() == []
-        # the session that was there, by position and from the claim that it had
+        # the existing session, by position and with the claim that it had
         cursor.callproc("get_waves", (1,))
         (newest,) = cursor.fetchall()
         assert newest[2] == 48 / 8
@@ -337,7 +337,7 @@ def serve(site: Site, port: int) -> "subprocess.Popen[str]":
 
 @contextmanager
 def loaded(site: Site) -> Iterator[Load]:
-    """Writers write all tables until the end."""
+    """Writers write all tables until the end of the block."""
     shutil.copy(COUNTING, site.folder)
     port = free_port()
     load = Load(site, port, serve(site, port))
@@ -365,7 +365,7 @@ def loaded(site: Site) -> Iterator[Load]:
 
 @contextmanager
 def broken_off(site: Site, stop: Stop) -> Iterator[None]:
-    """The moving command has come to this point, and is killed at the end."""
+    """The moving command has reached this point, and is killed at the end."""
     with stop.set_up(site) as connection:
         command = [RINGLOG, "node", "move", "--facility", site.facility]
         with subprocess.Popen(
@@ -392,7 +392,7 @@ def nothing_is_left(site: Site, node: str) -> None:
 
 
 def test_tables_of_every_name_move(site: Site) -> None:
-    """There and back, with columns and tables whose names occur in ringlog's own SQL."""
+    """To a node and back, with columns and tables whose names occur in ringlog's own SQL."""
     names = names_in_sql()
     half = len(names) // 2
     columns = {
@@ -434,8 +434,8 @@ def test_tables_of_every_name_move(site: Site) -> None:
                 assert after[kind] == before[table][kind], (table, kind)
 
 
-def test_readers_go_with_a_table(site: Site) -> None:
-    """Readers get the rows during a move, without an error."""
+def test_readers_follow_a_table(site: Site) -> None:
+    """Readers receive the rows during a move, without an error."""
     answers: Counter[object] = Counter()
     ended = threading.Event()
 
@@ -470,7 +470,7 @@ def test_readers_go_with_a_table(site: Site) -> None:
     assert {*answers} == {50}, answers
 
 
-def test_a_move_is_broken_off_anywhere(site: Site) -> None:
+def test_a_move_is_interrupted_anywhere(site: Site) -> None:
     site.add("d")
     site.write_facility(WHERE)
     install(site)
@@ -481,7 +481,7 @@ def test_a_move_is_broken_off_anywhere(site: Site) -> None:
             query = "select ringlog.report_ledger('vacuum', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
             connection.execute(query)
         site.write_facility(moved)
-        # while rows are copied, and the node that gets them dies
+        # while rows are copied, and the receiving node dies
         with broken_off(site, COPYING):
             load.go_on(WHERE)
             site.servers["d"].die()
@@ -493,7 +493,7 @@ def test_a_move_is_broken_off_anywhere(site: Site) -> None:
             load.gateway_dies()
         load.gateway_starts()
         load.go_on(WHERE)
-        # in the switch, and the node that is left dies
+        # in the switch, and the former node dies
         with broken_off(site, SWITCH):
             site.servers["c"].die()
         start(site.servers["c"])
@@ -539,8 +539,9 @@ create event trigger note on ddl_command_end when tag in ('CREATE TRIGGER') exec
 
 @pytest.mark.parametrize("target", [None, "b"])
 def test_rows_that_wait_between_the_two_commits_of_a_switch(site: Site, target: str | None) -> None:
-    """Command and gateways die, and the waiting calls come to the old copy; two writers send theirs again,
-    without places. The third was answered by a gateway that lived."""
+    """Command and gateways die, and the waiting calls reach the old copy; two writers send theirs again,
+    without seq_no. The third was answered by a gateway that lived.
+    """
     port = free_port()
     load = Load(site, port, serve(site, port))
     waiting_rows = {1: NOON, 2: NOON + timedelta(seconds=20), 3: NOON + timedelta(seconds=30)}
@@ -586,7 +587,7 @@ def test_rows_that_wait_between_the_two_commits_of_a_switch(site: Site, target: 
     nothing_is_left(site, "c")
 
 
-def test_the_way_back_is_broken_off(site: Site) -> None:
+def test_the_return_of_a_table_is_interrupted(site: Site) -> None:
     moved = WHERE | {"vacuum": None}
     with loaded(site) as load:
         load.go_on(WHERE)
@@ -614,12 +615,12 @@ def test_the_way_back_is_broken_off(site: Site) -> None:
     nothing_is_left(site, "c")
 
 
-def test_a_move_is_taken_back(site: Site) -> None:
+def test_a_move_is_reverted(site: Site) -> None:
     site.add("d")
     is_taken_back(site, "d")
 
 
-def test_the_way_to_the_first_server_is_taken_back(site: Site) -> None:
+def test_the_return_of_a_table_is_reverted(site: Site) -> None:
     is_taken_back(site, None)
 
 

@@ -1,4 +1,4 @@
-"""The maintenance commands of a server cover its nodes, and each server has an archive of its own."""
+"""The maintenance commands of a server include its nodes, and each server has its own archive."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def test_commands_cover_all_servers(site: Site) -> None:
                 ["cavities" if node == "b" else "vacuum"],
             )
     lost = done(site, "report", "losses", code=1)
-    # two were refused, and those acknowledged are not in the log
+    # two were refused, and the acknowledged ones are not in the log
     assert lost.count("7 rows produced, 7 lost") == 2
     lost = done(site, "report", "losses", "--table", "vacuum", code=1)
     assert "cavities" not in lost
@@ -74,7 +74,7 @@ def with_history(site: Site, where: dict[str, str | None]) -> None:
     site.facility.write_text(site.facility.read_text().replace("[[node]]", f"{history}[[node]]", 1))
 
 
-def test_each_server_has_an_archive_of_its_own(site: Site) -> None:
+def test_each_server_has_its_own_archive(site: Site) -> None:
     with_history(site, WHERE)
     install(site)
     for table, node in WHERE.items():
@@ -115,7 +115,7 @@ def test_each_server_has_an_archive_of_its_own(site: Site) -> None:
         assert f"vacuum: 3 weeks from 2026-08-03, {ROWS} rows" in done(site, "archive", "status")
         assert "recalled vacuum/2026w33.parquet" in done(site, "recall", "vacuum", "2026-08-10", "2026-08-17")
         assert values() == every
-        # a table takes its files along
+        # a table's files move with it
         with_history(site, WHERE | {"vacuum": "b"})
         moved = done(site, "node", "move", "--facility", site.facility)
         assert f"vacuum: {7 * 24} rows of archive vacuum/2026w32.parquet copied" in moved

@@ -72,7 +72,7 @@ def test_signals_of_all_servers_are_read_at_one_address(site: Site) -> None:
         assert rows.text.splitlines()[:2] == ["time,seq_no,count", "2026-11-20T12:00:21.000000Z,21,21"]
         described = answered(reader, "/api/v1/signals/vacuum")
         assert [place["table"] for place in described["places"]] == ["vacuum"]
-        # from the node: the first server does not have the cycle of its tables
+        # from the node: the first server lacks the cycle of its tables
         status = answered(reader, "/mgmt/bpl/getPVStatus", pv="vacuum")
         assert [(each["status"], each["samplingPeriod"]) for each in status] == [("Being archived", "0.1")]
         both = answered(reader, "/retrieval/data/getDataForPVs.json", pv=["vacuum", "magnets"], **SPAN)
@@ -87,7 +87,7 @@ def test_signals_of_all_servers_are_read_at_one_address(site: Site) -> None:
         assert tables["tables"][2]["newest"] == newest
         logs = answered(reader, "/api/v1/disk")["logs"]
         assert sorted(log["table_name"] for log in logs) == NAMES
-        # as programs read, and without a login
+        # as read by programs, and without a login
         url = f"http://reader@{reader.base_url.host}:{reader.base_url.port}"
         table = read(NAMES, SPAN["from"], SPAN["to"], server=url, password="secret")
         assert table["value"].to_pylist() == [*range(1, 6), *range(11, 16), *range(21, 26)]
@@ -134,7 +134,7 @@ def test_events_and_losses_are_of_all_servers(site: Site) -> None:
         assert len(answered(reader, "/api/v1/losses", table="magnets")) == 1
 
 
-def test_a_node_that_is_away_is_named_and_others_are_read(site: Site) -> None:
+def test_an_unreachable_node_is_named_and_others_are_read(site: Site) -> None:
     with web(site) as (_, reader):
         site.servers["c"].die()
         answer = reader.get("/api/v1/data", params={"signal": NAMES} | SPAN)
@@ -196,7 +196,7 @@ def test_a_signal_that_has_been_on_two_servers_is_read_from_both(site: Site) -> 
         assert [place["table"] for place in places] == ["magnets", "vacuum"]
 
 
-def test_a_table_that_moves_is_read_all_the_time(site: Site) -> None:
+def test_a_moving_table_is_read_continuously(site: Site) -> None:
     with web(site) as (_, reader):
         expected = answered(reader, "/api/v1/data", signal=NAMES, **SPAN)
         # a node that the server learns of while it runs
@@ -237,7 +237,7 @@ def web_alone(dsn: str) -> Iterator[httpx.Client]:
             process.terminate()
 
 
-def test_a_web_server_of_its_own_reads_nodes_by_the_administrators_connection_string(site: Site) -> None:
+def test_a_separate_web_server_reads_nodes_by_the_administrators_connection_string(site: Site) -> None:
     with (site.folder / "passwords").open("a") as file:
         file.write("*:*:*:reader:secret\n")
     with web_alone(site.dsn) as reader:
