@@ -12,7 +12,7 @@ from waiting import PATIENCE
 
 # Inherited by every program that a test starts, and by its child processes.
 _NAME = "PYTEST_STARTED_BY"
-_GRACE = PATIENCE  # seconds for a process to end on request
+_GRACE = PATIENCE  # seconds for a process to end after a request
 
 
 def mark() -> None:

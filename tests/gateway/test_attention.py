@@ -132,7 +132,7 @@ def test_a_put_is_cancelled_before_it_is_sent_or_not_at_all(server: RunningServe
     assert [str(entry) for (entry,) in found] == ["before 0", "before 1", "sent", "after 0", "after 1"]
 
 
-def test_a_client_that_goes_away_ends_its_query(
+def test_a_client_that_disconnects_ends_its_query(
     clients: Clients, server: RunningServer, admin: Admin
 ) -> None:
     with RawClient(server.host, server.port) as client:

@@ -66,7 +66,7 @@ def test_hostile_sessions_take_no_more(clients: Clients, server: RunningServer) 
     """A short run of tests/long/gateway/test_hostile_memory.py."""
     seen = attack(server, sessions=12, seconds=20, put=put_row)
     assert seen.failed == []
-    assert len(seen.latencies) > 20  # a call that waits for a hostile one would be one of few
+    assert len(seen.latencies) > 20  # if calls waited for a hostile session there would be few
     assert seen.numbers[NO_MEMORY] > 3
     assert seen.most_of_gateway < 600 * MiB
     assert seen.most_of_a_backend < 700 * MiB

@@ -88,7 +88,7 @@ def test_a_row_of_202_parameters_across_packets(clients: Clients, admin: Admin, 
             ]
             for name, value in zip(CURRENTS, values, strict=True):
                 params.append(Param("real", value, f"@{name}" if named else ""))
-            for _ in range(2):  # the second by the plan that the first has made
+            for _ in range(2):  # the second by the plan of the first
                 assert client.call("put_sr_mag_ps", params).statuses == [0]
         assert row_of(admin, "sr_mag_ps", seq_no)[2:] == tuple(n / 8 for n in range(200))
     logged = "select count(*) from log.sr_mag_ps where seq_no in (10, 11) and time = '2023-03-17 08:20+09'"

@@ -405,7 +405,7 @@ def test_summaries_are_made_again(table: psycopg.Connection, conninfo: str) -> N
         query = "select made::text from summary.every_type as made order by level, column_name, begins"
         return table.execute(query).fetchall()
 
-    summarise(conninfo)  # as far as the clock is
+    summarise(conninfo)  # up to the present time
     right = summaries()
     table.execute("update summary.every_type set max = min where begins > %s", [BEGIN - timedelta(days=1)])
     assert summaries() != right
@@ -644,7 +644,7 @@ def test_rows_of_a_ring_from_archived_weeks_are_not_reported_missing(
     engine: sa.Engine, conninfo: str, table: psycopg.Connection
 ) -> None:
     put(table, BEGIN + timedelta(days=10), 1.0, seq_no=3)
-    summarise(conninfo, NOW, enough=1)  # a week goes to the archive when its summaries are made
+    summarise(conninfo, NOW, enough=1)  # a week is archived once its summaries are made
     [*archive(engine, conninfo, NOW)]
     put(table, BEGIN - timedelta(days=10), 1.0, seq_no=4)  # older than every cold week
     assert [*everything.problems_of(table, engine)] == []

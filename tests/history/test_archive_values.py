@@ -124,7 +124,7 @@ def test_repeats_of_every_value_are_absorbed(
 @pytest.mark.parametrize(
     "value", ["infinity", "294247-01-10 04:00:54.775808+00", "294276-12-31 23:59:59.999999+00"]
 )
-def test_times_that_arrow_does_not_have(
+def test_times_outside_of_arrows_range(
     table: psycopg.Connection, engine: sa.Engine, conninfo: str, value: str
 ) -> None:
     """Arrow's int64 of microseconds since 1970 ends there: https://arrow.apache.org/docs/format/Columnar.html"""

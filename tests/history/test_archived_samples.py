@@ -250,7 +250,7 @@ def test_late_samples_of_an_archived_week(plant: Plant) -> None:
     assert (first[0] + 1, 1.5, 0) in now["gauge:1"]
     assert len(now["gauge:1"]) == 505, "of two samples of one time the file's is read"
     assert now["gauge:silent"][-1] == (8 * 24 * HOUR, 2.5, 2)
-    merge(plant.engine)  # leaves the blocks of cold weeks, which the archive knows by their times
+    merge(plant.engine)  # leaves the blocks of archived weeks, which the archive knows by their times
     assert plant.archive() == [
         "merged 1 late rows into vac/2026w18-2.parquet, 1 were there already,"
         " 1 in conflict with it: see ringlog.event",

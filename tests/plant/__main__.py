@@ -25,7 +25,7 @@ def shortened(steps: list[Step]) -> list[Step]:
     """The steps without those that are not needed for the failure (delta debugging, by halves)."""
     size = len(steps) // 2
     while size:
-        begin = 1  # the first makes the plant
+        begin = 1  # the first step creates the plant
         while begin < len(steps):
             fewer = steps[:begin] + steps[begin + size :]
             if falls(fewer):

@@ -129,7 +129,7 @@ def old(data: Path) -> OldCluster:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_every_row_is_present_afterwards(old: OldCluster, data: Path) -> None:
-    with old.running(stop="immediate") as conninfo:  # as a crash leaves it
+    with old.running(stop="immediate") as conninfo:  # the state after a crash
         with psycopg.connect(conninfo, autocommit=True) as connection:
             connection.execute("create database ringlog")
             connection.execute("alter system set archive_command = 'false'")

@@ -68,7 +68,7 @@ def test_the_page_is_accessible(page: Page, charted: str, look: str) -> None:
         expect(page.locator("#tree button").first).to_be_visible()
     assert broken_rules(page) == []
     page.evaluate("document.querySelectorAll('.chart').forEach((chart) => chart.classList.add('busy'))")
-    assert broken_rules(page) == []  # while it waits for readings, too
+    assert broken_rules(page) == []  # also while it waits for readings
     if look == "light":
         page.goto(charted)
         expect(page.locator(".chart")).to_have_count(1)

@@ -60,7 +60,7 @@ class KilledServer:
                 time.sleep(0.05)
             if time.monotonic() > until:
                 raise RuntimeError(f"the server does not start: {self._log()}")
-            time.sleep(0.2)  # after a kill its port may be taken for a moment
+            time.sleep(0.2)  # after a kill its port may be in use for a moment
 
     def tend(self) -> None:
         """Restarts it after it has ended, as systemd would."""

@@ -57,7 +57,7 @@ _COMMANDS = Counter(
     }
 )
 """The operators' commands, and the weight of each."""
-_PATIENCE = 300.0  # seconds that a command may take
+_PATIENCE = 300.0  # the most seconds of a command
 
 
 @dataclass
