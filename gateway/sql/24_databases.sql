@@ -15,7 +15,64 @@ $$;
 comment on function tsql.is_site_schema(text) is
 'Whether a schema belongs to the caller or a role of his, and not to ringlog.';
 
-create or replace procedure tsql.create_schema(kind text, name text)
+create or replace function tsql.object_in(schema text)
+returns text
+language sql
+stable
+as $$
+  select objects.found
+  from (
+    select relname as found, relnamespace as place from pg_class
+    union all
+    select proname, pronamespace from pg_proc
+  ) as objects
+  where objects.place = to_regnamespace(quote_ident(schema))
+  limit 1
+$$;
+comment on function tsql.object_in(text) is 'A table, view or procedure of a schema; null if it is empty.';
+
+create or replace procedure tsql.write_collation(schema text, collation_ text)
+language plpgsql
+as $$
+declare
+  old constant text := obj_description(to_regnamespace(quote_ident(schema)), 'pg_namespace');
+  properties constant text := coalesce(substring(old from '\n-- extended properties: \{.*\}$'), '');
+  description constant text := nullif(sys.comment_base(old), '');
+begin
+  if collation_ not ilike '%\_BIN%' and to_regtype('tsql.ci_varchar') is null then
+    perform tsql.raise(102, 15, 1, 'A collation without case is not supported here: it needs PostgreSQL 18, and a superuser as the '
+      'installer.');
+  end if;
+  execute format('comment on schema %I is %L', schema, sys.with_property('T-SQL collation ' || collation_ || properties,
+    'MS_Description', case when description not like 'T-SQL %' then description end, false));
+  notify ringlog_catalogue;
+end
+$$;
+comment on procedure tsql.write_collation(text, text) is
+'Writes a database''s default collation into the comment of its schema, and tells the gateway.';
+
+create or replace procedure tsql.set_collation(database text, collation_ text)
+language plpgsql
+as $$
+declare
+  name constant text := coalesce(database, current_schema());
+begin
+  if not tsql.is_site_schema(name) then
+    perform tsql.raise(5011, 14, 1, format('User does not have permission to alter database ''%s'', the database does not exist, or '
+      'the database is not in a state that allows access checks.', name));
+  elsif collation_ <> sys.collation_of_database(name) and tsql.object_in(name) is not null then
+    perform tsql.raise(5072, 16, 1, format('ALTER DATABASE failed. The default collation of database ''%s'' cannot be set to %s: it is '
+      'not empty.', name, collation_));
+  end if;
+  call tsql.write_collation(name, collation_);
+end
+$$;
+comment on procedure tsql.set_collation(text, text) is
+$$ALTER DATABASE … COLLATE: the default collation of an empty database of the caller's; null for the current one. Errors: none of
+the name or not the caller's (5011), it has tables or procedures (5072).$$;
+
+drop procedure if exists tsql.create_schema(text, text);
+create or replace procedure tsql.create_schema(kind text, name text, collation_ text default null)
 language plpgsql
 as $$
 begin
@@ -29,10 +86,15 @@ begin
     perform tsql.raise(262, 14, 1, format('CREATE %s permission denied in database ''master''.', upper(kind)));
   end if;
   execute format('create schema %I', lower(name));
+  collation_ := coalesce(collation_, case kind when 'schema' then sys.collation_of_database(current_schema()) end);
+  if collation_ <> sys.collation_of_database(lower(name)) then
+    call tsql.write_collation(lower(name), collation_);
+  end if;
 end
 $$;
-comment on procedure tsql.create_schema(text, text) is
-$$Makes a database or a schema (kind), which belongs to the caller. Errors: the name is taken (1801, 2714), no right to make one
+comment on procedure tsql.create_schema(text, text, text) is
+$$Makes a database or a schema (kind), which belongs to the caller. collation_: the default collation; null for that of the current
+database if it is a schema, otherwise the binary one. Errors: the name is taken (1801, 2714), no right to make one
 (262).$$;
 
 create or replace procedure tsql.drop_schema(kind text, name text, if_exists boolean)
@@ -50,14 +112,7 @@ begin
     perform tsql.raise(3702, 16, 4, format('Cannot drop database "%s" because it is currently in use.', name));
   end if;
   if kind = 'schema' then
-    select objects.found into inside
-    from (
-      select relname as found, relnamespace as place from pg_class
-      union all
-      select proname, pronamespace from pg_proc
-    ) as objects
-    where objects.place = to_regnamespace(quote_ident(lower(name)))
-    limit 1;
+    inside := tsql.object_in(lower(name));
     if inside is not null then
       perform tsql.raise(3729, 16, 1, format('Cannot drop schema ''%s'' because it is being referenced by object ''%s''.', name, inside));
     end if;

@@ -5,17 +5,21 @@ declare
   name text;
   type_ text;
 begin
-  foreach name in array array['with_case', 'of_any_collation'] loop
+  foreach name in array array['with_case', 'of_any_collation', 'of_no_case'] loop
     execute format('create or replace function tsql.%I(value anyelement) returns anyelement'
       ' language sql immutable parallel safe as ''select value''', name);
     foreach type_ in array array['text', 'varchar', 'bpchar'] loop
       execute format('create or replace function tsql.%I(value %s) returns %2$s'
-        ' language sql immutable parallel safe return value', name, type_);
+        ' language sql immutable parallel safe return %3$s', name, type_, case name when 'of_no_case' then
+        format('tsql.refused(102, %L, null::%s)', 'CONVERT, CAST or CONCAT of a text with a binary collation is not supported here '
+          'where its type is not known, as in a compiled procedure: name a collation.', type_) else 'value' end);
     end loop;
   end loop;
 end
 $$;
 comment on function tsql.with_case(anyelement) is 'A text under a binary collation; values of other types are unchanged.';
+comment on function tsql.of_no_case(anyelement) is
+  'The value, unless it is a text with case, in a database without.';
 comment on function tsql.of_any_collation(anyelement) is
   'The value, unless it is a text without case: its place would lose the collation, as its type was not known.';
 
@@ -139,6 +143,15 @@ begin
     return replaced || rest;
   end
   $$;
+  create or replace function tsql.string_split(whole tsql.ci_varchar, separator tsql.ci_varchar)
+  returns table ("value" tsql.ci_varchar) language sql immutable parallel safe
+  as $$
+    select parts.part::tsql.ci_varchar
+    from tsql.string_split(tsql.replace(whole, separator, separator)::text, separator::text) as parts (part)
+  $$;
+  create or replace function tsql.string_split_with_ordinal(whole tsql.ci_varchar, separator tsql.ci_varchar)
+  returns table ("value" tsql.ci_varchar, "ordinal" bigint) language sql immutable parallel safe
+  as $$ select * from tsql.string_split(whole, separator) with ordinality $$;
   create or replace function tsql.str_replace(value tsql.ci_varchar, old tsql.ci_varchar, new tsql.ci_varchar)
   returns tsql.ci_varchar language sql immutable parallel safe
   return case when value is not null and old is not null then tsql.replace(value, old, coalesce(new, '')) end;
@@ -156,7 +169,7 @@ begin
     cross join unnest(p.proargtypes::oid[]) with ordinality as a (type, place)
     where p.pronamespace = 'tsql'::regnamespace and p.prokind = 'f' and not p.proretset and p.pronargdefaults = 0
       and p.prorettype not in ('void'::regtype, 'trigger'::regtype) and 'text'::regtype = any (p.proargtypes::oid[])
-      and not p.proname = any ('{is_like,is_wide_like,charindex,patindex,replace,str_replace,translate,trim,folded,case_folded,with_case,of_any_collation,'
+      and not p.proname = any ('{is_like,is_wide_like,charindex,patindex,replace,str_replace,translate,trim,folded,case_folded,with_case,of_any_collation,of_no_case,'
         'text_of_digits}')
       and p.oid not in (select oprcode from pg_operator)
     group by p.oid

@@ -35,7 +35,7 @@ const OF_LOGIN: usize = 2;
 /// Reserved fraction (1/n) of both.
 const RESERVED: usize = 4;
 /// Names that a client may use for its default database.
-const DEFAULT_DATABASES: [&str; 2] = ["", "master"];
+pub const DEFAULT_DATABASES: [&str; 2] = ["", "master"];
 
 pub struct Gateway {
     pub address: Address,

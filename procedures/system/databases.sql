@@ -26,7 +26,7 @@ select
   null::bytea as owner_sid,
   null::timestamp as create_date,
   120::smallint as compatibility_level,
-  'Latin1_General_100_BIN2_UTF8'::sys.sysname as collation_name,
+  sys.collation_of_database(name)::sys.sysname as collation_name,
   0::smallint as user_access,
   'MULTI_USER'::sys.sysname as user_access_desc,
   false as is_read_only,

@@ -106,7 +106,7 @@ select
   said.value
 from sys.every_property_owner as owners
 cross join lateral sys.properties(owners.comment, owners.is_text) as said
-where said.name <> 'MS_Description' or owners.kind1 not in ('TABLE', 'VIEW') or owners.kind2 <> 'COLUMN'
+where said.name <> 'MS_Description' or coalesce(owners.kind1, '') not in ('TABLE', 'VIEW') or owners.kind2 <> 'COLUMN'
 union all
 -- also descriptions of tables and columns in the facility file
 select

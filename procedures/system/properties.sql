@@ -15,7 +15,8 @@ as $$
     when 'engineedition' then '2'
     when 'servername' then 'ringlog'
     when 'machinename' then 'ringlog'
-    when 'collation' then 'Latin1_General_100_BIN2_UTF8'
+    -- that of tempdb
+    when 'collation' then sys.collation_of_database(current_schema())
     when 'isclustered' then '0'
     when 'ishadrenabled' then '0'
     when 'isfulltextinstalled' then '0'
@@ -36,7 +37,7 @@ language sql
 stable
 as $$
   select case lower(rtrim(property))
-    when 'collation' then 'Latin1_General_100_BIN2_UTF8'
+    when 'collation' then sys.collation_of_database(databases.name)
     when 'status' then 'ONLINE'
     when 'updateability' then 'READ_WRITE'
     when 'useraccess' then 'MULTI_USER'

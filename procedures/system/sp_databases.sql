@@ -16,7 +16,8 @@ as $$
   select
     databases.name::sys.sysname,
     least((sys.size_of(databases.oid) + 1023) / 1024, 2147483647)::integer,
-    sys.remark(sys.comment_base(pg_catalog.obj_description(databases.oid, 'pg_namespace')))
+    (select sys.remark(said.value) from sys.properties(pg_catalog.obj_description(databases.oid, 'pg_namespace')) as said
+      where said.name = 'MS_Description')
   from sys.every_database as databases
   order by 1
 $$;

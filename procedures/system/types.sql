@@ -355,16 +355,32 @@ $$;
 comment on function sys.described_type(oid, integer, text) is
 $$The T-SQL type of a PostgreSQL type with its modifier, or the declared one, as the gateway announces it to clients of 7.3
 and later (name to ss_nullable) and to those of TDS 5.0 (ase_…).$$;
+create function sys.collation_of_database(schema text)
+returns text
+language sql
+stable
+as $$
+  select coalesce(substring(
+    pg_catalog.obj_description(to_regnamespace(quote_ident(schema)), 'pg_namespace') from '^T-SQL collation (\w+)'),
+    'Latin1_General_100_BIN2_UTF8')
+$$;
+
+comment on function sys.collation_of_database(text) is
+'The default collation of a database: what the comment of its schema says, otherwise the binary one.';
+
 -- The collation of text, ntext, varchar, char, nvarchar and nchar; null for other types.
 create function sys.collation_of(system_type_id integer, type oid)
 returns sys.sysname
 language sql
 stable
 as $$
+  -- PostgreSQL does not keep the name of a column's: that of its database, if it is one of these
   select case
     when system_type_id not in (35, 99, 167, 175, 231, 239) then null
-    when type in (to_regtype('tsql.ci_varchar'), to_regtype('tsql.ci_char')) then 'Latin1_General_CI_AS'
-    else 'Latin1_General_100_BIN2_UTF8'
+    when type is null then sys.collation_of_database(current_schema())
+    when type in (to_regtype('tsql.ci_varchar'), to_regtype('tsql.ci_char'))
+      then coalesce(substring(sys.collation_of_database(current_schema()) from '(?i)^.*_CI_AS.*$'), 'Latin1_General_CI_AS')
+    else coalesce(substring(sys.collation_of_database(current_schema()) from '(?i)^.*_BIN.*$'), 'Latin1_General_100_BIN2_UTF8')
   end::sys.sysname
 $$;
 
@@ -435,7 +451,7 @@ from sys.every_system_type
 union all
 select
   users.name, types.system_type_id::smallint, users.oid::integer, 1, null, types.bytes::smallint, coalesce(types.digits, 0)::smallint,
-  coalesce(types.scale, 0)::smallint, sys.collation_of(types.system_type_id, users.oid), users.is_nullable, true, false, 0, 0, false
+  coalesce(types.scale, 0)::smallint, sys.collation_of(types.system_type_id, null), users.is_nullable, true, false, 0, 0, false
 from sys.every_user_type as users
 cross join lateral sys.described_type('pg_catalog.text'::regtype, -1, users.declared) as types
 union all

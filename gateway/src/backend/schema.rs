@@ -8,7 +8,7 @@ use crate::postgres::PgError;
 use crate::program::Snapshot;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use tsql::facts::types::{self, Type};
+use tsql::facts::types::{self, Case, Type};
 use tsql::quoting::{array, literal};
 use tsql::resolve::names::is_global;
 use tsql::schema::{Column, Table};
@@ -121,7 +121,7 @@ impl Open {
 
 /// The T-SQL type of a column; None if T-SQL declares none. `own`: a type of schema tsql.
 fn type_of(declared: Option<Type>, own: Option<&str>, oid: u32, typmod: i32) -> Option<Type> {
-    let folds = matches!(own, Some("ci_varchar" | "ci_char"));
+    let case = if matches!(own, Some("ci_varchar" | "ci_char")) { Case::Ignored } else { Case::OfDatabase };
     let oid = own.and_then(SqlType::of_own).map_or(oid, |of| of.oid);
     let found = match declared {
         // a nullable char in a table of ASE
@@ -133,5 +133,5 @@ fn type_of(declared: Option<Type>, own: Option<&str>, oid: u32, typmod: i32) -> 
         None => types::of_oid(oid, typmod)
             .filter(|of| ![types::MOMENT, types::INSTANT, types::XML, types::TIME].contains(of)),
     };
-    found.map(|of| of.folded_as(folds))
+    found.map(|of| of.with_case(case))
 }

@@ -11,13 +11,13 @@ use super::variables::Variables;
 use crate::backend::uncommittable;
 use crate::calls::Procedures;
 use crate::client::{self, refuse_settings, Client};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, DEFAULT_DATABASES};
 use crate::interrupt::{Ends, Failure, Interrupt};
 use crate::program::{refusal, Asking, Compiled, Declaration, Latest, Settings, Snapshot, Sql};
 use crate::tds::login::Login;
 use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use tsql::facts::errors::is_arithmetic;
 use tsql::long_names::LongNames;
@@ -110,10 +110,20 @@ impl Interpreter {
         Ok(())
     }
 
+    /// The databases whose collation is without case, also those names that stand for the session's first one.
+    pub(super) fn folding(&self) -> Arc<BTreeSet<String>> {
+        let mut folding = self.procedures.backend.catalogue().folding();
+        if folding.contains(&self.first_database) {
+            Arc::make_mut(&mut folding).extend(DEFAULT_DATABASES.map(str::to_owned));
+        }
+        folding
+    }
+
     /// The settings under which texts of this session are compiled.
     pub(super) fn compiling(&self, client: &Client) -> Settings {
         Settings {
             database: self.procedures.backend.database.clone(),
+            folding: self.folding(),
             quoted_identifiers: client.settings().quoted_identifiers,
             dialect: client.dialect().of_texts(),
             nulls_equal: client.settings().nulls_equal,

@@ -24,7 +24,7 @@ pub use watch::{Because, Changed, LiveCatalogue, Watcher};
 
 use crate::tds::dialect::Dialect;
 use schemas::{OF_SYBASE, SYSTEM};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use tsql::long_names::stored;
 use tsql::program::Partial;
@@ -46,6 +46,8 @@ pub struct Catalogue {
     functions: HashMap<String, Vec<Arc<Function>>>,
     /// The tables on nodes, each with its node.
     nodes: HashMap<String, Arc<str>>,
+    /// The schemas whose default collation is case-insensitive.
+    folding: Arc<BTreeSet<String>>,
     /// Tables that lack rows, by their names in SQL.
     partial: BTreeMap<String, Partial>,
     versions: Versions,
@@ -84,6 +86,10 @@ impl Catalogue {
         };
         let found = self.partial.iter().filter(|(table, of)| (of.is_now || defines) && is_named(table));
         found.map(|(table, of)| (table.clone(), of.clone())).collect()
+    }
+
+    pub fn folding(&self) -> Arc<BTreeSet<String>> {
+        self.folding.clone()
     }
 
     fn by_oid(&self) -> HashMap<u32, &Arc<Function>> {

@@ -10,8 +10,9 @@ use super::Catalogue;
 use crate::convert::PgType;
 use crate::metrics::{CallMetrics, Metrics};
 use crate::postgres::{Connection, PgError};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use tsql::facts::collations::{self, Collation};
 use tsql::facts::types;
 use tsql::program::Partial;
 
@@ -59,9 +60,10 @@ impl Catalogue {
     ) -> Result<Catalogue, PgError> {
         let elsewhere = read_stand_ins(connection).await?;
         let partial = read_partial(connection).await?;
+        let folding = read_folding(connection).await?;
         let metrics = |name| metrics.of_procedure(name);
         let read = Catalogue::read_in(SHARED, connection, elsewhere, metrics, before, extent).await?;
-        Ok(Catalogue { partial, ..read })
+        Ok(Catalogue { partial, folding: Arc::new(folding), ..read })
     }
 
     /// Reads the temporary procedures of this connection's session.
@@ -269,6 +271,24 @@ async fn read_partial(connection: &mut Connection) -> Result<BTreeMap<String, Pa
             .await?;
     }
     Ok(partial)
+}
+
+/// Reads which schemas have a default collation without case (sql/24_databases.sql).
+async fn read_folding(connection: &mut Connection) -> Result<BTreeSet<String>, PgError> {
+    let mut folding = BTreeSet::new();
+    let said = "select n.nspname, pg_catalog.substring(d.description, '^T-SQL collation (\\w+)') \
+                from pg_catalog.pg_namespace n join pg_catalog.pg_description d \
+                on d.objoid = n.oid and d.classoid = 'pg_catalog.pg_namespace'::pg_catalog.regclass \
+                where d.description like 'T-SQL collation %'";
+    connection
+        .each_row(said, |row| {
+            if collations::named(row.text(1)) == Some(Collation::Insensitive) {
+                folding.insert(row.text(0).to_owned());
+            }
+            Ok(())
+        })
+        .await?;
+    Ok(folding)
 }
 
 fn parameters(arguments: &[Declaration], types: &Types) -> Parameters {

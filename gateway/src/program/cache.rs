@@ -172,12 +172,16 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         identity_insert,
         procedure,
         given,
+        folding,
     } = settings;
     let mut key = String::with_capacity(database.len() + 32 * variables.len() + 16);
     let flags =
         [*quoted_identifiers, dialect.is_ase, *nulls_equal, *limits_rows, *placeholders, *procedure, lifts];
     key.extend(flags.map(|flag| if flag { '1' } else { '0' }));
     key.push_str(database);
+    for schema in folding.iter() {
+        let _ = write!(key, "\0~{schema}");
+    }
     for (name, of) in variables {
         // writing to a String does not fail
         let _ = match of {

@@ -31,6 +31,8 @@ pub fn keyed(text: &str, settings: &Settings) -> Result<Option<Keyed>, Error> {
         dialect: settings.dialect,
         nulls_equal: settings.nulls_equal,
         database: settings.database.clone(),
+        folding: settings.folding.clone(),
+        folds: settings.folding.contains(&settings.database),
         ..Scope::default()
     };
     let mut numbered = Numbered::default();

@@ -22,6 +22,7 @@ pub(crate) use value::of_number;
 
 use crate::digest;
 use crate::error::Error;
+use crate::facts::collations::Collation;
 use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::fragments;
 use crate::lexer;
@@ -29,15 +30,17 @@ use crate::long_names::LongNames;
 use crate::message;
 use crate::procedure::Created;
 use crate::program::{
-    demanded, Action, Condition, CursorAction, Declaration, Definition, Executed, Filled, GivenTable, Lifted,
-    Program, Query, QueryKind, Settings, Sql, Statement, Tree as Bindable, Uses, LONGEST_TRANSACTION_NAME,
+    demanded, Action, Condition, CursorAction, Declaration, Define, Definition, Executed, Filled, GivenTable,
+    Lifted, Program, Query, QueryKind, Settings, Sql, Statement, Tree as Bindable, Uses,
+    LONGEST_TRANSACTION_NAME,
 };
 use crate::resolve::names::Relation;
 use crate::resolve::{names, Scope};
 use crate::schema::{Schema, Unknown};
 use crate::translate::{self, Clock, Numbered, Verb};
 use crate::tree::{
-    self, Assign, CreateProcedure, Declared, Raise, StatementKind as Tree, TableVariable, TransactionName,
+    self, AlterDatabase, Assign, CreateProcedure, Declared, ObjectKind, Raise, StatementKind as Tree,
+    TableVariable, TransactionName,
 };
 use compiler::{selected, Compiler};
 use procedure::Given;
@@ -101,6 +104,8 @@ fn program_of(
         nulls_equal: settings.nulls_equal,
         limits_rows: settings.limits_rows || sets_rowcount(text),
         database: settings.database.clone(),
+        folding: settings.folding.clone(),
+        folds: settings.folding.contains(&settings.database),
         schema: Some(schema.clone()),
         changing,
         filled: settings.filled.iter().map(|(table, of)| (table.clone(), Some(of.clone()))).collect(),
@@ -297,6 +302,7 @@ impl Compiler<'_> {
             Tree::Use(name) => {
                 // the next statements use that database; only the session knows `master` and similar names
                 self.scope.database.clear();
+                self.scope.folds = self.scope.folding.contains(&name.text.to_lowercase());
                 self.scope.schema = None;
                 if name.is("tempdb") {
                     return Err(Error::refused("use tempdb", "every database makes #t and ##t there", line));
@@ -418,6 +424,11 @@ impl Compiler<'_> {
             _ => Definition::Other,
         };
         let sql = translate::defined(statement, &self.scope)?;
+        if self.collates_a_database(statement) {
+            // of which the next texts must know
+            let define = Define { statements: vec![sql], is_temporary: false, notice: None };
+            return Ok(Action::Define(define));
+        }
         let mut action = defined(sql, QueryKind::Definition(kind), changed(statement)?);
         if let Action::Query(query) = &mut action {
             query.padded = padding::padded(statement);
@@ -426,6 +437,20 @@ impl Compiler<'_> {
             }
         }
         Ok(action)
+    }
+
+    /// Whether a definition makes a database, or a schema, whose collation is said.
+    fn collates_a_database(&mut self, definition: &Tree) -> bool {
+        let (name, collation) = match definition {
+            Tree::CreateSchema { name, collation: Some(collation), .. } => (name, collation),
+            Tree::AlterDatabase(AlterDatabase { collation, .. }) => return collation.is_some(),
+            Tree::CreateSchema { kind: ObjectKind::Schema, .. } => return self.scope.folds,
+            _ => return false,
+        };
+        if self.scope.collation(&collation.text) == Some(Collation::Insensitive) {
+            Arc::make_mut(&mut self.scope.folding).insert(name.text.to_lowercase());
+        }
+        true
     }
 
     fn declare(&mut self, declared: &Declared, into: &mut Vec<Statement>) -> Result<(), Error> {

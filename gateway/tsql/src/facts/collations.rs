@@ -17,7 +17,7 @@ pub enum Collation {
 pub fn named(name: &str) -> Option<Collation> {
     let name = name.to_ascii_lowercase();
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-    if name == "database_default" || ends(&["_bin", "_bin2", "_bin_utf8", "_bin2_utf8"]) {
+    if ends(&["_bin", "_bin2", "_bin_utf8", "_bin2_utf8"]) {
         Some(Collation::Binary)
     } else if ends(&["_cs_as", "_cs_as_utf8", "_cs_as_sc", "_cs_as_sc_utf8"]) {
         Some(Collation::Sensitive)
@@ -44,7 +44,6 @@ mod tests {
     #[test]
     fn names() {
         for (name, expected) in [
-            ("database_default", Some(Collation::Binary)),
             ("Latin1_General_100_BIN2_UTF8", Some(Collation::Binary)),
             ("SQL_Latin1_General_CP1_CI_AS", Some(Collation::Insensitive)),
             ("Latin1_General_CS_AS", Some(Collation::Sensitive)),

@@ -22,6 +22,19 @@ pub enum Family {
     Variant,
 }
 
+/// Whether the letters of a text have a case when it is compared. The later precede the earlier, as the collation of a
+/// column precedes that of the database ("Collation Precedence").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Case {
+    /// The database's default collation says so: of a literal, a variable, or what is made of them.
+    #[default]
+    OfDatabase,
+    /// Only told apart from the former in a database whose collation has no case.
+    Counts,
+    /// Its type in PostgreSQL is tsql.ci_varchar or tsql.ci_char.
+    Ignored,
+}
+
 /// A type of T-SQL. `oid` is the PostgreSQL type that holds its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Type {
@@ -40,8 +53,8 @@ pub struct Type {
     /// The second of two names of one PostgreSQL type: nchar, nvarchar and ntext for char, varchar and text, numeric
     /// for decimal, timestamp for binary(8).
     pub twin: bool,
-    /// A case-insensitive text: its type in PostgreSQL is tsql.ci_varchar or tsql.ci_char.
-    pub folds: bool,
+    /// Of texts.
+    pub case: Case,
 }
 
 /// Digits of the longest decimal.
@@ -66,7 +79,7 @@ const fn plain(name: &'static str, family: Family, oid: u32) -> Type {
         fraction: None,
         unsigned: false,
         twin: false,
-        folds: false,
+        case: Case::OfDatabase,
     }
 }
 
@@ -481,9 +494,14 @@ impl Type {
         Type { twin: true, ..self }
     }
 
-    /// The type with the collation of the values from which it is made: a case-insensitive one precedes the default.
-    pub fn folded_as(self, folds: bool) -> Type {
-        Type { folds: self.is_text() && (self.folds || folds), ..self }
+    /// The type of values made of this and of texts with this case.
+    pub fn with_case(self, case: Case) -> Type {
+        Type { case: if self.is_text() { self.case.max(case) } else { Case::OfDatabase }, ..self }
+    }
+
+    /// A case-insensitive text.
+    pub fn folds(&self) -> bool {
+        self.case == Case::Ignored
     }
 
     /// PostgreSQL's type modifier, as in RowDescription; -1 for none.
@@ -517,8 +535,8 @@ impl Type {
 
     fn pg_name(&self) -> &'static str {
         match self.oid {
-            BPCHAR if self.folds => "tsql.ci_char",
-            VARCHAR_OID | TEXT_OID if self.folds => "tsql.ci_varchar",
+            BPCHAR if self.folds() => "tsql.ci_char",
+            VARCHAR_OID | TEXT_OID if self.folds() => "tsql.ci_varchar",
             16 => "boolean",
             BYTEA => "bytea",
             20 => "bigint",
@@ -603,8 +621,8 @@ pub fn unified(types: impl IntoIterator<Item = Option<Type>>) -> Option<Type> {
         let twin = known.iter().any(Type::is_national);
         let length = longest.and_then(|lengths| lengths.into_iter().max());
         let is_padded = length.is_some() && known.iter().all(|of| of.name == CHAR.name);
-        let folds = known.iter().any(|of| of.folds);
-        return Some(Type { twin, length, folds, ..if is_padded { CHAR } else { VARCHAR } });
+        let case = known.iter().map(|of| of.case).max().unwrap_or_default();
+        return Some(Type { twin, length, case, ..if is_padded { CHAR } else { VARCHAR } });
     }
     if known.iter().all(Type::is_exact) && known.iter().any(|of| of.family == Family::Decimal) {
         let digits = || known.iter().map(|of| of.digits().unwrap_or((MOST_DIGITS, 0)));

@@ -81,21 +81,24 @@ impl<'t> Parser<'t> {
         Ok(StatementKind::CreateTable(Box::new(CreateTable { table, elements, indexes })))
     }
 
-    /// `create database name …`, whose files and collation have no effect here, and `create schema name`
+    /// `create database name … [collate c]`, whose files have no effect here, and `create schema name`
     fn create_schema(&mut self) -> Result<StatementKind, Error> {
         let of = if self.word("database") { ObjectKind::Database } else { ObjectKind::Schema };
         if of == ObjectKind::Database {
             let name = self.name()?;
+            let mut collation = None;
             while !self.at_statement_end() || self.next_is("with") {
                 if self.next_is_symbol("(") {
                     self.skip_parentheses()?;
+                } else if self.word("collate") {
+                    collation = Some(self.name()?);
                 } else if self.next_is("for") {
                     return Err(self.wrong());
                 } else {
                     self.at += 1;
                 }
             }
-            return Ok(StatementKind::CreateSchema { kind: of, name });
+            return Ok(StatementKind::CreateSchema { kind: of, name, collation });
         }
         self.at += 1;
         // `create schema authorization owner` uses the owner's name
@@ -103,7 +106,7 @@ impl<'t> Parser<'t> {
         let owner = if self.word("authorization") { Some(self.name()?) } else { None };
         match (name, owner) {
             (Some(name), owner) if owner.as_ref().is_none_or(|owner| owner.is("dbo")) => {
-                Ok(StatementKind::CreateSchema { kind: of, name })
+                Ok(StatementKind::CreateSchema { kind: of, name, collation: None })
             }
             (_, owner) => {
                 let at = owner.map_or_else(|| self.position(), |owner| owner.at);
@@ -234,6 +237,10 @@ impl<'t> Parser<'t> {
     fn alter_database(&mut self) -> Result<StatementKind, Error> {
         let line = self.position();
         let name = if self.word("current") { None } else { Some(self.name()?) };
+        if self.word("collate") {
+            let collation = Some(self.name()?);
+            return Ok(StatementKind::AlterDatabase(AlterDatabase { name, collation, options: Vec::new() }));
+        }
         if !self.word("set") {
             let what = format!("alter database … {}", self.advance()?.shown());
             return Err(Error::refused(&what, NO_SUCH_SETTING, line));
@@ -247,7 +254,7 @@ impl<'t> Parser<'t> {
                 self.word("seconds");
             }
         }
-        Ok(StatementKind::AlterDatabase(AlterDatabase { name, options }))
+        Ok(StatementKind::AlterDatabase(AlterDatabase { name, collation: None, options }))
     }
 
     fn database_option(&mut self) -> Result<String, Error> {

@@ -282,7 +282,10 @@ impl Display for AlterDatabase {
             Some(name) => name.fmt(f)?,
             None => f.write_str("current")?,
         }
-        write!(f, " set {}", list(&self.options))
+        match &self.collation {
+            Some(collation) => write!(f, " collate {collation}"),
+            None => write!(f, " set {}", list(&self.options)),
+        }
     }
 }
 

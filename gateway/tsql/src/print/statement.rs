@@ -85,7 +85,9 @@ impl Display for StatementKind {
             Kind::CreateTrigger(trigger) => trigger.fmt(f),
             Kind::CreateType(create) => create.fmt(f),
             Kind::CreateTableType(create) => create.fmt(f),
-            Kind::CreateSchema { kind, name } => write!(f, "create {kind} {name}"),
+            Kind::CreateSchema { kind, name, collation } => {
+                write!(f, "create {kind} {name}{}", Optional(" collate ", collation))
+            }
             Kind::Sequence(sequence) => sequence.fmt(f),
             Kind::CreateBindable(create) => create.fmt(f),
             Kind::Drop(objects) => objects.fmt(f),

@@ -14,7 +14,7 @@ use crate::lexer;
 use crate::program::Define;
 use crate::resolve::names::{self, folded, literal};
 use crate::resolve::Scope;
-use crate::translate::{self, column_type, Variables};
+use crate::translate::{self, collated, column_type, Variables};
 use crate::tree::{
     self, ColumnKind, CreateFunction, Output, Query, Returns, Statement, StatementKind as Tree, TableElement,
     TableSource, TableVariable, Target, Variable,
@@ -63,7 +63,10 @@ fn value(
     // for the reply to a call: PostgreSQL stores no length of a function's result
     body.push_str(&format!("-- returns {}\n", of.declared()));
     // the text of a numeric differs from that of money
-    let returned = if of.family == Family::Money { column_type(of, create.name.at.line)? } else { of.sql() };
+    let returned = match of.family {
+        Family::Money => column_type(of, create.name.at.line)?,
+        _ => collated(of, None, &writer.scope)?.sql(),
+    };
     let definition = format!(
         "create function {} ({}) returns {returned} language plpgsql {volatility} {strict}security definer \
          set search_path = {} as {}",
@@ -97,11 +100,9 @@ fn table(
         };
         let line = column.name.at.line;
         let name = folded(&column.name.text, line)?;
-        columns.push(format!(
-            "{} {}",
-            quoted(&name),
-            column_type(types::of_name(of, 1, scope.dialect)?, line)?
-        ));
+        let of = types::of_name(of, 1, scope.dialect)?;
+        let of = collated(of, column.collation.as_ref(), &scope.in_schema(&header.schema))?;
+        columns.push(format!("{} {}", quoted(&name), column_type(of, line)?));
         names.push(name);
     }
     let listed = names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
@@ -221,6 +222,8 @@ fn rows(
         dialect: scope.dialect,
         nulls_equal: scope.nulls_equal,
         database: header.schema.clone(),
+        folding: scope.folding.clone(),
+        folds: scope.folding.contains(&header.schema),
         ..Scope::default()
     };
     let kinds = |null: bool| -> HashMap<String, String> {

@@ -145,6 +145,8 @@ impl Header<'_> {
         let mut writer =
             BodyWriter::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.dialect);
         writer.scope.nulls_equal = scope.nulls_equal;
+        writer.scope.folding.clone_from(&scope.folding);
+        writer.scope.folds = scope.folding.contains(&self.schema);
         writer.scope.filled.clone_from(&scope.filled);
         writer.scope.variants.clone_from(&scope.variants);
         writer.scope.partial.clone_from(&scope.partial);

@@ -21,14 +21,17 @@ use crate::resolve::names::Relation;
 pub use crate::schema::Partial;
 pub use crate::translate::{Changes, Current, Filled, FilledBy, ListItem, ResultType, Title};
 use crate::Dialect;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::size_of;
+use std::sync::Arc;
 
 /// The settings under which a text is compiled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The schema that the client uses.
     pub database: String,
+    /// The schemas whose default collation is without case.
+    pub folding: Arc<BTreeSet<String>>,
     pub quoted_identifiers: bool,
     pub dialect: &'static Dialect,
     /// `set ansi_nulls off`: a null variable or literal equals null.

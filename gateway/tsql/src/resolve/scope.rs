@@ -2,11 +2,12 @@
 
 use super::names;
 use crate::error::Error;
+use crate::facts::collations::{self, Collation};
 use crate::facts::session;
 use crate::facts::types::Type;
 use crate::schema::{Partial, Schema, Table};
 use crate::Dialect;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The columns named by a trigger's statement, for one event.
@@ -37,6 +38,9 @@ pub struct Scope {
     pub procedure: bool,
     /// The schema that the client uses.
     pub database: String,
+    /// The schemas whose default collation is case-insensitive, and whether that of the client is one of them.
+    pub folding: Arc<BTreeSet<String>>,
+    pub folds: bool,
     /// The declarations of tables and views; None: unknown.
     pub schema: Option<Arc<dyn Schema>>,
     /// Tables that the text itself creates or changes, by their names in SQL without schema: `schema` may be outdated
@@ -68,6 +72,20 @@ impl Scope {
     pub fn table(&self, name: &str) -> Option<Arc<Table>> {
         let schema = self.schema.as_ref().filter(|_| !self.changing.contains(names::own_name(name)))?;
         schema.table(name)
+    }
+
+    /// The scope of what is made in another schema.
+    pub fn in_schema(&self, schema: &str) -> Scope {
+        Scope { database: schema.to_owned(), folds: self.folding.contains(schema), ..self.clone() }
+    }
+
+    /// The collation of this name; None for one that texts cannot be compared by.
+    pub fn collation(&self, name: &str) -> Option<Collation> {
+        match name.eq_ignore_ascii_case("database_default") {
+            true if self.folds => Some(Collation::Insensitive),
+            true => Some(Collation::Binary),
+            false => collations::named(name),
+        }
     }
 
     /// The type of a variable. Error 137 if there is none.

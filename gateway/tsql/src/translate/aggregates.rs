@@ -95,7 +95,7 @@ impl CallTranslation<'_, '_, '_> {
             let text = format!("Operand data type NULL is invalid for {} operator.", self.name);
             return Err(self.fail(8117, text));
         }
-        Ok(value)
+        Ok(self.translation.collated_by_default(value))
     }
 
     pub fn number_of_rows(&mut self) -> Result<Value, Error> {
@@ -152,7 +152,7 @@ impl CallTranslation<'_, '_, '_> {
         let value = self.aggregated()?;
         // PostgreSQL has none for these, or orders them differently
         let is_own = |of: Type| {
-            of.folds
+            of.folds()
                 || matches!(
                     of.name,
                     "datetimeoffset" | "sql_variant" | "uniqueidentifier" | "money" | "smallmoney"
@@ -172,7 +172,7 @@ impl CallTranslation<'_, '_, '_> {
             let of = if of.name == CHAR.name {
                 of
             } else {
-                Type { twin: of.is_national(), folds: of.folds, ..varchar(of.length) }
+                Type { twin: of.is_national(), case: of.case, ..varchar(of.length) }
             };
             return Ok(self.aggregate(&over, &format!("::{}", of.sql()), Some(of)));
         }
@@ -215,9 +215,9 @@ impl CallTranslation<'_, '_, '_> {
         } else {
             format!(" order by {}", self.translation.ordered_by(&self.of.within_group)?)
         };
-        let of = Type { twin: value.is_national(), folds: value.folds(), ..varchar(None) };
+        let of = Type { twin: value.is_national(), case: value.case(), ..varchar(None) };
         let (plain, cast) =
-            if of.folds { ("::text", format!("::{}", of.sql())) } else { ("", String::new()) };
+            if of.folds() { ("::text", format!("::{}", of.sql())) } else { ("", String::new()) };
         let sql = format!("string_agg({text}{plain}, {separator}{order})");
         Ok(self.aggregate(&sql, &cast, Some(of)))
     }

@@ -3,7 +3,7 @@
 use super::blanks::{declared as declared_type, stored, stripped, typed, DEFAULT_LENGTH};
 use super::constraints::{carried_constant, named_default, ForeignColumns};
 use super::declaring::{declaration, finest, shown_constraints, with_declarations, Declaration, Shown};
-use super::tables::{collated, column_type, elements};
+use super::tables::{collated, column_type, elements, of_place};
 use super::value::implicit;
 use crate::error::Error;
 use crate::facts::types::{self, Type};
@@ -14,6 +14,7 @@ use crate::tree::{
 };
 
 pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<String, Error> {
+    let scope = &of_place(name, scope)?;
     let actions = match action {
         AlterTable::Add { elements: added, check_existing } => {
             added_elements(added, &name.name, *check_existing, scope)?
@@ -22,7 +23,8 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
             dropped.iter().map(|one| self::dropped(one, scope)).collect::<Result<_, _>>()?
         }
         AlterTable::AlterColumn { column, type_, collation, nullable } => {
-            let of = collated(types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?, collation.as_ref())?;
+            let of =
+                collated(types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?, collation.as_ref(), scope)?;
             if of.is_row_version() {
                 let text = format!("Cannot alter column '{}' to be data type timestamp.", column.text);
                 return Err(Error::new(4927, text, column.at).with_severity(16));
@@ -104,7 +106,7 @@ fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<
                     put("takes_nulls", String::from("true"));
                 }
                 let of = types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?;
-                let of = collated(of, collation.as_ref())?;
+                let of = collated(of, collation.as_ref(), scope)?;
                 let kept = column_type(stored(of, *nullable, scope), column.at.line)?;
                 put("altered_type", names::literal(&kept));
                 put("altered_nullable", nullable.unwrap_or(true).to_string());

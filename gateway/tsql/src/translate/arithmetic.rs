@@ -226,8 +226,8 @@ fn texts(operator: &str, sql: String, of: [Type; 2], line: u32) -> Result<Value,
     let length = length.filter(|length| *length <= LONGEST_VARCHAR);
     let base =
         if length.is_some() && of.iter().all(|of| of.name == CHAR.name) { CHAR } else { varchar(None) };
-    let (twin, folds) = (of.iter().any(Type::is_national), of.iter().any(|of| of.folds));
-    let result = Type { twin, folds, length, ..base };
+    let (twin, case) = (of.iter().any(Type::is_national), of[0].case.max(of[1].case));
+    let result = Type { twin, case, length, ..base };
     Ok(match length {
         None => Value::new(sql, result),
         Some(_) => Value::new(format!("{sql}::{}", result.sql()), result),

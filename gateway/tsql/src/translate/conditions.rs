@@ -5,13 +5,13 @@ use super::expressions::{as_collated, as_text, refuse_collation};
 use super::named::Width;
 use super::nulls::Nulls;
 use super::translation::Translation;
-use super::value::Value;
+use super::value::{Form, Value};
 use super::walk::{any, has_query};
 use crate::error::Error;
-use crate::facts::collations::{self, Collation};
+use crate::facts::collations::Collation;
 use crate::facts::conversions::verb;
 use crate::facts::functions::{date_part, rule, Rule};
-use crate::facts::types::Family;
+use crate::facts::types::{Case, Family, Type};
 use crate::facts::variants;
 use crate::resolve::names::{folded, literal};
 use crate::resolve::Fired;
@@ -66,7 +66,8 @@ impl Translation<'_> {
                 }
                 let character = escape.map_or_else(|| "null".to_owned(), |value| value.sql);
                 let width = self.width(operand)?.or(self.width(pattern_text)?);
-                let (value, pattern) = (as_text(value, self.dialect()), as_text(pattern, self.dialect()));
+                let texts = [value, pattern].map(|value| as_text(value, self.dialect()));
+                let [value, pattern] = self.collated_together(texts);
                 let like =
                     |function: &str| format!("tsql.{function}({}, {}, {character})", value.sql, pattern.sql);
                 let like = match width {
@@ -159,6 +160,7 @@ impl Translation<'_> {
             return Err(Error::refused(&format!("{sign} null"), "is null asks for it", line));
         }
         refuse(sign, left, right, line, self.dialect())?;
+        let [left, right] = self.collated_together([left.clone(), right.clone()]);
         Ok(format!("({} operator(tsql.{sign}) {})", left.sql, right.sql))
     }
 
@@ -174,7 +176,7 @@ impl Translation<'_> {
         }
         let values = [self.side(sign, sides[0])?, self.side(sign, sides[1])?];
         let named = sides.iter().find_map(|side| match side {
-            Expression::Collate { collation, .. } => collations::named(&collation.text),
+            Expression::Collate { collation, .. } => self.scope.collation(&collation.text),
             _ => None,
         });
         if let Some(found) = named {
@@ -188,12 +190,40 @@ impl Translation<'_> {
         Ok(values)
     }
 
+    /// Texts of no column, under the collation of the database if it is one without case.
+    pub fn collated_together<const N: usize>(&self, values: [Value; N]) -> [Value; N] {
+        let is_of_database = |value: &Value| value.is_text() && value.case() == Case::OfDatabase;
+        // PostgreSQL infers the type of a parameter
+        let is_open = |value: &Value| value.of.is_none() && value.form == Form::Parameter;
+        if !self.scope.folds || !values.iter().all(|value| is_of_database(value) || is_open(value)) {
+            return values;
+        }
+        values.map(|value| match value.of {
+            Some(_) => as_collated(value, Collation::Insensitive, self.dialect()),
+            None => value,
+        })
+    }
+
+    /// A type of values of no column, under that collation.
+    pub fn type_by_default(&self, of: Type) -> Type {
+        match of.case {
+            Case::OfDatabase if self.scope.folds => of.with_case(Case::Ignored),
+            _ => of,
+        }
+    }
+
+    /// The same of one value.
+    pub fn collated_by_default(&self, value: Value) -> Value {
+        let [value] = self.collated_together([value]);
+        value
+    }
+
     fn side(&mut self, sign: &str, side: &Expression) -> Result<Value, Error> {
         match side {
             Expression::Collate { operand, collation } if matches!(sign, "=" | "<>" | "like") => {
                 let value = self.value(operand)?;
                 refuse_collation(&value, operand)?;
-                match collations::named(&collation.text) {
+                match self.scope.collation(&collation.text) {
                     Some(found) => Ok(as_collated(value, found, self.dialect())),
                     // which refuses it
                     None => self.value(side),

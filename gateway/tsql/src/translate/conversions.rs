@@ -1,6 +1,5 @@
 //! CAST, CONVERT, TRY_CAST and TRY_CONVERT.
 
-use super::expressions::of_any_collation;
 use super::named::Width;
 use super::translation::Translation;
 use super::value::{converted, declared_text, float_to_text, styled_text, tried, Value};
@@ -59,8 +58,12 @@ impl Translation<'_> {
         // texts of any characters remain such: they are not encoded in a code page
         let is_narrow = value.text().is_some_and(str::is_ascii) || !value.is_national();
         let twin = target.twin || (target.is_text() && !is_narrow);
-        let target = target.folded_as(value.folds());
-        let value = if target.is_text() && target.length.is_some() { of_any_collation(value) } else { value };
+        let target = target.with_case(value.case());
+        let value = if target.is_text() && target.length.is_some() {
+            self.of_any_collation(value, &cast.operand)
+        } else {
+            value
+        };
         let convert = if tries { tried } else { converted };
         let Some(style) = &cast.style else {
             let value = convert(value, target, line, dialect)?;

@@ -6,9 +6,9 @@ use super::order::refuse_order;
 use super::title::Title;
 use super::translation::{Translation, Verb};
 use super::variables::{NoVariables, Variables};
-use super::{alter, declaring, sequence, tables};
+use super::{alter, collated, declaring, sequence, tables};
 use crate::error::Error;
-use crate::facts::types;
+use crate::facts::types::{self, VARCHAR};
 use crate::lexer;
 use crate::long_names;
 use crate::resolve::names::{
@@ -55,9 +55,13 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
             _ => return Ok(None),
         },
         StatementKind::Sequence(sequence) => sequence::defined(sequence, scope)?,
-        StatementKind::CreateSchema { kind, name } => {
+        StatementKind::CreateSchema { kind, name, collation } => {
             long_names::demand_short(&name.text, &kind.to_string(), name.at)?;
-            format!("call tsql.create_schema('{kind}', {})", literal(&name.text))
+            let collation = match collation {
+                Some(collation) => format!(", {}", of_database(collation, scope)?),
+                None => String::new(),
+            };
+            format!("call tsql.create_schema('{kind}', {}{collation})", literal(&name.text))
         }
         StatementKind::CreateType(create) => {
             let declared = types::of_name(&create.type_, 1, scope.dialect)?.declared();
@@ -77,7 +81,7 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
             format!("call tsql.create_type({}, {})", named(&create.name)?, literal(&create.declared()))
         }
         StatementKind::Grant(grant) => self::grant(grant)?,
-        StatementKind::AlterDatabase(alter) => alter_database(alter)?,
+        StatementKind::AlterDatabase(alter) => alter_database(alter, scope)?,
         StatementKind::CheckIdentity(check) => check_identity(check, scope)?,
         _ => return Ok(None),
     }))
@@ -332,10 +336,22 @@ fn check_identity(check: &CheckIdentity, scope: &Scope) -> Result<String, Error>
     Ok(format!("call sys.check_identity({table}, {raises}, {value}, {}, {})", check.silent, check.at.line))
 }
 
-fn alter_database(alter: &AlterDatabase) -> Result<String, Error> {
+/// The name of a database's collation, by which texts can be ordered.
+fn of_database(collation: &Name, scope: &Scope) -> Result<String, Error> {
+    collated(VARCHAR, Some(collation), scope)?;
+    if collation.is("database_default") {
+        return Err(Error::new(448, "Invalid collation 'database_default'.", collation.at).with_severity(16));
+    }
+    Ok(literal(&collation.text))
+}
+
+fn alter_database(alter: &AlterDatabase, scope: &Scope) -> Result<String, Error> {
     let name = match &alter.name {
         Some(name) => literal(&folded(&name.text, name.at.line)?),
         None => String::from("null"),
     };
+    if let Some(collation) = &alter.collation {
+        return Ok(format!("call tsql.set_collation({name}, {})", of_database(collation, scope)?));
+    }
     Ok(format!("call tsql.alter_database({name}, {})", literal(&alter.options.join(", ").to_uppercase())))
 }

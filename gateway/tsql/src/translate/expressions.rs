@@ -1,15 +1,17 @@
 //! Values.
 
 use super::arithmetic::{arithmetic, sign};
+use super::conditions::is_column;
 use super::digits::widest_decimal;
 use super::item::Written;
 use super::precision::Digits;
 use super::translation::Translation;
 use super::value::{self, implicit, widest_digits, Constant, Form, Value};
+use super::walk::any;
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::functions::{rule, Rule};
-use crate::facts::types::{nvarchar, unified, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
+use crate::facts::types::{self, nvarchar, unified, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
 use crate::lexer::ACTION;
 use crate::resolve::names::{identifier, stored};
 use crate::tree::{
@@ -42,7 +44,8 @@ impl Translation<'_> {
             Expression::Collate { operand, collation } => {
                 let value = self.value(operand)?;
                 refuse_collation(&value, operand)?;
-                let found = collations::named(&collation.text).filter(|found| *found != Collation::Sensitive);
+                let found =
+                    self.scope.collation(&collation.text).filter(|found| *found != Collation::Sensitive);
                 let Some(found) = found.filter(|_| !collations::needs_language(&collation.text)) else {
                     let why = "its order is that of a language; it is for =, <>, in and like";
                     return Err(Error::refused(&format!("collate {}", collation.text), why, collation.at));
@@ -98,7 +101,10 @@ impl Translation<'_> {
             self.type_of_column(column)?
         };
         match of {
-            Some(of) => Ok(Value::new(self.column_sql(column)?, of)),
+            Some(of) => {
+                let of = if self.scope.folds { of.with_case(types::Case::Counts) } else { of };
+                Ok(Value::new(self.column_sql(column)?, of))
+            }
             None => self.untyped(column),
         }
     }
@@ -283,6 +289,21 @@ impl Translation<'_> {
         Ok(Value::of(sql, of).with_digits(digits).with_decimal(decimal))
     }
 
+    /// A value of unknown type whose collation its place loses, as it becomes that of the database: a text of another is
+    /// refused there.
+    pub fn of_any_collation(&self, value: Value, written: &Expression) -> Value {
+        // functions of the system give texts of the database
+        let is_of_system =
+            matches!(written, Expression::Function(call) if rule(&call.name.name.to_lowercase()).is_none());
+        let is_of_database = self.scope.folds && (is_of_system || !any(written, &mut is_column));
+        if value.of.is_some() || value.is_null() || is_of_database {
+            return value;
+        }
+        let function = if self.scope.folds { "of_no_case" } else { "of_any_collation" };
+        let sql = format!("tsql.{function}({})", value.sql);
+        value.with_sql(sql)
+    }
+
     fn scalar(&mut self, query: &Query) -> Result<Value, Error> {
         let Written { sql, mut items } = self.subquery(query, Some(1))?;
         if query.for_json.is_some() {
@@ -338,18 +359,19 @@ pub fn refuse_collation(value: &Value, written: &Expression) -> Result<(), Error
 
 /// A text under another collation.
 pub fn as_collated(value: Value, collation: Collation, dialect: &Dialect) -> Value {
-    let folds = collation == Collation::Insensitive;
+    let case = if collation == Collation::Insensitive { types::Case::Ignored } else { types::Case::Counts };
+    let folds = case == types::Case::Ignored;
     match value.of {
         _ if value.is_null() => value,
-        Some(of) if of.is_text() && of.folds == folds => value,
+        Some(of) if of.is_text() && of.folds() == folds => Value { of: Some(Type { case, ..of }), ..value },
         Some(of) if of.is_text() => {
-            let of = Type { folds, ..of };
+            let of = Type { case, ..of };
             Value::new(format!("({})::{}", value.sql, of.sql()), of)
         }
         // only PostgreSQL knows its type
         _ if folds => {
             let text = as_text(value, dialect);
-            let of = Type { folds, ..text.of.unwrap_or(varchar(None)) };
+            let of = Type { case, ..text.of.unwrap_or(varchar(None)) };
             Value::new(format!("{}::{}", text.sql, of.sql()), of)
         }
         _ => {
@@ -357,15 +379,6 @@ pub fn as_collated(value: Value, collation: Collation, dialect: &Dialect) -> Val
             value.with_sql(sql)
         }
     }
-}
-
-/// A value of unknown type whose collation is lost in its context, where a case-insensitive text is refused.
-pub fn of_any_collation(value: Value) -> Value {
-    if value.of.is_some() || value.is_null() {
-        return value;
-    }
-    let sql = format!("tsql.of_any_collation({})", value.sql);
-    value.with_sql(sql)
 }
 
 /// A value as an operand of `||`.

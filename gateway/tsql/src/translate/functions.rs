@@ -9,7 +9,9 @@ use crate::error::Error;
 use crate::facts::errors::OWNED;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
 use crate::facts::session;
-use crate::facts::types::{numeric, unified, Family, Type, BIGINT, GUID, INT, SQL_VARIANT, VARBINARY};
+use crate::facts::types::{
+    numeric, unified, Case, Family, Type, BIGINT, GUID, INT, SQL_VARIANT, VARBINARY, VARCHAR,
+};
 use crate::resolve::names::{self, folded, identifier, literal, shown};
 use crate::tree::{Arguments, Expression, FunctionCall, Literal, LiteralValue, ObjectName};
 
@@ -65,7 +67,7 @@ impl Translation<'_> {
         let value = call.written(rule)?;
         Ok(match self.dialect().empty_result_is_null && MAY_BE_EMPTY.contains(&&*name) {
             true => {
-                let sql = match value.of.filter(|of| of.folds) {
+                let sql = match value.of.filter(Type::folds) {
                     // PostgreSQL would search for an operator of its own
                     Some(of) => format!("nullif(({})::text, '')::{}", value.sql, of.sql()),
                     None => format!("nullif({}, '')", value.sql),
@@ -150,6 +152,8 @@ impl Translation<'_> {
     }
 }
 
+/// Functions that compare letters.
+const SEARCHING: [&str; 5] = ["charindex", "patindex", "replace", "str_replace", "translate"];
 /// Functions whose result may be a text without characters.
 const MAY_BE_EMPTY: [&str; 10] =
     ["left", "ltrim", "replicate", "right", "rtrim", "space", "str_replace", "stuff", "substring", "trim"];
@@ -229,12 +233,14 @@ impl CallTranslation<'_, '_, '_> {
         let number = self.count(least, takes.len())?;
         let mut arguments = Vec::with_capacity(number);
         let mut gives = gives;
+        let mut is_of_database = self.translation.scope.folds && SEARCHING.contains(&function);
         for (place, kind) in takes.chars().take(number).enumerate() {
             arguments.push(match kind {
                 't' => {
                     let value = self.value(place)?;
                     gives.twin |= gives.is_text() && value.is_national();
-                    gives = gives.folded_as(value.folds());
+                    gives = gives.with_case(value.case());
+                    is_of_database &= value.of.is_some() && value.case() == Case::OfDatabase;
                     self.as_text(&value)?
                 }
                 'i' if function == "stuff" => self.whole(place)?,
@@ -243,6 +249,13 @@ impl CallTranslation<'_, '_, '_> {
                 'b' => self.of_type(place, VARBINARY)?,
                 _ => self.float(place)?,
             });
+        }
+        if is_of_database {
+            for (argument, _) in arguments.iter_mut().zip(takes.chars()).filter(|(_, kind)| *kind == 't') {
+                *argument = format!("({argument})::{}", VARCHAR.with_case(Case::Ignored).sql());
+            }
+            let cast = if gives.is_text() { format!("::{}", VARCHAR.sql()) } else { String::new() };
+            return Ok(Value::new(format!("tsql.{function}({}){cast}", arguments.join(", ")), gives));
         }
         let schema = if function == "pi" { "" } else { "tsql." };
         Ok(Value::new(format!("{schema}{function}({})", arguments.join(", ")), gives))
@@ -336,7 +349,7 @@ impl CallTranslation<'_, '_, '_> {
             values.push(self.translation.value(argument)?);
         }
         let known = values.iter().filter(|value| !value.is_null()).map(|value| value.of);
-        let Some(of) = unified(known) else {
+        let Some(of) = unified(known).map(|of| self.translation.type_by_default(of)) else {
             let why = "the types of its arguments are not known here: convert them";
             return Err(Error::refused(&format!("{}()", self.name), why, self.line));
         };
@@ -356,13 +369,15 @@ impl CallTranslation<'_, '_, '_> {
                         first argument has to be known.";
             return Err(self.fail(4151, text));
         }
-        let (own, other) = (&first.sql, &second.sql);
+        let compared = self.translation.collated_together([first.clone(), second.clone()]);
+        let [left, right] = compared.map(|value| value.sql);
+        let own = &first.sql;
         let (null, cast) = match first.of {
             None => (format!("tsql.null_of({own})"), String::new()),
             Some(of) if of.family == Family::Money => ("null".to_owned(), format!("::tsql.{}", of.name)),
             Some(_) => ("null".to_owned(), String::new()),
         };
-        let sql = format!("(case when {own} operator(tsql.=) {other} then {null} else {own} end){cast}");
+        let sql = format!("(case when {left} operator(tsql.=) {right} then {null} else {own} end){cast}");
         Ok(Value::of(sql, first.of).with_digits_of(&first))
     }
 

@@ -6,7 +6,7 @@ use super::named::Named;
 use super::translation::Translation;
 use super::value::{converted, Value};
 use crate::error::Error;
-use crate::facts::types::{self, nvarchar, Family, Type, INT};
+use crate::facts::types::{self, nvarchar, Case, Family, Type, INT};
 use crate::resolve::names::{self, literal, stored};
 use crate::tree::{Arguments, FunctionCall, JsonColumn, Name};
 
@@ -49,11 +49,18 @@ impl Translation<'_> {
             let own = [("key", nvarchar(Some(4000))), ("value", nvarchar(None)), ("type", INT)];
             self.know_columns(&mut known, own.map(|(name, of)| (name.to_owned(), of)), columns);
             self.know(known);
+            if self.scope.folds {
+                // the key is binary ("OPENJSON")
+                let value = nvarchar(None).with_case(Case::Ignored).sql();
+                return Ok(format!(
+                    "(select key, value::{value} as value, type from tsql.openjson({document}, {path})){named}"
+                ));
+            }
             return Ok(format!("tsql.openjson({document}, {path}){named}"));
         }
         let (mut listed, mut own) = (Vec::new(), Vec::new());
         for column in schema {
-            let of = types::of_variable(&column.type_, self.dialect())?;
+            let of = self.type_by_default(types::of_variable(&column.type_, self.dialect())?);
             listed.push(format!("{} as {}", self.json_column(column, of)?, names::name(&column.name)?));
             own.push((stored(&column.name.text), of));
         }

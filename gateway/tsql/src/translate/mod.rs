@@ -142,7 +142,7 @@ pub use keyed::{of_table, OfTable};
 pub use order::refuse_order;
 pub use pointers::{change_of_text, check_of_text, text_change};
 pub(crate) use select::first_select;
-pub use tables::{column_type, forgotten, note_columns};
+pub use tables::{collated, column_type, forgotten, note_columns};
 pub use title::{ListItem, ResultType, Title};
 pub use translation::{Translated, Verb};
 pub(crate) use walk::any;

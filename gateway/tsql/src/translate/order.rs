@@ -172,6 +172,7 @@ impl Translation<'_> {
             let text = "A constant expression was encountered in the ORDER BY list.";
             return Err(Error::new(408, text, ordering.value.at()).with_severity(16));
         }
+        let value = self.collated_by_default(value);
         let descending = ordering.descending;
         let of_item = |place: usize, sql: String| {
             let column = KeyColumn::Item(place);
@@ -234,6 +235,7 @@ impl Translation<'_> {
                 return Err(Error::new(number, text, ordering.value.at()).with_severity(16));
             }
             let kind = Kind::of(&ordering.value, &value);
+            let value = self.collated_by_default(value);
             by.push(ordered(&kind.key(&value.sql), ordering.descending));
         }
         Ok(by.join(", "))

@@ -158,7 +158,10 @@ impl Translation<'_> {
     }
 
     pub fn values(&mut self, rows: &[Vec<Expression>], line: u32) -> Result<Written, Error> {
-        let rows = self.rows(rows, line)?;
+        let mut rows = self.rows(rows, line)?;
+        for value in rows.iter_mut().flatten() {
+            *value = value.take().map(|value| self.collated_by_default(value));
+        }
         let width = rows.first().map_or(0, Vec::len);
         let item = |of| Item { of, ..Item::new(String::new(), Some(String::new()), Kind::Unknown) };
         let items = (0..width).map(|place| item(column_of(&rows, place))).collect();
@@ -282,6 +285,7 @@ impl Translation<'_> {
                     stands == Stands::Outermost && !self.around.combining && !self.around.is_ordered;
                 let Around { variables, new_ids, .. } = self.around;
                 let written = if is_plain { self.plain(value)? } else { self.value(value)? };
+                let written = self.collated_by_default(written);
                 let names_variables = self.scope.procedure && self.around.variables > variables;
                 let has_new_id = self.around.new_ids > new_ids;
                 let is_int = written.is_null() && stands == Stands::Outermost;
@@ -421,8 +425,17 @@ impl Translation<'_> {
                 "Each GROUP BY expression must contain at least one column that is not an outer reference.";
             return Err(Error::new(164, text, expression.at()));
         }
-        Ok(value.sql)
+        Ok(match walk::any(expression, &mut names_text) {
+            true => self.collated_by_default(value).sql,
+            // all letters of such a text have one case
+            false => value.sql,
+        })
     }
+}
+
+/// A literal, or a variable, which may be a text.
+fn names_text(expression: &Expression) -> bool {
+    matches!(expression, Expression::Literal(_) | Expression::Variable(_))
 }
 
 /// The type of a column of rows of values, if known.

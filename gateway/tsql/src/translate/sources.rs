@@ -155,7 +155,9 @@ impl Translation<'_> {
             },
         };
         let function = if with_place { "string_split_with_ordinal" } else { &*name };
-        Ok(format!("tsql.{function}({}, {})", call.text(0)?, call.text(1)?))
+        let [whole, separator] = [call.value(0)?, call.value(1)?];
+        let whole = call.translation.collated_by_default(whole);
+        Ok(format!("tsql.{function}({}, {})", call.as_text(&whole)?, call.as_text(&separator)?))
     }
 
     pub fn alias(&self, alias: &Option<Name>, columns: &[Name]) -> Result<String, Error> {

@@ -9,8 +9,8 @@ use super::translation::Translation;
 use super::variables::{NoVariables, NO_VARIABLES};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
-use crate::facts::types::{self, Type, BIT, DATETIME2};
-use crate::resolve::names::{self, folded, identifier, table};
+use crate::facts::types::{self, Case, Type, BIT, DATETIME2};
+use crate::resolve::names::{self, folded, identifier, schema_of, table};
 use crate::resolve::Scope;
 use crate::tree::{
     ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateTable, Expression, Identity, Name,
@@ -20,6 +20,7 @@ use std::collections::{HashMap, HashSet};
 
 pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     let name = &create.table;
+    let scope = &of_place(name, scope)?;
     if let Some(at) = foreign_key(&create.elements).filter(|_| name.is_global()) {
         let why = "SQL Server has none on temporary tables: it skips them with a message";
         return Err(Error::refused("a foreign key", why, at));
@@ -141,7 +142,7 @@ pub fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Ve
         let folded = folded(name, line)?;
         if let ColumnKind::Typed(type_) = &column.kind {
             let of = types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?;
-            types.insert(folded.clone(), collated(of, column.collation.as_ref())?);
+            types.insert(folded.clone(), collated(of, column.collation.as_ref(), scope)?);
         }
         if !seen.insert(folded) {
             let text = format!(
@@ -174,7 +175,7 @@ fn column(
     let mut parts = vec![name];
     let of = match &column.kind {
         ColumnKind::Typed(type_) => {
-            collated(types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?, column.collation.as_ref())?
+            collated(types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?, column.collation.as_ref(), scope)?
         }
         ColumnKind::Computed { value, .. } => {
             parts.push(computed(&column.name.text, value, types, scope)?);
@@ -219,17 +220,28 @@ fn column(
     Ok(parts.join(" "))
 }
 
-/// The type of a column under its collation. Errors 447 for a column that is not a text, 448 for an unknown collation.
-pub fn collated(of: Type, collation: Option<&Name>) -> Result<Type, Error> {
-    let Some(collation) = collation else { return Ok(of) };
+/// The scope of a table's columns, which have the collation of its database.
+pub fn of_place(table: &ObjectName, scope: &Scope) -> Result<Scope, Error> {
+    Ok(match schema_of(table)? {
+        schema if schema.is_empty() || table.is_temporary() => scope.clone(),
+        schema => scope.in_schema(&folded(schema, table.at.line)?),
+    })
+}
+
+/// The type of a column under its collation, or the database's. Errors 447 for a column that is not a text, 448 for an
+/// unknown collation.
+pub fn collated(of: Type, collation: Option<&Name>, scope: &Scope) -> Result<Type, Error> {
+    let Some(collation) = collation else {
+        return Ok(if scope.folds { of.with_case(Case::Ignored) } else { of });
+    };
     if !of.is_text() {
         let text = format!("Expression type {} is invalid for COLLATE clause.", of.display_name());
         return Err(Error::new(447, text, collation.at).with_severity(16));
     }
-    match collations::named(&collation.text) {
+    match scope.collation(&collation.text) {
         Some(Collation::Binary) => Ok(of),
         Some(Collation::Insensitive) if !collations::needs_language(&collation.text) => {
-            Ok(of.folded_as(true))
+            Ok(of.with_case(Case::Ignored))
         }
         _ => {
             let why = "its order is that of a language: take one of Latin1_General_CI_AS, or a binary one";
@@ -305,6 +317,7 @@ fn computed(
     let mut translation = Translation::new(&scope, &mut none);
     translation.column_types.clone_from(types);
     let value = translation.value(value)?;
+    let value = translation.collated_by_default(value);
     let Some(of) = value.of else {
         let what = format!("{name} as …");
         return Err(Error::refused(&what, "its type is not known: convert the value to one", line));

@@ -2,7 +2,6 @@
 
 use super::calls::CallTranslation;
 use super::conversions::wide_bytes;
-use super::expressions::of_any_collation;
 use super::named::Width;
 use super::value::Value;
 use crate::error::Error;
@@ -16,10 +15,10 @@ use crate::tree::Expression;
 /// A text made of the characters of `from`.
 fn text_result(sql: String, length: Option<u32>, from: &[Value]) -> Value {
     let twin = from.iter().any(Value::is_national);
-    let of =
-        Type { twin, folds: from.iter().any(Value::folds), ..varchar(length.map(|length| length.max(1))) };
+    let case = from.iter().map(Value::case).max().unwrap_or_default();
+    let of = Type { twin, case, ..varchar(length.map(|length| length.max(1))) };
     match of.length {
-        None if !of.folds => Value::new(sql, of),
+        None if !of.folds() => Value::new(sql, of),
         _ => Value::new(format!("{sql}::{}", of.sql()), of),
     }
 }
@@ -31,6 +30,13 @@ impl CallTranslation<'_, '_, '_> {
         self.count(1, if is_trim && self.dialect().trim_takes_characters { 2 } else { 1 })?;
         let value = self.value(0)?;
         let text = self.as_text(&value)?;
+        if self.arguments.len() == 2 && self.translation.scope.folds {
+            let characters = self.value(1)?;
+            if characters.text().is_none_or(|text| text.chars().any(char::is_alphabetic)) {
+                let why = "letters of both cases would go: use replace()";
+                return Err(Error::refused(&format!("{}() of characters", self.name), why, self.line));
+            }
+        }
         let sql = match self.name {
             "trim" if self.arguments.len() == 2 => format!("tsql.trim({text}, {})", self.text(1)?),
             "trim" => format!("tsql.ltrim(tsql.rtrim({text}))"),
@@ -96,8 +102,9 @@ impl CallTranslation<'_, '_, '_> {
         }
         let values = self.values()?;
         let mut parts = Vec::with_capacity(values.len());
-        for value in &values {
-            parts.push(format!("coalesce({}, '')", self.as_text(&of_any_collation(value.clone()))?));
+        for (value, written) in values.iter().zip(self.arguments) {
+            let value = self.translation.of_any_collation(value.clone(), written);
+            parts.push(format!("coalesce({}, '')", self.as_text(&value)?));
         }
         Ok(text_result(format!("concat({})", parts.join(", ")), None, &values))
     }
@@ -110,8 +117,9 @@ impl CallTranslation<'_, '_, '_> {
         }
         let values = self.values()?;
         let mut parts = Vec::with_capacity(values.len());
-        for value in &values {
-            parts.push(self.as_text(&of_any_collation(value.clone()))?);
+        for (value, written) in values.iter().zip(self.arguments) {
+            let value = self.translation.of_any_collation(value.clone(), written);
+            parts.push(self.as_text(&value)?);
         }
         let separator = parts.remove(0);
         let sql = format!("concat_ws(coalesce({separator}, ''), {})", parts.join(", "));

@@ -4,7 +4,7 @@ use super::precision::Digits;
 use crate::error::Error;
 use crate::facts::conversions::{self, class, Class};
 use crate::facts::types::{
-    self, varchar, Family, Type, BIT, LONGEST_VARCHAR, MONEY, MOST_DIGITS, MOST_FRACTION, SQL_VARIANT,
+    self, varchar, Case, Family, Type, BIT, LONGEST_VARCHAR, MONEY, MOST_DIGITS, MOST_FRACTION, SQL_VARIANT,
     VARBINARY, XML,
 };
 use crate::resolve::names::literal;
@@ -129,9 +129,8 @@ impl Value {
         !self.is_null() && self.of.is_none_or(|of| of.is_national())
     }
 
-    /// A case-insensitive text.
-    pub fn folds(&self) -> bool {
-        self.of.is_some_and(|of| of.folds)
+    pub fn case(&self) -> Case {
+        self.of.map(|of| of.case).unwrap_or_default()
     }
 
     /// The most characters of a text.

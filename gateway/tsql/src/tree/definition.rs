@@ -299,6 +299,7 @@ pub enum Reseed {
 pub struct AlterDatabase {
     /// None: the current one.
     pub name: Option<Name>,
+    pub collation: Option<Name>,
     /// Options and their values in lower case, none of which has an effect.
     pub options: Vec<String>,
 }

@@ -130,6 +130,8 @@ pub enum StatementKind {
     CreateSchema {
         kind: ObjectKind,
         name: Name,
+        /// The default one of a database.
+        collation: Option<Name>,
     },
     Sequence(Box<Sequence>),
     CreateBindable(Box<CreateBindable>),
