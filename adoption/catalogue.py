@@ -12,12 +12,12 @@ from typing import Any
 
 import pymssql
 
-from ringlog.adoption import ase, dynamic, left, sql_server
+from ringlog.adoption import ase, collations, dynamic, left, sql_server
 from ringlog.adoption.names import quoted
 from ringlog.adoption.object_names import ObjectNames
 from ringlog.adoption.objects import Member, Module, Old, OldTable
 from ringlog.adoption.owners import BEFORE, placed, without_owners
-from ringlog.adoption.parts import Parts, Rows
+from ringlog.adoption.parts import Parts, Query, Rows
 from ringlog.adoption.session import ABSENT, is_of_server, message_of, number, rows_of
 
 _COUNTED = 10_000_000  # rows; of larger tables the server's number is used
@@ -35,6 +35,7 @@ _OPTIONAL = frozenset(
     {
         "computed",
         "charset",
+        "collation",
         "sort_order",
         "left_references",
         "left_tables",
@@ -66,6 +67,7 @@ def read(connection: pymssql.Connection, named: str) -> Old:
         if is_ase:
             ase.add_last_identities(cursor, parts)
         pages = {} if is_ase else _code_pages(cursor, parts)
+        collation = _collation(query, is_ase)
         reported = [*parts.left, *(left.of_ase(query) if is_ase else left.of_sql_server(query))]
         said, said_of_columns = ({}, {}) if is_ase else left.descriptions(query, reported)
         keys, constraints, indexes = (
@@ -96,6 +98,7 @@ def read(connection: pymssql.Connection, named: str) -> Old:
                             replace(
                                 column,
                                 code_page=pages.get(column.code_page, ""),
+                                collation=collations.of_column(column.collation, collation),
                                 default=here_in(column.default),
                                 computed=here_in(column.computed),
                                 description=said_of_columns.get((*place, column.name), ""),
@@ -168,7 +171,17 @@ def read(connection: pymssql.Connection, named: str) -> Old:
         database,
         by_owner,
         begins,
+        collations.of_database(collation),
     )
+
+
+def _collation(query: Query, is_ase: bool) -> str:
+    """The default collation of the database."""
+    if is_ase:
+        names = [str(name) for (name,) in query("sort_order")]
+        is_kept = any("nocase" in name for name in names) and not any("noaccents" in name for name in names)
+        return collations.OF_ASE if is_kept else collations.BINARY
+    return next((str(name) for (name,) in query("collation") if name), collations.BINARY)
 
 
 def _part(name: str) -> str:

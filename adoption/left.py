@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ringlog.adoption.collations import here
 from ringlog.adoption.objects import OldColumn
 from ringlog.adoption.parts import Query, TableName
 
@@ -55,7 +56,7 @@ def of_ase(query: Query) -> Iterator[str]:
     if names := [f"{owner}.{name}" for owner, name in query("left_objects")]:
         yield f"not migrated, extended stored procedures: {listed(names)}"
     for (name,) in query("sort_order"):
-        if "nocase" in str(name) or "noaccents" in str(name):
+        if "noaccents" in str(name):
             yield f"texts are compared by the sort order {name} there: here they are compared exactly"
 
 
@@ -64,8 +65,7 @@ def of_collations(columns: Mapping[TableName, Sequence[OldColumn]]) -> Iterator[
     found: dict[str, list[str]] = defaultdict(list)
     for (_, table), those in columns.items():
         for column in those:
-            name = column.collation.upper()
-            if "_CI" in name or "_AI" in name:
+            if column.collation and not here(column.collation):
                 found[column.collation].append(f"{table}.{column.name}")
     for collation, names in sorted(found.items()):
         yield (

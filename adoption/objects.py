@@ -30,7 +30,7 @@ class OldColumn:
     code_page: str = ""
     """of a char, varchar or text where it has one of its own: SQL Server's number"""
     collation: str = ""
-    """by which its texts are compared, where the server reports it"""
+    """by which its texts are compared, where it is not that of its database"""
     description: str = ""
 
     @property
@@ -193,3 +193,5 @@ class Old:
     """the names here, by owner and name in small letters"""
     begins: Mapping[str, str] = field(default_factory=dict)
     """the database that each login begins in, in small letters"""
+    collation: str = ""
+    """the default one that it has here; empty: a binary one"""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from psycopg import sql
 
+from ringlog.adoption.collations import BINARY
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Grant, Member, Old
 from ringlog.adoption.rings import Sorted
@@ -109,6 +110,7 @@ def rights(old: Old, found: Sorted, database: str, replaced: Collection[str] = (
         (
             f"create role {_name(owner)} nologin;",
             f"create schema {_name(database)} authorization {_name(owner)};",
+            *_default_collation(database, old.collation),
             f"grant usage on schema {_name(database)} to public;",
             f"grant daq_reader, daq_writer to {_name(owner)};",
             *(
@@ -195,6 +197,12 @@ def _written(grant: Grant, who: str, database: str) -> str:
         f"grant {right}{columns} on {kind} {_name(database)}.{_name(grant.what.lower())} to "
         f"{'public' if who == 'public' else _name(who)};"
     )
+
+
+def _default_collation(database: str, collation: str) -> Iterator[str]:
+    if collation not in ("", BINARY):
+        call = sql.SQL("call tsql.write_collation({}, {});").format(database, collation)
+        yield call.as_string(None)
 
 
 def _name(name: str) -> str:

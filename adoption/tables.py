@@ -103,7 +103,8 @@ def _column(column: OldColumn) -> str:
     if column.identity is not None:
         identity = " identity" if column.identity == (1, 1) else f" identity{column.identity}"
     null = "null" if column.nullable else "not null"
-    return f"{quoted(column.name)} {column.declared}{identity} {null}"
+    collation = f" collate {column.collation}" if column.collation else ""
+    return f"{quoted(column.name)} {column.declared}{collation}{identity} {null}"
 
 
 def _with_rest(column: OldColumn, line: str, others: Sequence[str], sybase: bool, result: TableScript) -> str:

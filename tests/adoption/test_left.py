@@ -264,13 +264,14 @@ def test_descriptions_and_collations(tmp_path: Path) -> None:
     assert notes == ["not migrated, the property Caption of t.a"]
     texts: Mapping[tuple[str, str], Any] = {
         ("dbo", "t"): [
-            column("a", "varchar", 8, collation="Latin1_General_CI_AS"),
+            column("a", "varchar", 8, collation="Latin1_General_CI_AI"),
             column("b", "varchar", 8, collation="Latin1_General_CS_AS"),
-            column("c", "varchar", 8, collation="Latin1_General_CI_AS"),
+            column("c", "varchar", 8, collation="Latin1_General_CI_AI"),
+            column("d", "varchar", 8, collation="Latin1_General_CI_AS"),
         ]
     }
     assert [*left.of_collations(texts)] == [
-        "texts of 2 columns are compared by Latin1_General_CI_AS there (t.a, t.c): "
+        "texts of 2 columns are compared by Latin1_General_CI_AI there (t.a, t.c): "
         "here they are compared exactly, with their case and accents"
     ]
     table = OldTable("T", (column("a", description="A of it"),), (), 0, description="what's in it")
