@@ -16,7 +16,7 @@ return length(value) + case when tsql.has_pairs(value)
 create or replace function tsql.unit_of(value text, place integer) returns integer
 language sql immutable parallel safe
 return case when place > 1 and tsql.has_pairs(value) then tsql.units(pg_catalog.left(value, place - 1)) + 1 else place end;
-comment on function tsql.unit_of(text, integer) is 'The first unit of the character at a place; 0 without a character.';
+comment on function tsql.unit_of(text, integer) is 'The first unit of the character at a position; 0 without a character.';
 
 create or replace function tsql.refuse_half() returns void
 language plpgsql immutable
@@ -30,7 +30,7 @@ $$;
 create or replace function tsql.filled_pairs(value text) returns text
 language sql immutable parallel safe
 return regexp_replace(value collate "C", '([\U00010000-\U0010ffff])', '\1' || chr(65535), 'g');
-comment on function tsql.filled_pairs(text) is 'The text with a filler behind each pair: one character for each unit.';
+comment on function tsql.filled_pairs(text) is 'The text with a filler after each pair: one character for each unit.';
 
 create or replace function tsql.without_filling(filled text) returns text
 language sql immutable parallel safe
@@ -40,7 +40,7 @@ create or replace function tsql.place_of(value text, unit integer) returns integ
 language sql immutable parallel safe
 return case when unit > 1 and tsql.has_pairs(value)
   then length(tsql.without_filling(pg_catalog.left(tsql.filled_pairs(value), unit - 1))) + 1 else unit end;
-comment on function tsql.place_of(text, integer) is 'The place of the first character that begins at this unit or later.';
+comment on function tsql.place_of(text, integer) is 'The position of the first character that begins at this unit or later.';
 
 create or replace function tsql.part_with_pairs(value text, start_ integer, length integer) returns text
 language plpgsql immutable strict parallel safe

@@ -296,7 +296,7 @@ return (
   offset place - 1
   limit 1
 );
-comment on function tsql.is_national(regclass, integer) is 'The same of a column by its place, from 1.';
+comment on function tsql.is_national(regclass, integer) is 'The same for a column by its number, from 1.';
 create or replace function tsql.is_national_or_image(target regclass, named name) returns boolean
 language sql stable parallel safe
 return (
@@ -325,7 +325,7 @@ return (
   offset place - 1
   limit 1
 );
-comment on function tsql.is_national_or_image(regclass, integer) is 'The same of a column by its place, from 1.';
+comment on function tsql.is_national_or_image(regclass, integer) is 'The same for a column by its number, from 1.';
 create or replace function tsql.length_of(tables regclass[], named name) returns integer
 language sql stable parallel safe
 return (

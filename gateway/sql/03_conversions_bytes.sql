@@ -14,12 +14,12 @@ return (
     order by place, part), ''::bytea)
   from units
 );
-comment on function tsql.wide_bytes(text) is 'A text in UTF-16, the lower byte first, as SQL Server has an nvarchar.';
+comment on function tsql.wide_bytes(text) is 'A text in UTF-16, lower byte first, like an nvarchar of SQL Server.';
 create or replace function tsql.wide_bytes(value character) returns bytea
 language sql immutable strict parallel safe return tsql.wide_bytes(tsql.padded(value));
 create or replace function tsql.wide_bytes_of(value anyelement) returns bytea
 language sql immutable strict parallel safe as $$ select tsql.wide_bytes(concat(value)) $$;
-comment on function tsql.wide_bytes_of(anyelement) is 'Of a value that is a text where this is evaluated.';
+comment on function tsql.wide_bytes_of(anyelement) is 'The same for a value that is a text at evaluation.';
 create or replace function tsql.varbytes(value text) returns bytea
 language sql immutable strict parallel safe return tsql.ascii_bytes(value);
 create or replace function tsql.varbytes(value character) returns bytea

@@ -21,7 +21,7 @@ begin
   return minutes;
 end
 $$;
-comment on function tsql.checked_offset(integer, text) is 'Minutes of an offset: 14 hours at most; error 9812.';
+comment on function tsql.checked_offset(integer, text) is 'Checks the minutes of an offset, at most 14 hours; error 9812.';
 
 create or replace function tsql.offset_minutes(zone text) returns integer
 language plpgsql immutable strict parallel safe
@@ -35,7 +35,7 @@ begin
   return (part[1] || '1')::integer * (part[2]::integer * 60 + part[3]::integer);
 end
 $$;
-comment on function tsql.offset_minutes(text) is 'Of +hh:mm or -hh:mm; error 9812 for another text.';
+comment on function tsql.offset_minutes(text) is 'The minutes of +hh:mm or -hh:mm; error 9812 for another text.';
 create or replace function tsql.offset_minutes(zone integer) returns integer
 language sql immutable strict parallel safe return zone;
 
@@ -54,7 +54,7 @@ $$;
 create or replace function tsql.at_offset(clock timestamp, minutes integer) returns tsql.datetimeoffset
 language sql immutable strict parallel safe
 return tsql.at_instant((clock - interval '1 minute' * minutes) at time zone 'UTC', minutes::smallint);
-comment on function tsql.at_offset(timestamp, integer) is 'What a clock shows that is so many minutes ahead of UTC.';
+comment on function tsql.at_offset(timestamp, integer) is 'The local time of a clock that is this many minutes ahead of UTC.';
 
 -- the local time
 create or replace function tsql.moment(value tsql.datetimeoffset) returns timestamp
@@ -66,7 +66,7 @@ language sql immutable strict parallel safe
 return date_trunc('second', moment) + interval '1 microsecond'
   * round(extract(microseconds from moment)::bigint % 1000000 / 10::numeric ^ (6 - least(digits, 6)))::bigint
   * (10 ^ (6 - least(digits, 6)))::bigint;
-comment on function tsql.to_digits(timestamp, integer) is 'Rounded to so many digits behind the second.';
+comment on function tsql.to_digits(timestamp, integer) is 'Rounded to this number of decimals of the second.';
 
 create or replace function tsql.read_datetimeoffset(text_ text, style integer) returns tsql.datetimeoffset
 language plpgsql immutable strict parallel safe

@@ -91,7 +91,7 @@ language sql immutable strict parallel safe
 return case when number >= 0 then tsql.cut(repeat(value, least(number, 8000)), greatest(8000, tsql.units(value))) end;
 create or replace function tsql.replicate_max(value text, number integer) returns text
 language sql immutable strict parallel safe return case when number >= 0 then repeat(value, number) end;
-comment on function tsql.replicate_max(text, integer) is 'Of a varchar(max), which is not cut.';
+comment on function tsql.replicate_max(text, integer) is 'The same for a varchar(max), which is not cut.';
 create or replace function tsql.replicate(value text, number integer, is_long boolean, is_national boolean) returns text
 language sql immutable strict parallel safe
 return case when is_long then tsql.replicate_max(value, number)
@@ -158,11 +158,11 @@ create or replace function tsql.unicode(value text) returns integer
 language sql immutable parallel safe
 return case when tsql.has_pairs(pg_catalog.left(value, 1)) then 55296 + ((pg_catalog.ascii(value) - 65536) >> 10)
   else nullif(pg_catalog.ascii(value), 0) end;
-comment on function tsql.unicode(text) is 'Of the first unit: 0 to 65535 ("UNICODE").';
+comment on function tsql.unicode(text) is 'The number of the first unit: 0 to 65535 ("UNICODE").';
 create or replace function tsql.uscalar(value text) returns integer
 language sql immutable strict parallel safe
 return nullif(pg_catalog.ascii(value), 0);
-comment on function tsql.uscalar(text) is 'ASE: the number that Unicode gives the first character.';
+comment on function tsql.uscalar(text) is 'ASE: the Unicode number of the first character.';
 create or replace function tsql.uhighsurr(value text, unit integer) returns integer
 language sql immutable strict parallel safe
 return tsql.has_pairs(substr(tsql.filled_pairs(value), unit, 1))::integer;
@@ -224,7 +224,7 @@ $$;
 create or replace function tsql.datalength_wide(value text) returns integer
 language sql immutable parallel safe
 return 2 * tsql.units(value);
-comment on function tsql.datalength_wide(text) is 'Of a national text: two bytes for each unit of UTF-16.';
+comment on function tsql.datalength_wide(text) is 'The same for a national text: two bytes per UTF-16 unit.';
 create or replace function tsql.datalength(value character) returns integer
 language sql immutable strict parallel safe return tsql.datalength(tsql.padded(value));
 create or replace function tsql.datalength(value bytea) returns integer
@@ -253,13 +253,13 @@ $$;
 create or replace function tsql.datalength(value anyelement, is_national boolean) returns integer
 language sql immutable strict parallel safe
 as $$ select case when is_national then tsql.datalength_wide(concat(value)) else tsql.datalength(value) end $$;
-comment on function tsql.datalength(anyelement, boolean) is 'Of a column: whether it is a national text (is_national).';
+comment on function tsql.datalength(anyelement, boolean) is 'The same for a column, which may be a national text (is_national).';
 
 create or replace function tsql.decimal_size(value numeric, scale integer) returns integer
 language sql immutable strict parallel safe
 return case width_bucket(abs(value) * 10::numeric ^ scale, array[2::numeric ^ 32, 2::numeric ^ 64, 2::numeric ^ 96])
   when 0 then 5 when 1 then 9 when 2 then 13 else 17 end;
-comment on function tsql.decimal_size(numeric, integer) is 'The bytes in which SQL Server keeps a decimal of this scale.';
+comment on function tsql.decimal_size(numeric, integer) is 'The bytes in which SQL Server stores a decimal of this scale.';
 create or replace function tsql.datalength(value numeric) returns integer
 language sql immutable strict parallel safe return tsql.decimal_size(value, scale(value));
 

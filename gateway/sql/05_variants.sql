@@ -15,7 +15,7 @@ comment on type tsql.sql_variant is
 create or replace function tsql.variant(base text, value text) returns tsql.sql_variant
 language sql immutable parallel safe
 return case when value is not null then row(base, value, '{}')::tsql.sql_variant end;
-comment on function tsql.variant(text, text) is 'A null is one of no type.';
+comment on function tsql.variant(text, text) is 'A null has no type.';
 
 -- the form in which the gateway sends one
 create or replace function tsql.sent_sql_variant(sent text) returns tsql.sql_variant
@@ -44,7 +44,7 @@ comment on function tsql.variant_digits(tsql.sql_variant) is
 create or replace function tsql.variant_offset(value text) returns tsql.datetimeoffset
 language sql immutable strict parallel safe
 return tsql.at_offset(pg_catalog.left(value, -7)::timestamp, tsql.offset_minutes(pg_catalog.right(value, 6)));
-comment on function tsql.variant_offset(text) is 'A datetimeoffset as it is kept: clock, a blank, +hh:mm.';
+comment on function tsql.variant_offset(text) is 'The stored form of a datetimeoffset: local time, a blank, +hh:mm.';
 
 -- values whose T-SQL type is not determined by PostgreSQL's: the base type is an argument
 do $$
@@ -304,7 +304,7 @@ return (
   end
   from of
 );
-comment on function tsql.variant_size(tsql.sql_variant) is 'The bytes in which SQL Server keeps the value.';
+comment on function tsql.variant_size(tsql.sql_variant) is 'The bytes in which SQL Server stores the value.';
 
 create or replace function tsql.sql_variant_property(value tsql.sql_variant, property text) returns tsql.sql_variant
 language plpgsql immutable parallel safe

@@ -33,7 +33,7 @@ begin
   return new;
 end
 $$;
-comment on function tsql.strip_blanks() is 'Of columns whose values lose the blanks, or zero bytes, at their ends.';
+comment on function tsql.strip_blanks() is 'Removes trailing blanks, or zero bytes, of the columns'' values.';
 
 create or replace function tsql.stripped_columns(target regclass) returns smallint[]
 language sql

@@ -41,7 +41,7 @@ begin
   return message;
 end
 $$;
-comment on function tsql.long_names(text) is 'A message with the long names of objects in place of those by which PostgreSQL has them.';
+comment on function tsql.long_names(text) is 'A message with the long names of objects in place of PostgreSQL''s names.';
 
 create or replace function tsql.with_properties(comment text, before text)
 returns text
@@ -512,7 +512,7 @@ comment on function tsql.shown_constraint(oid) is 'The name of a constraint in t
 create or replace function tsql.named_default(value anyelement, name text) returns anyelement
 language sql immutable parallel safe
 as $$ select value $$;
-comment on function tsql.named_default(anyelement, text) is 'A default with its name, for which PostgreSQL has no place.';
+comment on function tsql.named_default(anyelement, text) is 'A default with its name, which PostgreSQL does not store.';
 
 create or replace function tsql.defaults_of(target regclass)
 returns table (column_name name, name text, is_named boolean)

@@ -24,14 +24,14 @@ begin
   end;
 end
 $$;
-comment on function tsql.next_rowversion() is 'A number that no row of the database has had as its version, and greater than all of them.';
+comment on function tsql.next_rowversion() is 'A version number that is greater than those of all rows of the database.';
 
 create or replace function tsql.dbts() returns bytea
 language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$ select int8send(last_value) from tsql.last_rowversion $$;
-comment on function tsql.dbts() is '@@dbts: the version that a row was given last.';
+comment on function tsql.dbts() is '@@dbts: the latest row version.';
 
 create or replace function tsql.give_rowversion() returns trigger
 language plpgsql

@@ -5,7 +5,7 @@ begin
   if to_regtype('tsql.error') is null then
     create type tsql.error as (
       number integer, severity integer, state integer, message text, line integer, procedure text);
-    comment on type tsql.error is 'An error or message as T-SQL tells it.';
+    comment on type tsql.error is 'An error or message of T-SQL.';
   end if;
 end
 $$;
@@ -121,7 +121,7 @@ language sql
 set search_path = pg_catalog, pg_temp
 as $$ select set_config('tsql.handed_over', error::text, true) $$;
 
-comment on function tsql.hand_over(tsql.error) is $$Keeps an error for the TRY block around the call.$$;
+comment on function tsql.hand_over(tsql.error) is $$Stores an error for the TRY block around the call.$$;
 
 
 create or replace function tsql.is_handed_over()
@@ -147,7 +147,7 @@ begin
 end
 $$;
 
-comment on function tsql.handed_over() is $$The error that a call has ended with, for the CATCH block that gets it.$$;
+comment on function tsql.handed_over() is $$The error that ended a call, for the CATCH block that handles it.$$;
 
 
 create or replace function tsql.tell_handed_over()
@@ -270,7 +270,7 @@ begin
 end
 $$;
 
-comment on function tsql.known(integer, text) is $$The value of @@rowcount, or an error where it is not known.$$;
+comment on function tsql.known(integer, text) is $$The value of @@rowcount, or an error if it is unknown.$$;
 
 
 create or replace function tsql.missing(procedure text, parameter text, type anyelement)

@@ -160,7 +160,7 @@ begin
   end loop;
 end
 $$;
-comment on procedure tsql.watch_updates(text, text, text) is 'Has the columns noted that a trigger asks for.';
+comment on procedure tsql.watch_updates(text, text, text) is 'Creates triggers that note the columns that a trigger tests with update().';
 
 create or replace procedure tsql.forget_updates(of_function oid)
 language plpgsql
@@ -179,7 +179,7 @@ begin
   end loop;
 end
 $$;
-comment on procedure tsql.forget_updates(oid) is 'Drops what notes columns for a trigger.';
+comment on procedure tsql.forget_updates(oid) is 'Drops the triggers that note columns for a trigger.';
 
 create or replace function tsql.drop_trigger(database text, schema text, name text, if_exists boolean)
 returns void

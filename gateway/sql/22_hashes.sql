@@ -105,4 +105,4 @@ begin
   end case;
 end
 $$;
-comment on function tsql.hashbytes(text, bytea) is 'Null where the algorithm is none of them.';
+comment on function tsql.hashbytes(text, bytea) is 'Null for any other algorithm.';

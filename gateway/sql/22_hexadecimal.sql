@@ -11,7 +11,7 @@ return upper(encode(int8send(value), 'hex'));
 create or replace function tsql.strtobin(value text) returns bytea
 language sql immutable strict parallel safe
 return case when value ~ '^[0-9a-fA-F]*$' then decode(repeat('0', length(value) % 2) || value, 'hex') end;
-comment on function tsql.strtobin(text) is 'Null for a text that is not hexadecimal; a 0 goes before an odd number of digits.';
+comment on function tsql.strtobin(text) is 'Null for a text that is not hexadecimal; an odd number of digits is preceded by 0.';
 
 create or replace function tsql.bintostr(value bytea) returns text
 language sql immutable strict parallel safe
@@ -33,7 +33,7 @@ begin
   return ('x' || lpad(digits_given, digits, '0'))::bit varying;
 end
 $$;
-comment on function tsql.from_hex(text, integer) is 'The bits of a hexadecimal text, 0x before it or not, of at most so many digits.';
+comment on function tsql.from_hex(text, integer) is 'The bits of a hexadecimal text of at most this many digits, with or without 0x.';
 
 create or replace function tsql.hextoint(value text) returns integer
 language sql immutable strict parallel safe

@@ -45,7 +45,7 @@ begin
   return round(fraction::numeric * 1000000 / 10 ^ digits);
 end
 $$;
-comment on function tsql.micros(integer, integer, text) is 'A fraction of a second of so many digits, in microseconds.';
+comment on function tsql.micros(integer, integer, text) is 'A fraction of a second with this many decimals, in microseconds.';
 
 create or replace function tsql.datetime2fromparts(
   y integer, m integer, d integer, hour integer, minute integer, second integer, fraction integer, digits integer
@@ -68,7 +68,7 @@ return case part
   when 'millisecond' then date_trunc('milliseconds', moment)
   when 'microsecond' then date_trunc('microseconds', moment)
   else date_trunc(part, moment) end;
-comment on function tsql.datetrunc(text, timestamp) is 'Weeks begin where SET DATEFIRST says.';
+comment on function tsql.datetrunc(text, timestamp) is 'Weeks begin on the day of SET DATEFIRST.';
 create or replace function tsql.datetrunc(part text, moment tsql.datetime) returns timestamp
 language sql immutable strict parallel safe
 return case part when 'microsecond' then tsql.bad_part(part, 'datetrunc', 'datetime')::timestamp

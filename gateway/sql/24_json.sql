@@ -53,7 +53,7 @@ exception when invalid_text_representation then
   perform tsql.raise(13609, 16, 1, 'JSON text is not properly formatted.');
 end
 $$;
-comment on function tsql.json_read(text) is 'A text as JSON. Error: it is none (13609).';
+comment on function tsql.json_read(text) is 'A text as JSON. Error: the text is not JSON (13609).';
 
 create or replace function tsql.json_at(document text, path text, out fragment json, out is_strict boolean)
 language plpgsql

@@ -18,7 +18,7 @@ begin
   perform tsql.fail(102, format('JSON of a value of type %s is not supported by ringlog: convert it.', pg_typeof(value)));
 end
 $$;
-comment on function tsql.json_of(anyelement) is 'A value as JSON, null for null. Error: its type has no form there.';
+comment on function tsql.json_of(anyelement) is 'A value as JSON, null for null. Error: its type has no JSON form.';
 
 do $$
 declare

@@ -31,7 +31,7 @@ as $$
     and relnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(current_schema()))
     and lower(replace(substring(description from '^T-SQL "(?:[^"]|"")+"[^"\n]* as "((?:[^"]|"")+)"'), '""', '"')) = lower(type_)
 $$;
-comment on function tsql.columns_of_type(text) is 'The columns of tables and views that are declared of a user type.';
+comment on function tsql.columns_of_type(text) is 'The columns of tables and views that are declared with a user type.';
 
 create or replace procedure tsql.create_type(schema text, name text, declared text)
 language plpgsql

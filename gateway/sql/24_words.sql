@@ -43,7 +43,7 @@ create or replace function tsql.string_split_with_ordinal(whole text, separator 
 returns table ("value" text, "ordinal" bigint)
 language sql immutable parallel safe
 as $$ select * from tsql.string_split(whole, separator) with ordinality $$;
-comment on function tsql.string_split_with_ordinal(text, text) is 'The parts of a text and the place of each, from 1.';
+comment on function tsql.string_split_with_ordinal(text, text) is 'The parts of a text and the position of each, from 1.';
 
 create or replace function tsql.soundex(value text) returns text
 language plpgsql immutable strict parallel safe
@@ -133,7 +133,7 @@ $$;
 create or replace function tsql.xml_written(content text) returns text
 language sql immutable strict parallel safe
 return replace(replace(replace(replace(content, '&', '&amp;'), '<', '&lt;'), '>', '&gt;'), chr(13), '&#x0D;');
-comment on function tsql.xml_written(text) is 'A text as XML writes it between elements.';
+comment on function tsql.xml_written(text) is 'A text escaped for XML, between elements.';
 
 create or replace function tsql.xml_joined(content text, rows_ bigint) returns text
 language plpgsql immutable parallel safe
@@ -146,4 +146,4 @@ begin
   return content;
 end
 $$;
-comment on function tsql.xml_joined(text, bigint) is 'The texts of all rows; null where there are none.';
+comment on function tsql.xml_joined(text, bigint) is 'The texts of all rows; null without rows.';

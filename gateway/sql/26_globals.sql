@@ -101,7 +101,7 @@ begin
 end
 $$;
 
-comment on function tsql.mark_globals() is 'The marker of this session, which is made where there is none.';
+comment on function tsql.mark_globals() is 'The marker of this session, created if there is none.';
 
 
 create or replace function tsql.keep_global(relation oid)
@@ -139,7 +139,7 @@ begin
 end
 $$;
 
-comment on procedure tsql.share_global(text) is 'Makes a new table of schema tsql_global every login''s, until the session ends.';
+comment on procedure tsql.share_global(text) is 'Makes a new table of schema tsql_global accessible to every login until the session ends.';
 
 
 create or replace procedure tsql.create_global(

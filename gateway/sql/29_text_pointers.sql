@@ -95,7 +95,7 @@ $$;
 create or replace function tsql.text_timestamp(version bytea) returns bytea
 language sql immutable parallel safe
 return '\x00000000'::bytea || substr(version, 7, 4);
-comment on function tsql.text_timestamp(bytea) is 'Of a version without its table: who wrote it, in 8 bytes.';
+comment on function tsql.text_timestamp(bytea) is 'For a version without its table: the transaction that wrote it, in 8 bytes.';
 
 create or replace function tsql.check_text_timestamp(pointer bytea, timestamp_ bytea) returns void
 language plpgsql stable

@@ -38,7 +38,7 @@ begin
   language sql immutable strict parallel safe return casefold(value collate pg_c_utf8);
   create or replace function tsql.folded(value text) returns text
   language sql immutable strict parallel safe return tsql.case_folded(pg_catalog.rtrim(value, ' '));
-  comment on function tsql.folded(text) is 'The key by which texts without case are compared.';
+  comment on function tsql.folded(text) is 'The key by which case-insensitive texts are compared.';
 
   -- a char keeps its trailing blanks when it is converted to varchar
   create or replace function tsql.padded(value tsql.ci_char) returns tsql.ci_varchar
