@@ -43,6 +43,8 @@ OF_A_SAMPLE_TABLE = {
 OVER_ALL_TABLES = (
     "nanoseconds",
     "moment",
+    "node_of_table",
+    "demand_table_here",
     "signal_of_number",
     "number_of_signal",
     "note_signal_change",
@@ -103,6 +105,7 @@ OVER_ALL_TABLES = (
     "signal_states",
     "record_late_row",
     "record_moved_row",
+    "record_moved_block",
     "refuse_moved",
     "refuse_archive",
     "insert_into_log",

@@ -1,5 +1,5 @@
 create or replace function ringlog.add_signal(
-  table_name text,
+  of_table text,
   signal text,
   unit text default '',
   description text default '',
@@ -17,12 +17,17 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
+  table_name constant text := of_table;
   kind text;
   place record;
   number integer;
   own jsonb;
   is_back boolean;
 begin
+  if ringlog.node_of_table(table_name) is not null then
+    raise exception 'add_signal: table % is on node %', table_name, ringlog.node_of_table(table_name)
+      using errcode = 'object_not_in_prerequisite_state', hint = 'ringlog signal add adds signals there.';
+  end if;
   select known.type into kind from ringlog.sample_table as known where known.table_name = table_name;
   if not found then
     raise exception 'add_signal: there is no table of samples ''%''', table_name using errcode = 'undefined_object';

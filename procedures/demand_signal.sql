@@ -12,6 +12,10 @@ begin
   select known.number into number
   from ringlog.sample_signal as known where known.signal = signal and known.state <> 'retired';
   if number is null then
+    if exists (select from ringlog.signal_elsewhere as known where known.signal = signal and known.valid_to is null) then
+      raise exception '%: signal ''%'' is on a node', procedure, signal
+        using errcode = 'object_not_in_prerequisite_state', hint = 'ringlog signal changes signals there.';
+    end if;
     raise exception '%: no table of samples has a signal ''%'' now', procedure, signal
       using errcode = 'undefined_object', hint = 'list_signals lists them.';
   end if;

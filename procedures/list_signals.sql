@@ -17,6 +17,7 @@ stable
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
+  select ringlog.demand_table_here(list_signals.of_table);
   select
     known.signal, known.table_name, known.number, known.state, described.type, described.unit, described.description,
     latest."time", latest.login, latest.change, state.policy

@@ -16,6 +16,14 @@ begin
   if not found then
     return null;
   end if;
+  -- a block that moves to another server is known by its time
+  execute format('lock table only weeks.%I in row exclusive mode', table_name);
+  if exists (select from ringlog.moved_part as part where part.table_name = table_name) or exists (
+    select from pg_trigger
+    where tgname = 'ringlog_record_moved_row' and tgrelid = to_regclass(format('weeks.%I', table_name))
+  ) then
+    return null;
+  end if;
   delete from ringlog.sample_mark as mark
   where mark.ctid = (
     select each.ctid from ringlog.sample_mark as each where each.table_name = table_name order by each.hour limit 1

@@ -40,10 +40,7 @@ begin
     if schema in (
       'online', 'log', 'weeks', 'recent', 'archive', 'ten_seconds', 'minute', 'ten_minutes', 'hour', 'day'
     ) then
-      select known.node into node
-      from ringlog.signal_elsewhere as known
-      where known.table_name = asked.table_name
-      limit 1;
+      node := ringlog.node_of_table(asked.table_name);
     end if;
     if node is null then
       if asked.has_schema is null or asked.relation is not null then

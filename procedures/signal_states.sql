@@ -19,6 +19,7 @@ as $$
 declare
   sampled record;
 begin
+  perform ringlog.demand_table_here(signal_states.of_table);
   for sampled in
     select
       known.table_name,

@@ -9,6 +9,7 @@ as $$
 declare
   latest constant bigint := coalesce((select max(change.number) from ringlog.signal_change as change), 0);
 begin
+  perform ringlog.demand_table_here(written_signals.table_name);
   perform ringlog.demand_writer(written_signals.table_name);
   if latest is distinct from written_signals.known then
     return query execute format(

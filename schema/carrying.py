@@ -9,7 +9,7 @@ numbers across wraparounds.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import psycopg
 from psycopg import sql
@@ -61,6 +61,9 @@ class Carrier:
     _known: dict[str, list[str]] = field(default_factory=dict)
     """columns of relations that have been read"""
 
+    place: ClassVar[str] = "seq_no"
+    """the key of a row in the log, beside its time"""
+
     @property
     def log(self) -> sql.Identifier:
         return sql.Identifier(LOG_TABLES, self.table)
@@ -84,15 +87,15 @@ class Carrier:
         rows."""
         columns = self._columns(self.log)
         stored = sql.Identifier("log", part.name)
-        query = sql.SQL("select {} from {}").format(_names(columns), stored)
+        query = sql.SQL("select {} from {}").format(names_of(columns), stored)
         with self.target.transaction():
             if part.start is None:
                 rows = self._stage(query, self.log, columns)
                 self._add_to_log(columns)
             else:
                 self.target.execute(sql.SQL("delete from {} where {}").format(self.log, part.within))
-                into = sql.SQL("{} ({})").format(self.log, _names(columns))
-                rows = _pipe(self.source, query, self.target, into)
+                into = sql.SQL("{} ({})").format(self.log, names_of(columns))
+                rows = pipe(self.source, query, self.target, into)
             self._note(part.name, None)
         return rows
 
@@ -100,11 +103,11 @@ class Carrier:
         """Copies all summaries; `carry_summaries` copies those made meanwhile."""
         as_of = self.as_of()
         columns = self._columns(self.summary)
-        query = sql.SQL("select {} from {}").format(_names(columns), self.summary)
+        query = sql.SQL("select {} from {}").format(names_of(columns), self.summary)
         with self.target.transaction():
             self.target.execute(sql.SQL("delete from {}").format(self.summary))
-            into = sql.SQL("{} ({})").format(self.summary, _names(columns))
-            _pipe(self.source, query, self.target, into)
+            into = sql.SQL("{} ({})").format(self.summary, names_of(columns))
+            pipe(self.source, query, self.target, into)
             self._note(SUMMARIES, as_of)
 
     def carry_summaries(self, since: str) -> None:
@@ -159,7 +162,7 @@ class Carrier:
                 return sql.SQL("row ({})::{}").format(sql.SQL(", ").join(values), ring)
 
             names = {
-                "staged": _staged(self.log),
+                "staged": staged(self.log),
                 "log": self.log,
                 "came": without_place("came"),
                 "logged": without_place("logged"),
@@ -195,19 +198,20 @@ class Carrier:
         times, places = zip(*set(keys), strict=True)
         return sql.SQL(
             "select {columns} from unnest({times}::timestamptz[], {places}::integer[]) as key (at, place)"
-            ' join {log} as logged on logged."time" = key.at and logged.seq_no = key.place'
+            ' join {log} as logged on logged."time" = key.at and logged.{place} = key.place'
         ).format(
-            columns=_names(columns, "logged"),
+            place=sql.Identifier(self.place),
+            columns=names_of(columns, "logged"),
             times=sql.Literal([*times]),
             places=sql.Literal([*places]),
             log=self.log,
         )
 
     def _add_to_log(self, columns: Sequence[str]) -> None:
-        staged = _staged(self.log)
+        came = staged(self.log)
         self.target.execute(
             sql.SQL('insert into {} ({}) select {} from {} on conflict ("time", seq_no) do nothing').format(
-                self.log, _names(columns), _names(columns), staged
+                self.log, names_of(columns), names_of(columns), came
             )
         )
         # rows after the switch may lie before the end of the summaries
@@ -216,14 +220,14 @@ class Carrier:
                 'insert into ringlog.summary_mark (table_name, "time") select {}, "time" from {}'
                 ' where "time" <'
                 " timestamptz 'epoch' + pg_sequence_last_value({}) * interval '1 microsecond'"
-            ).format(sql.Literal(self.table), staged, self._until)
+            ).format(sql.Literal(self.table), came, self._until)
         )
 
     def carry_ring(self, since: str | None) -> None:
         """Copies rows of the ring that have changed since; None: all written rows."""
         columns = self._columns(self.ring)
         query = sql.SQL('select {} from {} as own where "time" is not null').format(
-            _names(columns), self.ring
+            names_of(columns), self.ring
         )
         if since is not None:
             query += sql.SQL(" and {}").format(_changed(since))
@@ -236,7 +240,7 @@ class Carrier:
                     sql.SQL(
                         "update {} as ring set {} from {} as came where ring.seq_no = came.seq_no"
                         ' and (ring."time" <= came."time" or ring."time" is null)'
-                    ).format(self.ring, assignments, _staged(self.ring))
+                    ).format(self.ring, assignments, staged(self.ring))
                 )
 
     def copy_signals(self) -> None:
@@ -277,11 +281,11 @@ class Carrier:
 
     def missing(self, part: Part) -> str | None:
         """The first row of a partition of the source that the target lacks, compared value for value."""
-        columns = self._columns(self.log)
-        query = sql.SQL('select {} from {} where {} order by "time", seq_no')
-        there = _lines(self.target, query.format(_names(columns), self.log, part.within))
+        columns, place = self._columns(self.log), sql.Identifier(self.place)
+        query = sql.SQL('select {} from {} where {} order by "time", {}')
+        there = _lines(self.target, query.format(names_of(columns), self.log, part.within, place))
         stored = sql.Identifier("log", part.name)
-        for line in _lines(self.source, query.format(_names(columns), stored, part.within)):
+        for line in _lines(self.source, query.format(names_of(columns), stored, part.within, place)):
             if line not in there:  # continues from where it was
                 return line.decode(errors="replace")[:100]
         return None
@@ -291,7 +295,7 @@ class Carrier:
         columns = self._columns(self.ring)
         query = sql.SQL(
             'select seq_no, "time", md5(row({})::text) from {} where "time" is not null order by seq_no'
-        ).format(_names(columns), self.ring)
+        ).format(names_of(columns), self.ring)
         there = {place: (moment, digest) for place, moment, digest in self.target.execute(query)}
         for place, moment, digest in self.source.execute(query):
             known = there.get(place)
@@ -314,7 +318,7 @@ class Carrier:
     ) -> None:
         """Rows that have changed since; `merged` names the function of both values that a column becomes."""
         columns = self._columns(relation)
-        query = sql.SQL("select {} from {} as own where {}").format(_names(columns), relation, own)
+        query = sql.SQL("select {} from {} as own where {}").format(names_of(columns), relation, own)
         if since is not None:
             query += sql.SQL(" and {}").format(_changed(since))
         assignments = sql.SQL(", ").join(
@@ -331,10 +335,10 @@ class Carrier:
                         "insert into {} as known ({}) select {} from {} on conflict ({}) do update set {}"
                     ).format(
                         relation,
-                        _names(columns),
-                        _names(columns),
-                        _staged(relation),
-                        _names(keys),
+                        names_of(columns),
+                        names_of(columns),
+                        staged(relation),
+                        names_of(keys),
                         assignments,
                     )
                 )
@@ -344,17 +348,17 @@ class Carrier:
         columns = self._columns(relation)
         own = sql.SQL("table_name = {}").format(sql.Literal(self.table))
         self.target.execute(sql.SQL("delete from {} where {}").format(relation, own))
-        query = sql.SQL("select {} from {} where {}").format(_names(columns), relation, own)
-        _pipe(self.source, query, self.target, sql.SQL("{} ({})").format(relation, _names(columns)))
+        query = sql.SQL("select {} from {} where {}").format(names_of(columns), relation, own)
+        pipe(self.source, query, self.target, sql.SQL("{} ({})").format(relation, names_of(columns)))
 
     def _stage(self, query: sql.Composable, relation: sql.Identifier, columns: Sequence[str]) -> int:
         """Copies rows into a temporary table of the target that is like `relation`. Returns how many."""
-        staged = _staged(relation)
+        there = staged(relation)
         self.target.execute(
-            sql.SQL("create temporary table if not exists {} (like {})").format(staged, relation)
+            sql.SQL("create temporary table if not exists {} (like {})").format(there, relation)
         )
-        self.target.execute(sql.SQL("delete from {}").format(staged))
-        return _pipe(self.source, query, self.target, sql.SQL("{} ({})").format(staged, _names(columns)))
+        self.target.execute(sql.SQL("delete from {}").format(there))
+        return pipe(self.source, query, self.target, sql.SQL("{} ({})").format(there, names_of(columns)))
 
     def _note(self, part: str, as_of: str | None) -> None:
         self.target.execute(
@@ -371,12 +375,12 @@ class Carrier:
         return self._known[name]
 
 
-def _names(columns: Sequence[str], of: str | None = None) -> sql.Composed:
+def names_of(columns: Sequence[str], of: str | None = None) -> sql.Composed:
     path = () if of is None else (of,)
     return sql.SQL(", ").join(sql.Identifier(*path, column) for column in columns)
 
 
-def _staged(relation: sql.Identifier) -> sql.Identifier:
+def staged(relation: sql.Identifier) -> sql.Identifier:
     return sql.Identifier("pg_temp", relation.as_string().replace('"', ""))
 
 
@@ -384,7 +388,7 @@ def _changed(since: str) -> sql.Composed:
     return sql.SQL("age(own.xmin) <= age({}::xid8::xid)").format(sql.Literal(since))
 
 
-def _pipe(source: Connection, query: sql.Composable, target: Connection, into: sql.Composable) -> int:
+def pipe(source: Connection, query: sql.Composable, target: Connection, into: sql.Composable) -> int:
     """Copies rows of a query into a table of another server. Returns how many."""
     out = sql.SQL("copy ({}) to stdout (format binary)").format(query)
     with source.cursor() as reading, target.cursor() as writing:

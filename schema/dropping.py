@@ -10,7 +10,7 @@ from psycopg import sql
 
 from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.change import run
-from ringlog.schema.facility import Facility, SampleTable, Table
+from ringlog.schema.facility import Facility, SampleTable
 from ringlog.schema.layout import LOG_TABLES, SET_ASIDE
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.roles import become_owner
@@ -96,8 +96,7 @@ def obstacles(connection: sa.Connection, facility: Facility) -> Iterator[Obstacl
     """A shorter retention takes weeks from the log: it is a decision of the operator."""
     query = sa.text("select table_name, retention from ringlog.every_table")
     recorded = {row.table_name: row.retention for row in connection.execute(query)}
-    tables: tuple[Table | SampleTable, ...] = (*facility.tables, *facility.sample_tables)
-    for table in tables:
+    for table in facility.every_table:
         if table.retention is None or recorded.get(table.name, "") in ("", str(table.retention)):
             continue
         found = connection.execute(sa.text(_WEEKS_LOST), {"table": table.name, "to": str(table.retention)})

@@ -25,5 +25,6 @@ signal_elsewhere = sa.Table(
     sa.Column("valid_to", postgresql.TIMESTAMP(timezone=True)),
     sa.Column("node", sa.TEXT, nullable=False),
     sa.Index("signal_elsewhere_idx", "signal"),
-    comment="the registry of tables on nodes, as it was when ringlog init or node move last read it",
+    comment="the registry of tables on nodes, as ringlog init and node move last read it; that of tables of"
+    " samples is read every two seconds",
 )

@@ -258,6 +258,8 @@ class SampleTable:
     waveforms."""
     points: int | None = None
     """The most points of a waveform; None for single values."""
+    node: str | None = None
+    """The node that has it; None: the first server."""
 
     def __post_init__(self) -> None:
         if not self.type.is_fixed:
@@ -313,12 +315,15 @@ class Facility:
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Groups of tables, of any server, for rights: names of tables by the group's name."""
     sample_tables: tuple[SampleTable, ...] = ()
-    """All on the first server."""
     policies: tuple[SamplePolicy, ...] = ()
     """Policies for the signals of tables of samples, for their writers."""
     digest: str | None = field(default=None, init=False, compare=False, repr=False)
     """Digest of the file and of the server whose part this is. None: not read from a file, or changed by
     `replace`."""
+
+    @property
+    def every_table(self) -> "tuple[Table | SampleTable, ...]":
+        return *self.tables, *self.sample_tables
 
     def as_file_says(self, digest: str | None) -> "Facility":
         """The same, of a file with this digest."""
@@ -330,8 +335,9 @@ class Facility:
         """The part of the facility on one server: a node's tables, or for the first one (None) everything
         else."""
         tables = tuple(table for table in self.tables if table.node == node)
+        sampled = tuple(table for table in self.sample_tables if table.node == node)
+        part = replace(self, tables=tables, sample_tables=sampled, nodes=())
         if node is None:
-            return replace(self, tables=tables, nodes=()).as_file_says(self.digest)
-        history = self.history and self.history.of(node)
-        part = replace(self, tables=tables, sample_tables=(), parameters=(), nodes=(), history=history)
+            return part.as_file_says(self.digest)
+        part = replace(part, parameters=(), history=self.history and self.history.of(node))
         return part.as_file_says(self.digest and f"{self.digest} {node}")

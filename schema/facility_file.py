@@ -129,9 +129,9 @@ def _facility(entry: Entry, stem: str) -> Facility:
         entry.refuse(f"two nodes are named {twice}")
     for twice in repeated(policy.name for policy in policies):
         entry.refuse(f"two policies are named {twice}")
-    for table in tables:
-        if table.node is not None and table.node not in {node.name for node in nodes}:
-            entry.refuse(f"table {table.name}: there is no [[node]] of name '{table.node}'")
+    for each in every_table:
+        if each.node is not None and each.node not in {node.name for node in nodes}:
+            entry.refuse(f"table {each.name}: there is no [[node]] of name '{each.node}'")
     _check_former_names(entry, "table", tables)
     owners: dict[str, str] = dict.fromkeys((*OVER_ALL_TABLES, *OVER_ALL_PARAMETERS), "ringlog")
     for table in {table.name: table for table in tables}.values():

@@ -118,6 +118,8 @@ def _added(connection: sa.Connection, facility: Facility, new: Sequence[Table]) 
 
 def procedures_of(connection: sa.Connection, facility: Facility, name: str) -> list[Procedure]:
     """The procedures of one table of a facility, as `install` makes them."""
+    if sampled := [each for each in facility.sample_tables if each.name == name]:
+        return [*sample_tables.procedures(sampled)]
     (table,) = (each for each in facility.tables if each.name == name)
     online = tables.stored_columns(connection, "online", [name])
     return [*_Installation(connection, facility, ()).table_procedures([table], online)]

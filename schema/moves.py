@@ -76,16 +76,15 @@ _RECORDING = "ringlog_record_moved_row"
 _REFUSING = "ringlog_refuse_moved"
 
 
-def begin_recording(connection: sa.Connection, table: str) -> None:
-    """From now on the key of every row that enters the log is recorded in moved_row."""
+def begin_recording(connection: sa.Connection, table: str, function: str) -> None:
+    """From now on this function of ringlog's records the key of every row that enters the log."""
     log = sql.Identifier(LOG_TABLES, table)
     if not _has_trigger(connection, log, _RECORDING):
         run(
             connection,
-            sql.SQL(
-                "create trigger {} after insert on {} for each row"
-                " execute function ringlog.record_moved_row({})"
-            ).format(sql.Identifier(_RECORDING), log, sql.Literal(table)),
+            sql.SQL("create trigger {} after insert on {} for each row execute function {}({})").format(
+                sql.Identifier(_RECORDING), log, sql.Identifier("ringlog", function), sql.Literal(table)
+            ),
         )
 
 
@@ -115,6 +114,18 @@ def closing(table: str, ring: sql.Identifier) -> sql.Composed:
         )
     )
     return sql.SQL("; ").join(statements)
+
+
+def closing_signals(table: str) -> sql.Composed:
+    """The statement that refuses changes of the old copy's signals."""
+    return sql.SQL(
+        "create or replace trigger {} before insert or update on ringlog.sample_signal for each row"
+        " when (new.table_name = {}) execute function ringlog.refuse_moved({})"
+    ).format(sql.Identifier(_refusing_signals(table)), sql.Literal(table), sql.Literal(table))
+
+
+def _refusing_signals(table: str) -> str:
+    return f"moved_{table}"
 
 
 def _has_trigger(connection: sa.Connection, relation: sql.Identifier, name: str) -> bool:
@@ -151,6 +162,14 @@ def _forget(connection: sa.Connection, table: str) -> None:
     """Deletes a table from ringlog's own tables, except its place and rights, and its archived weeks from the
     manifest."""
     leave_manifest(connection, sa.select(cold_week.c.file).where(cold_week.c.table_name == table))
+    run(
+        connection,
+        sql.SQL(
+            "drop trigger if exists {} on ringlog.sample_signal;"
+            "delete from ringlog.signal_state as state using ringlog.sample_signal as known"
+            " where known.number = state.number and known.table_name = {}"
+        ).format(sql.Identifier(_refusing_signals(table)), sql.Literal(table)),
+    )
     query = sa.text(
         "select relname from pg_attribute join pg_class on pg_class.oid = attrelid"
         " where relnamespace = 'ringlog'::regnamespace and relkind = 'r' and not attisdropped"

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import OF_A_TABLE, Procedure
-from ringlog.schema import catalogue, made, registry, renaming
+from ringlog.schema import catalogue, made, registry, renaming, sample_tables
 from ringlog.schema.change import run
 from ringlog.schema.elsewhere import signal_elsewhere
 from ringlog.schema.facility import Facility
@@ -41,6 +41,7 @@ node = sa.Table(
     sa.Column("name", sa.TEXT, primary_key=True),
     sa.Column("dsn", sa.TEXT, nullable=False, comment="an administrator's connection string"),
     sa.Column("password", sa.TEXT, nullable=False, comment="of ringlog_gateway there"),
+    sa.Column("number", sa.SMALLINT, nullable=False, comment="numbers of signals of samples begin with it"),
     comment="servers that have tables of their own, readable by the owner only",
 )
 
@@ -71,17 +72,15 @@ class Placed:
 
 def stored_elsewhere(connection: sa.Connection, facility: Facility, here: str | None) -> Iterator[Obstacle]:
     """Tables that the server `here` (None: the first one) has and the facility file puts on another."""
-    if not registry.exists(connection):
-        return
-    wanted = {table.name: table.node for table in facility.tables}
-    for name in registry.ring_sizes(connection):
+    wanted = {table.name: table.node for table in facility.every_table}
+    for name in sample_tables.names(connection):
         if name in wanted and wanted[name] != here:
             yield _to_be_moved(name, here, wanted[name])
 
 
 def called_elsewhere(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
     """The same of tables whose calls the first server sends to a node, though the node may be away."""
-    wanted = {table.name: table.node for table in facility.tables}
+    wanted = {table.name: table.node for table in facility.every_table}
     for name, there in tables_elsewhere(connection).items():
         if name in wanted and wanted[name] != there:
             yield _to_be_moved(name, there, wanted[name])
@@ -99,9 +98,18 @@ def _place(name: str | None) -> str:
     return "on the first server" if name is None else f"on node {name}"
 
 
+_TIMES = ("valid_from", "valid_to")
+# infinity is no datetime
+_SIGNAL = [
+    sa.cast(column, sa.TEXT).label(column.name) if column.name in _TIMES else column
+    for column in registry.signal.c
+]
+
+
 def placed(connection: sa.Connection, of: str, names: Collection[str]) -> list[Placed]:
     """The description of these tables for another server, read on their node `of`."""
-    connection.execute(sa.select(sa.func.set_config("search_path", "pg_catalog", True)))
+    for setting, value in (("search_path", "pg_catalog"), ("datestyle", "ISO")):
+        connection.execute(sa.select(sa.func.set_config(setting, value, True)))
     formers = renaming.former_names(connection)
     return [
         Placed(
@@ -115,7 +123,7 @@ def placed(connection: sa.Connection, of: str, names: Collection[str]) -> list[P
             tuple(
                 {**row, "node": of}
                 for row in connection.execute(
-                    sa.select(registry.signal).where(registry.signal.c.table_name == name)
+                    sa.select(*_SIGNAL).where(registry.signal.c.table_name == name)
                 ).mappings()
             ),
         )
@@ -182,6 +190,13 @@ def known_nodes(connection: sa.Connection) -> dict[str, tuple[str, str]]:
     return {row.name: (row.dsn, row.password) for row in connection.execute(sa.select(node))}
 
 
+def numbers(connection: sa.Connection) -> dict[str, int]:
+    """By name: the number of a node, the first server's being 0."""
+    if not sa.inspect(connection).has_table(node.name, node.schema):
+        return {}
+    return {row.name: row.number for row in connection.execute(sa.select(node))}
+
+
 def tables_elsewhere(connection: sa.Connection) -> dict[str, str]:
     """The tables that stand-ins here are for, and their nodes."""
     if not sa.inspect(connection).has_table(stand_in.name, stand_in.schema):
@@ -190,8 +205,9 @@ def tables_elsewhere(connection: sa.Connection) -> dict[str, str]:
     return {row.table_name: row.node for row in connection.execute(query)}
 
 
-def placing(nodes: Sequence[tuple[str, str, str]], tables: Sequence[Placed]) -> Part:
-    """Creates this server's tables about nodes (names, connection strings, passwords) and their tables."""
+def placing(nodes: Sequence[tuple[str, str, str, int]], tables: Sequence[Placed]) -> Part:
+    """Creates this server's tables about nodes (names, connection strings, passwords, numbers) and their
+    tables."""
 
     def place(connection: sa.Connection) -> list[str]:
         if not sa.inspect(connection).has_table(node.name, node.schema):
@@ -202,11 +218,11 @@ def placing(nodes: Sequence[tuple[str, str, str]], tables: Sequence[Placed]) -> 
             run(connection, sql.SQL("grant select on ringlog.stand_in to {}").format(gateway))
         known = known_nodes(connection)
         changed = []
-        for name, dsn, password in nodes:
+        for name, dsn, password, number in nodes:
             if known.get(name) == (dsn, password):
                 continue
             connection.execute(node.delete().where(node.c.name == name))
-            connection.execute(node.insert().values(name=name, dsn=dsn, password=password))
+            connection.execute(node.insert().values(name=name, dsn=dsn, password=password, number=number))
             changed.append(f"node {name}")
         for table in tables:
             changed += _make_types(connection, table)

@@ -19,7 +19,6 @@ _OF_ROWS = (
     "sample",
     "nan",
     "nanoseconds",
-    "node",
     "renamed_from",
     "retired",
 )
@@ -52,6 +51,7 @@ def sample_table_of(entry: Entry, name: str) -> SampleTable:
     summaries = spans_of(entry, () if has_none else SAMPLE_LEVELS, SAMPLE_LEVELS)
     if has_none and summaries:
         entry.refuse(f"summaries are of numbers, and this table has {kind}")
+    node = entry.text("node") or None
     signals: list[SampleSignal] = []
     for signal in entry.entries("signal", "table", needed=False):
         signals.extend(_signals(signal, kind))
@@ -71,6 +71,7 @@ def sample_table_of(entry: Entry, name: str) -> SampleTable:
         collect,
         summaries,
         points,
+        node,
     )
 
 

@@ -8,7 +8,7 @@ known by a number, which stays when they are renamed, and which is their `column
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,8 +24,9 @@ from ringlog.procedures import (
     sample_procedures,
     sample_views,
 )
-from ringlog.schema import summaries
+from ringlog.schema import registry, summaries
 from ringlog.schema.change import run
+from ringlog.schema.elsewhere import signal_elsewhere
 from ringlog.schema.facility import Facility, SampleSignal, SampleTable
 from ringlog.schema.layout import ARCHIVIST, LOG, LOG_TABLES, READER, SUMMARIES
 from ringlog.schema.obstacles import Obstacle, as_owner
@@ -35,6 +36,9 @@ from ringlog.schema.report import differences
 from ringlog.schema.roles import become_owner
 
 metadata = sa.MetaData(schema="ringlog")
+
+NUMBERS = 2**24
+"""signals of one server: those of each have numbers of their own, which they keep on another one"""
 
 OF_SOURCE = ("address", "deadband", "policy")
 """Settings of a signal by which its writer takes it."""
@@ -200,7 +204,7 @@ def obstacles(
     """Conflicts of the tables of samples; `rows` are the installed tables of rows."""
     known = known_tables(connection)
     wanted = {table.name: table for table in facility.sample_tables}
-    yield from _taken(connection, facility, known)
+    yield from taken(connection, facility)
     for table in facility.tables:
         if table.name in known:
             yield Obstacle(
@@ -249,16 +253,46 @@ def obstacles(
             )
 
 
-def _taken(connection: sa.Connection, facility: Facility, known: Collection[str]) -> Iterator[Obstacle]:
-    """Names of the file's signals that signals of other tables of samples have now."""
-    if not known:
+def exist(connection: sa.Connection) -> bool:
+    """Whether there is a registry of them."""
+    return sa.inspect(connection).has_table(sample_table.name, sample_table.schema)
+
+
+def names(connection: sa.Connection) -> list[str]:
+    """The installed tables, of rows and of samples."""
+    return [*registry.ring_sizes(connection), *known_tables(connection)] if exist(connection) else []
+
+
+_NUMBER = "pg_get_serial_sequence('ringlog.sample_signal', 'number')"
+
+
+def are_numbered(connection: sa.Connection, server: int) -> bool:
+    """Whether signals of this server get numbers unlike those of others; the first server is 0."""
+    query = sa.text(f"select coalesce(pg_sequence_last_value({_NUMBER}), 0) >= :first")
+    return exist(connection) and bool(connection.scalar(query, {"first": server * NUMBERS}))
+
+
+def number(connection: sa.Connection, server: int) -> None:
+    """Has them get such numbers."""
+    connection.execute(sa.text(f"select setval({_NUMBER}, :first)"), {"first": server * NUMBERS})
+
+
+def taken(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
+    """Names of the file's signals that signals of other tables of samples have now, of any server."""
+    if not exist(connection):
         return
+    known = [*known_tables(connection), *(table.name for table in facility.sample_tables)]
     of_rows = {column.signal: table.name for table in facility.tables for column in table.columns}
     wanted = of_rows | {each.name: table.name for table in facility.sample_tables for each in table.signals}
-    query = sa.select(signal.c.signal, signal.c.table_name).where(
-        signal.c.signal == sa.any_(sa.literal([*wanted], postgresql.ARRAY(sa.TEXT))),
-        signal.c.table_name == sa.any_(sa.literal([*known], postgresql.ARRAY(sa.TEXT))),
-        signal.c.valid_to.is_(None),
+    query = sa.union_all(
+        *(
+            sa.select(each.c.signal, each.c.table_name).where(
+                each.c.signal == sa.any_(sa.literal([*wanted], postgresql.ARRAY(sa.TEXT))),
+                each.c.table_name == sa.any_(sa.literal(known, postgresql.ARRAY(sa.TEXT))),
+                each.c.valid_to.is_(None),
+            )
+            for each in (signal, signal_elsewhere)
+        )
     )
     for name, table in connection.execute(query):
         if wanted[name] != table:

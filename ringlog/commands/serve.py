@@ -10,7 +10,6 @@ from typing import Annotated
 import psycopg
 import typer
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy.exc import DBAPIError
 
 from ringlog.clients.password import PasswordError, only_line
 from ringlog.commands.cert import TlsUse, chosen_tls
@@ -249,10 +248,10 @@ def web(
     nodes: dict[str, tuple[str, str]] | None
     try:
         nodes = nodes_of(reached(database.conninfo))
-    except DBAPIError as error:
+    except psycopg.Error as error:
         # only the administrator may read the nodes' addresses: for others a request for a node is refused. If
         # PostgreSQL does not answer, it is tried again.
-        nodes = None if isinstance(error.orig, psycopg.errors.InsufficientPrivilege) else {}
+        nodes = None if isinstance(error, psycopg.errors.InsufficientPrivilege) else {}
     wanted = web_settings(
         chosen.listen.host,
         chosen.listen.port,

@@ -4,16 +4,18 @@ import csv
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import psycopg
 import typer
 
 from ringlog.commands.lines import columns
 from ringlog.commands.options import Data, Dsn
-from ringlog.errors import UsageError
+from ringlog.errors import ServerError, UsageError
+from ringlog.nodes.servers import nodes_of, place, reached
+from ringlog.nodes.signals import changing
 from ringlog.schema import session
 from ringlog.server.database import chosen_database, demand_facility
 
@@ -53,7 +55,7 @@ def add(
     """Add signals to a table of samples, all or none; retired ones are taken up again."""
     if address and len(names) > 1:
         raise UsageError("--address is for one signal")
-    with _opened(data, dsn) as connection:
+    with _servers(data, dsn) as servers, servers.changing(servers.of(table)) as connection:
         for name in names:
             connection.execute(
                 "select ringlog.add_signal(%s, %s, %s, %s, address => %s, deadband => %s, policy => %s)",
@@ -78,7 +80,7 @@ def import_(
 ) -> None:
     """Add the signals of a list that are not there yet, all or none."""
     lines = [*_read(file)]
-    with _opened(data, dsn) as connection:
+    with _servers(data, dsn) as servers, servers.changing(servers.of(table)) as connection:
         query = "select signal from ringlog.sample_signal where table_name = %s and state <> 'retired'"
         there = {name for (name,) in connection.execute(query, [table])}
         new = {line[0]: line for line in lines if line[0] not in there}
@@ -100,7 +102,7 @@ def show(
     """List signals of tables of samples: state, table, type, unit and policy, and who changed each last.
     Code 1: there is none."""
     head = ["signal", "state", "table", "type", "unit", "policy", "changed", "by"]
-    with _opened(data, dsn) as connection:
+    with _servers(data, dsn) as servers:
         found = {
             row[0]: [
                 *row[:5],
@@ -108,11 +110,11 @@ def show(
                 "-" if row[5] is None else f"{row[6]} {row[5].astimezone():%Y-%m-%d %H:%M %Z}",
                 row[7] or "-",
             ]
-            for name in names or ["*"]
-            for row in connection.execute(
+            for row in servers.read(
                 "select signal, state, table_name, type, unit, changed, change, changed_by, policy"
-                " from ringlog.list_signals(%s, %s)",
-                [_pattern(name), table],
+                " from ringlog.list_signals(%s) where %s::text is null or table_name = %s",
+                names,
+                [table, table],
             )
         }
     if not found:
@@ -136,7 +138,7 @@ def status(
     """Show the state of signals of tables of samples: connected, newest value, samples a second, samples that
     the writer has dropped, and the reason why one is silent. Code 1: there is none."""
     head = ["signal", "connected", "newest", "value", "per second", "dropped", "silent"]
-    with _opened(data, dsn) as connection:
+    with _servers(data, dsn) as servers:
         found = {
             row[0]: [
                 row[0],
@@ -147,11 +149,12 @@ def status(
                 str(row[5]),
                 row[6] or "-",
             ]
-            for name in names or ["*"]
-            for row in connection.execute(
+            for row in servers.read(
                 "select signal, connected, newest, value, rate, dropped, silent"
-                " from ringlog.signal_states(%s, %s) where silent is not null or not %s order by signal",
-                [_pattern(name), table, silent],
+                " from ringlog.signal_states(%s) where (%s::text is null or table_name = %s)"
+                " and (silent is not null or not %s) order by signal",
+                names,
+                [table, table, silent],
             )
         }
     if not found:
@@ -263,36 +266,93 @@ def rename(
     dsn: Dsn = None,
 ) -> None:
     """Give a signal another name; it can be read and written by both."""
-    with _opened(data, dsn) as connection:
-        connection.execute("select ringlog.rename_signal(%s, %s)", [name, new_name])
+    _changed("rename_signal", [name], data, dsn, new_name, is_pattern=False)
     print(f"{name} is {new_name} now, and is read and written by both names")
 
 
-def _changed(procedure: str, names: Sequence[str], data: Path | None, dsn: str | None, *values: str) -> int:
-    """Calls a procedure for each of these signals, all or none; their number. Raises UsageError for a name
-    that fits none."""
-    with _opened(data, dsn) as connection:
-        chosen: dict[str, None] = {}
+def _changed(
+    procedure: str,
+    names: Sequence[str],
+    data: Path | None,
+    dsn: str | None,
+    *values: str,
+    is_pattern: bool = True,
+) -> int:
+    """Calls a procedure for each of these signals, on each server all or none; their number. Raises
+    UsageError for a name that fits none."""
+    with _servers(data, dsn) as servers:
+        chosen: dict[str | None, dict[str, None]] = {}
         for name in names:
             query = "select signal from ringlog.list_signals(%s) where state <> 'retired'"
-            found = [signal for (signal,) in connection.execute(query, [_pattern(name)])]
+            pattern = _pattern(name) if is_pattern else _escaped(name)
+            found = 0
+            for node in servers.nodes:
+                fitting = [signal for (signal,) in servers.connection(node).execute(query, [pattern])]
+                chosen[node] = chosen.get(node, {}) | dict.fromkeys(fitting)
+                found += len(fitting)
             if not found:
                 raise UsageError(f"no table of samples has a signal {name}: ringlog signal list")
-            chosen |= dict.fromkeys(found)
-        for signal in chosen:
-            places = ", ".join(["%s"] * (1 + len(values)))
-            connection.execute(f"select ringlog.{procedure}({places})".encode(), [signal, *values])
-    return len(chosen)
+        for node, signals in chosen.items():
+            if signals:
+                with servers.changing(node) as connection:
+                    for signal in signals:
+                        places = ", ".join(["%s"] * (1 + len(values)))
+                        call = f"select ringlog.{procedure}({places})".encode()
+                        connection.execute(call, [signal, *values])
+    return sum(map(len, chosen.values()))
+
+
+class _Servers:
+    """The first server and its nodes."""
+
+    def __init__(self, conninfo: str, stack: ExitStack) -> None:
+        self._stack = stack
+        self._conninfo = conninfo
+        first = stack.enter_context(session.connect(conninfo, autocommit=True))
+        self._connections: dict[str | None, psycopg.Connection] = {None: first}
+        # an archivist of the first server alone does not see its nodes
+        may_know = "select has_table_privilege(to_regclass('ringlog.node'), 'select')"
+        is_told = first.execute(may_know).fetchone() == (True,)
+        self.nodes: dict[str | None, str] = {None: conninfo}
+        if is_told:
+            self.nodes |= {name: reached(dsn) for name, (dsn, _) in nodes_of(conninfo).items()}
+
+    def connection(self, node: str | None) -> psycopg.Connection:
+        """One to read on. Raises ServerError for a node that cannot be reached."""
+        if node not in self._connections:
+            try:
+                opened = session.connect(self.nodes[node], autocommit=True)
+            except psycopg.OperationalError as error:
+                why = " ".join(str(error).split())
+                raise ServerError(f"{place(node)} cannot be reached: {why}") from None
+            self._connections[node] = self._stack.enter_context(opened)
+        return self._connections[node]
+
+    def of(self, table: str) -> str | None:
+        """The node that has a table, or None."""
+        row = self._connections[None].execute("select ringlog.node_of_table(%s)", [table]).fetchone()
+        assert row is not None
+        return None if row[0] is None else str(row[0])
+
+    def changing(self, node: str | None) -> AbstractContextManager[psycopg.Connection]:
+        return changing(self._conninfo, node, self.nodes[node])
+
+    def read(
+        self, query: str, names: Sequence[str] | None, values: Sequence[object]
+    ) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query with a pattern of names, of all servers."""
+        for name in names or ["*"]:
+            for node in self.nodes:
+                yield from self.connection(node).execute(query.encode(), [_pattern(name), *values])
 
 
 @contextmanager
-def _opened(data: Path | None, dsn: str | None) -> Iterator[psycopg.Connection]:
-    """A transaction. Raises UsageError for what the procedures refuse."""
-    with chosen_database(data, dsn).opened() as conninfo:
+def _servers(data: Path | None, dsn: str | None) -> Iterator[_Servers]:
+    """Raises UsageError for what the procedures refuse."""
+    with chosen_database(data, dsn).opened() as conninfo, ExitStack() as stack:
         demand_facility(conninfo)
         try:
-            with session.connect(conninfo) as connection:
-                yield connection
+            yield _Servers(conninfo, stack)
         except psycopg.DatabaseError as error:
             if error.sqlstate is None or error.diag.message_primary is None:
                 raise
@@ -301,8 +361,12 @@ def _opened(data: Path | None, dsn: str | None) -> Iterator[psycopg.Connection]:
 
 def _pattern(name: str) -> str:
     """A name with * as a pattern of LIKE."""
-    escaped = name.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
-    return escaped.replace("*", "%")
+    return _escaped(name).replace("*", "%")
+
+
+def _escaped(name: str) -> str:
+    """The pattern of one name."""
+    return name.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
 
 
 def _read(file: Path) -> Iterator[tuple[str, str, str]]:

@@ -13,22 +13,25 @@ from psycopg import sql
 from ringlog.errors import ServerError
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.nodes.servers import nodes_of, reached
-from ringlog.schema import registry, session
+from ringlog.nodes.signals import signals_followed
 from ringlog.schema import rights as table_rights
-from ringlog.schema.change import CHANNEL, driver
+from ringlog.schema import sample_tables, session
+from ringlog.schema.change import CHANNEL, change, driver
 from ringlog.schema.facility import Facility, Node
-from ringlog.schema.install import InstallRefused, InstallReport, difference, install
+from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date, difference, install
 from ringlog.schema.layout import TABLE_READER, TABLE_WRITER
 from ringlog.schema.nodes import (
     Placed,
     called_elsewhere,
     known_nodes,
+    numbers,
     placed,
     placing,
     stored_elsewhere,
     tables_elsewhere,
 )
 from ringlog.schema.obstacles import Obstacle
+from ringlog.schema.roles import become_owner
 from ringlog.schema.session import engine
 from ringlog.server.background import in_background
 from ringlog.server.logins import grant_to_gateway, set_gateway_password
@@ -60,6 +63,8 @@ def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: b
             _demand_nodes(connection, facility)
             _refuse(stored_elsewhere(connection, facility, None))
             passwords = {name: password for name, (_, password) in known_nodes(connection).items()}
+            numbered = numbers(connection)
+            _refuse(sample_tables.taken(connection, facility))
         there: list[tuple[Node, sqlalchemy.Engine]] = []
         for node in facility.nodes:
             at = engine(reached(node.dsn))
@@ -77,13 +82,15 @@ def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: b
         reports = []
         for node, at in there:
             own = facility.of(node.name)
-            report = install(at, own, [install_tsql])
+            number = numbered.setdefault(node.name, max(numbered.values(), default=0) + 1)
+            report = number_signals(at, number) if own.sample_tables else InstallReport((), ())
+            report += install(at, own, [install_tsql])
             passwords.setdefault(node.name, secrets.token_urlsafe(32))
             set_gateway_password(reached(node.dsn), passwords[node.name])
             with at.begin() as connection:
-                tables += placed(connection, node.name, [table.name for table in own.tables])
+                tables += placed(connection, node.name, [table.name for table in own.every_table])
             reports.append((node.name, report))
-        nodes = [(node.name, node.dsn, passwords[node.name]) for node, _ in there]
+        nodes = [(node.name, node.dsn, passwords[node.name], numbered[node.name]) for node, _ in there]
         report = install(first, facility.of(None), [install_tsql, placing(nodes, tables)])
         for node, _ in there:
             changed += [f"login {name} on node {node.name}" for name in _copy_logins(first, node)]
@@ -91,6 +98,21 @@ def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: b
             created += [f"{thing} on node {name}" for thing in each.created]
             changed += [f"{thing} on node {name}" for thing in each.changed]
         return InstallReport((*report.created, *created), (*report.changed, *changed))
+
+
+def number_signals(at: sqlalchemy.Engine, server: int) -> InstallReport:
+    """Has signals of samples on a node get numbers that no other server gives."""
+    with at.connect() as connection:
+        if sample_tables.are_numbered(connection, server):
+            return InstallReport((), ())
+
+    def number(connection: sqlalchemy.Connection) -> None:
+        become_owner(connection)
+        sample_tables.number(connection, server)
+
+    report = bring_up_to_date(at, [install_tsql])
+    change(at, number)
+    return report
 
 
 def difference_everywhere(first: sqlalchemy.Engine, facility: Facility) -> InstallReport:
@@ -107,12 +129,13 @@ def difference_everywhere(first: sqlalchemy.Engine, facility: Facility) -> Insta
         try:
             with at.connect() as connection:
                 _refuse(stored_elsewhere(connection, facility, node.name))
-                known_there = registry.ring_sizes(connection) if registry.exists(connection) else {}
+                known_there = sample_tables.names(connection)
             report = difference(at, facility.of(node.name), [install_tsql])
             created += [f"{thing} on node {node.name}" for thing in report.created]
             changed += [f"{thing} on node {node.name}" for thing in report.changed]
             with at.begin() as connection:
-                names = [table.name for table in facility.of(node.name).tables if table.name in known_there]
+                own = facility.of(node.name)
+                names = [table.name for table in own.every_table if table.name in known_there]
                 tables += placed(connection, node.name, names)
         except sqlalchemy.exc.OperationalError as error:
             _away(node, error, False)
@@ -120,7 +143,7 @@ def difference_everywhere(first: sqlalchemy.Engine, facility: Facility) -> Insta
             at.dispose()
     changed += [
         f"table {table.name} to node {table.node}"
-        for table in facility.tables
+        for table in facility.every_table
         if table.node is not None and table.name not in known
     ]
     report = difference(first, facility.of(None), [install_tsql])
@@ -254,6 +277,7 @@ def nodes_followed(
                 after[name] = every.enter_context(ExitStack())
                 if looked_after:
                     after[name].enter_context(housekeeping_of(name, dsn))
+                    after[name].enter_context(signals_followed(conninfo, name, dsn))
 
             for name, (dsn, _) in followed.items():
                 look_after(name, dsn)

@@ -13,9 +13,10 @@ them again.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import sqlalchemy as sa
 from psycopg import errors, sql
@@ -23,13 +24,15 @@ from sqlalchemy.dialects import postgresql
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
-from ringlog.nodes.everywhere import install_everywhere
+from ringlog.nodes import signals
+from ringlog.nodes.everywhere import install_everywhere, number_signals
 from ringlog.nodes.servers import node_of_each_table, place, reached
 from ringlog.procedures import Procedure
-from ringlog.schema import locks, moves, nodes, registry, renaming, rights
+from ringlog.schema import locks, moves, nodes, registry, renaming, rights, sample_tables
 from ringlog.schema.carrying import Carrier, Connection, Part, opened
+from ringlog.schema.carrying_samples import SampleCarrier
 from ringlog.schema.change import CHANNEL, MOVED, announce, change, driver, run
-from ringlog.schema.facility import Facility, Table
+from ringlog.schema.facility import Facility, SampleTable, Table
 from ringlog.schema.install import bring_up_to_date, install, procedures_of
 from ringlog.schema.layout import LOG_TABLES, READER, SUMMARIES
 from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
@@ -37,6 +40,8 @@ from ringlog.schema.roles import become_owner, granting
 from ringlog.schema.session import engine
 from ringlog.schema.tables import stored_columns
 from ringlog.schema.tiers import cold_week, history, leave_manifest, summarised
+
+AnyTable = TypeVar("AnyTable", Table, SampleTable)
 
 _FEW = 200
 """number of rows that may wait for the last step"""
@@ -76,7 +81,7 @@ def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> It
     Raises ServerError for problems that an operator can fix. An unfinished move continues, or is undone if
     the facility names the table's old place again.
     """
-    wanted = {table.name: table for table in facility.tables}
+    wanted = {table.name: table for table in facility.every_table}
     unknown = [name for name in names if name not in wanted]
     if unknown:
         raise UsageError(f"the facility file has no table {', '.join(unknown)}")
@@ -87,9 +92,7 @@ def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> It
             now = node_of_each_table(driver(connection))
             under_way = moves_under_way(connection)
         if not under_way:
-            # all other changes of the file, including new nodes
-            as_it_is = [replace(table, node=now.get(table.name, table.node)) for table in facility.tables]
-            report = install_everywhere(first, replace(facility, tables=tuple(as_it_is)))
+            report = install_everywhere(first, _as_it_is(facility, now))
             if report:
                 yield str(report)
         with first.connect() as connection:
@@ -132,9 +135,15 @@ class _Moving:
             raise ServerError(f"{move}: node {error.args[0]} is not known any more") from None
         self.source = engine(self.source_conninfo)
         self.target = engine(self.target_conninfo)
+        self.is_of_samples = any(map(self._has_samples, (self.source, self.target)))
         self._procedures: list[Procedure] = []
         self._readable: list[sql.Identifier] = []
         """of a table that moves to the first server: made and granted at the switch"""
+
+    def _has_samples(self, server: sa.Engine) -> bool:
+        with server.connect() as connection:
+            there = sample_tables.exist(connection)
+            return there and self.table in sample_tables.known_tables(connection)
 
     def run(self, facility: Facility) -> Iterator[str]:
         """The whole move, continuing at its current step."""
@@ -185,7 +194,7 @@ class _Moving:
             stack.enter_context(alone(self.source))
             stack.enter_context(alone(self.target))
             with self.source.connect() as connection:
-                is_there = self.table in registry.ring_sizes(connection)
+                is_there = self.table in sample_tables.names(connection)
             if is_there:
                 carrier = self._carrier(stack)
                 self._patiently(lambda: self._close(carrier))
@@ -226,7 +235,7 @@ class _Moving:
             if any(each.table == self.table for each in moves_under_way(connection)):
                 return
             with self.target.connect() as there:
-                if self.table in registry.ring_sizes(there):
+                if self.table in sample_tables.names(there):
                     raise ServerError(f"{place(self.move.target)} has another table {self.table} already")
             row = {"table_name": self.table, "source": self.move.source, "target": self.move.target}
             connection.execute(moves.move.insert().values(row))
@@ -239,19 +248,33 @@ class _Moving:
 
     def _begin_recording(self, connection: sa.Connection) -> None:
         become_owner(connection)
-        moves.begin_recording(connection, self.table)
+        function = "record_moved_block" if self.is_of_samples else "record_moved_row"
+        moves.begin_recording(connection, self.table, function)
 
     def _install(self, facility: Facility) -> None:
         """Creates the table on the target as on the source, with the partitions of its log."""
         with self.source.connect() as connection:
             order = [*stored_columns(connection, "online", [self.table])[self.table]]
-            rows = registry.ring_sizes(connection)[self.table]
+            rows = registry.ring_sizes(connection).get(self.table, 0)
             partitions = log_partitions(connection, self.table)
             formers = renaming.former_names(connection).get(self.table, [])
-        table = _as_stored(next(one for one in facility.tables if one.name == self.table), order, rows)
         with self.target.connect() as connection:
-            there = registry.ring_sizes(connection)
-        others = [one for one in facility.tables if one.name in there and one.name != self.table]
+            there = sample_tables.names(connection)
+        own = facility.of(self.move.target)
+        others_there = {*there} - {self.table}
+        others = tuple(one for one in facility.tables if one.name in others_there)
+        other_samples = tuple(one for one in facility.sample_tables if one.name in others_there)
+        if self.is_of_samples:
+            # its signals come along
+            sampled = next(one for one in facility.sample_tables if one.name == self.table)
+            own = replace(own, tables=others, sample_tables=(*other_samples, replace(sampled, signals=())))
+            if self.move.target is not None:
+                with self.first.connect() as connection:
+                    number = nodes.numbers(connection)[self.move.target]
+                number_signals(self.target, number)
+        else:
+            table = _as_stored(next(one for one in facility.tables if one.name == self.table), order, rows)
+            own = replace(own, tables=(*others, table), sample_tables=other_samples)
 
         def name_formers(connection: sa.Connection) -> None:
             become_owner(connection)
@@ -294,7 +317,6 @@ class _Moving:
                     keep_statistics_small(connection, self.table, one.name)
 
         stood_in = self._placed(self.source, self.move.source) if self.move.target is None else []
-        own = replace(facility.of(self.move.target), tables=(*others, table))
         change(self.target, name_formers)
         install(self.target, own, [install_tsql, self._demand_same, begun, not_summarised, unused], before)
         change(self.target, make_partitions)
@@ -317,6 +339,9 @@ class _Moving:
     def _carrier(self, stack: ExitStack) -> Carrier:
         source = stack.enter_context(opened(self.source_conninfo))
         target = stack.enter_context(opened(self.target_conninfo))
+        if self.is_of_samples:
+            log = sql.Identifier(LOG_TABLES, self.table)
+            return SampleCarrier(source, target, self.table, log, to_first=self.move.target is None)
         with self.source.connect() as connection:
             is_view = self.table in stored_columns(connection, "ring", [self.table])
         return Carrier(
@@ -425,15 +450,22 @@ class _Moving:
                     carrier.carry_log()
                     carrier.carry_ring(ring)
                     carrier.hand_over()
-                carrier.source.execute(moves.closing(self.table, carrier.ring))
-                rights.hide(carrier.source, self.table)
+                self._close_to_others(carrier)
                 if self.move.target is None:
                     self._let_read(first)
                     replace(carrier, target=first).copy_signals()
                 _route(first, self.table, placed)
+                if self.is_of_samples and self.move.target is not None:
+                    signals.note(first, carrier.target, self.move.target, [self.table])
             # the first server's transaction has ended: calls go to the target; with the source's, those that
             # wait there are refused
         return time.monotonic() - began
+
+    def _close_to_others(self, carrier: Carrier) -> None:
+        carrier.source.execute(moves.closing(self.table, carrier.ring))
+        if self.is_of_samples:
+            carrier.source.execute(moves.closing_signals(self.table))
+        rights.hide(carrier.source, self.table)
 
     def _close(self, carrier: Carrier) -> None:
         """Closes the old copy unless it is closed, and copies rows that arrived there after the switch."""
@@ -441,8 +473,7 @@ class _Moving:
             carrier.source.execute(_timeout())
             carrier.lock()
             carrier.carry_late_rows()
-            carrier.source.execute(moves.closing(self.table, carrier.ring))
-            rights.hide(carrier.source, self.table)
+            self._close_to_others(carrier)
             carrier.carry_ring(None)
             # no writer waits for these: reports that arrive meanwhile are added on the target
             carrier.carry_books()
@@ -451,7 +482,7 @@ class _Moving:
         with self.source.connect() as connection:
             kept = connection.scalar(
                 sa.text(
-                    "select now() - cast(retention as interval) from ringlog.logged_table"
+                    "select now() - cast(retention as interval) from ringlog.every_table"
                     " where table_name = :name"
                 ),
                 {"name": self.table},
@@ -474,7 +505,8 @@ class _Moving:
         """Lets readers read the table on the first server, from the transaction's end on."""
         readable = sql.SQL(", ").join(self._readable)
         first.execute(sql.SQL("grant select on {} to {}").format(readable, sql.Identifier(READER)))
-        first.execute(granting(self.table))
+        if not self.is_of_samples:
+            first.execute(granting(self.table))
 
     def _placed(self, server: sa.Engine, of: str | None) -> list[nodes.Placed]:
         """The first server's description of the table on a node; for its own tables it needs none."""
@@ -527,6 +559,19 @@ def _route(first: Connection, table: str, placed: Sequence[nodes.Placed]) -> Non
                 )
     first.execute("update ringlog.move set switched = now() where table_name = %s", [table])
     first.execute(sql.SQL("notify {}, {}").format(sql.Identifier(CHANNEL), sql.Literal(MOVED)))
+
+
+def _as_it_is(facility: Facility, now: Mapping[str, str | None]) -> Facility:
+    """All other changes of the file, including new nodes."""
+
+    def kept(table: AnyTable) -> AnyTable:
+        return replace(table, node=now.get(table.name, table.node))
+
+    return replace(
+        facility,
+        tables=tuple(map(kept, facility.tables)),
+        sample_tables=tuple(map(kept, facility.sample_tables)),
+    )
 
 
 def _as_stored(table: Table, order: Sequence[str], rows: int) -> Table:

@@ -34,7 +34,7 @@ def placing_of(conninfo: str) -> dict[str, str | None]:
 
 
 def node_of_each_table(connection: psycopg.Connection) -> dict[str, str | None]:
-    """The same, on a connection to the first server, which has all tables of samples."""
+    """The same, on a connection to the first server."""
     found: dict[str, str | None] = {}
     for (name,) in connection.execute("select table_name from ringlog.every_table order by 1"):
         found[name] = None

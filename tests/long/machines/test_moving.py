@@ -8,7 +8,7 @@ import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ import psycopg
 import pymssql
 import pytest
 from sql_names import names_in_sql
+from stops import Stop, broken_off
 
 from servers import RINGLOG, address_of, free_port, ringlog, serving_external
 from sites import NOON, WHERE, Site, client, install, put, start
@@ -231,44 +232,6 @@ order by 1, 2
 """
 
 
-@dataclass(frozen=True)
-class Stop:
-    """The point where a move is interrupted: a trigger of this server, in which the command's session
-    sleeps."""
-
-    server: str | None
-    relation: str
-    when: str
-    condition: str = "true"
-    at_commit: bool = True
-
-    @contextmanager
-    def set_up(self, site: Site) -> Iterator[psycopg.Connection]:
-        with site.admin(self.server) as connection:
-            connection.execute(
-                f"""
-                create function public.sleep() returns trigger language plpgsql as $$
-                begin
-                  if session_user = 'keeper' and ({self.condition}) then
-                    perform pg_sleep(600);
-                  end if;
-                  return null;
-                end $$;
-                create constraint trigger stop after {self.when} on {self.relation}
-                  {"deferrable initially deferred" if self.at_commit else ""}
-                  for each row execute function public.sleep()
-                """.encode()
-            )
-            try:
-                yield connection
-            finally:
-                with suppress(psycopg.OperationalError):  # the server has died
-                    connection.execute(
-                        "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'"
-                    )
-                    connection.execute(f"drop trigger stop on {self.relation}; drop function sleep".encode())
-
-
 OF_ROWS = "new.part <> ''"
 COPYING = Stop("d", "ringlog.moved_part", "insert", OF_ROWS)
 LAST_ROWS = Stop("d", "ringlog.writer", "insert")
@@ -361,25 +324,6 @@ def loaded(site: Site) -> Iterator[Load]:
     finally:
         load.serving.terminate()
         load.serving.wait()
-
-
-@contextmanager
-def broken_off(site: Site, stop: Stop) -> Iterator[None]:
-    """The moving command has reached this point, and is killed at the end."""
-    with stop.set_up(site) as connection:
-        command = [RINGLOG, "node", "move", "--facility", site.facility]
-        with subprocess.Popen(
-            command,
-            env=os.environ | {"RINGLOG_DSN": site.dsn},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        ) as process:
-            try:
-                wait_until(lambda: one_sleeps(connection) or process.poll() is not None)
-                assert process.poll() is None, process.stdout and process.stdout.read().decode()
-                yield
-            finally:
-                process.kill()
 
 
 def nothing_is_left(site: Site, node: str) -> None:
