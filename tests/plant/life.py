@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from places import new_folder
 
 from plant.operations import Operations
-from plant.samples import Samples
 from plant.site import Step
+from plant.waves import Waves
 
 # The weight of each operation.
 WEIGHTS = {
@@ -42,6 +42,10 @@ WEIGHTS = {
     "send_ahead": 1,
     "change_signals": 3,
     "compare_samples": 12,
+    "send_waves": 8,
+    "send_wave": 2,
+    "send_other_wave": 1,
+    "compare_waves": 8,
 }
 
 
@@ -53,7 +57,7 @@ def drawn(seed: int) -> Iterator[Step]:
         yield draw.choices([*WEIGHTS], [*WEIGHTS.values()])[0], draw.getrandbits(32)
 
 
-class Life(Operations, Samples):
+class Life(Operations, Waves):
     """A plant with its operations."""
 
     def step(self, step: Step) -> None:
@@ -77,6 +81,7 @@ def live(steps: Iterator[Step], seconds: float) -> Life:
                     life.step(step)
                 life.compare_all()
                 life.compare_every_sample()
+                life.compare_every_wave()
             except Exception as error:
                 error.history = life.history  # type: ignore[attr-defined]
                 raise

@@ -11,8 +11,14 @@ DRIFT = timedelta(minutes=30)
 MICROSECOND = timedelta(microseconds=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+TRACES = "traces"
+POINTS = 6
+"""at most so many of a waveform"""
+
 Sample = tuple[float | None, int, int]
 """value, severity, status"""
+Wave = tuple[list[float] | None, int, int]
+"""points, severity, status"""
 
 
 def instant(nanoseconds: int) -> datetime:
@@ -52,4 +58,16 @@ clock_drift = {DRIFT.total_seconds():.0f}
 [[table.signal]]
 name = "gauge:{{n}}"
 count = 3
+"""
+WAVES = f"""
+[[table]]
+name = "{TRACES}"
+kind = "samples"
+type = "double[]"
+points = {POINTS}
+ring = 5
+clock_drift = {DRIFT.total_seconds():.0f}
+[[table.signal]]
+name = "trace:{{n}}"
+count = 2
 """

@@ -161,14 +161,18 @@ class Samples(Reads):
 
     def _compare_one(self, draw: random.Random, read: Any, name: str | None = None) -> None:
         name = name or draw.choice([*self.signals])
+        begin, end = self._span_of(draw, [*self.signals[name].samples])
+        read(name, begin, end)
+        self.reads += 1
+
+    def _span_of(self, draw: random.Random, times: list[int]) -> tuple[datetime, datetime]:
+        """Of any length; often one of these samples is at its very begin."""
         end = datetime.now(UTC) + timedelta(days=1)
         length = draw.choice([3600.0, 86_400.0, 7 * 86_400.0, (end - self.start).total_seconds()])
         begin = self.start + timedelta(seconds=draw.uniform(0, (end - self.start).total_seconds() - length))
-        if self.signals[name].samples and draw.random() < 0.5:
-            # a sample at the very begin
-            begin = instant(draw.choice([*self.signals[name].samples]))
-        read(name, begin, begin + timedelta(seconds=length))
-        self.reads += 1
+        if times and draw.random() < 0.5:
+            begin = instant(draw.choice(times))
+        return begin, begin + timedelta(seconds=length)
 
     def _reads_of_samples(self) -> list[Any]:
         return [

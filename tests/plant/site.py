@@ -15,7 +15,7 @@ import psycopg
 import pymssql
 
 from plant.model import Table, Values, facility, monday, tables
-from plant.sample_model import FACILITY
+from plant.sample_model import FACILITY, WAVES
 from servers import RINGLOG, Login, RunningServer, free_port, ringlog, serving
 from waiting import wait_until
 
@@ -56,7 +56,7 @@ class Site:
 
     def _write_facility(self) -> None:
         rows = facility(self.model, str(self.archive), self.renamed, self.zone.key)
-        self.file.write_text(rows + FACILITY)
+        self.file.write_text(rows + FACILITY + WAVES)
 
     def _serve(self) -> None:
         self._write_facility()

@@ -1,0 +1,193 @@
+"""A table of samples that are waveforms in the plant: the model, and each way to write and to read them."""
+
+import random
+import struct
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+
+from plant.sample_model import DRIFT, EPOCH, POINTS, TRACES, Wave, instant, nanoseconds_of
+from plant.samples import Samples
+from plant.site import Different
+from waiting import wait_until
+
+
+@dataclass
+class Waves(Samples):
+    """Operations and reads, by random choices."""
+
+    waves: dict[str, dict[int, Wave]] = field(default_factory=lambda: {"trace:1": {}, "trace:2": {}})
+    """by signal and nanoseconds since 1970"""
+
+    # --- operations ---
+
+    def _wave(self, draw: random.Random) -> Wave:
+        points = [draw.choice([0.0, draw.uniform(-1e3, 1e3)]) for _ in range(draw.randint(0, POINTS))]
+        return draw.choice([None, points, points, points]), *draw.choice([(0, 0), (0, 0), (2, 5)])
+
+    def send_waves(self, draw: random.Random) -> None:
+        """Many in a call, in order and late; some are stored already, and come once more in the same call."""
+        numbers = self._numbers()
+        late = draw.random() < 0.3
+        sent: dict[tuple[str, int], Wave] = {}
+        for _ in range(draw.randint(1, 12)):
+            name, at = draw.choice([*self.waves]), self._time(draw, late=late)
+            stored = [*self.waves[name]]
+            at = draw.choice(stored) if stored and draw.random() < 0.2 else at
+            sent[name, at] = self.waves[name].get(at) or self._wave(draw)
+        each = [*sent.items(), draw.choice([*sent.items()])]
+        ahead = nanoseconds_of(datetime.now(UTC) + DRIFT + timedelta(hours=1))
+        with psycopg.connect(self.server.dsn_of(self.server.writer), autocommit=True) as connection:
+            connection.execute(
+                f"select ringlog.put_{TRACES}_batch(%s::integer[], %s::bigint[], %s::float8[],"
+                " %s::smallint[], %s::smallint[], lengths => %s::integer[])",
+                [
+                    [*(numbers[name] for (name, _), _ in each), numbers["trace:1"]],
+                    # one of a time ahead, which alone is dropped
+                    [*(at for (_, at), _ in each), ahead],
+                    [*(point for _, (points, _, _) in each for point in points or ()), 1.0],
+                    [*(severity for _, (_, severity, _) in each), 0],
+                    [*(status for _, (_, _, status) in each), 0],
+                    [*(None if points is None else len(points) for _, (points, _, _) in each), 1],
+                ],
+            )
+        for (name, at), wave in sent.items():
+            self.waves[name][at] = wave
+
+    def send_wave(self, draw: random.Random) -> None:
+        """By a call over TDS, its points packed."""
+        name, at = draw.choice([*self.waves]), self._time(draw, late=False)
+        points, *alarm = self._wave(draw)
+        if at in self.waves[name]:
+            return
+        # DB-Library sends no bytes as NULL
+        packed = struct.pack(f"<{len(points)}d", *points) if points else None
+        connection = wait_until(lambda: self._connected("7.4"))
+        with connection, connection.cursor() as cursor:
+            said = f"{instant(at):%Y-%m-%d %H:%M:%S.%f}+00:00"
+            cursor.callproc(f"put_{TRACES}", (name, said, packed, *alarm, at % 1000))
+            while cursor.nextset():
+                pass
+        self.waves[name][at] = points or None, alarm[0], alarm[1]
+
+    def send_other_wave(self, draw: random.Random) -> None:
+        """Another one of a time that PostgreSQL has is refused."""
+        weeks = self._weeks(TRACES)
+        stored = [
+            (name, at)
+            for name, waves in self.waves.items()
+            for at in waves
+            if not any(begins <= instant(at) < ends for begins, ends, _ in weeks)
+        ]
+        if not stored:
+            return
+        name, at = draw.choice(stored)
+        points, severity, status = self.waves[name][at]
+        try:
+            with psycopg.connect(self.server.dsn_of(self.server.writer), autocommit=True) as connection:
+                connection.execute(
+                    f"select ringlog.put_{TRACES}(%s, %s, %s, %s::smallint, %s::smallint, %s::smallint)",
+                    [name, instant(at), [*(points or ()), 1.0][-POINTS:], severity, status + 1, at % 1000],
+                )
+        except psycopg.errors.UniqueViolation:
+            return
+        raise Different(f"another waveform of {name} at {at} was accepted")
+
+    # --- reads ---
+
+    def compare_waves(self, draw: random.Random) -> None:
+        """A few of the reads, on spans of any length."""
+        self._settle()
+        for read in draw.sample(self._reads_of_waves(), 3):
+            self._compare_span(draw, read, draw.choice([*self.waves]))
+
+    def compare_every_wave(self) -> None:
+        """All reads of all signals."""
+        draw = random.Random(0)
+        for name in self.waves:
+            for read in self._reads_of_waves():
+                self._compare_span(draw, read, name)
+
+    def _compare_span(self, draw: random.Random, read: Any, name: str) -> None:
+        begin, end = self._span_of(draw, [*self.waves[name]])
+        read(name, begin, end)
+        self.reads += 1
+
+    def _reads_of_waves(self) -> list[Any]:
+        return [
+            self._waves_in_log,
+            self._waves_by_procedure,
+            self._waves_of_signal,
+            self._waves_by_http,
+            self._lengths,
+            self._newest_wave,
+        ]
+
+    def _waves_of(self, name: str, begin: datetime, end: datetime) -> list[tuple[int, Wave]]:
+        """Those of a span by time; `end` is exclusive."""
+        first, last = nanoseconds_of(begin), nanoseconds_of(end)
+        return [(at, self.waves[name][at]) for at in sorted(self.waves[name]) if first <= at < last]
+
+    def _same_waves(self, what: str, got: Any, name: str, begin: datetime, end: datetime) -> None:
+        self._wanted(f"{what} of {name} from {begin} to {end}", got, self._waves_of(name, begin, end))
+
+    def _waves_in_log(self, name: str, begin: datetime, end: datetime) -> None:
+        got = self._rows_of_samples(
+            f"select time, nanoseconds, value, severity, status from log.{TRACES}"
+            " where signal = %s and time >= %s and time < %s order by time, nanoseconds",
+            *(name, begin, end),
+        )
+        self._same_waves(f"log.{TRACES}", got, name, begin, end)
+
+    def _waves_by_procedure(self, name: str, begin: datetime, end: datetime) -> None:
+        got = self._rows_of_samples(
+            f"select time, nanoseconds, value, severity, status from ringlog.get_{TRACES}(%s, %s, %s)",
+            *(name, begin, end),
+        )
+        self._same_waves(f"get_{TRACES}", got, name, begin, end)
+
+    def _waves_of_signal(self, name: str, begin: datetime, end: datetime) -> None:
+        """Those that are no reading are left out."""
+        found = self._asked("select time, value from ringlog.get_waveforms(%s, %s, %s)", name, begin, end)
+        wanted = [
+            (instant(at), points)
+            for at, (points, _, _) in self._waves_of(name, begin, end)
+            if points is not None
+        ]
+        got = [(at.astimezone(UTC), points) for at, points in found]
+        self._wanted(f"get_waveforms of {name} from {begin} to {end}", got, wanted)
+
+    def _waves_by_http(self, name: str, begin: datetime, end: datetime) -> None:
+        span = {"from": begin.isoformat(), "to": end.isoformat()}
+        (signal,) = self._get("/api/v1/data", signal=name, **span).json()["signals"]
+        wanted = [
+            (nanoseconds_of(instant(at)) / 10**6, points)
+            for at, (points, _, _) in self._waves_of(name, begin, end)
+        ]
+        got = [(milliseconds, points) for milliseconds, points in signal["samples"]]
+        self._wanted(f"/api/v1/data of {name} from {begin} to {end}", got, wanted)
+
+    def _lengths(self, name: str, begin: datetime, end: datetime) -> None:
+        """The scalar `length` of a waveform, in one bin."""
+        found = self._asked(
+            "select n, shortest, longest, nulls from ringlog.get_waveform_trend(%s, %s, %s, 1)",
+            *(name, begin, end),
+        )
+        lengths = [
+            None if points is None else len(points) for _, (points, _, _) in self._waves_of(name, begin, end)
+        ]
+        known = [length for length in lengths if length is not None]
+        wanted = [(len(known), min(known), max(known), lengths.count(None))] if known else []
+        got = [row for row in found if row[0]]
+        self._wanted(f"get_waveform_trend of {name} from {begin} to {end}", got, wanted)
+
+    def _newest_wave(self, name: str, begin: datetime, end: datetime) -> None:
+        found = self._asked(
+            f"select time, value from ringlog.get_{TRACES}_at(%s) where signal = %s", end, name
+        )
+        before = self._waves_of(name, EPOCH, end + timedelta(microseconds=1))
+        wanted = [(instant(before[-1][0]), before[-1][1][0])] if before else []
+        got = [(at.astimezone(UTC), points) for at, points in found]
+        self._wanted(f"get_{TRACES}_at of {name} at {end}", got, wanted)
