@@ -133,7 +133,7 @@ def test_a_table_moves_with_all_its_data(site: Site) -> None:
             left = connection.execute(
                 "select relname, relkind::text from pg_class where relname ~ 'waves' and relkind <> 'i'"
             ).fetchall()
-            assert left == [("waves", "c"), ("waves", "c")]
+            assert left == 3 * [("waves", "c")]
             noted = connection.execute(
                 "select count(*) from ringlog.signal where table_name = 'waves' union all"
                 " select count(*) from ringlog.logged_table where table_name = 'waves' union all"
@@ -227,7 +227,8 @@ select oid::regclass::text, relkind::text, null,
   (select string_agg(grantee::regrole || privilege_type, ' ' order by grantee, privilege_type)
     from aclexplode(relacl))
 from pg_class
-where relname = 'waves' and relnamespace <> 'pg_toast'::regnamespace
+-- housekeeping makes the table of closed rows
+where relname = 'waves' and relnamespace not in ('pg_toast'::regnamespace, 'closed'::regnamespace)
 order by 1, 2
 """
 
