@@ -264,8 +264,8 @@ return case
       38 - tsql.full_precision(sign, sybase, p1, s1, p2, s2) + tsql.full_scale(sign, sybase, p1, s1, p2, s2),
       least(tsql.full_scale(sign, sybase, p1, s1, p2, s2), 6)
     ))
-  else greatest(0, least(tsql.full_scale(sign, sybase, p1, s1, p2, s2),
-    38 - tsql.full_precision(sign, sybase, p1, s1, p2, s2) + tsql.full_scale(sign, sybase, p1, s1, p2, s2)))
+  -- the digit for a carry is left out first
+  else least(tsql.full_scale(sign, sybase, p1, s1, p2, s2), 38 - greatest(p1 - s1, p2 - s2))
 end;
 
 -- precision and scale as one number: 1802 for a decimal(18, 2), -1802 for a value that may be such a decimal

@@ -80,7 +80,14 @@ def test_ids_are_of_the_database_named(there: pymssql.Cursor) -> None:
 def test_a_database_that_is_named_is_reached(there: pymssql.Cursor) -> None:
     there.execute("exec far..px")
     assert there.fetchall() == [("far",)]
-    there.execute("use far drop view v")
+    there.execute("use far")
+    there.execute("create function doubled (@n int) returns int as begin return 2 * @n end")
+    there.execute("use near select far.dbo.doubled(2), far..doubled(3)")
+    assert there.fetchall() == [(4, 6)]
+    with pytest.raises(pymssql.Error) as missing:
+        there.execute("select dbo.doubled(2)")
+    assert errors_of(missing.value).number == 4121
+    there.execute("use far drop function doubled drop view v")
     there.execute("use near select object_id('far..v')")
     assert there.fetchone() == (None,)
     there.execute("use far")

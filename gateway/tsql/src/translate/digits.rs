@@ -81,7 +81,8 @@ pub fn of_result(operator: &str, left: (u8, u8), right: (u8, u8), dialect: &Dial
         let room = most - (precision - scale);
         scale = match operator {
             "*" | "/" => scale.min(room.max(scale.min(6))),
-            _ => scale.min(room).max(0),
+            // the digit for a carry is left out first
+            _ => scale.min(room + 1),
         };
         precision = most;
     }

@@ -141,10 +141,10 @@ impl Translation<'_> {
         Ok((parts.join("."), values.join(", "), types))
     }
 
-    /// A value that exists if dbo owns the function of this name, where the text names dbo as the owner: PostgreSQL's
-    /// own functions do not belong to him.
+    /// The value if the current database has the function `dbo.name`: PostgreSQL's own functions are not dbo's.
     fn owned(&self, function: &ObjectName, value: String) -> Result<String, Error> {
-        if !function.owner.eq_ignore_ascii_case("dbo") || self.scope.definition {
+        let is_elsewhere = !function.database.is_empty();
+        if !function.owner.eq_ignore_ascii_case("dbo") || is_elsewhere || self.scope.definition {
             return Ok(value);
         }
         let own = folded(&function.name, function.at.line)?;
