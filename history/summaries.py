@@ -46,7 +46,7 @@ class Turn(Enum):
     HELD = "the caller has the lock"
 
 
-_CLOCK = "select least(now(), (select believed + %s from ringlog.housekeeping))"
+_CLOCK = "select least(now(), (select trusted + %s from ringlog.housekeeping))"
 """PostgreSQL's clock, unless it has jumped ahead: spans would end early, and their rows be late. See
 ringlog.schema.clock."""
 

@@ -202,8 +202,8 @@ class Taker:
                 }
                 if signal.properties != signal.reported:
                     report |= {
-                        "told": signal.properties,
-                        "told_at": moment_of(signal.properties_at).isoformat(),
+                        "reported": signal.properties,
+                        "reported_at": moment_of(signal.properties_at).isoformat(),
                     }
                     signal.reported = signal.properties
                 found.append(report)

@@ -20,8 +20,8 @@ begin
   with state as materialized (
     select given.*, known.signal
     from json_to_recordset(report_signals.states::json) as given(
-      number integer, connected boolean, since timestamptz, trouble text, dropped bigint, policy text, told jsonb,
-      told_at timestamptz
+      number integer, connected boolean, since timestamptz, trouble text, dropped bigint, policy text, reported jsonb,
+      reported_at timestamptz
     )
     join ringlog.sample_signal as known using (number)
     where known.table_name = report_signals.table_name
@@ -34,9 +34,9 @@ begin
       dropped = kept.dropped + excluded.dropped, policy = excluded.policy
   ), judged as (
     select
-      state.number, state.told_at,
-      jsonb_object_agg(told.key, told.value) filter (where told.fits) as properties,
-      string_agg(format('%s: %s (%s)', state.signal, told.key, told.value), ', ') filter (where not told.fits) as wrong
+      state.number, state.reported_at,
+      jsonb_object_agg(reported.key, reported.value) filter (where reported.fits) as properties,
+      string_agg(format('%s: %s (%s)', state.signal, reported.key, reported.value), ', ') filter (where not reported.fits) as wrong
     from state
     cross join lateral (
       select each.key, each.value, case
@@ -46,16 +46,16 @@ begin
         when each.key = 'states' then each.value = 'null' or ringlog.names_numbers(each.value #>> '{}')
         else false
       end as fits
-      from jsonb_each(case jsonb_typeof(state.told) when 'object' then state.told else jsonb_build_object('told', state.told) end)
+      from jsonb_each(case jsonb_typeof(state.reported) when 'object' then state.reported else jsonb_build_object('reported', state.reported) end)
         as each
-      where state.told is not null
-    ) as told
-    group by state.number, state.told_at
+      where state.reported is not null
+    ) as reported
+    group by state.number, state.reported_at
   )
   select
     array_agg(judged.number) filter (where judged.properties is not null),
     array_agg(judged.properties) filter (where judged.properties is not null),
-    array_agg(judged.told_at) filter (where judged.properties is not null),
+    array_agg(judged.reported_at) filter (where judged.properties is not null),
     'ignored properties from sources: ' || string_agg(judged.wrong, ', ')
   into numbers, properties, moments, wrong
   from judged;
@@ -75,21 +75,21 @@ begin
   -- concurrently with writers of other tables, but not with changes of signals
   lock table ringlog.sample_signal in row exclusive mode;
   perform from ringlog.sample_signal as known where known.number = any(numbers) order by known.number for update;
-  -- a property that a source sends for the first time also applies to earlier times, a changed one from told_at on
+  -- a property that a source sends for the first time also applies to earlier times, a changed one from reported_at on
   select array_agg(known.number), array_agg(other.changes), array_agg(case when other.changes is not null then
-    least(state.told_at, clock_timestamp()) end)
+    least(state.reported_at, clock_timestamp()) end)
   into changed, changes, begins
-  from unnest(numbers, properties, moments) as state (number, told, told_at)
+  from unnest(numbers, properties, moments) as state (number, reported, reported_at)
   join ringlog.sample_signal as known using (number)
   cross join lateral (
-    select jsonb_object_agg(told.key, told.value) as changes
-    from jsonb_each(state.told) as told
-    where known.told::jsonb -> told.key <> told.value
+    select jsonb_object_agg(reported.key, reported.value) as changes
+    from jsonb_each(state.reported) as reported
+    where known.reported::jsonb -> reported.key <> reported.value
   ) as other
-  where not known.told::jsonb @> state.told;
+  where not known.reported::jsonb @> state.reported;
   update ringlog.sample_signal as known
-  set told = (known.told::jsonb || state.told)::text
-  from unnest(numbers, properties) as state (number, told)
+  set reported = (known.reported::jsonb || state.reported)::text
+  from unnest(numbers, properties) as state (number, reported)
   where known.number = state.number and known.number = any(changed);
   settled := ringlog.settle_signals(changed, begins);
   perform ringlog.note_signal_change(known.table_name, known.signal, 'source', changes::text)
@@ -103,8 +103,8 @@ $$;
 comment on function ringlog.report_signals(text, text) is
 $$Stores what a writer knows of signals of a table of samples: a JSON array of objects with number, connected, since
 when, trouble (null: none), the number of samples dropped since the last report, and policy (null: none); and, where
-the source has sent properties, told, an object with some of unit, description, limit_low, limit_high, alarm_low,
-alarm_high, states and decimals, and told_at. What the facility file or an archivist has set stays. A property of
+the source has sent properties, reported, an object with some of unit, description, limit_low, limit_high, alarm_low,
+alarm_high, states and decimals, and reported_at. What the facility file or an archivist has set stays. A property of
 another name or kind is ignored; a message and an event of kind unfit name it. Error: the caller may not write the
 table (42501).$$;
 

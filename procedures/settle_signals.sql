@@ -18,7 +18,7 @@ begin
   join ringlog.sample_signal as known on known.number = given.number
   join ringlog.signal as before
     on before.table_name = known.table_name and before.column_name = known.number::text and before.valid_to is null
-  cross join lateral jsonb_populate_record(before, nothing || known.told::jsonb || known.own::jsonb) as wanted
+  cross join lateral jsonb_populate_record(before, nothing || known.reported::jsonb || known.own::jsonb) as wanted
   where wanted is distinct from before;
   delete from ringlog.signal as before
   using unnest(rows) as wanted

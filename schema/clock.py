@@ -28,7 +28,7 @@ def sure(now: datetime) -> Clock:
 
 def read(connection: sa.Connection) -> Clock:
     """The clock now, by the latest round."""
-    found = connection.execute(sa.select(sa.func.now(), sa.select(housekeeping.c.believed).scalar_subquery()))
+    found = connection.execute(sa.select(sa.func.now(), sa.select(housekeeping.c.trusted).scalar_subquery()))
     now, trusted = (moment and moment.astimezone(UTC) for moment in found.one())
     return Clock(now, trusted or now)
 
@@ -44,7 +44,7 @@ def judge(
     become_owner(connection)
     state = connection.execute(sa.select(housekeeping, sa.func.now().label("now"))).one()
     now = now or state.now.astimezone(UTC)
-    trusted = (state.believed or min(now, max(weeks, default=now))).astimezone(UTC)
+    trusted = (state.trusted or min(now, max(weeks, default=now))).astimezone(UTC)
     clock = Clock(now, trusted)
     since = None
     if clock.doubt is not None:
@@ -54,7 +54,7 @@ def judge(
             clock, since = sure(now), None
     else:
         clock = sure(now)
-    connection.execute(housekeeping.update().values(believed=clock.round, seen=now, jumped=since))
+    connection.execute(housekeeping.update().values(trusted=clock.round, seen=now, jumped=since))
     return clock
 
 
@@ -62,7 +62,7 @@ def trust(connection: sa.Connection) -> None:
     """Trusts PostgreSQL's clock, as requested by the operator."""
     become_owner(connection)
     now = sa.func.now()
-    connection.execute(housekeeping.update().values(believed=now, seen=now, jumped=None))
+    connection.execute(housekeeping.update().values(trusted=now, seen=now, jumped=None))
 
 
 def _rows_agree(connection: sa.Connection, clock: Clock, tables: Iterable[str]) -> bool:

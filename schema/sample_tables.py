@@ -96,7 +96,7 @@ sample_signal = sa.Table(
         comment="columns of ringlog.signal that the facility file or an archivist has set, as a JSON object",
     ),
     sa.Column(
-        "told",
+        "reported",
         sa.TEXT,
         nullable=False,
         server_default="{}",

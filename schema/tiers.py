@@ -62,7 +62,7 @@ housekeeping = sa.Table(
     metadata,
     sa.Column("one", sa.BOOLEAN, sa.CheckConstraint("one"), primary_key=True, server_default=sa.true()),
     sa.Column(
-        "believed",
+        "trusted",
         postgresql.TIMESTAMP(timezone=True),
         comment="PostgreSQL's clock in the latest round that trusted it; null: no round yet",
     ),
@@ -209,7 +209,7 @@ def archived_tables(connection: sa.Connection) -> set[str]:
 def leave_manifest(connection: sa.Connection, files: sa.Select[tuple[str]]) -> None:
     """Records that these files are not in the manifest: they are deleted when keep_replaced is over."""
     # a clock that is slow must not shorten keep_replaced
-    now = sa.func.greatest(sa.func.now(), sa.select(housekeeping.c.believed).scalar_subquery())
+    now = sa.func.greatest(sa.func.now(), sa.select(housekeeping.c.trusted).scalar_subquery())
     left = files.add_columns(now)
     record = postgresql.insert(archive_file).from_select(["file", "left_at"], left)
     again = {"left_at": record.excluded.left_at}

@@ -238,7 +238,7 @@ def standbys(connection: psycopg.Connection) -> list[Standby]:
 
 def clock_doubt(connection: psycopg.Connection) -> str | None:
     """Why PostgreSQL's clock is not trusted; None: it is trusted. See ringlog.schema.clock."""
-    query = "select now(), believed from ringlog.housekeeping where jumped is not null"
+    query = "select now(), trusted from ringlog.housekeeping where jumped is not null"
     found = connection.execute(query).fetchone()
     if found is None:
         return None

@@ -242,31 +242,31 @@ def test_properties_of_a_source_are_reported_until_acknowledged(kind: str, kept:
     own.taker.describe(7, {"description": "x", "record_type": "ai"})
     own.take()
     (state,) = own.taker.states()
-    assert state["told"] == kept
+    assert state["reported"] == kept
     assert own.taker.states() == []
     own.taker.describe(7, {"description": "x"})
     own.take()
     assert own.taker.states() == []
     own.taker.describe(7, {"description": "y"})
     own.take()
-    assert own.taker.states()[0]["told"] == {**kept, "description": "y"}
+    assert own.taker.states()[0]["reported"] == {**kept, "description": "y"}
     # the report was lost
     own.taker.report_again()
-    assert own.taker.states()[0]["told"] == {**kept, "description": "y"}
+    assert own.taker.states()[0]["reported"] == {**kept, "description": "y"}
 
 
 def test_changes_during_a_loss_have_its_time() -> None:
-    def told_at(own: Taking) -> str:
-        return str(own.taker.states()[0]["told_at"])
+    def reported_at(own: Taking) -> str:
+        return str(own.taker.states()[0]["reported_at"])
 
     own = Taking(latest=NOW)
     own.taker.describe(7, {"unit": "A"})
     own.take()
-    assert told_at(own) == moment_of(NOW // 1000 + 1).isoformat()
+    assert reported_at(own) == moment_of(NOW // 1000 + 1).isoformat()
     _, (lost, _) = own.take((SECOND, 1.0), (None,))
     own.taker.describe(7, {"unit": "mA"})
     own.take((lost + SECOND, 2.0))
-    assert told_at(own) == moment_of((NOW + lost) // 1000 + 1).isoformat()
+    assert reported_at(own) == moment_of((NOW + lost) // 1000 + 1).isoformat()
 
 
 @pytest.mark.parametrize(

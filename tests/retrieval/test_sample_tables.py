@@ -347,7 +347,7 @@ def test_properties_reported_by_a_source_are_included(own: Web, client: httpx.Cl
     with psycopg.connect(own.server.dsn, autocommit=True) as administrator:
         number = administrator.execute("select ringlog.add_signal('vac', 'told')").fetchone()
         state = {"number": number and number[0], "connected": True, "since": BEGIN.isoformat(), "dropped": 0}
-        states = json.dumps([state | {"told": told, "told_at": BEGIN.isoformat()}])
+        states = json.dumps([state | {"reported": told, "reported_at": BEGIN.isoformat()}])
         administrator.execute("select ringlog.report_signals('vac', %s)", [states])
     (signal,) = client.get("/api/v1/data", params=SPAN | {"signal": "told"}).json()["signals"]
     assert [signal[key] for key in ("unit", "limits", "alarm_limits", "decimals")] == [

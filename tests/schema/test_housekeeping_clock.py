@@ -50,10 +50,10 @@ def judged(engine: sa.Engine, now: datetime) -> Clock:
         return clock.judge(connection, [], ["magnets"], now)
 
 
-def note(connection: psycopg.Connection, believed: datetime) -> None:
+def note(connection: psycopg.Connection, trusted: datetime) -> None:
     """The last round had another time than this database."""
     connection.execute(
-        "update ringlog.housekeeping set believed = %(at)s, seen = %(at)s, jumped = null", {"at": believed}
+        "update ringlog.housekeeping set trusted = %(at)s, seen = %(at)s, jumped = null", {"at": trusted}
     )
 
 
@@ -127,7 +127,7 @@ def test_weeks_wait_while_the_clock_is_not_trusted(engine: sa.Engine, magnets: p
 def test_a_database_without_a_note_goes_by_its_weeks(engine: sa.Engine, magnets: psycopg.Connection) -> None:
     """A database of an earlier ringlog, and a wrong clock at the first start of this one."""
     last = Week.of(NOW - 42 * DAY)
-    magnets.execute("update ringlog.housekeeping set believed = null, seen = null")
+    magnets.execute("update ringlog.housekeeping set trusted = null, seen = null")
     for partition in magnets.execute(
         "select inhrelid::regclass::text from pg_inherits where inhparent = 'weeks.magnets'::regclass"
         " and inhrelid::regclass::text not like '%default'"

@@ -272,7 +272,7 @@ def test_properties_of_a_source_are_stored_and_own_settings_take_precedence(vac:
 
     def tell(number: int, at: str, **told: Any) -> None:
         state = {"number": number, "connected": True, "since": at, "trouble": None, "dropped": 0}
-        states = json.dumps([state | {"told": told, "told_at": at}])
+        states = json.dumps([state | {"reported": told, "reported_at": at}])
         for _ in range(2):  # the second time changes nothing
             assert vac.value("select ringlog.report_signals('vac', %s)", states) == 0
 

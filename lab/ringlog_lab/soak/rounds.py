@@ -12,9 +12,9 @@ from ringlog.schema.trusted_clock import JUMP
 
 
 def believe(server: Server, moment: datetime) -> None:
-    """Lets the server's own rounds take this as the time: they follow the last believed round by JUMP, as
+    """Lets the server's own rounds take this as the time: they follow the last trusted round by JUMP, as
     the machine's clock is far ahead of the rows (ringlog.schema.clock)."""
-    server.administrator.execute("update ringlog.housekeeping set believed = %s", [moment - JUMP])
+    server.administrator.execute("update ringlog.housekeeping set trusted = %s", [moment - JUMP])
 
 
 def hour(server: Server, moment: datetime) -> list[str]:
