@@ -256,3 +256,94 @@ $$;
 comment on function tsql.drop_procedure(text, text, text, boolean) is
 $$Drops the procedure with a name in a database. Runs with the caller's rights. Errors: none or several of this name
 (3701).$$;
+
+
+create or replace function tsql.demand_declared(relation regclass, columns jsonb)
+returns void
+language plpgsql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if tsql.is_declared_otherwise(relation, columns) then
+    perform tsql.fail(2801, format(
+      'The definition of object ''%s'' has changed since it was compiled: ALTER the procedure, function or trigger '
+      'that uses it.', (select relname from pg_class where oid = relation)));
+  end if;
+end
+$$;
+
+comment on function tsql.demand_declared(regclass, jsonb) is
+$$Error 2801 if a table's columns are declared otherwise than a procedure was compiled with. It is immutable, and its
+arguments are constants: PostgreSQL evaluates it when it plans the procedure's first statement, and again after a change
+of the table.$$;
+
+
+create or replace function tsql.is_declared_otherwise(relation oid, columns jsonb)
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select
+    from jsonb_each_text(columns) as known (name, declared)
+    left join (
+      select a.attname, concat(n.nspname || '.', t.typname, ' ', a.atttypmod, ' ', said.found[2]) as declared
+      from pg_attribute a
+      join pg_type t on t.oid = a.atttypid
+      left join pg_namespace n on n.oid = t.typnamespace and n.nspname = 'tsql'
+      left join lateral regexp_match(
+        col_description(a.attrelid, a.attnum), '^T-SQL "((?:[^"]|"")+)" ?((?:(?! ?as ")[^\n])*)') said (found) on true
+      where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
+    ) as actual on actual.attname = known.name
+    where actual.declared is distinct from known.declared
+  )
+$$;
+
+comment on function tsql.is_declared_otherwise(oid, jsonb) is
+$$Whether columns of a table have other types than the given ones, by their names: type, modifier and T-SQL's declaration
+as the gateway reads them; null for no such column.$$;
+
+
+create or replace function tsql.outdated()
+returns table (schema text, source text, read_as text, owner text)
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  one record;
+  is_outdated boolean;
+begin
+  for one in
+    select p.oid, case when p.pronamespace = pg_my_temp_schema() then '' else n.nspname end as schema,
+      substring(p.prosrc from '\n-- bound as ([a-z0-9 ]+): ') as read_as,
+      substring(p.prosrc from '\n-- bound as [a-z0-9 ]+: ([^\n]+)\n') as bound, pg_get_userbyid(p.proowner) as owner
+    from pg_proc p
+    join pg_namespace n on n.oid = p.pronamespace
+    where p.prosrc like E'%\n-- bound as %' and pg_has_role(session_user, p.proowner, 'member')
+      and (not starts_with(n.nspname, 'pg_temp_') or n.oid = pg_my_temp_schema())
+  loop
+    begin
+      is_outdated := exists (
+        select from jsonb_each(one.bound::jsonb) as named (name, columns)
+        where tsql.is_declared_otherwise(to_regclass(named.name), named.columns) and to_regclass(named.name) is not null
+      );
+    exception when data_exception or syntax_error_or_access_rule_violation then
+      is_outdated := false;
+    end;
+    if is_outdated then
+      schema := one.schema;
+      source := tsql.source(one.oid);
+      read_as := one.read_as;
+      owner := one.owner;
+      return next;
+    end if;
+  end loop;
+end
+$$;
+
+comment on function tsql.outdated() is
+$$The procedures, functions and triggers compiled from T-SQL of which a table has changed since, of the owners that the
+session may act as: their schema ('' for the session's own), T-SQL, how it was read, and the owner.$$;

@@ -75,8 +75,8 @@ impl Open {
         let rows = self.connection.query_text(&question).await?;
         let mut found: HashMap<String, (u32, Table)> = HashMap::new();
         for row in rows {
-            let [Some(name), Some(table), Some(column), Some(oid), Some(typmod), own, declared, Some(is_computed)] =
-                <[Option<String>; 8]>::try_from(row).unwrap_or_default()
+            let [Some(name), Some(table), Some(column), Some(oid), Some(typmod), own, declared, Some(is_computed), Some(catalogued)] =
+                <[Option<String>; 9]>::try_from(row).unwrap_or_default()
             else {
                 continue;
             };
@@ -87,7 +87,7 @@ impl Open {
             let of = type_of(of, own.as_deref(), oid, typmod);
             let known = &mut found.entry(name).or_insert_with(|| (table, Table::default())).1;
             known.has_own_rows = is_computed == "f";
-            known.add(Column { name: column, of, sent: (oid, typmod) });
+            known.add(Column { name: column, of, sent: (oid, typmod), catalogued: catalogued.into() });
         }
         self.note_tables(names, found);
         Ok(())

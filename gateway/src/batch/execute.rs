@@ -192,7 +192,14 @@ impl Interpreter {
         let gives_value = function.value_type.is_some() && client.dialect().is_tds7();
         let function = if for_value || gives_value { function.for_value() } else { function };
         let in_try = self.tries.are_open();
-        self.procedures.call(client, name, function, params, in_try).await
+        match self.procedures.call(client, name, function, params, in_try).await {
+            Err(failed) if self.is_mended(client, &failed).await? => {
+                let function = self.procedures.called(client, name, params).await?;
+                let function = if for_value || gives_value { function.for_value() } else { function };
+                self.procedures.call(client, name, function, params, in_try).await
+            }
+            called => called,
+        }
     }
 
     /// Ends a call in the reply. Returns whether it succeeded.

@@ -23,6 +23,7 @@ mod inserted;
 mod interpreter;
 mod messages;
 mod options;
+mod outdated;
 mod parameterised;
 mod prepared;
 mod procedure;

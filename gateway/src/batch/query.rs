@@ -178,6 +178,10 @@ impl Interpreter {
                 backend.has_defined(&query.sql);
             }
             self.forget_columns();
+            if definition != Definition::Truncate && !query.sql.facts.defines_temporary() {
+                // what does not fit the tables any more says so when it is called
+                self.compile_outdated(client).await?;
+            }
         }
         if query.kind.is_change() {
             self.identities.changed(query.into.as_deref(), outcome.count.unwrap_or(0));

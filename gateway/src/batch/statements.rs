@@ -192,7 +192,13 @@ impl Interpreter {
                 }
                 return Ok(Flow::Return);
             }
-            Action::Query(query) => self.run_query(client, query, variables).await?,
+            Action::Query(query) => match self.run_query(client, query, variables).await {
+                // a trigger or function
+                Err(failed) if query.kind.is_change() && self.is_mended(client, &failed).await? => {
+                    self.run_query(client, query, variables).await?;
+                }
+                ran => ran?,
+            },
             Action::Variables(names) => self.put_variables(client, names, variables).await?,
             Action::Declare(declaration) => self.declare(client, declaration, variables).await?,
             Action::Assign(name, value) => {

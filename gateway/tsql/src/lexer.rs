@@ -146,6 +146,15 @@ pub fn as_created(text: &str) -> Result<Cow<'_, str>, Error> {
     })
 }
 
+/// The text that makes again what a CREATE has made.
+pub fn as_altered(text: &str) -> Result<String, Error> {
+    let tokens = tokens(text, Syntax::default())?;
+    let place = tokens.first().filter(|first| first.is("create")).map_or(0..0, |create| create.at.range());
+    // `create or alter` makes again what is there
+    let is_both = tokens.get(1).is_some_and(|or| or.is("or"));
+    Ok(if is_both { text.to_owned() } else { [&text[..place.start], "ALTER", &text[place.end..]].concat() })
+}
+
 /// The position of the first name of a temporary table.
 pub fn temporary_name(text: &str) -> Result<Option<Position>, Error> {
     Ok(tokens(text, Syntax::default())?.iter().find(|token| token.is_temporary()).map(|token| token.at))

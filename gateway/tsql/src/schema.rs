@@ -21,6 +21,9 @@ pub fn is_type(name: &str) -> bool {
     name.starts_with(TYPE)
 }
 
+/// The table of a trigger, by its name when the trigger runs.
+pub const CHANGED: &str = "tg_relid::regclass";
+
 const TYPE: &str = "type ";
 
 /// A schema without knowledge.
@@ -52,6 +55,8 @@ pub struct Column {
     pub of: Option<Type>,
     /// Type and modifier that PostgreSQL sends.
     pub sent: (u32, i32),
+    /// Its type and T-SQL's declaration as PostgreSQL's catalogue has them (`tsql.demand_declared`).
+    pub catalogued: Box<str>,
 }
 
 impl Table {

@@ -73,6 +73,7 @@ mod tests {
             name: String::from(*name),
             of: Some(*of),
             sent: (of.oid, of.typmod()),
+            catalogued: Box::default(),
         };
         let mut table = Table::default();
         table.has_own_rows = true;

@@ -20,6 +20,8 @@ pub struct Compiler<'t> {
     pub length: usize,
     /// See `Program::unlisted`.
     pub unlisted: Vec<String>,
+    /// The tables whose declarations a definition was written with.
+    pub asked: Vec<String>,
     /// It creates temporary tables.
     pub makes_temporary: bool,
     /// The labels of the lists of statements around the current one, innermost last.

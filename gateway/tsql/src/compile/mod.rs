@@ -28,14 +28,14 @@ use crate::fragments;
 use crate::lexer;
 use crate::long_names::LongNames;
 use crate::message;
-use crate::procedure::Created;
+use crate::procedure::{Created, Inside};
 use crate::program::{
     demanded, Action, Condition, CursorAction, Declaration, Define, Definition, Executed, Filled, GivenTable,
     Lifted, Program, Query, QueryKind, Settings, Sql, Statement, Tree as Bindable, Uses,
     LONGEST_TRANSACTION_NAME,
 };
 use crate::resolve::names::Relation;
-use crate::resolve::{names, Scope};
+use crate::resolve::{changing, defined_tables, names, Scope};
 use crate::schema::{Schema, Unknown};
 use crate::translate::{self, Clock, Numbered, Verb};
 use crate::tree::{
@@ -44,7 +44,7 @@ use crate::tree::{
 };
 use compiler::{selected, Compiler};
 use procedure::Given;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use value::literal;
 
@@ -97,7 +97,10 @@ fn program_of(
         false => String::new(),
     };
     let (made, redefined) = defined_tables(batch)?;
-    let changing = changing(batch, &tables, &redefined, &table_owner)?;
+    let mut changing = changing(batch, &redefined)?;
+    for (table, _) in &tables {
+        changing.insert(names::relation(&names::table_variable(&table.variable, &table_owner))?.own);
+    }
     let scope = Scope {
         variables,
         dialect: settings.dialect,
@@ -125,6 +128,7 @@ fn program_of(
         catches: 0,
         length: 0,
         unlisted: Vec::new(),
+        asked: Vec::new(),
         makes_temporary: false,
         labels: Vec::new(),
         last_label: 0,
@@ -142,14 +146,15 @@ fn program_of(
     }
     compiler.enter(batch)?;
     compiler.body(batch, &mut statements)?;
-    let Compiler { unlisted, makes_temporary, scope, .. } = compiler;
+    let Compiler { unlisted, asked, makes_temporary, scope, .. } = compiler;
     for (table, line) in &tables {
         statements.push(forgotten(table, *line, &scope.table_owner)?);
     }
     let own =
         |(table, _): &(&TableVariable, u32)| names::table_variable(&table.variable, &scope.table_owner).name;
     let table_variables = tables.iter().map(own).collect();
-    let uses = Uses::of_all(&statements, &scope);
+    let mut uses = Uses::of_all(&statements, &scope);
+    uses.note(asked, &**schema);
     let demanded = match settings.dialect.demands_tables && !settings.procedure {
         true => demanded(&statements, &made),
         false => Vec::new(),
@@ -329,16 +334,15 @@ impl Compiler<'_> {
                 self.created(created)
             }
             Tree::CreateFunction(create) => {
-                let (text, scope) = (lexer::as_created(self.text)?, &self.scope);
-                crate::procedure::create_function(create, &text, line, scope).map(Action::Define)?
+                let text = lexer::as_created(self.text)?;
+                let created =
+                    crate::procedure::create_function(create, &text, line, &self.scope, self.settings)?;
+                self.created(created)
             }
             Tree::CreateTrigger(create) => {
-                let created = crate::procedure::create_trigger(
-                    create,
-                    &lexer::as_created(self.text)?,
-                    line,
-                    &self.scope,
-                )?;
+                let text = lexer::as_created(self.text)?;
+                let created =
+                    crate::procedure::create_trigger(create, &text, line, &self.scope, self.settings)?;
                 self.created(created)
             }
             Tree::Drop(objects)
@@ -355,9 +359,14 @@ impl Compiler<'_> {
                 Action::IdentityInsert { table, on: *on }
             }
             Tree::CreateView(create) => {
-                // it is not written again when a table's declaration changes
-                let scope = Scope { schema: None, ..self.scope.clone() };
-                let sql = translate::create_view(create, lexer::as_created(self.text)?.trim(), &scope)?;
+                // PostgreSQL lets nobody change the types of its columns
+                let inside =
+                    self.scope.schema.clone().map(|schema| Arc::new(Inside::new(schema, Vec::new(), None)));
+                let schema = inside.clone().map(|inside| inside as Arc<dyn Schema>);
+                let scope = Scope { schema, ..self.scope.clone() };
+                let sql = translate::create_view(create, lexer::as_created(self.text)?.trim(), &scope);
+                self.asked.extend(inside.iter().flat_map(|inside| inside.asked()));
+                let sql = sql?;
                 defined(sql, QueryKind::Definition(Definition::Other), changed(&statement.kind)?)
             }
             Tree::CreateBindable(create) => {
@@ -426,7 +435,8 @@ impl Compiler<'_> {
         let sql = translate::defined(statement, &self.scope)?;
         if self.collates_a_database(statement) {
             // of which the next texts must know
-            let define = Define { statements: vec![sql], is_temporary: false, notice: None };
+            let define =
+                Define { statements: vec![sql], is_temporary: false, runs_queries: false, notice: None };
             return Ok(Action::Define(define));
         }
         let mut action = defined(sql, QueryKind::Definition(kind), changed(statement)?);
@@ -552,6 +562,7 @@ impl Compiler<'_> {
 
     fn created(&mut self, created: Created) -> Action {
         self.unlisted.extend(created.unlisted);
+        self.asked.extend(created.asked);
         Action::Define(created.define)
     }
 
@@ -647,48 +658,6 @@ fn filled(table: &TableVariable, type_name: &str, scope: &Scope) -> Result<State
         copy,
     };
     Ok(Statement { line: table.variable.at.line, action: Action::GiveTable(Box::new(given)) })
-}
-
-/// The tables and views that a batch creates anywhere, and those that it changes or drops too.
-fn defined_tables(batch: &[tree::Statement]) -> Result<(Vec<Relation>, Vec<Relation>), Error> {
-    let (mut made, mut redefined) = (Vec::new(), Vec::new());
-    for statement in tree::every(batch) {
-        match &statement.kind {
-            Tree::CreateTable(create) => made.push(names::relation(&create.table)?),
-            Tree::CreateView(create) => made.push(names::relation(&create.name)?),
-            Tree::AlterTable { table, .. } => redefined.push(names::relation(table)?),
-            Tree::Drop(dropped)
-                if matches!(dropped.kind, tree::ObjectKind::Table | tree::ObjectKind::View) =>
-            {
-                for name in &dropped.names {
-                    redefined.push(names::relation(name)?);
-                }
-            }
-            _ => {}
-        }
-    }
-    redefined.extend_from_slice(&made);
-    Ok((made, redefined))
-}
-
-/// The names without qualifiers of the tables that a batch creates or changes; `redefined`: by statements of their own.
-fn changing(
-    batch: &[tree::Statement],
-    variables: &[(&TableVariable, u32)],
-    redefined: &[Relation],
-    owner: &str,
-) -> Result<HashSet<String>, Error> {
-    let mut found = redefined.to_vec();
-    for (table, _) in variables {
-        found.push(names::relation(&names::table_variable(&table.variable, owner))?);
-    }
-    for statement in tree::every(batch) {
-        if let Tree::Select(query) = &statement.kind {
-            let into = translate::first_select(&query.body).and_then(|first| first.into.as_ref());
-            found.extend(into.map(names::relation).transpose()?);
-        }
-    }
-    Ok(found.into_iter().map(|table| table.own).collect())
 }
 
 /// The table variables that a batch declares anywhere, except inside procedures, after those passed to it.

@@ -7,11 +7,11 @@
 use super::context::Context;
 use super::variable::STATUS;
 use super::writer::{quoted, Purpose};
-use super::{arguments, body, fitted, header, mark, read_names, Header};
+use super::{arguments, body, fitted, header, mark, read_names, Created, Header};
 use crate::error::Error;
 use crate::facts::types::{self, Family};
 use crate::lexer;
-use crate::program::Define;
+use crate::program::{Define, Settings};
 use crate::resolve::names::{self, folded, literal};
 use crate::resolve::Scope;
 use crate::translate::{self, collated, column_type, Variables};
@@ -22,7 +22,13 @@ use crate::tree::{
 use std::collections::HashMap;
 
 /// The statements that create a function. `text`: its batch.
-pub fn create(create: &CreateFunction, text: &str, line: u32, scope: &Scope) -> Result<Define, Error> {
+pub fn create(
+    create: &CreateFunction,
+    text: &str,
+    line: u32,
+    scope: &Scope,
+    settings: &Settings,
+) -> Result<Created, Error> {
     let header = header(&create.name, &create.parameters, line, scope)?;
     if let Some(at) = lexer::temporary_name(text)? {
         let text = "Cannot access temporary tables from within a function.";
@@ -32,12 +38,23 @@ pub fn create(create: &CreateFunction, text: &str, line: u32, scope: &Scope) -> 
         let text = "Mixing old and new syntax to specify output of a function is not possible.";
         return Err(Error::refused(&format!("{} output", parameter.shown), text, parameter.variable.at));
     }
-    let statement = match &create.returns {
-        Returns::Value(of) => value(create, &header, types::of_returned(of, scope.dialect)?, text, scope)?,
-        Returns::Rows(query) => rows(create, &header, query, text, scope)?,
-        Returns::Table { variable, elements } => table(create, &header, variable, elements, text, scope)?,
+    let (statement, asked) = match &create.returns {
+        Returns::Value(of) => {
+            let of = types::of_returned(of, scope.dialect)?;
+            value(create, &header, of, text, scope, settings)?
+        }
+        Returns::Rows(query) => (rows(create, &header, query, text, scope)?, Vec::new()),
+        Returns::Table { variable, elements } => {
+            table(create, &header, (variable, elements), text, scope, settings)?
+        }
     };
-    Ok(Define { statements: vec![statement], is_temporary: false, notice: None })
+    let define = Define {
+        statements: vec![statement],
+        is_temporary: false,
+        runs_queries: matches!(create.returns, Returns::Rows(_)),
+        notice: None,
+    };
+    Ok(Created { define, unlisted: Vec::new(), asked })
 }
 
 fn value(
@@ -46,10 +63,11 @@ fn value(
     of: types::Type,
     text: &str,
     scope: &Scope,
-) -> Result<String, Error> {
+    settings: &Settings,
+) -> Result<(String, Vec<String>), Error> {
     check(&create.body, false)?;
     let mentioned = read_names(text, &header.name)?;
-    let mut writer = header.writer(Purpose::Function(of), scope);
+    let mut writer = header.writer(Purpose::Function(of), scope, None);
     writer.write(&create.body, &mentioned)?;
     let source = text.trim();
     // PostgreSQL creates no tables inside a stable function
@@ -59,7 +77,8 @@ fn value(
     } else {
         ""
     };
-    let mut body = body(&header.parameters, &writer, source, &format!("return {};", quoted(STATUS)));
+    let end = format!("return {};", quoted(STATUS));
+    let mut body = body(&header.parameters, &writer, source, &end, settings);
     // for the reply to a call: PostgreSQL stores no length of a function's result
     body.push_str(&format!("-- returns {}\n", of.declared()));
     // the text of a numeric differs from that of money
@@ -76,18 +95,18 @@ fn value(
         literal(&body)
     );
     let parts = [create.mode.action(), &header.schema, &header.name, &definition, source].map(literal);
-    Ok(format!("select tsql.create_procedure({})", parts.join(", ")))
+    Ok((format!("select tsql.create_procedure({})", parts.join(", ")), writer.asked()))
 }
 
 /// `returns @t table (…)`: the table variable is created first, and its rows are returned.
 fn table(
     create: &CreateFunction,
     header: &Header<'_>,
-    variable: &Variable,
-    elements: &[TableElement],
+    (variable, elements): (&Variable, &[TableElement]),
     text: &str,
     scope: &Scope,
-) -> Result<String, Error> {
+    settings: &Settings,
+) -> Result<(String, Vec<String>), Error> {
     check(&create.body, true)?;
     let mentioned = read_names(text, &header.name)?;
     let mut names = Vec::new();
@@ -106,7 +125,7 @@ fn table(
         names.push(name);
     }
     let listed = names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
-    let mut writer = header.writer(Purpose::Procedure, scope);
+    let mut writer = header.writer(Purpose::Procedure, scope, None);
     let own = names::table(&names::table_variable(variable, &writer.scope.table_owner))?;
     writer.purpose = Purpose::Table(format!("select {listed} from {own}"));
     for name in names {
@@ -124,10 +143,10 @@ fn table(
         arguments(header, scope)?.join(", "),
         columns.join(", "),
         header.path(),
-        literal(&body(&header.parameters, &writer, source, "return;"))
+        literal(&body(&header.parameters, &writer, source, "return;", settings))
     );
     let parts = [create.mode.action(), &header.schema, &header.name, &definition, source].map(literal);
-    Ok(format!("select tsql.create_procedure({})", parts.join(", ")))
+    Ok((format!("select tsql.create_procedure({})", parts.join(", ")), writer.asked()))
 }
 
 /// Refuses statements that a function must not contain.

@@ -42,9 +42,13 @@ pub fn definition(
 
 /// The line of a body with the options of parsing its text.
 pub fn read_as(settings: &Settings, by_gateway: bool) -> String {
-    let dialect = settings.dialect.name;
+    let gateway = if by_gateway { " gateway" } else { "" };
+    format!("-- read as {}{gateway}\n", options(settings))
+}
+
+/// The options of parsing.
+pub fn options(settings: &Settings) -> String {
     let quoted = if settings.quoted_identifiers { " quoted" } else { "" };
     let nulls = if settings.nulls_equal { " nulls" } else { "" };
-    let gateway = if by_gateway { " gateway" } else { "" };
-    format!("-- read as {dialect}{quoted}{nulls}{gateway}\n")
+    format!("{}{quoted}{nulls}", settings.dialect.name)
 }

@@ -16,6 +16,7 @@ mod current;
 mod cursor;
 mod declared;
 mod function;
+mod inside;
 mod interpreted;
 mod labels;
 mod message;
@@ -31,6 +32,7 @@ mod variable;
 mod writer;
 
 pub use function::create as create_function;
+pub use inside::Inside;
 pub use statement::refused as not_inside;
 pub use trigger::create as create_trigger;
 
@@ -50,6 +52,7 @@ use crate::tree::{
 use crate::Dialect;
 use names::TEMPORARY;
 use std::collections::HashSet;
+use std::sync::Arc;
 use variable::{SCOPE_IDENTITY, STATUS};
 use writer::{BodyWriter, Purpose};
 
@@ -69,10 +72,13 @@ struct Header<'t> {
     parameters: Vec<(&'t Parameter, Type)>,
 }
 
-/// A procedure or trigger to create, and the tables whose columns that take values must be known to the session.
+/// A procedure, function or trigger to create.
 pub struct Created {
     pub define: Define,
+    /// Tables whose columns that take values must be known to the session.
     pub unlisted: Vec<String>,
+    /// The tables whose declarations it was written with.
+    pub asked: Vec<String>,
 }
 
 /// The statements that create a procedure. `text`: its batch. `check_here`: whether the gateway can run it under some
@@ -93,8 +99,9 @@ pub fn create(
         }
     }
     let source = text.trim();
-    let mut unlisted = Vec::new();
-    let (definition, notice) = match compiled(create, &header, text, scope, settings, &mut unlisted) {
+    let (mut unlisted, mut asked) = (Vec::new(), Vec::new());
+    let written = compiled(create, &header, text, scope, settings, (&mut unlisted, &mut asked));
+    let (definition, notice) = match written {
         Ok(definition) => (definition, None),
         Err(refusal) => {
             let notice = interpreted::notice(&header, &refusal);
@@ -112,7 +119,11 @@ pub fn create(
     };
     let parts = [create.mode.action(), header.stands_in(), &header.name, &definition, source].map(literal);
     let statements = vec![format!("select tsql.create_procedure({})", parts.join(", "))];
-    Ok(Created { define: Define { statements, is_temporary: header.is_temporary, notice }, unlisted })
+    Ok(Created {
+        define: Define { statements, is_temporary: header.is_temporary, runs_queries: false, notice },
+        unlisted,
+        asked,
+    })
 }
 
 /// Its definition in PL/pgSQL.
@@ -122,15 +133,17 @@ fn compiled(
     text: &str,
     scope: &Scope,
     settings: &Settings,
-    unlisted: &mut Vec<String>,
+    (unlisted, asked): (&mut Vec<String>, &mut Vec<String>),
 ) -> Result<String, Error> {
     if let Some((parameter, _)) = header.parameters.iter().find(|(_, of)| *of == types::TABLE) {
         let why = "tables are passed by the gateway";
         return Err(Error::refused("readonly", why, parameter.variable.at));
     }
     let mentioned = read_names(text, &header.name)?;
-    let mut writer = header.writer(Purpose::Procedure, scope);
-    writer.write(&create.body, &mentioned)?;
+    let mut writer = header.writer(Purpose::Procedure, scope, None);
+    let written = writer.write(&create.body, &mentioned);
+    asked.append(&mut writer.asked());
+    written?;
     unlisted.append(&mut writer.unlisted);
     if header.is_temporary && writer.calls {
         let why = "what a temporary procedure calls may be run by the gateway";
@@ -140,7 +153,8 @@ fn compiled(
 }
 
 impl Header<'_> {
-    fn writer<'t>(&self, purpose: Purpose, scope: &Scope) -> BodyWriter<'t> {
+    /// `target`: the table of a trigger, in SQL.
+    fn writer<'t>(&self, purpose: Purpose, scope: &Scope, target: Option<&str>) -> BodyWriter<'t> {
         let of = self.parameters.iter().map(|(parameter, of)| (parameter.variable.name.clone(), Some(*of)));
         let mut writer =
             BodyWriter::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.dialect);
@@ -150,6 +164,12 @@ impl Header<'_> {
         writer.scope.filled.clone_from(&scope.filled);
         writer.scope.variants.clone_from(&scope.variants);
         writer.scope.partial.clone_from(&scope.partial);
+        if let Some(schema) = &scope.schema {
+            let path = self.schemas().map(str::to_owned).collect();
+            let inside = Arc::new(Inside::new(schema.clone(), path, target.map(str::to_owned)));
+            writer.scope.schema = Some(inside.clone());
+            writer.inside = Some(inside);
+        }
         writer
     }
 
@@ -167,11 +187,15 @@ impl Header<'_> {
         format!("{}.{}", quoted(self.stands_in()), quoted(&self.name))
     }
 
+    /// The schemas where its body looks names up.
+    fn schemas(&self) -> impl Iterator<Item = &str> {
+        let own = self.schema.as_str();
+        std::iter::once(own).chain(SEARCH_PATH.into_iter().filter(move |other| *other != own))
+    }
+
     /// The search path of its body.
     fn path(&self) -> String {
-        let own = self.schema.as_str();
-        let others = SEARCH_PATH.iter().copied().chain(["pg_temp"]).filter(|other| *other != own);
-        let path: Vec<String> = std::iter::once(own).chain(others).map(quoted).collect();
+        let path: Vec<String> = self.schemas().chain(["pg_temp"]).map(quoted).collect();
         path.join(", ")
     }
 }
@@ -191,7 +215,7 @@ pub fn drop(objects: &DropObjects) -> Result<Define, Error> {
     };
     let statements = objects.names.iter().map(statement).collect::<Result<_, _>>()?;
     let is_temporary = objects.names.iter().all(ObjectName::is_temporary);
-    Ok(Define { statements, is_temporary, notice: None })
+    Ok(Define { statements, is_temporary, runs_queries: false, notice: None })
 }
 
 /// The line that links a body to its comment, which is its T-SQL.
@@ -332,7 +356,7 @@ fn definition(
         // first, as no OUT argument of a procedure may follow one with a default
         arguments.insert(0, String::from("out return_status integer"));
     }
-    let mut body = body(&header.parameters, writer, source, &end);
+    let mut body = body(&header.parameters, writer, source, &end, settings);
     // if the gateway runs a called procedure, it runs this one too
     if writer.calls {
         body.push_str(&interpreted::read_as(settings, false));
@@ -424,12 +448,22 @@ fn fitted(name: &str, of: &Type, dialect: &Dialect) -> Option<String> {
 }
 
 /// A body in PL/pgSQL. Each statement is on the line of its T-SQL, which PostgreSQL reports in errors.
-fn body(parameters: &[(&Parameter, Type)], writer: &BodyWriter<'_>, source: &str, end: &str) -> String {
+fn body(
+    parameters: &[(&Parameter, Type)],
+    writer: &BodyWriter<'_>,
+    source: &str,
+    end: &str,
+    settings: &Settings,
+) -> String {
     let mut body = String::from("#variable_conflict use_column declare");
     for (name, kind) in &writer.declared {
         body.push_str(&format!(" {} {kind};", quoted(name)));
     }
     body.push_str(" begin");
+    let declared = writer.declared_tables();
+    if !declared.is_empty() {
+        body.push_str(&format!(" {}", inside::demand(&declared)));
+    }
     for (parameter, of) in parameters {
         let name = quoted(&parameter.variable.name);
         if let Some(value) = fitted(&name, of, writer.scope.dialect) {
@@ -445,7 +479,11 @@ fn body(parameters: &[(&Parameter, Type)], writer: &BodyWriter<'_>, source: &str
         body.push_str(text.trim_start());
         at = at.max(*line) + text.matches('\n').count() as u32;
     }
-    format!("{body} {end} end\n{}{}\n", takes(parameters.iter().map(|(_, of)| of)), mark(source))
+    let bound = match declared.is_empty() {
+        true => String::new(),
+        false => format!("-- bound as {}: {}\n", interpreted::options(settings), inside::listed(&declared)),
+    };
+    format!("{body} {end} end\n{}{bound}{}\n", takes(parameters.iter().map(|(_, of)| of)), mark(source))
 }
 
 /// The line of a body with the types of its parameters: PostgreSQL stores no lengths of arguments.

@@ -1,6 +1,7 @@
 //! Queries of a procedure: their rows are returned to its caller by a cursor, which a notice names.
 
 use super::context::Context;
+use super::inside;
 use super::run::Run;
 use super::variable::{BEGAN, CURSOR, MADE, N, ROW, SCOPE_IDENTITY, SILENT, TRY_SETTING};
 use super::writer::{quoted, BodyWriter, Purpose, Rows, COUNTED, SENT};
@@ -8,7 +9,7 @@ use crate::error::Error;
 use crate::facts::notices::{RESULT_SET, ROW_COUNT};
 use crate::resolve::names::{array, literal, stored, table, table_variable};
 use crate::translate::{self, ResultType, Title, Translated, Verb};
-use crate::tree::{self, QueryBody, Select, SelectItem, StatementKind as Tree, TableVariable};
+use crate::tree::{self, Select, SelectItem, StatementKind as Tree, TableVariable};
 
 /// The kind of a change in the notice of its row count; "" for an update.
 fn kind_of(change: Verb) -> &'static str {
@@ -39,7 +40,8 @@ impl<'t> BodyWriter<'t> {
             self.own_connection = true;
         }
         if let Some(made) = made_by(statement) {
-            self.end_with(&made);
+            self.end_with(&made.name);
+            self.make(table(made)?, None);
         }
         if !query.assigns.is_empty() {
             if query.kind != Verb::Select {
@@ -207,6 +209,7 @@ impl<'t> BodyWriter<'t> {
         if let Tree::CreateTable(create) = statement {
             if create.table.is_temporary() {
                 self.end_with(&create.table.name);
+                self.make(table(&create.table)?, Some(translate::declared_table(create, &self.scope)?));
             }
             translate::note_columns(&mut self.scope, table(&create.table)?, create);
         }
@@ -249,6 +252,7 @@ impl<'t> BodyWriter<'t> {
             elements: declared.elements.clone(),
             indexes: Vec::new(),
         };
+        self.make(table(&name)?, Some(translate::declared_table(&create, &self.scope)?));
         translate::note_columns(&mut self.scope, table(&name)?, &create);
         let sql = translate::defined(&Tree::CreateTable(Box::new(create)), &self.scope)?;
         // in a loop the variable keeps its rows
@@ -279,22 +283,15 @@ fn gives_rows(statement: &Tree) -> bool {
 }
 
 /// The temporary table created by SELECT INTO.
-fn made_by(statement: &Tree) -> Option<String> {
-    let into = first_of(statement)?.into.as_ref().filter(|into| into.is_temporary());
-    into.map(|into| into.name.clone())
+fn made_by(statement: &Tree) -> Option<&tree::ObjectName> {
+    first_of(statement)?.into.as_ref().filter(|into| into.is_temporary())
 }
 
 /// The first select of a query statement.
 fn first_of(statement: &Tree) -> Option<&Select> {
-    let Tree::Select(query) = statement else { return None };
-    let mut body = &query.body;
-    loop {
-        match body {
-            QueryBody::Select(select) => return Some(select),
-            QueryBody::Combined { first, .. } => body = first,
-            QueryBody::Parenthesised(query) => body = &query.body,
-            QueryBody::Values(_) => return None,
-        }
+    match statement {
+        Tree::Select(query) => query.body.first_select(),
+        _ => None,
     }
 }
 
@@ -313,28 +310,15 @@ pub(super) fn may_send(statement: &Tree) -> bool {
 /// A list of texts as JSON.
 fn json(titles: &[Title]) -> String {
     let one = |Title { text, is_own, result_type, .. }: &Title| match result_type {
-        None if *is_own => format!("[{}]", json_text(text)),
-        None => json_text(text),
+        None if *is_own => format!("[{}]", inside::json(text)),
+        None => inside::json(text),
         Some(ResultType { of, not_null }) => format!(
             "{{\"name\": {}, \"type\": {}, \"not_null\": {not_null}}}",
-            json_text(text),
-            json_text(&of.declared())
+            inside::json(text),
+            inside::json(&of.declared())
         ),
     };
     format!("[{}]", titles.iter().map(one).collect::<Vec<_>>().join(", "))
-}
-
-fn json_text(text: &str) -> String {
-    let mut out = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => out.extend(['\\', character]),
-            control if u32::from(control) < 32 => out.push_str(&format!("\\u{:04x}", u32::from(control))),
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
 }
 
 #[cfg(test)]

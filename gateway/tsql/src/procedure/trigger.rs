@@ -7,14 +7,20 @@ use super::writer::{quoted, Purpose};
 use super::{body, header, read_names, Created};
 use crate::error::Error;
 use crate::long_names::demand_short;
-use crate::program::Define;
+use crate::program::{Define, Settings};
 use crate::quoting::in_quotes;
 use crate::resolve::names::{array, literal, schema_of, table};
 use crate::resolve::{Fired, Scope};
 use crate::tree::{CreateTrigger, TriggerEvent, TriggerTime};
 
 /// The statements that create a trigger. `text`: its batch.
-pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> Result<Created, Error> {
+pub fn create(
+    create: &CreateTrigger,
+    text: &str,
+    line: u32,
+    scope: &Scope,
+    settings: &Settings,
+) -> Result<Created, Error> {
     if create.time == TriggerTime::InsteadOf {
         return Err(Error::refused("instead of", "triggers run after the change", line));
     }
@@ -37,7 +43,7 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
     };
     let mut events: Vec<TriggerEvent> = Vec::new();
     let mut definitions = Vec::new();
-    let mut unlisted = Vec::new();
+    let (mut unlisted, mut asked) = (Vec::new(), Vec::new());
     for event in &create.events {
         if events.contains(event) {
             let text = format!("Cannot specify {} twice in a trigger.", word(*event));
@@ -45,7 +51,7 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
         }
         events.push(*event);
         let changed = if *event == TriggerEvent::Delete { "deleted" } else { "inserted" };
-        let mut writer = header.writer(Purpose::Trigger { changed }, scope);
+        let mut writer = header.writer(Purpose::Trigger { changed }, scope, Some(&target));
         for (rows, missing) in [("inserted", TriggerEvent::Delete), ("deleted", TriggerEvent::Insert)] {
             if *event == missing {
                 let none = format!("select * from {target} where false");
@@ -58,6 +64,7 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
             TriggerEvent::Update => Fired::Update(format!("{}.{}", header.schema, header.name)),
         });
         writer.write(&create.body, &mentioned)?;
+        asked.append(&mut writer.asked());
         unlisted.append(&mut writer.unlisted);
         let function = match definitions.len() {
             0 => header.name.clone(),
@@ -69,7 +76,7 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
             // PostgreSQL cuts the name, as in tsql.create_trigger
             in_quotes(&function),
             header.path(),
-            literal(&body(&[], &writer, source, "return null;"))
+            literal(&body(&[], &writer, source, "return null;", settings))
         ));
     }
     let parts = [
@@ -82,7 +89,11 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
         literal(source),
     ];
     let statements = vec![format!("select tsql.create_trigger({})", parts.join(", "))];
-    Ok(Created { define: Define { statements, is_temporary: false, notice: None }, unlisted })
+    Ok(Created {
+        define: Define { statements, is_temporary: false, runs_queries: false, notice: None },
+        unlisted,
+        asked,
+    })
 }
 
 fn word(event: TriggerEvent) -> &'static str {

@@ -1,12 +1,14 @@
 //! The names of a procedure's variables in SQL.
 
 use super::declared::{place_in, Cursor};
+use super::inside::Noted;
 use super::names::TEMPORARY;
 use crate::error::Error;
 use crate::facts::session;
 use crate::fragments::Facts;
 use crate::resolve::names::{literal, quoted};
 use crate::translate::Variables;
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 // Variables that the compiler declares for itself.
@@ -84,9 +86,15 @@ pub struct Named<'w> {
     /// A function of the clock uses it.
     pub uses_time: bool,
     pub facts: Facts,
+    pub noted: &'w RefCell<Noted>,
 }
 
 impl Variables for Named<'_> {
+    fn note_use(&mut self, table: &str, column: Option<&str>) {
+        let mut noted = self.noted.borrow_mut();
+        noted.entry(table.to_owned()).or_default().extend(column.map(str::to_owned));
+    }
+
     fn facts(&mut self) -> Option<&mut Facts> {
         Some(&mut self.facts)
     }

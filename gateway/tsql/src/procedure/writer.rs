@@ -11,6 +11,7 @@
 
 use super::context::{Context, Handler, Label};
 use super::declared::{changed_cursors, Cursor, FETCH_STATUS};
+use super::inside::{Inside, Noted};
 use super::variable::{
     Named, ABORTS, ABORTS_SETTING, BODY, DOOMED, FIRED, LEFT, NOCOUNT_SETTING, ROWCOUNT, SCOPE_IDENTITY,
     SILENT, STATUS, TRY, TRY_SETTING,
@@ -22,11 +23,14 @@ use crate::facts::session;
 use crate::facts::types::{Type, INT};
 use crate::fragments::Facts;
 use crate::resolve::names::{array, literal, stored};
-use crate::resolve::Scope;
+use crate::resolve::{changing, defined_tables, Scope};
+use crate::schema::Table;
 use crate::translate;
 use crate::tree::{self, Statement, StatementKind as Tree};
 use crate::Dialect;
-use std::collections::{HashMap, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 pub(super) use crate::resolve::names::quoted;
 
@@ -67,6 +71,9 @@ pub struct BodyWriter<'t> {
     pub name: String,
     pub schema: String,
     pub scope: Scope,
+    /// What it knows of tables; None: nothing.
+    pub inside: Option<Arc<Inside>>,
+    pub(super) noted: RefCell<Noted>,
     /// The lines of its statements.
     pub lines: Vec<String>,
     /// The T-SQL line for each of `lines`.
@@ -133,6 +140,8 @@ impl<'t> BodyWriter<'t> {
             name,
             schema,
             scope,
+            inside: None,
+            noted: RefCell::default(),
             lines: Vec::new(),
             places: Vec::new(),
             line: 1,
@@ -167,6 +176,10 @@ impl<'t> BodyWriter<'t> {
         let holds = |wanted: fn(&Tree) -> bool| tree::every(body).any(|statement| wanted(&statement.kind));
         self.calls = holds(|kind| matches!(kind, Tree::Execute(_) | Tree::ExecuteText(_)));
         self.changed_cursors = changed_cursors(body);
+        // of temporary tables it notes which it has made
+        let mut changing = changing(body, &defined_tables(body)?.1)?;
+        changing.retain(|table| !table.starts_with('#'));
+        self.scope.changing = changing;
         // the caller may read @@error after a RAISERROR here, or in a procedure called from here
         let asks = mentioned.contains("@@error");
         let raises = self.calls || holds(|kind| matches!(kind, Tree::Raise(_)));
@@ -383,8 +396,28 @@ impl<'t> BodyWriter<'t> {
             marks_lists: false,
             uses_time: false,
             facts: Facts::default(),
+            noted: &self.noted,
         };
         (&self.scope, named)
+    }
+
+    // --- tables ---
+
+    /// The declarations that it was written with, as JSON, by tables.
+    pub fn declared_tables(&self) -> BTreeMap<String, String> {
+        self.inside.as_ref().map(|inside| inside.declared(&self.noted.borrow())).unwrap_or_default()
+    }
+
+    /// The names that the schema was asked for.
+    pub fn asked(&self) -> Vec<String> {
+        self.inside.as_ref().map(|inside| inside.asked()).unwrap_or_default()
+    }
+
+    /// A temporary table is made, with these columns.
+    pub(super) fn make(&self, table: String, columns: Option<Table>) {
+        if let Some(inside) = &self.inside {
+            inside.make(table, columns);
+        }
     }
 }
 

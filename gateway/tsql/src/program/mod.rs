@@ -387,11 +387,13 @@ pub struct Argument {
 }
 
 /// `create procedure` and other definitions, compiled: SQL that runs as a unit.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Define {
     pub statements: Vec<String>,
     /// All objects that it creates or drops belong to the session.
     pub is_temporary: bool,
+    /// It runs a query of its text, for the types of its columns.
+    pub runs_queries: bool,
     /// A message to the client that defines it.
     pub notice: Option<String>,
 }

@@ -3,7 +3,6 @@
 use super::item::{numbered, Item, Stands, Written};
 use super::locks::{holding_tables, locks_rows};
 use super::precision::widest;
-use super::select::first_select;
 use super::title::ResultType;
 use super::translation::Translation;
 use super::value::{implicit, Value};
@@ -41,7 +40,7 @@ impl Translation<'_> {
             parts.push(self.operand(other, Stands::Inside)?);
         }
         if self.dialect().combined_columns_convert {
-            alike(&mut parts, first_select(first).map_or(1, |select| select.at.line), self.dialect())?;
+            alike(&mut parts, first.first_select().map_or(1, |select| select.at.line), self.dialect())?;
         }
         let mut written = parts.remove(0);
         for ((operator, _), other) in others.iter().zip(parts) {

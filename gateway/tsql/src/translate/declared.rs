@@ -6,10 +6,8 @@ use super::named::{source_name, Named, Origin};
 use super::translation::Translation;
 use crate::error::Error;
 use crate::resolve::names::{self, array, folded, literal, stored, table, RelationKind};
+use crate::schema::CHANGED;
 use crate::tree::{ColumnName, ObjectName, TableSource};
-
-/// The table of a trigger, by its name when the trigger runs.
-const CHANGED: &str = "tg_relid::regclass";
 
 impl Translation<'_> {
     /// The sources of FROM; queries among them become known after they have been written (`know`).

@@ -46,7 +46,7 @@ impl Translation<'_> {
             self.result.columns = Some(Vec::new());
             return Ok((Verb::Select, sql));
         }
-        let Some(into) = first_select(&query.body).and_then(|select| select.into.as_ref()) else {
+        let Some(into) = query.body.first_select().and_then(|select| select.into.as_ref()) else {
             let listed = |item: &Item| match item.name {
                 None => ListItem::Star,
                 Some(_) => ListItem::Value(item.result_type),
@@ -517,14 +517,4 @@ fn assigns_in_union(line: u32) -> Error {
     let text = "Variable assignment is not allowed in a statement containing a top level UNION, INTERSECT or EXCEPT \
                 operator.";
     Error::new(10734, text, line)
-}
-
-/// The first select of several, which may fill a table.
-pub fn first_select(body: &QueryBody) -> Option<&Select> {
-    match body {
-        QueryBody::Select(select) => Some(select),
-        QueryBody::Combined { first, .. } => first_select(first),
-        QueryBody::Parenthesised(query) => first_select(&query.body),
-        QueryBody::Values(_) => None,
-    }
 }

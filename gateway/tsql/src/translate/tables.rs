@@ -9,9 +9,10 @@ use super::translation::Translation;
 use super::variables::{NoVariables, NO_VARIABLES};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
-use crate::facts::types::{self, Case, Type, BIT, DATETIME2};
+use crate::facts::types::{self, Case, Family, Type, BIT, DATETIME2};
 use crate::resolve::names::{self, folded, identifier, schema_of, table};
 use crate::resolve::Scope;
+use crate::schema::{Column, Table};
 use crate::tree::{
     ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateTable, Expression, Identity, Name,
     ObjectName, TableElement,
@@ -81,6 +82,33 @@ pub fn note_columns(scope: &mut Scope, table: String, create: &CreateTable) {
     let variants: Vec<String> = create.elements.iter().filter_map(is_variant).collect();
     scope.filled.insert(table.clone(), filled_columns(create, !variants.is_empty()));
     scope.variants.insert(table, variants);
+}
+
+/// The columns of a new table, as queries know them.
+pub fn declared_table(create: &CreateTable, scope: &Scope) -> Result<Table, Error> {
+    let mut declared = Table::default();
+    declared.has_own_rows = true;
+    for element in &create.elements {
+        let TableElement::Column(column) = element else { continue };
+        let of = match &column.kind {
+            ColumnKind::Typed(of) => {
+                let of = types::of_name(of, DEFAULT_LENGTH, scope.dialect)?;
+                Some(collated(stored(of, column.nullable, scope), column.collation.as_ref(), scope)?)
+            }
+            ColumnKind::Computed { .. } => None,
+        };
+        let of = match of {
+            Some(of) if of.name == types::CHAR.name && of.oid == types::VARCHAR.oid => {
+                Some(types::varchar(of.length))
+            }
+            // the numbers of a numeric are a bigint's
+            Some(of) if column.identity.is_some() && of.family == Family::Decimal => None,
+            of => of,
+        };
+        let name = folded(&column.name.text, column.name.at.line)?;
+        declared.add(Column { name, of, sent: (0, 0), catalogued: Box::default() });
+    }
+    Ok(declared)
 }
 
 /// The columns filled by an insert without columns, if they are not all or if `must_name`.

@@ -62,6 +62,18 @@ pub enum QueryBody {
     Parenthesised(Box<Query>),
 }
 
+impl QueryBody {
+    /// The first of the selects that are combined.
+    pub fn first_select(&self) -> Option<&Select> {
+        match self {
+            QueryBody::Select(select) => Some(select),
+            QueryBody::Combined { first, .. } => first.first_select(),
+            QueryBody::Parenthesised(query) => query.body.first_select(),
+            QueryBody::Values(_) => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetOperator {
     Union,

@@ -1,0 +1,197 @@
+//! The tables as the body of a definition names them: temporary ones that it creates itself, and those of its search
+//! path.
+//!
+//! The body demands, before its first statement, that the columns whose types it was written with are still declared so.
+//! PostgreSQL evaluates the demand when it plans it, and plans it again when one of the tables has changed.
+
+use crate::resolve::names::{literal, quoted};
+use crate::schema::{Schema, Table, CHANGED};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The columns whose types decided something, by their tables' names in SQL.
+pub type Noted = BTreeMap<String, BTreeSet<String>>;
+
+#[derive(Debug)]
+pub struct Inside {
+    schema: Arc<dyn Schema>,
+    /// The schemas in which it looks for names; none for those of the session.
+    path: Vec<String>,
+    /// The table of a trigger, in SQL.
+    target: Option<String>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The temporary tables that it makes; None: in several ways.
+    made: HashMap<String, Option<Arc<Table>>>,
+    /// All names that the schema was asked for.
+    asked: BTreeSet<String>,
+}
+
+impl Inside {
+    pub fn new(schema: Arc<dyn Schema>, path: Vec<String>, target: Option<String>) -> Inside {
+        Inside { schema, path, target, state: Mutex::default() }
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The body makes a temporary table; None: its columns are not known.
+    pub fn make(&self, name: String, table: Option<Table>) {
+        let table = table.map(Arc::new);
+        self.with(|state| {
+            state.made.entry(name).and_modify(|made| *made = None).or_insert(table);
+        });
+    }
+
+    /// The names that the schema was asked for.
+    pub fn asked(&self) -> Vec<String> {
+        self.with(|state| state.asked.iter().cloned().collect())
+    }
+
+    fn ask(&self, name: String) -> Option<(String, Arc<Table>)> {
+        let found = self.schema.table(&name);
+        self.with(|state| state.asked.insert(name.clone()));
+        found.map(|table| (name, table))
+    }
+
+    /// A table of the database, with its schema.
+    fn stored(&self, name: &str) -> Option<(String, Arc<Table>)> {
+        match &self.target {
+            Some(target) if name == CHANGED => self.ask(target.clone()),
+            _ if name.starts_with("pg_temp.") => None,
+            _ if self.path.is_empty() || name.contains("\".\"") || !name.starts_with('"') => {
+                self.ask(name.to_owned())
+            }
+            _ => {
+                let mut found = None;
+                // all at once: the gateway looks for them in one query
+                for schema in &self.path {
+                    let here = self.ask(format!("{}.{name}", quoted(schema)));
+                    found = found.or(here);
+                }
+                found
+            }
+        }
+    }
+
+    /// The declarations of the columns, as JSON, by tables.
+    pub fn declared(&self, noted: &Noted) -> BTreeMap<String, String> {
+        let mut declared = BTreeMap::new();
+        for (name, columns) in noted {
+            let Some((name, table)) = self.stored(name).filter(|_| !columns.is_empty()) else { continue };
+            let one = |column: &String| {
+                let of = table.column(column).map_or(String::from("null"), |of| json(&of.catalogued));
+                format!("{}: {of}", json(column))
+            };
+            let columns: Vec<String> = columns.iter().map(one).collect();
+            declared.insert(name, format!("{{{}}}", columns.join(", ")));
+        }
+        declared
+    }
+}
+
+impl Schema for Inside {
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
+        match self.with(|state| state.made.get(name).cloned()) {
+            Some(made) => made,
+            None => self.stored(name).map(|(_, table)| table),
+        }
+    }
+}
+
+/// The statement that demands the declarations.
+pub fn demand(declared: &BTreeMap<String, String>) -> String {
+    let one = |(table, columns): (&String, &String)| {
+        format!("tsql.demand_declared({}::regclass, {}::jsonb)", literal(table), literal(columns))
+    };
+    let demands: Vec<String> = declared.iter().map(one).collect();
+    // the statement that names a missing table says so
+    format!(
+        "begin perform {}; exception when undefined_table or invalid_schema_name then null; end;",
+        demands.join(", ")
+    )
+}
+
+/// The declarations as one JSON object.
+pub fn listed(declared: &BTreeMap<String, String>) -> String {
+    let one = |(table, columns): (&String, &String)| format!("{}: {columns}", json(table));
+    format!("{{{}}}", declared.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+/// A text in JSON.
+pub fn json(text: &str) -> String {
+    let mut out = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => out.extend(['\\', character]),
+            control if u32::from(control) < 32 => out.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::types::{Type, DATETIME, INT};
+    use crate::program::Settings;
+    use crate::reading::Reading;
+    use crate::schema::Column;
+
+    /// One table of one column.
+    #[derive(Debug)]
+    struct One(&'static str, Type);
+
+    impl Schema for One {
+        fn table(&self, name: &str) -> Option<Arc<Table>> {
+            let mut table = Table::default();
+            let catalogued = format!("\"{}\"", self.1.name).into();
+            table.add(Column { name: "dt".into(), of: Some(self.1), sent: (self.1.oid, -1), catalogued });
+            (name == self.0).then(|| Arc::new(table))
+        }
+    }
+
+    fn made(body: &str, table: &'static str, of: Type) -> String {
+        let schema: Arc<dyn Schema> = Arc::new(One(table, of));
+        let settings = Settings::default();
+        let text = format!("create procedure p as {body}");
+        Reading::new(&text, &settings).unwrap().compile(&settings, false, &schema).unwrap().sql().concat()
+    }
+
+    const UPDATE: &str = "update t set dt = null where isnull(dt, 0) < 5";
+
+    #[test]
+    fn types_are_those_of_the_first_table_of_its_path() {
+        for table in ["\"public\".\"t\"", "\"log\".\"t\""] {
+            let sql = made(UPDATE, table, DATETIME);
+            assert!(sql.contains("coalesce(\"dt\", tsql.to_datetime(0))"), "{sql}");
+            for part in ["tsql.demand_declared(", "-- bound as tds7: ", table] {
+                assert!(sql.contains(part), "{part}: {sql}");
+            }
+        }
+        let sql = made(UPDATE, "\"other\".\"t\"", DATETIME);
+        assert!(sql.contains("tsql.isnull(\"dt\", 0") && !sql.contains("demand_declared"), "{sql}");
+    }
+
+    #[test]
+    fn a_table_that_it_makes_is_its_own() {
+        let own = "create table #t (dt datetime null) update #t set dt = null where isnull(dt, 0) < 5";
+        for (body, is_known) in [
+            (own.to_owned(), true),
+            (format!("if 1 = 2 create table #t (dt int) {own}"), false),
+            (own.replace("create table #t (dt datetime null)", "select 1 as dt into #t"), false),
+            ("create table t (dt datetime null) ".to_owned() + UPDATE, false),
+        ] {
+            let sql = made(&body, "\"public\".\"t\"", INT);
+            assert_eq!(sql.contains("coalesce(\"dt\", tsql.to_datetime(0))"), is_known, "{sql}");
+            assert!(!sql.contains("demand_declared"), "{sql}");
+        }
+    }
+}
