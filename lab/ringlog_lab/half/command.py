@@ -12,10 +12,10 @@ from ringlog_lab.half import report
 from ringlog_lab.half.beside import START
 from ringlog_lab.half.ioc import Listened, listen, missing_part
 from ringlog_lab.half.published import PVS
-from ringlog_lab.half.replay import MOST_HOURS, PVS_OF_A_TABLE, facility
+from ringlog_lab.half.replay import MOST_HOURS, PVS_OF_A_TABLE, facility, sample_table
 from ringlog_lab.half.report import Scale
 from ringlog_lab.half.target import Inserted, Kept, Queried, Replayed, Target
-from ringlog_lab.half.targets import Narrow, Ringlog
+from ringlog_lab.half.targets import Narrow, Ringlog, Sampled
 from ringlog_lab.peers.finding import TITLES, Beside, Influxdb, Peers, Questdb, Timescaledb, found
 from ringlog_lab.stage import Stage, play
 
@@ -114,7 +114,7 @@ def _perform(
     why = missing_part() and f"a soft IOC needs {missing_part()} (pip install 'ringlog[epics]' pvxslibs)"
     if not heard:
         why = "it was not requested"
-    with stage.serving(facility(pvs)) as server, ExitStack() as stack:
+    with stage.serving(facility(pvs) + sample_table(pvs)) as server, ExitStack() as stack:
         if not why:
             try:
                 with stage.steps.step(f"IOC, {heard:,} PVs", stage.seconds) as progress:
@@ -124,7 +124,7 @@ def _perform(
                 # the rest needs no IOC
                 why = str(error)
                 stage.steps.say(why)
-        targets: list[Target] = [Ringlog(server, pvs), Narrow.beside(server, pvs)]
+        targets: list[Target] = [Ringlog(server, pvs), Sampled(server, pvs), Narrow.beside(server, pvs)]
         versions: dict[str, str] = {}
         for name, program in peers.programs.items():
             stage.steps.say(f"Starting {TITLES[name]}")

@@ -8,10 +8,13 @@ from functools import cache
 import numpy as np
 
 from ringlog.clients.moments import microseconds
+from ringlog.clients.samples import Samples
 from ringlog_lab.half.published import HERTZ
 
 PVS_OF_A_TABLE = 100
 RING = 1000
+SAMPLED = "half_samples"
+"""The table of samples."""
 MOST_HOURS = 96
 """Of data: the paper's four days."""
 
@@ -32,6 +35,14 @@ def facility(pvs: int) -> str:
             f"nanoseconds = true\nsummaries = []\n{columns}"
         )
     return "".join(text)
+
+
+def sample_table(pvs: int) -> str:
+    """One table of samples of as many other PVs, in addition to `facility`."""
+    return (
+        f'\n[[table]]\nname = "{SAMPLED}"\nkind = "samples"\ntype = "double"\nring = {RING}\nsummaries = []\n'
+        f'[[table.signal]]\nname = "SAMPLED:{{n}}"\ncount = {tables(pvs) * PVS_OF_A_TABLE}\n'
+    )
 
 
 def tables(pvs: int) -> int:
@@ -75,6 +86,15 @@ class Recording:
                 one[f"status_{place}"] = 3 * severity
             found.append(one)
         return json.dumps(found, separators=(",", ":"))
+
+    def samples(self, count: int, numbers: Sequence[int]) -> Samples:
+        """The next rows as samples of signals with these numbers."""
+        found = Samples()
+        for _, moment, nanoseconds, values, severities in self.rows(count):
+            time = 1000 * microseconds(moment) + nanoseconds
+            for number, value, severity in zip(numbers, values, severities, strict=True):
+                found.add(number, time, value, severity, 3 * severity)
+        return found
 
     def lines(self, count: int) -> bytes:
         """The next rows in the form of PostgreSQL's COPY, a line per item: PV, time, nanoseconds, value,

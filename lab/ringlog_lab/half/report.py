@@ -17,12 +17,14 @@ from ringlog_lab.stage import Stage
 _IOC = "From a real IOC"
 _METHOD = [
     f"An item is a PV's value with time, nanoseconds, severity and status. ringlog has {PVS_OF_A_TABLE} PVs "
-    "in a table, a row for each of their 10 updates a second; the other tables have a row for each item and "
-    "a key of PV and time.",
+    "in a table, a row for each of their 10 updates a second; `ringlog, samples` is one table of samples "
+    "of all PVs, whose blocks are merged between writing and reading; the other tables have a row for each "
+    "item and a key of PV and time.",
     f"IDPS: a batch of all PVs by {CONNECTIONS} connections, ringlog's by put_<table>_batch over TDS, which "
-    "is how a recording is replayed (ring and log, row by row), a narrow table's by COPY straight into "
-    "PostgreSQL, one transaction a connection. What is sent was made before; times end with the last commit, "
-    "and when all of it can be read. All servers have what they acknowledged on the disk.",
+    "is how a recording is replayed (ring and log, row by row; samples as packed arrays), a narrow table's "
+    "by COPY straight into PostgreSQL, one transaction a connection. What is sent was made before; times end "
+    "with the last commit, and when all of it can be read. All servers have what they acknowledged on the "
+    "disk.",
     "QDPS: all items of one PV over a time, until they are there in PostgreSQL's binary form, not decoded; "
     "the median of at least three queries after one that does not count. get_signal gives time and value "
     "only.",
@@ -239,7 +241,8 @@ def _kept(kept: Sequence[Kept]) -> Section:
     text = (
         "After all that was written, indexes and what servers set aside included, without the write-ahead "
         "logs of PostgreSQL and QuestDB. Few items are not what years of them are: partitions have room "
-        "ahead, and InfluxDB has its newest values in its write-ahead log."
+        "ahead, merged blocks leave room for later ones, and InfluxDB has its newest values in its "
+        "write-ahead log."
     )
     return Section("Room", [text], [TextTable("On the disk", headings, rows)])
 

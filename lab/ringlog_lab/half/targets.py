@@ -10,15 +10,21 @@ import psutil
 import psycopg
 from psycopg import sql
 
-from ringlog.clients import Address, call, connect, output
+from ringlog.clients import Address, Connection, call, connect, output
+from ringlog.clients.procedure import Argument
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.server import READER, WRITER, Server, postgres_cpu, process_cpu
 from ringlog.schema import session
-from ringlog_lab.half.replay import PVS_OF_A_TABLE, midnight
+from ringlog.schema.column_type import ColumnType
+from ringlog_lab.half.replay import PVS_OF_A_TABLE, SAMPLED, midnight
 from ringlog_lab.half.target import Reading, Target
 
 _TOGETHER = 250
 """Rows of a call of put_<table>_batch: a larger batch is sent in several calls."""
+_PARTITIONS: LiteralString = (
+    "select sum(pg_total_relation_size(relid)) from unnest(%s::regclass[]) as of "
+    "cross join lateral pg_partition_tree(of)"
+)
 
 
 class Ringlog(Target):
@@ -34,16 +40,10 @@ class Ringlog(Target):
         self._epochs: dict[int, int] = {}
         with closing(connect(self._address, server.password)) as connection:
             for table in range(len(self.recordings)):
-                claim = ("claim_writer", f"half_{table}", "replay", "replay", True, output(int))
-                (epoch,) = call(connection, *claim).outputs
-                self._epochs[table] = int(str(epoch))
-                # the IOC's rows are excluded from the counts and sizes
-                empty = sql.SQL("truncate {}").format(sql.Identifier("weeks", f"half_{table}"))
-                server.administrator.execute(empty)
+                self._epochs[table] = _claimed(connection, server, f"half_{table}")
 
     def prepare(self, table: int, rows: int) -> list[bytes]:
-        parts = [_TOGETHER] * (rows // _TOGETHER) + [rows % _TOGETHER] * bool(rows % _TOGETHER)
-        return [self.recordings[table].batch(part).encode() for part in parts]
+        return [self.recordings[table].batch(part).encode() for part in _calls(rows)]
 
     def write(self, some: Sequence[tuple[int, list[bytes]]]) -> None:
         if not some:
@@ -66,12 +66,7 @@ class Ringlog(Target):
 
     def size(self) -> int:
         names = [f"weeks.half_{table}" for table in range(len(self.recordings))]
-        return size(
-            self._server.administrator,
-            "select sum(pg_total_relation_size(relid)) from unnest(%s::regclass[]) as of "
-            "cross join lateral pg_partition_tree(of)",
-            names,
-        )
+        return size(self._server.administrator, _PARTITIONS, names)
 
     def cpu(self) -> float:
         """Of gateway and PostgreSQL."""
@@ -89,6 +84,69 @@ class Ringlog(Target):
             ).format(midnight(), until)
         with session.connect(self._server.conninfo(READER), autocommit=True) as connection:
             yield Reading(binary(connection, query), backend_cpu(connection))
+
+
+class Sampled(Target):
+    """One table of samples of all PVs, written by its put_<table>_batch, as `ringlog load` does."""
+
+    name = "ringlog, samples"
+    readings = ("ringlog, samples, SQL", "ringlog, samples, get_signal")
+    compresses = True
+
+    def __init__(self, server: Server, pvs: int) -> None:
+        super().__init__(pvs)
+        self._server = server
+        self._address = Address(WRITER, server.host, server.port)
+        with closing(connect(self._address, server.password)) as connection:
+            self._epoch = _claimed(connection, server, SAMPLED)
+        known = server.administrator.execute(
+            "select number from ringlog.sample_signal where table_name = %s"
+            " order by split_part(signal, ':', 2)::integer",
+            [SAMPLED],
+        )
+        self._numbers = [number for (number,) in known]
+
+    def prepare(self, table: int, rows: int) -> list[dict[str, Argument]]:
+        numbers = self._numbers[table * PVS_OF_A_TABLE : (table + 1) * PVS_OF_A_TABLE]
+        made = (self.recordings[table].samples(part, numbers) for part in _calls(rows))
+        return [each.sent(ColumnType.of("double"), swaps=False) for each in made]
+
+    def write(self, some: Sequence[tuple[int, list[dict[str, Argument]]]]) -> None:
+        if not some:
+            return
+        with closing(connect(self._address, self._server.password, timeout=300)) as connection:
+            for _, parts in some:
+                for part in parts:
+                    call(connection, f"put_{SAMPLED}_batch", **part, _epoch=self._epoch)
+
+    def compress(self) -> None:
+        """Merges the blocks of the calls, as housekeeping does for hours that are over."""
+        merge = "select ringlog.merge_samples(%s)"
+        while (row := self._server.administrator.execute(merge, [SAMPLED]).fetchone()) and row[0] is not None:
+            pass
+
+    def found(self) -> int:
+        return count(self._server.administrator, sql.Identifier("log", SAMPLED))
+
+    def size(self) -> int:
+        return size(self._server.administrator, _PARTITIONS, [f"weeks.{SAMPLED}"])
+
+    def cpu(self) -> float:
+        """Of gateway and PostgreSQL."""
+        mark = self._server.mark()
+        return mark.gateway + mark.postgres
+
+    @contextmanager
+    def reading(self, until: datetime, way: str) -> Iterator[Reading]:
+        if way.endswith("get_signal"):
+            query = sql.SQL("select * from ringlog.get_signal('SAMPLED:1', {}, {})")
+        else:
+            query = sql.SQL(
+                "select time, nanoseconds, value, severity, status from log.half_samples "
+                "where signal = 'SAMPLED:1' and time between {} and {} order by time"
+            )
+        with session.connect(self._server.conninfo(READER), autocommit=True) as connection:
+            yield Reading(binary(connection, query.format(midnight(), until)), backend_cpu(connection))
 
 
 @dataclass(frozen=True)
@@ -173,6 +231,18 @@ class Narrow(Target):
         ).format(self.identifier, midnight(), until)
         with session.connect(self.place.reader, autocommit=True) as connection:
             yield Reading(binary(connection, query), backend_cpu(connection))
+
+
+def _claimed(connection: Connection, server: Server, table: str) -> int:
+    """The epoch of a writer of a table, which is emptied: an IOC's rows are not counted."""
+    (epoch,) = call(connection, "claim_writer", table, "replay", "replay", True, output(int)).outputs
+    server.administrator.execute(sql.SQL("truncate {}").format(sql.Identifier("weeks", table)))
+    return int(str(epoch))
+
+
+def _calls(rows: int) -> list[int]:
+    """The rows of each call."""
+    return [_TOGETHER] * (rows // _TOGETHER) + [rows % _TOGETHER] * bool(rows % _TOGETHER)
 
 
 def binary(connection: psycopg.Connection, query: sql.Composed) -> Callable[[], int]:

@@ -184,11 +184,13 @@ def test_an_archive_of_pvs(folder: Path) -> None:
     assert figures["replayed"].ours
     assert {one.what: one.acknowledged for one in outcome.counted} == {
         "items in ringlog": 7200 + 60_000,
+        "items in ringlog, samples": 7200,
         "items in narrow PostgreSQL": 7200,
         "items in QuestDB": 7200,
         "items in InfluxDB": 7200,
     }
-    assert {"idps ringlog", "idps QuestDB", "idps InfluxDB"} <= {*figures}
+    assert {"qdps ringlog, samples, SQL", "qdps ringlog, samples, get_signal"} <= {*figures}
+    assert {"idps ringlog", "idps ringlog, samples", "idps QuestDB", "idps InfluxDB"} <= {*figures}
     assert {"qdps ringlog, SQL", "qdps narrow PostgreSQL, SQL"} <= {*figures}
     assert {"qdps QuestDB, SQL", "qdps InfluxDB, InfluxQL"} <= {*figures}
     assert outcome.versions["QuestDB"].startswith("9.")
