@@ -7,6 +7,7 @@ import { isWaveform } from "./series.js";
 import { change, state } from "./state.js";
 
 const LEAST = 0.001; // milliseconds between two rows
+const FEW = 20; // rows of a request
 
 export class Waveform {
   isTime = false;
@@ -34,8 +35,7 @@ export class Waveform {
     if (texts.length) throw new Error(`${texts.join(", ")}: lists of texts are saved, not drawn.`);
     const moments = [["A", state.a ?? time.to], ...(state.b === null ? [] : [["B", state.b]])];
     const found = await Promise.all(moments.map(([cursor, moment]) => api.at(this.names, moment, abort)
-      .then((signals) => signals.map((each) => ({ ...each, cursor, time: each.samples[0]?.[0] ?? null,
-        values: numbers(each.samples[0]?.[1]) })))));
+      .then((signals) => signals.map((each) => ({ ...each, cursor, ...read(each.samples[0]) })))));
     return found.flat();
   }
 
@@ -43,17 +43,16 @@ export class Waveform {
     if (state.a !== null) return;
     for (const series of this.chart.series) {
       const last = values[series.signal]?.at(-1);
-      if (series.cursor === "A" && last) [series.time, series.values] = [last[0], numbers(last[1])];
+      if (series.cursor === "A" && last) Object.assign(series, read(last));
     }
   }
 
-  // Goes to the row of the first signal before or after the one shown.
+  // Goes to the reading of the first signal before or after the one shown.
   async step(direction) {
     const [name] = this.names, time = this.chart.series[0]?.time ?? state.a ?? this.chart.time.to;
     try {
-      const [found] = direction < 0 ? await api.at([name], time - LEAST)
-        : await api.data([name], { from: time + LEAST, to: Math.max(time, Date.now()) + 86400_000 }, null, 1);
-      if (found.samples.length) change({ a: found.samples[0][0] });
+      const found = direction < 0 ? (await api.at([name], time - LEAST))[0].samples[0] : await after(name, time);
+      if (found) change({ a: found[0] });
       else this.chart.calls.failed({ message: `${name} has no waveform ${direction < 0 ? "before" : "after"} this.` });
     } catch (error) {
       this.chart.calls.failed(error);
@@ -89,15 +88,27 @@ export class Waveform {
     return `${series.signal}${cursor}, ${series.time === null ? "none so early" : timeText(series.time, true)}`;
   }
 
-  current({ values, unit }) {
+  current({ values, unit, isReading }) {
     const index = this.chart.drawn?.cursor.idx;
     if (Number.isInteger(index)) return { text: `point ${index}: ${valueText(values[index])} ${unit}` };
     const there = values.filter((value) => value !== null);
     const bounds = there.length
       ? `, ${valueText(least(there))} … ${valueText(-least(there.map((value) => -value)))} ${unit}` : "";
-    return { text: values.length ? `${values.length} points${bounds}` : "no reading" };
+    return { text: isReading ? `${values.length} points${bounds}` : "no reading" };
   }
 }
 
-const numbers = (values) => (values ?? []).map((value) => (typeof value === "boolean" ? Number(value) : value));
+const read = ([time, values] = [null, null]) => ({ time, isReading: values !== null,
+  values: (values ?? []).map((value) => (typeof value === "boolean" ? Number(value) : value)) });
 const least = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);
+
+// The next sample with a reading: api.at omits those without one, too.
+async function after(name, time) {
+  const to = Math.max(time, Date.now()) + 86400_000;
+  for (;;) {
+    const [{ samples }] = await api.data([`${name}.length`], { from: time + LEAST, to }, null, FEW);
+    const found = samples.find(([, length]) => length !== null);
+    if (found || samples.length < FEW) return found;
+    time = samples.at(-1)[0];
+  }
+}
