@@ -296,7 +296,20 @@ def test_waveforms_are_sent_packed_and_read_by_every_client(own: Web, client: ht
     assert head.type == PayloadType.WAVEFORM_FLOAT
     events = [message(MESSAGE_OF[PayloadType.WAVEFORM_FLOAT]).FromString(line) for line in lines]
     assert [(event.severity, event.status) for event in events] == [(1, 4), (0, 0), (3, 17), (0, 0)]
-    assert [[*events[place].val] for place in (0, 3)] == [waves[0], waves[3]]
+    assert [[*events[place].val] for place in (0, 1, 3)] == [waves[0], [], waves[3]]
+    assert np.isnan([*events[2].val]).tolist() == [True]
+    (shown,) = client.get("/retrieval/data/getData.json", params=SPAN | {"pv": "gauge:trace"}).json()
+    assert [(event["val"], event["severity"]) for event in shown["data"]] == [
+        *zip(waves, (1, 0, 3, 0), strict=True)
+    ]
+    asked = {"pv": "gauge:trace", "at": (BEGIN + timedelta(seconds=0.5)).isoformat()}
+    before = client.get("/retrieval/data/getDataAtTime", params=asked).json()["gauge:trace"]
+    assert (before["val"], before["severity"], before["status"]) == (waves[0], 1, 4)
+    of_max = SPAN | {"pv": "mean_60(gauge:trace.max)"}
+    (shown,) = client.get("/retrieval/data/getData.json", params=of_max).json()
+    assert shown["data"][0]["val"] == (2.5 + 7.0) / 2
+    described = client.get("/retrieval/bpl/getMetadata", params={"pv": "gauge:trace"}).json()
+    assert (described["DBRType"], described["EGU"]) == ("DBR_WAVEFORM_FLOAT", "V")
 
 
 def test_tsql_reads_the_view_and_the_procedures(own: Web) -> None:
