@@ -204,7 +204,7 @@ pub struct Limits {
 
 impl Limits {
     /// The login has arrived: the connection is no longer closed in favour of others.
-    pub fn has_asked(&self) {
+    pub fn login_arrived(&self) {
         let mut state = self.admission.state.lock();
         if let Some(leave) = state.leave(self.number) {
             state.asked.insert(self.number, (self.address, leave));
@@ -276,7 +276,7 @@ mod tests {
     fn a_login_that_has_come_goes_for_no_other() {
         let admission = Admission::default();
         let mut asked = admission.enter(address(1));
-        asked.limits().has_asked();
+        asked.limits().login_arrived();
         let entries: Vec<Entry> = (0..=MOST_UNKNOWN_OF_ONE).map(|_| admission.enter(address(1))).collect();
         assert_eq!(asked.evicted.try_recv(), Err(oneshot::error::TryRecvError::Empty));
         assert_eq!(admission.state.lock().unknown.len(), MOST_UNKNOWN_OF_ONE);

@@ -2,7 +2,7 @@
 
 use crate::admission::Admission;
 use crate::backend::Role;
-use crate::catalogue::{Because, Catalogue, Changed, LiveCatalogue, Watcher};
+use crate::catalogue::{Catalogue, Changed, LiveCatalogue, Reason, Watcher};
 use crate::convert::Zone;
 use crate::metrics::Metrics;
 use crate::nodes::{NodeAddress, Nodes};
@@ -201,8 +201,8 @@ impl Gateway {
     }
 
     /// Reads the catalogue again. False: PostgreSQL cannot be reached.
-    pub async fn reload_catalogue(&self, because: Because) -> bool {
-        self.live.reload(because).await
+    pub async fn reload_catalogue(&self, reason: Reason) -> bool {
+        self.live.reload(reason).await
     }
 
     /// The current group commit.

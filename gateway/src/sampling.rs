@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
 use sampling::cells::{Cells, Policy, Stamp};
 use sampling::channel_access::{ChannelAccess, Event, Part, Value, Variable};
-use sampling::monitors::{Heard, Monitors};
+use sampling::monitors::{MonitorEvent, Monitors};
 use sampling::reading::{Deadband, Reading};
 
 /// A policy as Python passes it: whether it monitors, microseconds of a cycle and of the shortest period, seconds of
@@ -213,7 +213,7 @@ impl PyMonitors {
     }
 
     fn take<'py>(&self, py: Python<'py>) -> Vec<GivenEvent<'py>> {
-        let given = |(number, update): Heard| {
+        let given = |(number, update): MonitorEvent| {
             let Some(update) = update else { return (number, None, py.None().into_bound(py), 0, 0) };
             let value = match update.value {
                 Value::Whole(whole) => PyInt::new(py, whole).into_any(),

@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 use crate::libca::{on_queued, Listener, Update};
 
 /// An event of a signal, by its number; None if the signal is lost.
-pub type Heard = (u32, Option<Update>);
+pub type MonitorEvent = (u32, Option<Update>);
 
 /// Events in the order of their arrival.
 #[derive(Clone, Default)]
-pub struct Monitors(Arc<Mutex<Vec<Heard>>>);
+pub struct Monitors(Arc<Mutex<Vec<MonitorEvent>>>);
 
 struct Subscriber {
     monitors: Monitors,
@@ -34,24 +34,24 @@ impl Monitors {
     }
 
     /// The events since the last call.
-    pub fn take(&self) -> Vec<Heard> {
+    pub fn take(&self) -> Vec<MonitorEvent> {
         mem::take(&mut *self.0.lock())
     }
 }
 
 impl Subscriber {
-    fn hear(&self, update: Option<Update>) {
+    fn receive(&self, update: Option<Update>) {
         self.monitors.0.lock().push((self.number, update));
     }
 }
 
 impl Listener for Subscriber {
     fn update(&self, update: Update) {
-        self.hear(Some(update));
+        self.receive(Some(update));
     }
 
     fn lost(&self) {
-        self.hear(None);
+        self.receive(None);
     }
 }
 

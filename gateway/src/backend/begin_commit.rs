@@ -3,7 +3,7 @@
 use super::cancellable::cancelled_with_client;
 use super::connection::Backend;
 use super::transaction_state::TransactionState;
-use crate::catalogue::Because;
+use crate::catalogue::Reason;
 use crate::client::{Client, Isolation, SessionError};
 use crate::interrupt::Interrupt;
 use crate::postgres::PgError;
@@ -146,7 +146,7 @@ impl Backend {
         self.end_transaction(client, state);
         self.put_change(client, change);
         if defines && is_committed {
-            self.gateway.reload_catalogue(Because::Changed).await;
+            self.gateway.reload_catalogue(Reason::Changed).await;
         }
         if !matches!(committed, Ok(true)) {
             self.rolled_back();

@@ -41,8 +41,8 @@ impl BulkCopy {
         while self.is_copying {
             match connection.flush_or_receive().await {
                 Ok(None) => return,
-                Ok(Some(message)) => self.hear(Ok(message)),
-                Err(error) => self.hear(Err(error)),
+                Ok(Some(message)) => self.receive(Ok(message)),
+                Err(error) => self.receive(Err(error)),
             }
         }
     }
@@ -57,13 +57,13 @@ impl BulkCopy {
         }
         while self.is_copying {
             let message = connection.receive().await;
-            self.hear(message);
+            self.receive(message);
         }
         self.stored = None;
     }
 
-    pub(super) fn hear(&mut self, message: Result<Message, PgError>) {
-        let heard = match message {
+    pub(super) fn receive(&mut self, message: Result<Message, PgError>) {
+        let received = match message {
             Ok(Message::NoticeResponse(body)) => server_notice(&body).map(|notice| {
                 if matches!(Meaning::of(&notice), Meaning::Count(_)) {
                     // a notice of a trigger; T-SQL's bulk copy fires no triggers
@@ -104,7 +104,7 @@ impl BulkCopy {
             }
             Err(error) => Err(error),
         };
-        if let Err(error) = heard {
+        if let Err(error) = received {
             self.lost(&error);
         }
     }

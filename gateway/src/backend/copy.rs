@@ -123,7 +123,7 @@ impl Backend {
             let part = tokio::select! {
                 biased;
                 message = open.connection.receive(), if bulk.is_copying => {
-                    bulk.hear(message);
+                    bulk.receive(message);
                     continue;
                 }
                 part = client.part() => part?,
@@ -252,7 +252,7 @@ impl Backend {
         while bulk.is_copying {
             tokio::select! {
                 biased;
-                message = connection.receive() => bulk.hear(message),
+                message = connection.receive() => bulk.receive(message),
                 attention = client.attention(), if cancelling.is_none() => {
                     let asking = Cancelling::of(connection.canceller());
                     // PostgreSQL does not notice that the client has disconnected

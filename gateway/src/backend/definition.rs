@@ -3,7 +3,7 @@
 use super::cancellable::cancellable;
 use super::connection::Backend;
 use super::unfinished::Unfinished;
-use crate::catalogue::{Because, Catalogue, Extent};
+use crate::catalogue::{Catalogue, Extent, Reason};
 use crate::client::Client;
 use crate::interrupt::Interrupt;
 use crate::program::Define;
@@ -60,7 +60,7 @@ impl Backend {
             let own = Catalogue::read(&mut open.connection, &metrics, Some(&before), Extent::Changes).await?;
             self.transaction.catalogue = Some(Arc::new(own));
         } else {
-            self.gateway.reload_catalogue(Because::Changed).await;
+            self.gateway.reload_catalogue(Reason::Changed).await;
         }
         Ok(())
     }

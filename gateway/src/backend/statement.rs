@@ -231,7 +231,7 @@ impl Backend {
             fields.map(|field| literal(field)).join(", "),
             !client.dialect().is_tds7()
         );
-        self.tell(notice, &question).await;
+        self.set_message(notice, &question).await;
     }
 
     /// The same for a missing function.
@@ -243,15 +243,16 @@ impl Backend {
         let statement = if notice.query.is_empty() { statement() } else { notice.query.clone() };
         let Some(number) = errors::of_function(&notice.message, &statement) else { return };
         let question = format!("tsql.missing_function({}, {number})", literal(&notice.message));
-        self.tell(notice, &question).await;
+        self.set_message(notice, &question).await;
     }
 
     /// Sets the message from the catalogue's answer, or keeps PostgreSQL's if the query fails.
-    async fn tell(&mut self, notice: &mut Notice, question: &str) {
+    async fn set_message(&mut self, notice: &mut Notice, question: &str) {
         let question = format!("select number, severity, tsql.long_names(message) from {question}");
         let answer = self.ask(&question).await.unwrap_or_default();
         if let Some([Some(number), Some(severity), Some(text)]) = answer.first().map(Vec::as_slice) {
-            notice.told = number.parse().ok().zip(severity.parse().ok()).map(|(n, s)| (n, s, text.clone()));
+            notice.of_tsql =
+                number.parse().ok().zip(severity.parse().ok()).map(|(n, s)| (n, s, text.clone()));
         }
     }
 

@@ -346,7 +346,7 @@ mod tests {
             .filter(|of| !of.unsigned)
             .map(|of| of.display_name())
             .collect();
-        let told: BTreeSet<_> = TYPES.iter().filter(|of| !of.counts).map(|of| of.name).collect();
-        assert_eq!(told, declared);
+        let listed: BTreeSet<_> = TYPES.iter().filter(|of| !of.counts).map(|of| of.name).collect();
+        assert_eq!(listed, declared);
     }
 }

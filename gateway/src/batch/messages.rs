@@ -40,7 +40,7 @@ impl Interpreter {
         }
         let number = message.number;
         if message.is_error() {
-            let failed = self.fail_as_said(client, Failure::of_statement(message)).await;
+            let failed = self.fail_unchanged(client, Failure::of_statement(message)).await;
             if at_once {
                 client.send_now().await?;
             }

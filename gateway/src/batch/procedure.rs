@@ -8,7 +8,7 @@ use super::interpreter::Interpreter;
 use super::running::{deepest, too_deep, Running};
 use super::variables::{bare, check_table, parameter_value, Variables};
 use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
-use crate::catalogue::{assign, Because, Function, Text, TEMPORARY};
+use crate::catalogue::{assign, Function, Reason, Text, TEMPORARY};
 use crate::client::Client;
 use crate::convert::{cast, PgType};
 use crate::interrupt::{Failure, Interrupt, Stage};
@@ -100,7 +100,7 @@ impl Interpreter {
                 return Err(Failure::of_call(&error).into());
             }
             tried = true;
-            self.gateway.reload_catalogue(Because::Outdated).await;
+            self.gateway.reload_catalogue(Reason::Outdated).await;
             function = match self.procedures.find_again(client, &function, params).await {
                 Some(again) => again,
                 None => return Err(Failure::of_call(&error).into()),

@@ -363,11 +363,11 @@ impl Interpreter {
     /// Passes an error to a CATCH or to the client. Ok: the next statement follows.
     pub(super) async fn fail(&mut self, client: &mut Client, failure: Failure) -> Result<(), Interrupt> {
         let failure = self.under_settings(client, failure);
-        self.fail_as_said(client, failure).await
+        self.fail_unchanged(client, failure).await
     }
 
     /// The same for RAISERROR, which does not honor SET XACT_ABORT (SQL Server: SET XACT_ABORT).
-    pub(super) async fn fail_as_said(
+    pub(super) async fn fail_unchanged(
         &mut self,
         client: &mut Client,
         failure: Failure,

@@ -4,7 +4,7 @@
 use super::procedures::{completed, refusal, Procedures, Refusal, MOVED};
 use super::returned::Returned;
 use crate::backend::{Backend, Errors, Rows, Source, Unfinished};
-use crate::catalogue::{Because, Function, Returns};
+use crate::catalogue::{Function, Reason, Returns};
 use crate::client::{Client, Locking};
 use crate::convert::Zone;
 use crate::interrupt::Failure;
@@ -183,7 +183,7 @@ impl Procedures {
         !self.gateway.nodes.is_empty()
             && error.sqlstate().is_some_and(|state| SIGNS.contains(&state))
             && !self.backend.in_transaction()
-            && self.gateway.reload_catalogue(Because::Moved).await
+            && self.gateway.reload_catalogue(Reason::Moved).await
     }
 
     /// Whether the session has connections to nodes.

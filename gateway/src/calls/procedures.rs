@@ -5,7 +5,7 @@ use super::returned::Returned;
 use crate::backend::{rows_are_lost, Backend, Completed, Errors, Meaning, Rows, Source, Unfinished};
 use crate::callers::Caller;
 use crate::catalogue::{
-    self, bind, Because, BindError, Catalogue, Function, Plan, Returns, SearchPath, Unresolved, TEMPORARY,
+    self, bind, BindError, Catalogue, Function, Plan, Reason, Returns, SearchPath, Unresolved, TEMPORARY,
 };
 use crate::client::{Arithabort, Calendar, Client, Locking};
 use crate::convert::Zone;
@@ -127,7 +127,7 @@ impl Procedures {
         let mut found = self.find(client, schema, &bare, params);
         let may_be_new = matches!(found, Err(Unresolved::Missing)) && !is_temporary(&bare);
         if may_be_new {
-            if !self.gateway.reload_catalogue(Because::Unknown).await {
+            if !self.gateway.reload_catalogue(Reason::Unknown).await {
                 let text = format!(
                     "PostgreSQL cannot be reached, and whether it has the procedure '{bare}' is not known: nothing was \
                      written."
@@ -203,13 +203,13 @@ impl Procedures {
                 }
                 Err(refusal) => refusal,
             };
-            let because = match &refusal {
-                Refusal::Outdated(error) if error.sqlstate() == Some(MOVED) => Because::Moved,
-                Refusal::Outdated(_) if function.joins_group || function.node.is_some() => Because::Outdated,
-                Refusal::Outdated(_) => Because::Refused,
-                _ => Because::Unknown,
+            let reason = match &refusal {
+                Refusal::Outdated(error) if error.sqlstate() == Some(MOVED) => Reason::Moved,
+                Refusal::Outdated(_) if function.joins_group || function.node.is_some() => Reason::Outdated,
+                Refusal::Outdated(_) => Reason::Refused,
+                _ => Reason::Unknown,
             };
-            if because == Because::Moved {
+            if reason == Reason::Moved {
                 // the catalogue may have been read again since the call was received
                 let again = self.find_again(client, &function, params).await;
                 if let Some(again) = again.filter(|again| left > 0 && again.node != function.node) {
@@ -218,11 +218,11 @@ impl Procedures {
                     continue;
                 }
             }
-            if left == 0 || !self.gateway.reload_catalogue(because).await {
+            if left == 0 || !self.gateway.reload_catalogue(reason).await {
                 return Err(self.give_up(client, refusal, &function));
             }
             left -= 1;
-            if matches!(because, Because::Outdated | Because::Refused) {
+            if matches!(reason, Reason::Outdated | Reason::Refused) {
                 if let Err(error) = self.backend.forget_plans().await {
                     return Err(Failure::of_call(&error).into());
                 }
@@ -275,7 +275,7 @@ impl Procedures {
     ) -> Option<Arc<Function>> {
         let find = || self.find(client, Some(&function.schema), &function.name, params);
         match find() {
-            Err(Unresolved::Missing) if self.gateway.reload_catalogue(Because::Unknown).await => find().ok(),
+            Err(Unresolved::Missing) if self.gateway.reload_catalogue(Reason::Unknown).await => find().ok(),
             found => found.ok(),
         }
     }

@@ -20,7 +20,7 @@ pub use plan::Plan;
 pub use reading::Extent;
 pub use schemas::{OWN, TEMPORARY};
 pub use text::Text;
-pub use watch::{Because, Changed, LiveCatalogue, Watcher};
+pub use watch::{Changed, LiveCatalogue, Reason, Watcher};
 
 use crate::tds::dialect::Dialect;
 use schemas::{OF_SYBASE, SYSTEM};

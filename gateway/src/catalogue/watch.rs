@@ -44,7 +44,7 @@ pub enum Changed {
 
 /// The reason why a session requests a new reading of the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Because {
+pub enum Reason {
     /// A name or a parameter is unknown.
     Unknown,
     /// PostgreSQL refused a call that follows the catalogue, of a procedure in group commit, whose
@@ -60,7 +60,7 @@ pub enum Because {
 }
 
 struct Reload {
-    because: Because,
+    reason: Reason,
     asked: Instant,
     answer: oneshot::Sender<bool>,
 }
@@ -97,18 +97,18 @@ impl LiveCatalogue {
 
     /// Reads the catalogue again. For an unknown name a catalogue as new as PostgreSQL's latest notification
     /// suffices; after a refused call it must be newer than the refusal. False: PostgreSQL cannot be reached.
-    pub async fn reload(&self, because: Because) -> bool {
+    pub async fn reload(&self, reason: Reason) -> bool {
         let asked = Instant::now();
-        let since = match because {
-            Because::Outdated => Some(self.now().all_read),
-            Because::Refused => Some(self.now().read),
+        let since = match reason {
+            Reason::Outdated => Some(self.now().all_read),
+            Reason::Refused => Some(self.now().read),
             _ => None,
         };
         if let Some(since) = since {
             tokio::time::sleep(PAUSE_OUTDATED.saturating_sub(since.elapsed())).await;
         }
         let (answer, reloaded) = oneshot::channel();
-        self.reloads.send(Reload { because, asked, answer }).await.is_ok() && reloaded.await.unwrap_or(false)
+        self.reloads.send(Reload { reason, asked, answer }).await.is_ok() && reloaded.await.unwrap_or(false)
     }
 }
 
@@ -208,20 +208,20 @@ impl Watcher {
                     _ => {}
                 },
                 request = requests.recv() => {
-                    let Some(Reload { because, asked, answer }) = request else { return Ok(()) };
+                    let Some(Reload { reason, asked, answer }) = request else { return Ok(()) };
                     // PostgreSQL sends pending notifications before the answer to a statement (PostgreSQL,
                     // src/backend/tcop/postgres.c: PostgresMain)
                     self.connection.query_text("select 1").await?;
                     self.process_notifications(live, changed).await?;
                     let now = live.now().clone();
-                    match because {
-                        Because::Unknown if now.read.elapsed() < PAUSE_UNKNOWN => {}
+                    match reason {
+                        Reason::Unknown if now.read.elapsed() < PAUSE_UNKNOWN => {}
                         // PostgreSQL has notified of T-SQL's definitions
-                        Because::Changed => {}
-                        Because::Unknown | Because::Moved | Because::Refused if now.read > asked => {}
+                        Reason::Changed => {}
+                        Reason::Unknown | Reason::Moved | Reason::Refused if now.read > asked => {}
                         // a catalogue read before or during the refusal may contain the refused state
-                        Because::Outdated if now.all_read > asked => {}
-                        Because::Outdated => {
+                        Reason::Outdated if now.all_read > asked => {}
+                        Reason::Outdated => {
                             // the same call may succeed after it is prepared again
                             let all = read_all(&mut self.connection, &self.metrics, Some(&now.catalogue)).await?;
                             live.current.store(Arc::new(all));
@@ -353,7 +353,7 @@ mod tests {
             }
             peer.answer().await;
         };
-        let (is_there, ()) = tokio::join!(live.reload(Because::Unknown), postgresql);
+        let (is_there, ()) = tokio::join!(live.reload(Reason::Unknown), postgresql);
         assert!(is_there && !Arc::ptr_eq(&before, &live.now().catalogue));
     }
 
@@ -366,7 +366,7 @@ mod tests {
         peer.say(b'E', "FATAL", "57P01", "terminating connection").await;
         drop((peer, fake));
         for _ in 0..3 {
-            assert!(!live.reload(Because::Unknown).await);
+            assert!(!live.reload(Reason::Unknown).await);
         }
     }
 }

@@ -509,8 +509,8 @@ mod tests {
         });
         client.say_farewell(&farewell).await;
         drop(client);
-        let told: Vec<u8> = "did not read its results".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let message: Vec<u8> = "did not read its results".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let all = reading.await.unwrap();
-        assert!(all.windows(told.len()).any(|part| part == told));
+        assert!(all.windows(message.len()).any(|part| part == message));
     }
 }

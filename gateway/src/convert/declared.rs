@@ -97,12 +97,12 @@ pub fn bytes(of: Type) -> Option<(usize, bool)> {
 
 /// The type of a result's column as sent to the client. `declared`: the type that does not follow from PostgreSQL's.
 pub fn client_type(pg: PgType, typmod: i32, declared: Option<Type>, d: &Dialect) -> TypeInfo {
-    declared.and_then(|of| told(&of, typmod, d)).unwrap_or_else(|| column_type(pg, typmod, d))
+    declared.and_then(|of| in_dialect(&of, typmod, d)).unwrap_or_else(|| column_type(pg, typmod, d))
 }
 
 /// A declared type in the dialect; None if the dialect has only the type that follows from PostgreSQL's. ASE's
 /// systypes.usertype is sent with the type at 5.0.
-fn told(of: &Type, typmod: i32, d: &Dialect) -> Option<TypeInfo> {
+fn in_dialect(of: &Type, typmod: i32, d: &Dialect) -> Option<TypeInfo> {
     let (token, size, user_type) = match (of.name, of.length) {
         ("decimal", _) => {
             let typmod = of.precision.map_or(typmod, |_| of.typmod());
@@ -118,13 +118,13 @@ fn told(of: &Type, typmod: i32, d: &Dialect) -> Option<TypeInfo> {
             return Some(binary(length, d.is_tds7(), d)?.with_user_type(user_type::TIMESTAMP));
         }
         ("binary" | "varbinary", Some(length)) => return binary(length, of.name == "binary", d),
-        _ if d.is_tds7() => return told_at_7(of, d),
+        _ if d.is_tds7() => return in_dialect_7(of, d),
         _ => return None,
     };
     Some(TypeInfo::new(token, size).with_user_type(if d.is_tds7() { 0 } else { user_type }))
 }
 
-fn told_at_7(of: &Type, d: &Dialect) -> Option<TypeInfo> {
+fn in_dialect_7(of: &Type, d: &Dialect) -> Option<TypeInfo> {
     use TypeToken as T;
     let is_new = d.version >= Version::Tds73;
     let digits = of.fraction.unwrap_or(types::MOST_FRACTION);
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn characters_of_single_bytes_keep_their_types_at_7() {
         use TypeToken::*;
-        let sent = |of: Type, d: &Dialect| told(&of, -1, d).map(|t| (t.token, t.size));
+        let sent = |of: Type, d: &Dialect| in_dialect(&of, -1, d).map(|t| (t.token, t.size));
         let d = Dialect::new(Version::Tds74);
         assert_eq!(sent(varchar(Some(20)), &d), Some((BigVarChar, 20)));
         assert_eq!(sent(VARCHAR, &d), Some((BigVarChar, MAX)));

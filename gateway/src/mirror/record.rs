@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// The reason why a request, or the rest of a session, was not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Unheard {
+pub enum NotCompared {
     /// The shadow had more waiting requests than it may hold.
     Behind,
     Unreachable,
@@ -45,34 +45,36 @@ pub enum Unheard {
     Own,
 }
 
-impl Unheard {
+impl NotCompared {
     fn reason(self) -> &'static str {
         match self {
-            Unheard::Behind => "behind",
-            Unheard::Unreachable => "unreachable",
-            Unheard::Gone => "gone",
-            Unheard::Slow => "slow",
-            Unheard::Refused => "refused",
-            Unheard::Encrypted => "encrypted",
-            Unheard::Unread => "unread",
-            Unheard::Long => "long",
-            Unheard::Cancelled => "cancelled",
-            Unheard::Own => "own",
+            NotCompared::Behind => "behind",
+            NotCompared::Unreachable => "unreachable",
+            NotCompared::Gone => "gone",
+            NotCompared::Slow => "slow",
+            NotCompared::Refused => "refused",
+            NotCompared::Encrypted => "encrypted",
+            NotCompared::Unread => "unread",
+            NotCompared::Long => "long",
+            NotCompared::Cancelled => "cancelled",
+            NotCompared::Own => "own",
         }
     }
 
-    fn words(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
-            Unheard::Behind => "the other server was too slow: the rest of this session was not compared",
-            Unheard::Unreachable => "the other server could not be reached: this session was not compared",
-            Unheard::Gone => "the other server has closed the connection: the rest was not compared",
-            Unheard::Slow => "the other server did not answer for a minute: the rest was not compared",
-            Unheard::Refused => "the other server refused this login",
-            Unheard::Encrypted => "this session is encrypted, or its password is: it was not compared",
-            Unheard::Unread => "the login could not be read: this session was not compared",
-            Unheard::Long => "an answer was too long to be compared",
-            Unheard::Cancelled => "a request was cancelled",
-            Unheard::Own => "a session's own number was asked",
+            NotCompared::Behind => "the other server was too slow: the rest of this session was not compared",
+            NotCompared::Unreachable => {
+                "the other server could not be reached: this session was not compared"
+            }
+            NotCompared::Gone => "the other server has closed the connection: the rest was not compared",
+            NotCompared::Slow => "the other server did not answer for a minute: the rest was not compared",
+            NotCompared::Refused => "the other server refused this login",
+            NotCompared::Encrypted => "this session is encrypted, or its password is: it was not compared",
+            NotCompared::Unread => "the login could not be read: this session was not compared",
+            NotCompared::Long => "an answer was too long to be compared",
+            NotCompared::Cancelled => "a request was cancelled",
+            NotCompared::Own => "a session's own number was asked",
         }
     }
 }
@@ -110,7 +112,7 @@ pub struct Record {
     compared: Counter,
     differing: Counter,
     differences: Family<Part, Counter>,
-    unheard: Family<Reason, Counter>,
+    not_compared: Family<Reason, Counter>,
     latency: Histogram,
     lines: SyncSender<Line>,
     lost_lines: Counter,
@@ -130,7 +132,7 @@ impl Record {
             compared: Counter::default(),
             differing: Counter::default(),
             differences: Family::default(),
-            unheard: Family::default(),
+            not_compared: Family::default(),
             latency: Histogram::new(exponential_buckets(64e-6, 2.0, 18)),
             lines,
             lost_lines: Counter::default(),
@@ -143,7 +145,7 @@ impl Record {
         let parts = "Differences: in the status, outputs, messages, columns, rows, counts";
         registry.register("differences", parts, record.differences.clone());
         let reasons = "Requests that were not compared, and sessions from there on, by the reason";
-        registry.register("not_compared", reasons, record.unheard.clone());
+        registry.register("not_compared", reasons, record.not_compared.clone());
         let latency = "How long the other server took for an answer";
         registry.register_with_unit("answer", latency, Unit::Seconds, record.latency.clone());
         let lost = "Lines of the report that could not be written fast enough";
@@ -157,17 +159,17 @@ impl Record {
     }
 
     /// Counts a request that was not compared.
-    pub fn unheard(&self, why: Unheard) {
-        self.unheard.get_or_create(&Reason { reason: why.reason() }).inc();
+    pub fn not_compared(&self, why: NotCompared) {
+        self.not_compared.get_or_create(&Reason { reason: why.reason() }).inc();
     }
 
     /// Records that a session is no longer compared.
-    pub fn lost(&self, why: Unheard, client: &str, login: &str) {
-        self.unheard(why);
+    pub fn lost(&self, why: NotCompared, client: &str, login: &str) {
+        self.not_compared(why);
         if self.is_new(client.rsplit_once(':').map_or(client, |(host, _)| host), why.reason()) {
             self.put(json!({
                 "time": now(), "client": client, "login": login, "not_compared": why.reason(),
-                "words": why.words(),
+                "words": why.description(),
             }));
         }
     }

@@ -1,7 +1,7 @@
 //! A session's shadow: sends the same requests to the other server, and compares its answers.
 
 use super::answer::{self, Answer};
-use super::record::{Finding, Record, Unheard};
+use super::record::{Finding, NotCompared, Record};
 use super::request;
 use super::tap::{From, Pieces};
 use crate::tds::dialect::Dialect;
@@ -99,17 +99,17 @@ impl Shadow {
     /// Follows the session to its end, or until it cannot be compared.
     pub async fn run(mut self, address: String) {
         let why = self.follow(&address).await;
-        let why = if self.pieces.is_behind() { Some(Unheard::Behind) } else { why };
+        let why = if self.pieces.is_behind() { Some(NotCompared::Behind) } else { why };
         if let Some(why) = why {
             self.record.lost(why, &self.client, &self.user);
         }
     }
 
     /// None: the session has ended.
-    async fn follow(&mut self, address: &str) -> Option<Unheard> {
+    async fn follow(&mut self, address: &str) -> Option<NotCompared> {
         let mut new = match timeout(CONNECTING, TcpStream::connect(address)).await {
             Ok(Ok(new)) => new,
-            _ => return Some(Unheard::Unreachable),
+            _ => return Some(NotCompared::Unreachable),
         };
         let _ = new.set_nodelay(true);
         let mut dialect: Option<Dialect> = None;
@@ -124,25 +124,25 @@ impl Shadow {
             match request.kind {
                 MessageKind::Prelogin => prelogins += 1,
                 MessageKind::Login5 if dialect.is_none() => match login5::decode(&request.body) {
-                    Ok(login) if login.password_encryption.is_some() => return Some(Unheard::Encrypted),
+                    Ok(login) if login.password_encryption.is_some() => return Some(NotCompared::Encrypted),
                     Ok(login) => {
                         self.user = login.user;
                         dialect = Some(login.dialect);
                     }
-                    Err(_) => return Some(Unheard::Unread),
+                    Err(_) => return Some(NotCompared::Unread),
                 },
                 MessageKind::Login7 if dialect.is_none() => match login7::decode(&request.body) {
                     Ok(login) => {
                         self.user = login.user;
                         dialect = Some(login.dialect);
                     }
-                    Err(_) => return Some(Unheard::Unread),
+                    Err(_) => return Some(NotCompared::Unread),
                 },
                 _ => {}
             }
             if prelogins > 1 {
                 // a TLS handshake follows the first
-                return Some(Unheard::Encrypted);
+                return Some(NotCompared::Encrypted);
             }
             if request.kind == MessageKind::Attention && was_cancelled {
                 was_cancelled = false;
@@ -157,17 +157,17 @@ impl Shadow {
             let old = self.old_answer().await?;
             let Some(dialect) = &dialect else { continue };
             if old.is_cut || answered.is_cut || request.is_cut {
-                self.record.unheard(Unheard::Long);
+                self.record.not_compared(NotCompared::Long);
                 continue;
             }
             let read = (answer::read(&old.body, dialect), answer::read(&answered.body, dialect));
             let (Ok(old), Ok(new_answer)) = read else {
-                self.record.unheard(Unheard::Unread);
+                self.record.not_compared(NotCompared::Unread);
                 continue;
             };
             was_cancelled = old.cancelled && request.kind != MessageKind::Attention;
             if was_cancelled {
-                self.record.unheard(Unheard::Cancelled);
+                self.record.not_compared(NotCompared::Cancelled);
                 continue;
             }
             if matches!(request.kind, MessageKind::Login5 | MessageKind::Login7) {
@@ -175,7 +175,7 @@ impl Shadow {
                     return None;
                 }
                 if !new_answer.logged_in {
-                    return Some(Unheard::Refused);
+                    return Some(NotCompared::Refused);
                 }
             }
             self.compare(&request, &old, &new_answer, dialect, took);
@@ -188,7 +188,7 @@ impl Shadow {
         let (old, new) = if self.is_swapped { (new, old) } else { (old, new) };
         let differences = if is_login { Vec::new() } else { old.differences(new) };
         if differences.iter().any(|found| found.part == "rows") && request::asks_own(&request.body, dialect) {
-            return self.record.unheard(Unheard::Own);
+            return self.record.not_compared(NotCompared::Own);
         }
         self.record.compared(took);
         if !differences.is_empty() {
@@ -202,7 +202,11 @@ impl Shadow {
     }
 
     /// Forwards packets of the client until a message has ended.
-    async fn pass_request(&mut self, new: &mut TcpStream, skip: bool) -> Result<Option<Message>, Unheard> {
+    async fn pass_request(
+        &mut self,
+        new: &mut TcpStream,
+        skip: bool,
+    ) -> Result<Option<Message>, NotCompared> {
         loop {
             while let Some((packet, message)) = self.requests.pop_front() {
                 let is_skipped =
@@ -210,18 +214,18 @@ impl Shadow {
                 if !is_skipped {
                     match timeout(ANSWERING, new.write_all(&packet)).await {
                         Ok(Ok(())) => {}
-                        Ok(Err(_)) => return Err(Unheard::Gone),
-                        Err(_) => return Err(Unheard::Slow),
+                        Ok(Err(_)) => return Err(NotCompared::Gone),
+                        Err(_) => return Err(NotCompared::Slow),
                     }
                 }
                 if let Some(message) = message {
                     return match message.kind {
-                        MessageKind::Unknown(_) | MessageKind::Sspi => Err(Unheard::Encrypted),
+                        MessageKind::Unknown(_) | MessageKind::Sspi => Err(NotCompared::Encrypted),
                         _ => Ok(Some(message)),
                     };
                 }
             }
-            if !self.hear().await {
+            if !self.receive().await {
                 return Ok(None);
             }
         }
@@ -232,14 +236,14 @@ impl Shadow {
             if let Some(answer) = self.answers.pop_front() {
                 return Some(answer);
             }
-            if !self.hear().await {
+            if !self.receive().await {
                 return None;
             }
         }
     }
 
     /// Receives a piece of the session. False: there are no more.
-    async fn hear(&mut self) -> bool {
+    async fn receive(&mut self) -> bool {
         let Some(piece) = self.pieces.next().await else { return false };
         match piece.from {
             From::Client => {
@@ -258,7 +262,7 @@ impl Shadow {
         true
     }
 
-    async fn new_answer(&mut self, new: &mut TcpStream) -> Result<Message, Unheard> {
+    async fn new_answer(&mut self, new: &mut TcpStream) -> Result<Message, NotCompared> {
         let end = tokio::time::Instant::now() + ANSWERING;
         loop {
             while let Some((_, message)) = self.from_new.next() {
@@ -267,9 +271,9 @@ impl Shadow {
                 }
             }
             match tokio::time::timeout_at(end, new.read_buf(&mut self.from_new.input)).await {
-                Ok(Ok(0) | Err(_)) => return Err(Unheard::Gone),
+                Ok(Ok(0) | Err(_)) => return Err(NotCompared::Gone),
                 Ok(Ok(_)) => {}
-                Err(_) => return Err(Unheard::Slow),
+                Err(_) => return Err(NotCompared::Slow),
             }
         }
     }

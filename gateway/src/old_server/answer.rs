@@ -130,8 +130,8 @@ impl Answer {
             returns::RETURNSTATUS => {
                 returns::decode_status(reader)?;
             }
-            message::ERROR | message::INFO => self.heed(reader, token)?,
-            message::EED if !dialect.is_tds7() => self.heed(reader, token)?,
+            message::ERROR | message::INFO => self.read_message(reader, token)?,
+            message::EED if !dialect.is_tds7() => self.read_message(reader, token)?,
             loginack::TOKEN => {
                 let (status, version) = loginack::decode_with_version(reader, dialect)?;
                 self.login = Some(status);
@@ -159,7 +159,7 @@ impl Answer {
         &self.dialect
     }
 
-    fn heed(&mut self, reader: &mut Reader<'_>, token: u8) -> Result<()> {
+    fn read_message(&mut self, reader: &mut Reader<'_>, token: u8) -> Result<()> {
         let (message, _) = message::decode(reader, token, &self.dialect)?;
         if message.is_error() && self.refused.is_none() {
             self.refused = Some(message);

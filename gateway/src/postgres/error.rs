@@ -20,7 +20,7 @@ pub struct Notice {
     /// The statement of a function or procedure that PostgreSQL could not parse.
     pub query: String,
     /// T-SQL's message made from the catalogue, with its number and severity (`Backend::explained`).
-    pub told: Option<(i32, u8, String)>,
+    pub of_tsql: Option<(i32, u8, String)>,
     /// Notices before the error of a call, which must be sent before it.
     pub before: Vec<Notice>,
     /// Rows selected before the error cannot be sent.
@@ -109,7 +109,7 @@ impl Notice {
                 return message;
             }
         }
-        if let Some((number, severity, text)) = &self.told {
+        if let Some((number, severity, text)) = &self.of_tsql {
             return self.placed(ServerMessage {
                 sqlstate: self.sqlstate.clone(),
                 ..ServerMessage::error(*number, *severity, text.clone())
@@ -123,12 +123,12 @@ impl Notice {
             return self.placed(ServerMessage::error(number, 16, text));
         }
         // only the detail shows which kind of column accepts no value
-        let told = match self.detail.ends_with("is a generated column.") {
+        let message = match self.detail.ends_with("is a generated column.") {
             true => format!("{}{}", errors::GENERATED, self.message),
             false => self.message.clone(),
         };
-        let (number, severity) = errors::number(&self.sqlstate, &told, &self.table, &self.constraint);
-        let text = errors::words(&self.sqlstate, &told)
+        let (number, severity) = errors::number(&self.sqlstate, &message, &self.table, &self.constraint);
+        let text = errors::words(&self.sqlstate, &message)
             .unwrap_or_else(|| format!("{} (SQLSTATE {})", self.text(), self.sqlstate));
         self.placed(ServerMessage {
             sqlstate: self.sqlstate.clone(),

@@ -35,7 +35,7 @@ pub async fn log_in(
         let key = gateway.login_key().await.map_err(io::Error::other)?;
         login.password = in_time(encrypted_password(client, &login, encryption, key)).await?;
     }
-    limits.has_asked();
+    limits.login_arrived();
     let is_known = limits.was_right(&login.user, &login.password.0);
     // logins equal to an earlier one of their address do not wait for others
     let claimant = Claimant {

@@ -161,7 +161,7 @@ impl Connection {
         loop {
             match self.receive().await? {
                 Message::AuthenticationOk if asked => return Ok(()),
-                Message::AuthenticationOk => return Err(no_password_asked(user)),
+                Message::AuthenticationOk => return Err(no_password_requested(user)),
                 Message::AuthenticationCleartextPassword => {
                     frontend::password_message(password.as_bytes(), &mut self.output)?;
                 }
@@ -221,7 +221,7 @@ impl Connection {
     }
 }
 
-fn no_password_asked(user: &str) -> PgError {
+fn no_password_requested(user: &str) -> PgError {
     PgError::Server(Box::new(Notice {
         severity: "FATAL".into(),
         sqlstate: "28000".into(),

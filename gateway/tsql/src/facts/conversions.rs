@@ -276,7 +276,7 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
 }
 
 /// Types that PostgreSQL distinguishes as T-SQL does, and the type of a number or time combined with one.
-const TOLD_APART: [&str; 2] = ["date", "time"];
+const DISTINCT: [&str; 2] = ["date", "time"];
 const BESIDE: [(&str, &str); 8] = [
     ("boolean", "bit"),
     ("integer", "int"),
@@ -294,7 +294,7 @@ fn refused_operators() -> String {
     for operator in ["=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%"] {
         for (left, left_type) in BESIDE {
             for (right, right_type) in BESIDE {
-                if !TOLD_APART.contains(&left) && !TOLD_APART.contains(&right) {
+                if !DISTINCT.contains(&left) && !DISTINCT.contains(&right) {
                     continue;
                 }
                 let [Some(l), Some(r)] = [left_type, right_type].map(types::declared) else { continue };

@@ -29,7 +29,7 @@ pub enum Case {
     /// The database's default collation says so: of a literal, a variable, or what is made of them.
     #[default]
     OfDatabase,
-    /// Only told apart from the former in a database whose collation has no case.
+    /// Differs from the former only in a database whose collation has no case.
     Counts,
     /// Its type in PostgreSQL is tsql.ci_varchar or tsql.ci_char.
     Ignored,

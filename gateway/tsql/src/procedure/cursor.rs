@@ -30,7 +30,7 @@ impl<'t> BodyWriter<'t> {
         let own = literal(&self.name);
         let check =
             format!("if {there} then perform tsql.raise(16915, 16, 1, {text}, {line}, {own}); end if;");
-        self.run_told(context, line, Run::new(vec![check, format!("{there} := true;")]));
+        self.run_with_end(context, line, Run::new(vec![check, format!("{there} := true;")]));
         let variable = format!("@@cursor {}", self.number());
         self.declare(variable.clone(), "refcursor");
         for status in FETCH_STATUS {
@@ -57,8 +57,8 @@ impl<'t> BodyWriter<'t> {
 
     /// The procedure's own variables that a query names.
     fn variables_of(&self, query: &Query) -> Result<Vec<String>, Error> {
-        struct Heard<'w>(super::variable::Named<'w>, Vec<String>);
-        impl Variables for Heard<'_> {
+        struct Recorder<'w>(super::variable::Named<'w>, Vec<String>);
+        impl Variables for Recorder<'_> {
             fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
                 if !session::is_global(name) && !self.1.iter().any(|known| known == name) {
                     self.1.push(name.to_owned());
@@ -67,9 +67,9 @@ impl<'t> BodyWriter<'t> {
             }
         }
         let (scope, named) = self.named();
-        let mut heard = Heard(named, Vec::new());
-        select(query, scope, &mut heard)?;
-        Ok(heard.1)
+        let mut recorder = Recorder(named, Vec::new());
+        select(query, scope, &mut recorder)?;
+        Ok(recorder.1)
     }
 
     pub(super) fn open(&mut self, name: &CursorName, line: u32, context: &Context<'t>) -> Result<(), Error> {
@@ -105,7 +105,7 @@ impl<'t> BodyWriter<'t> {
         if let Some(cursor) = self.cursors.get_mut(&name) {
             (cursor.columns, cursor.places) = (Some(columns), places);
         }
-        self.run_told(context, line, Run::new(lines));
+        self.run_with_end(context, line, Run::new(lines));
         Ok(())
     }
 
@@ -162,13 +162,13 @@ impl<'t> BodyWriter<'t> {
         lines.push(format!("  {sybase} := 2;"));
         lines.push(String::from("end if;"));
         let rows = format!("case {status} when 0 then 1 else 0 end");
-        self.run_told(context, line, Run::leaving(lines, rows));
+        self.run_with_end(context, line, Run::leaving(lines, rows));
         Ok(())
     }
 
     pub(super) fn close(&mut self, name: &CursorName, line: u32, context: &Context<'t>) -> Result<(), Error> {
         let variable = self.cursor_variable(name, line)?;
-        self.run_told(
+        self.run_with_end(
             context,
             line,
             Run::new(vec![format!("close {variable};"), format!("{variable} := null;")]),
@@ -187,7 +187,7 @@ impl<'t> BodyWriter<'t> {
             format!("if {variable} is not null then close {variable}; {variable} := null; end if;"),
             format!("{} := false;", quoted(&declared_name(&cursor_name(name, line)?))),
         ];
-        self.run_told(context, line, Run::new(lines));
+        self.run_with_end(context, line, Run::new(lines));
         Ok(())
     }
 

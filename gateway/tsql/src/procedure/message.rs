@@ -19,7 +19,7 @@ impl<'t> BodyWriter<'t> {
     ) -> Result<(), Error> {
         let (scope, mut named) = self.named();
         let text = message::printed(text, arguments, scope, &mut named)?;
-        self.run_told(context, line, Run::new(vec![format!("raise notice using message = {text};")]));
+        self.run_with_end(context, line, Run::new(vec![format!("raise notice using message = {text};")]));
         Ok(())
     }
 
@@ -39,7 +39,7 @@ impl<'t> BodyWriter<'t> {
         }
         lines.push(format!("perform tsql.tell({said});"));
         let failed = format!("case when {message}.severity > 10 then 'failed' else '' end");
-        lines.extend(self.told_end(&failed));
+        lines.extend(self.end_notice(&failed));
         let run = Run { raises: true, ..Run::new(lines) };
         self.run(&Context { handler, ..context.clone() }, line, run);
         self.lower_status();

@@ -219,7 +219,7 @@ impl<'t> BodyWriter<'t> {
                 let names = objects.names.iter().map(|table| literal(&stored(&table.name)));
                 let names = array(names, "text");
                 let drop = format!("perform tsql.drop_temporary({names}, {});", objects.if_exists);
-                self.run_told(context, line, Run::new(vec![drop]));
+                self.run_with_end(context, line, Run::new(vec![drop]));
                 return Ok(());
             }
             if self.has_sent {
@@ -228,7 +228,7 @@ impl<'t> BodyWriter<'t> {
             }
         }
         let sql = translate::defined(statement, &self.scope)?;
-        self.run_told(context, line, Run::new(vec![format!("{sql};")]));
+        self.run_with_end(context, line, Run::new(vec![format!("{sql};")]));
         Ok(())
     }
 

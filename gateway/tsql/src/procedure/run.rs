@@ -57,13 +57,13 @@ impl<'t> BodyWriter<'t> {
     /// (microsoft/go-mssqldb, TestSprocWithCursorNoResult). The ends of PRINT, RAISERROR, cursors and tables are sent,
     /// which clients read as results (FreeTDS, src/odbc/unittests/raiserror.c); those of assignments and conditions are
     /// not, of which a loop would send one in each pass.
-    pub(super) fn run_told(&mut self, context: &Context<'t>, line: u32, mut run: Run) {
-        run.lines.extend(self.told_end("''"));
+    pub(super) fn run_with_end(&mut self, context: &Context<'t>, line: u32, mut run: Run) {
+        run.lines.extend(self.end_notice("''"));
         self.run(context, line, run);
     }
 
     /// The notice of the end of a statement. `detail`: the notice's detail, an expression.
-    pub(super) fn told_end(&self, detail: &str) -> Option<String> {
+    pub(super) fn end_notice(&self, detail: &str) -> Option<String> {
         let is_told = self.sends_counts && self.purpose == Purpose::Procedure;
         let detail = self.silently(format!("({detail})"));
         is_told
@@ -145,10 +145,10 @@ impl<'t> BodyWriter<'t> {
                 }
             }
             None => {
-                let told = quoted(MESSAGE);
+                let message = quoted(MESSAGE);
                 self.declare(MESSAGE, "tsql.error");
-                self.add(format!("{told} := {error};"));
-                let number = format!("tsql.tell_caught({told})");
+                self.add(format!("{message} := {error};"));
+                let number = format!("tsql.tell_caught({message})");
                 self.add(match self.tracks_errors {
                     true => format!("\"@@error\" := {number};"),
                     false => format!("perform {number};"),
@@ -157,7 +157,7 @@ impl<'t> BodyWriter<'t> {
                     self.add(line);
                 }
                 self.lower_status();
-                if let Some(line) = self.told_end("'failed'") {
+                if let Some(line) = self.end_notice("'failed'") {
                     self.add(line);
                 }
                 if let Some(line) = self.kept_rows("0") {
@@ -218,8 +218,8 @@ impl<'t> BodyWriter<'t> {
     /// was worse or RETURN sets another (ASE Reference Manual: Procedures, "Procedure return status").
     pub(super) fn lower_status(&mut self) {
         if self.purpose == Purpose::Procedure {
-            let (status, told) = (quoted(STATUS), quoted(MESSAGE));
-            self.add(format!("{status} := least({status}, 10 - {told}.severity);"));
+            let (status, message) = (quoted(STATUS), quoted(MESSAGE));
+            self.add(format!("{status} := least({status}, 10 - {message}.severity);"));
         }
     }
 

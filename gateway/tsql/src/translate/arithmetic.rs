@@ -34,7 +34,7 @@ pub fn arithmetic(
     let sql = if operator == "/" {
         let written = digits.written();
         // evaluated once per query; a definition, which needs no evaluation, must not contain a select
-        let written = if digits.is_asked() { format!("(select {written})") } else { written };
+        let written = if digits.is_queried() { format!("(select {written})") } else { written };
         format!("tsql.divided({}, {}, {written})", left.sql, right.sql)
     } else {
         plain(operator, &left, &right, dialect)

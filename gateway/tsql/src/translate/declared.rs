@@ -110,7 +110,7 @@ impl Translation<'_> {
     pub fn declared_digits(&self, column: &ColumnName) -> Result<Option<String>, Error> {
         match self.origin(column)? {
             Origin::Tables(tables) if self.dialect().shows_declared_digits => {
-                self.asked_of_declaration("digits_of", tables, column)
+                self.query_of_declaration("digits_of", tables, column)
             }
             Origin::Query(of) if self.dialect().shows_declared_digits => Ok(of.digits),
             _ => Ok(None),
@@ -125,7 +125,7 @@ impl Translation<'_> {
             return Ok(None);
         }
         match self.origin(column)? {
-            Origin::Tables(tables) => self.asked_of_declaration("declared_digits", tables, column),
+            Origin::Tables(tables) => self.query_of_declaration("declared_digits", tables, column),
             Origin::Query(of) => Ok(of.decimal),
         }
     }
@@ -133,13 +133,13 @@ impl Translation<'_> {
     /// The length of a text column, and whether it is national, in SQL; None if its table is unknown.
     pub fn declared_length(&self, column: &ColumnName) -> Result<Option<[String; 2]>, Error> {
         let Origin::Tables(tables) = self.origin(column)? else { return Ok(None) };
-        let length = self.asked_of_declaration("length_of", tables.clone(), column)?;
-        let national = self.asked_of_declaration("is_national", tables, column)?;
+        let length = self.query_of_declaration("length_of", tables.clone(), column)?;
+        let national = self.query_of_declaration("is_national", tables, column)?;
         Ok(length.zip(national).map(<[String; 2]>::from))
     }
 
     /// The result of a function of schema tsql for the declaration of a column.
-    pub fn asked_of_declaration(
+    pub fn query_of_declaration(
         &self,
         function: &str,
         tables: Vec<String>,

@@ -122,7 +122,7 @@ impl Translation<'_> {
 
     fn name_of_property(&self, column: &ColumnName) -> Result<Option<String>, Error> {
         match self.origin(column)? {
-            Origin::Tables(tables) => self.asked_of_declaration("json_name", tables, column),
+            Origin::Tables(tables) => self.query_of_declaration("json_name", tables, column),
             Origin::Query(_) => Ok(None),
         }
     }

@@ -48,8 +48,8 @@ impl Side {
         Side { probe: probe.unwrap_or_else(|| sql.into()), of }
     }
 
-    fn is_asked(&self) -> bool {
-        matches!(&self.of, Operand::Of(digits) if digits.is_asked())
+    fn is_queried(&self) -> bool {
+        matches!(&self.of, Operand::Of(digits) if digits.is_queried())
     }
 
     fn written(&self) -> String {
@@ -99,12 +99,12 @@ impl Digits {
     }
 
     /// Whether PostgreSQL's catalogue is queried: once per query, if it is in its own select.
-    pub fn is_asked(&self) -> bool {
+    pub fn is_queried(&self) -> bool {
         match &*self.0 {
-            Of::Operation { sides, .. } => sides.iter().any(Side::is_asked),
+            Of::Operation { sides, .. } => sides.iter().any(Side::is_queried),
             Of::Declared(_) => true,
-            Of::Widest(sides) => sides.iter().any(Side::is_asked),
-            Of::Made { of, .. } => of.is_asked(),
+            Of::Widest(sides) => sides.iter().any(Side::is_queried),
+            Of::Made { of, .. } => of.is_queried(),
         }
     }
 

@@ -118,7 +118,7 @@ impl Translation<'_> {
             Origin::Query(of) if question == Question::IsNational => of.width,
             Origin::Query(_) => Width::Narrow,
             Origin::Tables(tables) => {
-                let asked = self.asked_of_declaration(question.of_columns(), tables, column)?;
+                let asked = self.query_of_declaration(question.of_columns(), tables, column)?;
                 asked.map_or(Width::Narrow, Width::Asked)
             }
         })
