@@ -120,10 +120,14 @@ class Sampled(Target):
                     call(connection, f"put_{SAMPLED}_batch", **part, _epoch=self._epoch)
 
     def compress(self) -> None:
-        """Merges the blocks of the calls, as housekeeping does for hours that are over."""
-        merge = "select ringlog.merge_samples(%s)"
-        while (row := self._server.administrator.execute(merge, [SAMPLED]).fetchone()) and row[0] is not None:
-            pass
+        """Merges the blocks of the calls, as housekeeping does, which may be at it: it is waited for."""
+        administrator, merged = self._server.administrator, True
+        while merged:
+            with administrator.transaction():
+                turn = "select from ringlog.sample_table where table_name = %s for update"
+                administrator.execute(turn, [SAMPLED])
+                row = administrator.execute("select ringlog.merge_samples(%s)", [SAMPLED]).fetchone()
+                merged = row is not None and row[0] is not None
 
     def found(self) -> int:
         return count(self._server.administrator, sql.Identifier("log", SAMPLED))
