@@ -160,7 +160,8 @@ def test_a_table_of_samples_on_a_node_is_written_read_and_changed(site: Site) ->
             told = (
                 "select ringlog.report_signals('gauges', json_build_array(json_build_object("
                 "'number', number, 'connected', true, 'since', now(), 'dropped', 0,"
-                " 'reported', json_build_object('unit', 'K', 'description', 'told'), 'reported_at', now()))::text)"
+                " 'reported', json_build_object('unit', 'K', 'description', 'told'), 'reported_at', now()"
+                "))::text)"
                 " from ringlog.sample_signal where signal = 'gauge:5'"
             )
             there.execute(told)
