@@ -23,7 +23,7 @@ begin
   select known.* into other from ringlog.parameter_change as known where known.change = since;
   raise exception '% has version % and not %, by a change of %: nothing was changed',
     row_shown, there, expected,
-    format('%s with %s at %s%s', other.login, other.program, other."time", ' (' || other.comment || ')')
+    format('%s%s at %s%s', other.login, ' with ' || nullif(other.program, ''), other."time", ' (' || other.comment || ')')
     using errcode = 'serialization_failure', hint = 'Read it again.';
 end
 $$;

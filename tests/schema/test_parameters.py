@@ -204,13 +204,14 @@ def test_a_change_of_an_older_version_names_who_changed_it_before(parameters: Pa
     (version, *_) = parameters.set(1.0)
     parameters.set(2.0, version=version, comment="tune")
     with pytest.raises(
-        errors.SerializationFailure, match=r"magnet \(b1, 1\) has version 2 and not 1: .* \(tune\): nothing"
+        errors.SerializationFailure,
+        match=r"magnet \(b1, 1\) has version 2 and not 1, by a change of postgres at .* \(tune\): nothing",
     ):
         parameters.set(3.0, version=version)
     assert parameters.now() == [("b1", 1, 2, 2.0)]
     with pytest.raises(errors.SerializationFailure, match="has version 2 and not 0"):
         parameters.set(3.0, version=0)
-    with pytest.raises(errors.SerializationFailure, match="is not there any more"):
+    with pytest.raises(errors.SerializationFailure, match="was removed, and had version"):
         parameters.set(3.0, device="b9", version=4)
     with pytest.raises(errors.SerializationFailure):
         parameters.rows("select ringlog.remove_magnet('b1', 1, null, 1)")
