@@ -323,6 +323,8 @@ begin
     from pg_proc p
     join pg_namespace n on n.oid = p.pronamespace
     where p.prosrc like E'%\n-- bound as %' and pg_has_role(session_user, p.proowner, 'member')
+      -- not of a trigger that went with its table: it would be made on a new one of the name
+      and (p.prorettype <> 'trigger'::regtype or exists (select from pg_trigger where tgfoid = p.oid))
       and (not starts_with(n.nspname, 'pg_temp_') or n.oid = pg_my_temp_schema())
   loop
     begin

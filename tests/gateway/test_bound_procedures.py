@@ -170,3 +170,25 @@ def test_a_statement_that_does_not_fit_any_more(t: None, run: Run) -> None:
     with pytest.raises(pymssql.Error) as error:
         run("exec sums")
     assert errors_of(error.value).number == 208
+
+
+def test_another_one_that_does_not_fit_is_no_obstacle(t: None, site: Admin, run: Run) -> None:
+    run("create or alter procedure sums as select d + 1 from t where i = 2")
+    run(QUOTIENT)
+    run("create table other (d decimal(5, 2))")
+    run("create or alter procedure broken as select d + 1 from other")
+    site.execute("drop table bound.other; create table bound.other (d uuid)")
+    site.execute("alter table bound.t alter d type numeric(9, 6)")
+    assert run("exec quotient") == [[("0.85000000",)]]
+    assert run("exec sums") == [[(Decimal("3.550000"),)]]
+    site.execute("drop table bound.other")
+
+
+def test_a_dropped_trigger_does_not_come_back(t: None, site: Admin, run: Run) -> None:
+    run("create table moments (d decimal(5, 2))")
+    run("create or alter trigger gone on t after update as insert moments select d * 1 from inserted")
+    site.execute("drop table bound.t cascade")
+    run("create table t (i int null, d decimal(9, 6) null) insert t values (1, 1)")
+    run("update t set i = 2")
+    assert run("select * from moments") == [[]]
+    site.execute("drop table bound.moments")

@@ -29,23 +29,24 @@ impl Interpreter {
         if failure.message.number != OUTDATED {
             return Ok(false);
         }
-        let (number, refusal) = self.compile_outdated(client).await?;
-        match refusal {
-            Some(refusal) => Err(Failure::of_statement(refusal).into()),
-            None => Ok(number > 0),
+        let (number, mut refusals) = self.compile_outdated(client).await?;
+        match refusals.pop() {
+            // with several, nothing says which one was called
+            Some(refusal) if number == 0 && refusals.is_empty() => Err(Failure::of_statement(refusal).into()),
+            _ => Ok(number > 0),
         }
     }
 
-    /// Compiles again what a change of a table has made outdated. Returns how many were, and the error of one that does
-    /// not fit its tables any more.
+    /// Compiles again what a change of a table has made outdated. Returns how many were, and the errors of those that do
+    /// not fit their tables any more.
     pub(super) async fn compile_outdated(
         &mut self,
         client: &mut Client,
-    ) -> Result<(usize, Option<ServerMessage>), Interrupt> {
+    ) -> Result<(usize, Vec<ServerMessage>), Interrupt> {
         let asked = self.procedures.backend.ask(OUTDATED_TEXTS).await;
         let outdated = asked.map_err(|error| Interrupt::from(&error))?;
         let caller = self.procedures.backend.database.clone();
-        let (mut number, mut refusal) = (0, None);
+        let (mut number, mut refusals) = (0, Vec::new());
         if !outdated.is_empty() {
             // what the session knows of the tables may be outdated too
             self.procedures.backend.forget_tables();
@@ -59,7 +60,7 @@ impl Interpreter {
             self.procedures.backend.database.clone_from(database);
             match self.compile_again(client, source, read_as, [owner, role]).await {
                 Ok(()) => number += 1,
-                Err(Interrupt::Failed(failure)) => refusal = Some(failure.message),
+                Err(Interrupt::Failed(failure)) => refusals.push(failure.message),
                 Err(interrupt) => {
                     self.procedures.backend.database = caller;
                     return Err(interrupt);
@@ -70,7 +71,7 @@ impl Interpreter {
             self.procedures.backend.database = caller;
             self.forget_definitions();
         }
-        Ok((number, refusal))
+        Ok((number, refusals))
     }
 
     /// The text is its owner's: it can define no more than the owner may, and nothing of it runs. `roles`: the owner,
