@@ -12,6 +12,7 @@ from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, sort
 from ringlog.adoption.tables import table_scripts
 from servers import RunningServer
+from waiting import wait_until
 
 OLD, NEW = "folded_there", "folded_here"
 COLLATION = "SQL_Latin1_General_CP1_CI_AS"
@@ -30,7 +31,16 @@ def administrator(server: RunningServer) -> Iterator[psycopg.Connection]:
 def test_a_database_without_case_moves_in(server: RunningServer, administrator: psycopg.Connection) -> None:
     def session(database: str) -> pymssql.Connection:
         login = server.reader
-        return server.connect(login.user, login.password, database=database, timeout=60, autocommit=True)
+        opened = server.connect(login.user, login.password, database=database, timeout=60, autocommit=True)
+
+        def is_folding() -> bool:
+            """Whether the gateway has been notified of the collation."""
+            with opened.cursor() as cursor:
+                cursor.execute("select case when 'a' = 'A' then 1 else 0 end")
+                return cursor.fetchall() == [(1,)]
+
+        wait_until(is_folding)
+        return opened
 
     with session(OLD) as there, there.cursor() as cursor:
         cursor.execute("create table t (a varchar(9), b varchar(9) collate Latin1_General_BIN, c int)")
