@@ -75,7 +75,7 @@ def _is_other(database: str, owner: str, name: str, known: Collection[str], old:
 
 
 def _here(names: Mapping[str, Mapping[str, str]], owner: str, name: str) -> str | None:
-    """The name here of an object; without an owner that of dbo, or of the only owner who has one."""
+    """The name of an object in ringlog; without an owner it is dbo's object, or that of its only owner."""
     if owner:
         return names.get(owner, {}).get(name)
     if name in names.get("dbo", {}):

@@ -6,7 +6,7 @@ from ringlog.gateway import TsqlError, translate
 
 BINARY = "Latin1_General_BIN"
 OF_ASE = "Latin1_General_CI_AS"
-"""does what a sort order without case does"""
+"""the collation in place of a sort order without case"""
 
 
 @cache
@@ -28,7 +28,7 @@ def of_database(collation: str) -> str:
 
 
 def of_column(collation: str, database: str) -> str:
-    """What a column's declaration says of its collation; empty where it has that of its database."""
+    """The COLLATE clause of a column; empty if the column has its database's collation."""
     if not collation or of_database(collation) == of_database(database):
         return ""
     return of_database(collation)

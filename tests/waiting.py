@@ -26,6 +26,19 @@ def wait_until(find: Callable[[], Found], why: Callable[[], object] = lambda: No
     return found
 
 
+def wait_until_reachable(find: Callable[[], Found]) -> Found:
+    """The same, while a server that the query needs, such as the archive server, may not answer yet."""
+
+    def found() -> Found | None:
+        with suppress(psycopg.OperationalError):
+            return find()
+        return None
+
+    result = wait_until(found)
+    assert result is not None
+    return result
+
+
 def among_readers(work: Callable[[], Iterator[str]]) -> None:
     """Moves weeks while others read: on a busy machine a lock may repeatedly not be available in time."""
 

@@ -311,10 +311,10 @@ class _Servers:
         first = stack.enter_context(session.connect(conninfo, autocommit=True))
         self._connections: dict[str | None, psycopg.Connection] = {None: first}
         # an archivist of the first server alone does not see its nodes
-        may_know = "select has_table_privilege(to_regclass('ringlog.node'), 'select')"
-        is_told = first.execute(may_know).fetchone() == (True,)
+        query = "select has_table_privilege(to_regclass('ringlog.node'), 'select')"
+        knows_nodes = first.execute(query).fetchone() == (True,)
         self.nodes: dict[str | None, str] = {None: conninfo}
-        if is_told:
+        if knows_nodes:
             self.nodes |= {name: reached(dsn) for name, (dsn, _) in nodes_of(conninfo).items()}
 
     def connection(self, node: str | None) -> psycopg.Connection:

@@ -17,7 +17,7 @@ from ringlog.schema.sample_tables import merge
 from ringlog.schema.session import engine
 from ringlog.server.web import Web, settings
 from servers import RunningServer, add_logins, free_port, ringlog, serving
-from waiting import wait_until
+from waiting import wait_until_reachable
 
 NOW = datetime.now(UTC)
 MONDAY = (NOW - timedelta(days=NOW.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -141,15 +141,7 @@ def test_every_client_has_the_same_answers(temporary_directory: Path) -> None:
             [*archive(engine(server.dsn), server.dsn, pauses=0)]
             weeks = admin.execute("select count(*), sum(rows) from ringlog.cold_week").fetchone()
             assert weeks == (3, 2 * 252 + 84)
-
-            def is_up() -> bool:
-                """Whether the archive server answers."""
-                try:
-                    return admin.execute("select count(*) from log.vac").fetchone() == (924,)
-                except psycopg.OperationalError:
-                    return False
-
-            wait_until(is_up)
+            wait_until_reachable(lambda: admin.execute("select count(*) from log.vac").fetchone() == (924,))
             after = answers(server, http, temporary_directory)
             for what, answer in before.items():
                 assert after[what] == answer, what

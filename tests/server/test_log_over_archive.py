@@ -18,7 +18,7 @@ from ringlog.history.recall import recall
 from ringlog.schema.session import engine
 from ringlog.server.web import Web, settings
 from servers import Login, RunningServer, add_logins, free_port, serving
-from waiting import among_readers, wait_until
+from waiting import among_readers, wait_until_reachable
 
 NOW = datetime.now(UTC)
 MONDAY = (NOW - timedelta(days=NOW.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -92,14 +92,7 @@ def fill(server: RunningServer) -> None:
 
 def counted(fetch: Callable[[], object]) -> None:
     """Waits for the archive server."""
-
-    def found() -> bool:
-        try:
-            return fetch() == (ROWS, SUM)
-        except psycopg.OperationalError:
-            return False
-
-    wait_until(found)
+    wait_until_reachable(lambda: fetch() == (ROWS, SUM))
 
 
 def as_a_table(server: RunningServer) -> None:

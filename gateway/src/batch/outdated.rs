@@ -37,8 +37,8 @@ impl Interpreter {
         }
     }
 
-    /// Compiles again what a change of a table has made outdated. Returns how many were, and the errors of those that do
-    /// not fit their tables any more.
+    /// Compiles outdated procedures, functions and triggers again. Returns how many were compiled, and the errors of those
+    /// that no longer fit their tables.
     pub(super) async fn compile_outdated(
         &mut self,
         client: &mut Client,
@@ -48,7 +48,7 @@ impl Interpreter {
         let caller = self.procedures.backend.database.clone();
         let (mut number, mut refusals) = (0, Vec::new());
         if !outdated.is_empty() {
-            // what the session knows of the tables may be outdated too
+            // the session's declarations of these tables may be outdated too
             self.procedures.backend.forget_tables();
             self.forget_columns();
         }

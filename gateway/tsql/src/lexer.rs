@@ -146,11 +146,11 @@ pub fn as_created(text: &str) -> Result<Cow<'_, str>, Error> {
     })
 }
 
-/// The text that makes again what a CREATE has made.
+/// The ALTER statement for the object of a CREATE statement.
 pub fn as_altered(text: &str) -> Result<String, Error> {
     let tokens = tokens(text, Syntax::default())?;
     let place = tokens.first().filter(|first| first.is("create")).map_or(0..0, |create| create.at.range());
-    // `create or alter` makes again what is there
+    // `create or alter` replaces an existing object
     let is_both = tokens.get(1).is_some_and(|or| or.is("or"));
     Ok(if is_both { text.to_owned() } else { [&text[..place.start], "ALTER", &text[place.end..]].concat() })
 }

@@ -26,7 +26,7 @@ pub enum Family {
 /// column precedes that of the database ("Collation Precedence").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Case {
-    /// The database's default collation says so: of a literal, a variable, or what is made of them.
+    /// By the database's default collation: a literal, a variable, or an expression of them.
     #[default]
     OfDatabase,
     /// Differs from the former only in a database whose collation has no case.

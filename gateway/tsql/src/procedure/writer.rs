@@ -71,7 +71,7 @@ pub struct BodyWriter<'t> {
     pub name: String,
     pub schema: String,
     pub scope: Scope,
-    /// What it knows of tables; None: nothing.
+    /// The tables that it knows; None: it has no schema.
     pub inside: Option<Arc<Inside>>,
     pub(super) noted: RefCell<Noted>,
     /// The lines of its statements.

@@ -1,4 +1,4 @@
-//! The tables that a text makes or changes: what the schema has of them is not true of all its statements.
+//! The tables that a text makes or changes: their declarations in the schema do not hold for all its statements.
 
 use super::names::{self, Relation};
 use crate::error::Error;

@@ -74,7 +74,7 @@ impl Scope {
         schema.table(name)
     }
 
-    /// The scope of what is made in another schema.
+    /// The scope of an object that is created in another schema.
     pub fn in_schema(&self, schema: &str) -> Scope {
         Scope { database: schema.to_owned(), folds: self.folding.contains(schema), ..self.clone() }
     }
