@@ -132,7 +132,8 @@ check: lint rust-test
 	$(PYTEST) $(CHECKED)
 
 # Compiled and linked by zig, for MACHINE and with a glibc as old as one asks for: the machine's own would demand itself of
-# the user's. The same sources give the same bytes. What a debugger needs is a file of its own in dist/debug.
+# the user's. The same sources give the same bytes in any folder. What a debugger needs is a
+# file of its own in dist/debug, which the library does not name: a checksum comes with the name, and the file names folders.
 wheel: | $(VENV)/bin/python $(CHARTS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(WHEEL_TOOLS)
 	rustup target add $(TRIPLE) 2>/dev/null || test $(MACHINE) = $$(uname -m)
@@ -149,7 +150,7 @@ wheel: | $(VENV)/bin/python $(CHARTS)
 	library=$$(echo $(WHEEL)/unpacked/*/ringlog/gateway/_core*.so); \
 	debug=dist/debug/ringlog-$(MACHINE).debug; \
 	$(OBJCOPY) --only-keep-debug $$library $$debug; \
-	$(OBJCOPY) --strip-debug --add-gnu-debuglink=$$debug $$library; \
+	$(OBJCOPY) --strip-debug $$library; \
 	rm $(WHEEL)/*.whl; $(BIN)/python -m wheel pack --dest-dir $(WHEEL) $(WHEEL)/unpacked/*; \
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --plat auto --only-plat --wheel-dir dist $(WHEEL)/*.whl
 

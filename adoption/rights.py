@@ -201,7 +201,7 @@ def _written(grant: Grant, who: str, database: str) -> str:
 
 def _default_collation(database: str, collation: str) -> Iterator[str]:
     if collation not in ("", BINARY):
-        call = sql.SQL("call tsql.write_collation({}, {});").format(database, collation)
+        call = sql.SQL("call tsql.declare_schema({}, {});").format(database, collation)
         yield call.as_string(None)
 
 

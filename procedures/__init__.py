@@ -142,6 +142,7 @@ as in SQL Server and in ASE."""
 
 _SYSTEM = (
     "clear",
+    "schemas",
     "types",
     "databases",
     "principals",

@@ -1,5 +1,22 @@
 -- Lookup, creation and dropping of procedures compiled from T-SQL.
 
+create or replace function tsql.database_of(schema text)
+returns text
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if to_regclass('sys.every_inner_schema') is null then
+    return null;
+  end if;
+  return (select schemas.database from sys.every_inner_schema as schemas where schemas.name = schema);
+end
+$$;
+
+comment on function tsql.database_of(text) is 'The database that has the schema in it; null for a schema that is a database.';
+
+
 create or replace function tsql.procedures_named(database text, schema text, procedure text)
 returns table (oid oid)
 language sql
@@ -8,8 +25,8 @@ set search_path = pg_catalog, pg_temp
 as $$
   with named as (
     select p.oid, rank() over (
-      order by lower(n.nspname) = lower(coalesce(nullif(schema, ''), database)) desc, n.nspname = 'ringlog' desc,
-        p.proname = procedure desc
+      order by lower(n.nspname) = lower(coalesce(nullif(schema, ''), database)) desc, n.nspname = tsql.database_of(database) desc nulls last,
+        n.nspname = 'ringlog' desc, p.proname = procedure desc
     ) as place
     from pg_proc p
     join pg_namespace n on n.oid = p.pronamespace
@@ -21,7 +38,7 @@ as $$
       and case
         when procedure like '#%' then n.oid = pg_my_temp_schema()
         when n.nspname = 'ringlog' then true
-        when schema = '' then n.nspname in (database, 'public')
+        when schema = '' then n.nspname in (database, (select tsql.database_of(database)), 'public')
         else lower(n.nspname) = lower(schema)
       end
   )
@@ -29,7 +46,7 @@ as $$
 $$;
 
 comment on function tsql.procedures_named(text, text, text) is
-$$The procedures with a name in a database: those of the named schema ('' for the database's own), otherwise ringlog's.
+$$The procedures with a name in a database: those of the named schema ('' for the current one and its database), otherwise ringlog's.
 Other databases are not searched. #p is a procedure of the session.$$;
 
 

@@ -13,7 +13,8 @@ stable
 as $$
   select pg_type.oid
   from pg_catalog.pg_type
-  where typnamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(current_schema())) and typtype = 'd'
+  where typnamespace = any (array[pg_catalog.to_regnamespace(pg_catalog.quote_ident(current_schema())),
+      pg_catalog.to_regnamespace(pg_catalog.quote_ident(tsql.database_of(current_schema())))]) and typtype = 'd'
     and typname = lower(type_) and pg_catalog.obj_description(pg_type.oid, 'pg_type') like 'T-SQL "%'
 $$;
 comment on function tsql.user_type(text) is 'The domain of a user type of the current database.';

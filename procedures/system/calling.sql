@@ -113,14 +113,6 @@ as $$
   select left(replace(split_part(split_part(description, E'\n\n', 1), '. ', 1), E'\n', ' '), 254)::sys.remarks
 $$;
 
-create function sys.is_dbo(owner text)
-returns boolean
-language sql
-immutable
-as $$
-  select sys.matches('dbo', owner)
-$$;
-
 create function sys.enter(database text)
 returns text
 language plpgsql
@@ -128,7 +120,7 @@ as $$
 declare
   before constant text := current_setting('search_path');
 begin
-  if database is null or database = '' or database = current_schema() then
+  if database is null or database = '' or database = sys.current_database() then
     return before;
   end if;
   if lower(database) = 'tempdb' then
@@ -208,13 +200,14 @@ as $$
 declare
   id constant integer := sys.object_id(name);
 begin
-  if id is not null and sys.database_of(name) <> current_schema()
+  if id is not null
+    and pg_catalog.to_regnamespace(pg_catalog.quote_ident(sys.schema_of(name))) not in (select schemas.oid from sys.every_schema as schemas)
     and not exists (select from sys.every_procedure as procedures where procedures.oid = id::oid) then
     perform tsql.raise(15250, 16, 1, format('Object ''%s'' must be in the current database.', name));
   end if;
   if id is null then
     perform tsql.raise(15009, 16, 1, format(
-      'The object ''%s'' does not exist in database ''%s'' or is invalid for this operation.', name, current_schema()));
+      'The object ''%s'' does not exist in database ''%s'' or is invalid for this operation.', name, sys.db_name()));
   end if;
   return id;
 end

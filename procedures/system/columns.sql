@@ -2,13 +2,14 @@
 create view sys.every_column as
 select
   columns.attrelid as relation,
+  relations.schema as table_schema,
   relations.name as table_name,
   relations.type as table_type,
   coalesce(said.shown, columns.attname::text) collate "C" as name,
   columns.attnum as number,
-  -- without gaps for dropped columns. Partitioned by the table's name too, so that a query for one name reads no other
+  -- without gaps for dropped columns. Partitioned by the table's names too, so that a query for one name reads no other
   -- table's columns
-  row_number() over (partition by columns.attrelid, relations.name order by columns.attnum)::integer as place,
+  row_number() over (partition by columns.attrelid, relations.schema, relations.name order by columns.attnum)::integer as place,
   columns.atttypid as type,
   columns.atttypmod as typmod,
   -- the declared T-SQL type, where PostgreSQL's has less information
@@ -134,6 +135,7 @@ create view sys.every_parameter as
 select
   procedures.oid as procedure,
   procedures.name as procedure_name,
+  coalesce(procedures.shown_schema, 'dbo') as procedure_schema,
   procedures.number as procedure_number,
   row_number() over (partition by procedures.oid order by arguments.place, coalesce(fields.attnum, 0))::integer
     as place,

@@ -15,6 +15,7 @@ from (
   where nspname not in ('pg_catalog', 'pg_toast', 'information_schema', 'sys', 'sybsystemprocs',
       'tsql', 'tsql_global', 'tsql_information_schema')
     and nspname not like 'pg\_temp\_%' and nspname not like 'pg\_toast\_temp\_%'
+    and oid not in (select schemas.oid from sys.every_inner_schema as schemas)
 ) as numbered
 where pg_catalog.has_schema_privilege(numbered.oid, 'usage');
 
@@ -72,10 +73,14 @@ from (values
   ('dbo'::sys.sysname, 1, 1),
   ('INFORMATION_SCHEMA', 3, 3),
   ('sys', 4, 4)
-) as listed (name, schema_id, principal_id);
+) as listed (name, schema_id, principal_id)
+union all
+select schemas.name::sys.sysname, schemas.number, 1
+from sys.every_schema as schemas
+where schemas.number > 4 and pg_catalog.has_schema_privilege(schemas.oid, 'usage');
 
 comment on view sys.schemas is
-'SQL Server: Catalog Views, sys.schemas. The objects of a database belong to dbo: a schema of PostgreSQL is a database.';
+'SQL Server: Catalog Views, sys.schemas: dbo, and those of create schema in the current database';
 
 create view sys.configurations as
 select

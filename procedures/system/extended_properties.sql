@@ -45,14 +45,14 @@ comment on function sys.with_property(text, text, text, boolean) is
 -- them, the arguments of COMMENT ON, and the comment.
 create view sys.every_property_owner as
 select
-  0 as class, 0::oid as major, 0 as minor,
+  0 as class, 0::oid as major, 0 as minor, 'dbo' as schema,
   null as kind1, null::text as name1, null as kind2, null::text as name2,
   format('schema %I', nspname) as target, pg_catalog.obj_description(oid, 'pg_namespace') as comment, false as is_text
 from pg_catalog.pg_namespace
-where nspname = pg_catalog.current_schema()
+where nspname = sys.current_database()
 union all
 select
-  1, relations.oid, 0,
+  1, relations.oid, 0, relations.schema,
   case relations.type when 'V' then 'VIEW' else 'TABLE' end, relations.name, null, null,
   format('%s %s', case classes.relkind when 'v' then 'view' when 'm' then 'materialized view' when 'f' then 'foreign table'
     else 'table' end, relations.oid::regclass),
@@ -61,7 +61,7 @@ from sys.every_relation as relations
 join pg_catalog.pg_class as classes on classes.oid = relations.oid
 union all
 select
-  1, columns.relation, columns.number,
+  1, columns.relation, columns.number, relations.schema,
   case relations.type when 'V' then 'VIEW' else 'TABLE' end, relations.name, 'COLUMN', columns.name,
   format('column %s.%I', columns.relation::regclass, attributes.attname),
   pg_catalog.col_description(columns.relation, columns.number), false
@@ -70,14 +70,14 @@ join sys.every_relation as relations on relations.oid = columns.relation
 join pg_catalog.pg_attribute as attributes on attributes.attrelid = columns.relation and attributes.attnum = columns.number
 union all
 select
-  1, procedures.oid, 0,
+  1, procedures.oid, 0, procedures.shown_schema,
   case procedures.type when 'P' then 'PROCEDURE' else 'FUNCTION' end, procedures.name, null, null,
   format('routine %s', procedures.oid::regprocedure), pg_catalog.obj_description(procedures.oid, 'pg_proc'), true
 from sys.every_procedure as procedures
-where procedures.schema = pg_catalog.current_schema()
+where procedures.shown_schema is not null
 union all
 select
-  1, constraints.oid, 0, 'TABLE', relations.name, 'CONSTRAINT', constraints.name,
+  1, constraints.oid, 0, relations.schema, 'TABLE', relations.name, 'CONSTRAINT', constraints.name,
   format('constraint %I on %s', held.conname, relations.oid::regclass),
   pg_catalog.obj_description(constraints.oid, 'pg_constraint'), false
 from sys.every_constraint as constraints
@@ -85,13 +85,13 @@ join sys.every_relation as relations on relations.oid = constraints.relation
 join pg_catalog.pg_constraint as held on held.oid = constraints.oid
 union all
 select
-  1, triggers.oid, 0, 'TABLE', relations.name, 'TRIGGER', triggers.name,
+  1, triggers.oid, 0, relations.schema, 'TABLE', relations.name, 'TRIGGER', triggers.name,
   format('function %s', triggers.oid::regprocedure), pg_catalog.obj_description(triggers.oid, 'pg_proc'), true
 from sys.every_trigger as triggers
 join sys.every_relation as relations on relations.oid = triggers.relation
 union all
 select
-  7, indexes.relation, indexes.number, 'TABLE', relations.name, 'INDEX', indexes.name,
+  7, indexes.relation, indexes.number, relations.schema, 'TABLE', relations.name, 'INDEX', indexes.name,
   format('index %s', indexes.oid::regclass), pg_catalog.obj_description(indexes.oid, 'pg_class'), false
 from sys.every_index as indexes
 join sys.every_relation as relations on relations.oid = indexes.relation;
@@ -122,14 +122,25 @@ returns text
 language sql
 as $$
   select case
-    when name is null or lower(name) in ('dbo', lower(current_schema()), lower(current_user)) then sys.enter(null)
+    when name is null or lower(name) in ('dbo', lower(sys.db_name()), lower(current_user))
+      or exists (select from sys.every_schema as schemas where schemas.name = lower(enter_schema.name)) then sys.enter(null)
     when exists (select from sys.every_database as databases where databases.name = lower(enter_schema.name))
       then sys.enter(lower(name))
   end
 $$;
 
 comment on function sys.enter_schema(text) is
-'As sys.enter, for the name of a schema, which may be that of the current database''s dbo or user. Null: there is none.';
+'As sys.enter, for the name of a schema: one of the current database, its user, or another database. Null: there is none.';
+
+create function sys.entered_schema(name text)
+returns text
+language sql
+stable
+as $$
+  select coalesce((select schemas.name from sys.every_schema as schemas where schemas.name = lower(entered_schema.name)), 'dbo')
+$$;
+
+comment on function sys.entered_schema(text) is 'The schema that sys.enter_schema has found, in the database that it has entered.';
 
 create function sys.list_properties(text, text, text, text, text, text, text)
 returns table (objtype sys.sysname, objname sys.sysname, name sys.sysname, value text)
@@ -152,6 +163,7 @@ begin
   join sys.extended_properties as listed
     on (listed.class, listed.major_id::oid, listed.minor_id) = (owners.class, owners.major, owners.minor)
   where sys.is_same_name(listed.name, coalesce($1, listed.name))
+    and owners.schema = sys.entered_schema($3)
     and case
       when $2 is null then owners.class = 0
       when $4 is null then false
@@ -201,7 +213,7 @@ begin
   select * into owner
   from sys.every_property_owner as owners
   where level0type is null and owners.class = 0
-    or upper(level0type) in ('SCHEMA', 'USER') and before is not null
+    or upper(level0type) in ('SCHEMA', 'USER') and before is not null and owners.schema = sys.entered_schema(level0name)
       and (owners.kind1, coalesce(owners.kind2, '')) = (upper(level1type), coalesce(upper(level2type), ''))
       and sys.is_same_name(owners.name1, level1name)
       and (level2name is null or sys.is_same_name(owners.name2, level2name));

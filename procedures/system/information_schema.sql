@@ -1,5 +1,4 @@
--- INFORMATION_SCHEMA of T-SQL (SQL Server: System Information Schema Views), with T-SQL's types and the schema dbo in each
--- database, unlike PostgreSQL's own information_schema.
+-- INFORMATION_SCHEMA of T-SQL (SQL Server: System Information Schema Views), with T-SQL's types and schemas, unlike PostgreSQL's own information_schema.
 
 create view tsql_information_schema.schemata as
 select
@@ -14,7 +13,7 @@ from sys.schemas as schemas;
 create view tsql_information_schema.tables as
 select
   sys.db_name() as table_catalog,
-  'dbo'::sys.sysname as table_schema,
+  relations.schema::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   case relations.type when 'V' then 'VIEW' else 'BASE TABLE' end::character varying(10) as table_type
 from sys.every_relation as relations;
@@ -23,7 +22,7 @@ create view tsql_information_schema.columns as
 select
   columns.relation,
   sys.db_name() as table_catalog,
-  'dbo'::sys.sysname as table_schema,
+  columns.table_schema::sys.sysname as table_schema,
   columns.table_name::sys.sysname as table_name,
   columns.name::sys.sysname as column_name,
   columns.place as ordinal_position,
@@ -52,7 +51,7 @@ cross join lateral sys.described_type(columns.type, columns.typmod, columns.decl
 create view tsql_information_schema.views as
 select
   sys.db_name() as table_catalog,
-  'dbo'::sys.sysname as table_schema,
+  relations.schema::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   sys.object_definition(relations.oid::integer) as view_definition,
   'NONE'::character varying(7) as check_option,
@@ -63,10 +62,10 @@ where relations.type = 'V';
 create view tsql_information_schema.table_constraints as
 select
   sys.db_name() as constraint_catalog,
-  'dbo'::sys.sysname as constraint_schema,
+  relations.schema::sys.sysname as constraint_schema,
   constraints.name::sys.sysname as constraint_name,
   sys.db_name() as table_catalog,
-  'dbo'::sys.sysname as table_schema,
+  relations.schema::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   case constraints.type when 'PK' then 'PRIMARY KEY' when 'UQ' then 'UNIQUE' when 'F' then 'FOREIGN KEY'
     else 'CHECK' end::character varying(11) as constraint_type,
@@ -78,10 +77,10 @@ join sys.every_relation as relations on relations.oid = constraints.relation;
 create view tsql_information_schema.key_column_usage as
 select
   sys.db_name() as constraint_catalog,
-  'dbo'::sys.sysname as constraint_schema,
+  relations.schema::sys.sysname as constraint_schema,
   constraints.name::sys.sysname as constraint_name,
   sys.db_name() as table_catalog,
-  'dbo'::sys.sysname as table_schema,
+  relations.schema::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   sys.shown_column(columns.attrelid, columns.attnum, columns.attname)::sys.sysname as column_name,
   places.place::integer as ordinal_position
@@ -95,11 +94,11 @@ where constraints.type in ('PK', 'UQ', 'F');
 create view tsql_information_schema.constraint_column_usage as
 select
   sys.db_name() as table_catalog,
-  'dbo'::sys.sysname as table_schema,
+  relations.schema::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   sys.shown_column(columns.attrelid, columns.attnum, columns.attname)::sys.sysname as column_name,
   sys.db_name() as constraint_catalog,
-  'dbo'::sys.sysname as constraint_schema,
+  relations.schema::sys.sysname as constraint_schema,
   constraints.name::sys.sysname as constraint_name
 from sys.every_constraint as constraints
 join sys.every_relation as relations on relations.oid = constraints.relation
@@ -120,10 +119,10 @@ from tsql_information_schema.constraint_column_usage;
 create view tsql_information_schema.referential_constraints as
 select
   sys.db_name() as constraint_catalog,
-  'dbo'::sys.sysname as constraint_schema,
+  constraints.schema::sys.sysname as constraint_schema,
   constraints.name::sys.sysname as constraint_name,
   sys.db_name() as unique_constraint_catalog,
-  'dbo'::sys.sysname as unique_constraint_schema,
+  coalesce(schemas.name, 'dbo')::sys.sysname as unique_constraint_schema,
   sys.shown_index(indexes.oid, keys.oid, keys.conname, indexes.relname, tables.relname)::sys.sysname as unique_constraint_name,
   'SIMPLE'::character varying(7) as match_option,
   replace(foreign_keys.update_referential_action_desc, '_', ' ')::character varying(11) as update_rule,
@@ -131,6 +130,7 @@ select
 from sys.every_constraint as constraints
 join sys.foreign_keys as foreign_keys on foreign_keys.object_id = constraints.oid::integer
 join pg_catalog.pg_class as tables on tables.oid = constraints.referenced
+left join sys.every_schema as schemas on schemas.oid = tables.relnamespace
 join pg_catalog.pg_class as indexes on indexes.oid = constraints.index
 left join pg_catalog.pg_constraint as keys on keys.conindid = constraints.index and keys.contype in ('p', 'u')
 where constraints.type = 'F';
@@ -138,7 +138,7 @@ where constraints.type = 'F';
 create view tsql_information_schema.check_constraints as
 select
   sys.db_name() as constraint_catalog,
-  'dbo'::sys.sysname as constraint_schema,
+  sys.schema_name(checks.schema_id) as constraint_schema,
   checks.name as constraint_name,
   checks.definition as check_clause
 from sys.check_constraints as checks;
@@ -146,10 +146,10 @@ from sys.check_constraints as checks;
 create view tsql_information_schema.routines as
 select
   sys.db_name() as specific_catalog,
-  'dbo'::sys.sysname as specific_schema,
+  coalesce(procedures.shown_schema, 'dbo')::sys.sysname as specific_schema,
   procedures.name::sys.sysname as specific_name,
   sys.db_name() as routine_catalog,
-  'dbo'::sys.sysname as routine_schema,
+  coalesce(procedures.shown_schema, 'dbo')::sys.sysname as routine_schema,
   procedures.name::sys.sysname as routine_name,
   case procedures.type when 'P' then 'PROCEDURE' else 'FUNCTION' end::character varying(20) as routine_type,
   case when procedures.type in ('IF', 'TF') then 'TABLE' end::sys.sysname as data_type,
@@ -158,12 +158,13 @@ select
   'MODIFIES'::character varying(30) as sql_data_access,
   null::timestamp as created,
   null::timestamp as last_altered
-from sys.every_procedure as procedures;
+from sys.every_procedure as procedures
+where procedures.shown_schema is not null or procedures.schema = 'ringlog';
 
 create view tsql_information_schema.parameters as
 select
   sys.db_name() as specific_catalog,
-  'dbo'::sys.sysname as specific_schema,
+  parameters.procedure_schema::sys.sysname as specific_schema,
   parameters.procedure_name::sys.sysname as specific_name,
   parameters.place as ordinal_position,
   case when parameters.is_output then 'INOUT' else 'IN' end::character varying(10) as parameter_mode,
@@ -186,7 +187,7 @@ select
   'dbo'::sys.sysname as grantor,
   current_user::sys.sysname as grantee,
   sys.db_name() as table_catalog,
-  'dbo'::sys.sysname as table_schema,
+  relations.schema::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   rights.name::character varying(10) as privilege_type,
   'NO'::character varying(3) as is_grantable
@@ -197,7 +198,7 @@ where pg_catalog.has_table_privilege(relations.oid, rights.name);
 create view tsql_information_schema.sequences as
 select
   sys.db_name() as sequence_catalog,
-  'dbo'::sys.sysname as sequence_schema,
+  sys.schema_name(sequences.schema_id) as sequence_schema,
   sequences.name as sequence_name,
   types.name as data_type,
   sequences.precision as numeric_precision,

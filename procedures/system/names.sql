@@ -63,14 +63,24 @@ as $$
   end
 $$;
 
-create function sys.database_of(name text)
+create function sys.schema_of(name text)
 returns text
 language sql
 stable
 as $$
-  -- log..t and log.dbo.t name a database; t and dbo.t are in the current one; log.t is log..t, as in PostgreSQL
-  select coalesce(sys.parsename(name, 3), nullif(sys.parsename(name, 2), 'dbo'), current_schema())
+  -- log..t and log.dbo.t name a database; t and dbo.t are in the current one; log.t is log..t, as in PostgreSQL, unless the
+  -- database has a schema of that name
+  select case
+    when coalesce(sys.parsename(name, 2), 'dbo') = 'dbo' then coalesce(sys.parsename(name, 3), sys.current_database())
+    when sys.parsename(name, 3) is null then sys.parsename(name, 2)
+    else (
+      select schemas.name from sys.every_inner_schema as schemas
+      where (schemas.database, schemas.name) = (sys.parsename(schema_of.name, 3), sys.parsename(schema_of.name, 2))
+    )
+  end
 $$;
+
+comment on function sys.schema_of(text) is 'The schema of PostgreSQL that has the object of this name; null if there is none.';
 
 create function sys.object_id(name text, type text default null)
 returns integer
@@ -82,9 +92,7 @@ declare
   object constant text := sys.parsename(name, 1);
   spellings constant name[] := array[object, tsql.stored_name(object)];
   kind constant text := upper(type);
-  schema constant oid := (
-    select databases.oid from pg_catalog.pg_namespace as databases where databases.nspname = sys.database_of(name)
-  );
+  schema constant oid := pg_catalog.to_regnamespace(pg_catalog.quote_ident(sys.schema_of(name)));
   id oid;
 begin
   if object like '##%' and coalesce(kind, 'U') = 'U' then
@@ -129,7 +137,7 @@ begin
       and procedures.type = coalesce(kind, procedures.type)
       -- ringlog's procedures are in every database, other schemas' are not
       and schema is not null
-      and procedures.schema in (sys.database_of(name), 'ringlog')
+      and procedures.schema in (sys.schema_of(name), 'ringlog')
     order by procedures.schema = 'ringlog', procedures.stored <> object, procedures.oid
     limit 1;
   end if;
@@ -191,7 +199,7 @@ returns sys.sysname
 language sql
 stable
 as $$
-  select 'dbo'::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1
+  select objects.schema::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1
 $$;
 
 create function sys.col_name(id integer, number integer)
@@ -268,7 +276,7 @@ returns sys.sysname
 language sql
 stable
 as $$
-  select case when current_schema() like 'pg\_temp\_%' then 'tempdb' else current_schema() end::sys.sysname
+  select case when current_schema() like 'pg\_temp\_%' then 'tempdb' else sys.current_database() end::sys.sysname
 $$;
 
 create function sys.db_name(id integer)
@@ -284,7 +292,7 @@ returns integer
 language sql
 stable
 as $$
-  select databases.number from sys.every_database as databases where databases.name = current_schema()
+  select databases.number from sys.every_database as databases where databases.name = sys.current_database()
 $$;
 
 create function sys.db_id(name text)

@@ -104,33 +104,34 @@ comment on function sys.stored_in(oid) is 'The table that has the rows of a log 
 -- A name is shown in the case in which T-SQL declared it.
 create view sys.every_named_relation as
 select
-  oid,
+  pg_class.oid,
+  coalesce(schemas.name, 'dbo') as schema,
+  coalesce(schemas.number, 1) as schema_id,
   (
     case when relpersistence = 't' then
       pg_catalog.rpad(coalesce(said.shown, relname::text), 116, '_')
-        || pg_catalog.lpad(upper(pg_catalog.to_hex(oid::bigint)), 12, '0')
+        || pg_catalog.lpad(upper(pg_catalog.to_hex(pg_class.oid::bigint)), 12, '0')
     else coalesce(
       said.shown,
       case when relname ~ '~[0-9a-f]{16}$' then sys.named_by_text(relname, pg_description.description) end,
       relname::text)
     end
   ) collate "C" as name,
-  case when relkind in ('v', 'm') and sys.stored_in(oid) = oid then 'V' else 'U' end as type,
-  case when relkind = 'v' and sys.stored_in(oid) <> oid then 'p' else relkind end as kind,
+  case when relkind in ('v', 'm') and sys.stored_in(pg_class.oid) = pg_class.oid then 'V' else 'U' end as type,
+  case when relkind = 'v' and sys.stored_in(pg_class.oid) <> pg_class.oid then 'p' else relkind end as kind,
   reltuples as tuples
 from pg_catalog.pg_class
 -- shown_name as a join: as a function it would be called for each column
 left join pg_catalog.pg_description
-  on objoid = oid and classoid = 'pg_catalog.pg_class'::regclass and objsubid = 0
+  on objoid = pg_class.oid and classoid = 'pg_catalog.pg_class'::regclass and objsubid = 0
 cross join lateral sys.declaration(pg_description.description) as said
+left join sys.every_schema as schemas on schemas.oid = relnamespace
 where (
-    relnamespace = (
-      select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema()
-    )
+    relnamespace = any (array(select here.oid from sys.every_schema as here))
     -- tempdb has those of all sessions; it has no schema while the session has no temporary table
     or relnamespace = 'tsql_global'::regnamespace
     and (pg_catalog.current_schema() is null or pg_catalog.current_schema() like 'pg\_temp\_%')
-    and sys.is_global(oid)
+    and sys.is_global(pg_class.oid)
   )
   and relkind in ('r', 'p', 'v', 'm', 'f')
   and not relispartition
@@ -198,7 +199,8 @@ join pg_catalog.pg_attribute as columns
   on columns.attrelid = relations.oid and columns.attname = signals.column_name
 where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace, 'weeks'::regnamespace);
 
--- A T-SQL procedure may be a function in PostgreSQL; its text determines its kind.
+-- A T-SQL procedure may be a function in PostgreSQL; its text determines its kind. shown_schema and schema_id are null for
+-- those of other databases.
 create view sys.every_numbered_procedure as
 select
   procedures.oid,
@@ -210,6 +212,8 @@ select
   -- in its group
   coalesce(substring(procedures.proname from ';(\d+)$')::smallint, 1::smallint) as number,
   schemas.nspname as schema,
+  here.name as shown_schema,
+  here.number as schema_id,
   procedures.prokind as kind,
   procedures.proretset as returns_set,
   procedures.prorettype as return_type,
@@ -230,6 +234,7 @@ select
   end as type
 from pg_catalog.pg_proc as procedures
 join pg_catalog.pg_namespace as schemas on schemas.oid = procedures.pronamespace
+left join sys.every_schema as here on here.oid = procedures.pronamespace
 cross join (values ('(\s|--[^\n]*\n|/\*([^*]|\*+[^*/])*\*+/)')) as blank (text)
 where procedures.prokind in ('f', 'p')
   and procedures.provariadic = 0
@@ -254,10 +259,12 @@ create view sys.every_bindable as
 select
   functions.oid,
   functions.proname as name,
-  case when functions.prosrc like '%-- rule of T-SQL' then 'R' else 'D' end as type
+  case when functions.prosrc like '%-- rule of T-SQL' then 'R' else 'D' end as type,
+  schemas.name as schema,
+  schemas.number as schema_id
 from pg_catalog.pg_proc as functions
-where functions.pronamespace = (select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema())
-  and functions.prosrc ~ '-- (rule|default) of T-SQL$';
+join sys.every_schema as schemas on schemas.oid = functions.pronamespace
+where functions.prosrc ~ '-- (rule|default) of T-SQL$';
 
 create view sys.every_constraint as
 select
@@ -265,6 +272,8 @@ select
   sys.shown_name(constraints.oid, 'pg_constraint', constraints.conname) collate "C" as name,
   case constraints.contype when 'p' then 'PK' when 'u' then 'UQ' when 'f' then 'F' else 'C' end as type,
   relations.oid as relation,
+  relations.schema,
+  relations.schema_id,
   constraints.conindid as index,
   constraints.confrelid as referenced,
   constraints.conkey as columns,
@@ -323,6 +332,8 @@ select
   coalesce(pg_catalog.replace(named.of_default[2], '''''', ''''), 'DF_' || relations.name || '_' || columns.attname) as name,
   named.of_default is not null as is_named,
   relations.oid as relation,
+  relations.schema,
+  relations.schema_id,
   columns.attnum as column,
   columns.attname as column_name,
   columns.attgenerated as generated,
@@ -346,6 +357,8 @@ select
   functions.oid,
   functions.proname as name,
   triggers.tgrelid as relation,
+  relations.schema,
+  relations.schema_id,
   triggers.tgenabled = 'D' as is_disabled
 from pg_catalog.pg_trigger as triggers
 join sys.every_relation as relations on relations.oid = triggers.tgrelid
@@ -366,6 +379,8 @@ create view sys.every_sequence as
 select
   classes.oid,
   classes.relname as name,
+  schemas.name as schema,
+  schemas.number as schema_id,
   classes.relowner as owner,
   held.seqtypid as type,
   held.seqstart as start,
@@ -377,33 +392,33 @@ select
     then pg_catalog.pg_sequence_last_value(classes.oid) end as last
 from pg_catalog.pg_class as classes
 join pg_catalog.pg_sequence as held on held.seqrelid = classes.oid
-where classes.relnamespace = (select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema())
-  -- the function fails for other relations, and is called before the join
-  and case when classes.relkind = 'S' then pg_catalog.has_sequence_privilege(classes.oid, 'select, usage, update') end
+join sys.every_schema as schemas on schemas.oid = classes.relnamespace
+-- the function fails for other relations, and is called before the join
+where case when classes.relkind = 'S' then pg_catalog.has_sequence_privilege(classes.oid, 'select, usage, update') end
   and not exists (
     select from pg_catalog.pg_depend as depending
     where depending.classid = 'pg_catalog.pg_class'::regclass and depending.objid = classes.oid and depending.deptype in ('a', 'i')
   );
 
 create view sys.every_object as
-select listed.oid, listed.name, listed.parent, listed.type, kinds.description
+select listed.oid, listed.name, listed.parent, listed.type, listed.schema, listed.schema_id, kinds.description
 from (
-  select oid, name, 0::oid as parent, type from sys.every_relation
+  select oid, name, 0::oid as parent, type, schema, schema_id from sys.every_relation
   union all
-  select oid, name, 0, type
+  select oid, name, 0, type, coalesce(shown_schema, 'dbo'), coalesce(schema_id, 1)
   from sys.every_procedure
   -- ringlog's own are those of the rings and logs
-  where schema = current_schema() or (schema = 'ringlog' and current_schema() in ('online', 'log'))
+  where shown_schema is not null or (schema = 'ringlog' and current_schema() in ('online', 'log'))
   union all
-  select oid, name, relation, type from sys.every_constraint
+  select oid, name, relation, type, schema, schema_id from sys.every_constraint
   union all
-  select oid, name, relation, 'D' from sys.every_default where generated = ''
+  select oid, name, relation, 'D', schema, schema_id from sys.every_default where generated = ''
   union all
-  select oid, name, relation, 'TR' from sys.every_trigger
+  select oid, name, relation, 'TR', schema, schema_id from sys.every_trigger
   union all
-  select oid, name, 0, type from sys.every_bindable
+  select oid, name, 0, type, schema, schema_id from sys.every_bindable
   union all
-  select oid, name, 0, 'SO' from sys.every_sequence
+  select oid, name, 0, 'SO', schema, schema_id from sys.every_sequence
 ) as listed
 join (values
   ('U', 'USER_TABLE'),
@@ -427,7 +442,7 @@ select
   listed.name::sys.sysname as name,
   listed.oid::integer as object_id,
   null::integer as principal_id,
-  1 as schema_id,
+  listed.schema_id,
   listed.parent::integer as parent_object_id,
   listed.type::character(2) as type,
   listed.description::sys.sysname as type_desc,
@@ -558,7 +573,7 @@ select
   objects.name,
   objects.object_id as id,
   case objects.type when 'D' then 'D' else objects.type end::character(2) as xtype,
-  1::smallint as uid,
+  objects.schema_id::smallint as uid,
   0::smallint as info,
   0 as status,
   0 as base_schema_ver,

@@ -40,7 +40,7 @@ select
   not rolcanlogin as is_disabled,
   null::timestamp as create_date,
   null::timestamp as modify_date,
-  pg_catalog.current_schema()::sys.sysname as default_database_name,
+  sys.current_database()::sys.sysname as default_database_name,
   'us_english'::sys.sysname as default_language_name
 from pg_catalog.pg_roles
 where rolname not like 'pg\_%';

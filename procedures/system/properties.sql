@@ -16,7 +16,7 @@ as $$
     when 'servername' then 'ringlog'
     when 'machinename' then 'ringlog'
     -- that of tempdb
-    when 'collation' then sys.collation_of_database(current_schema())
+    when 'collation' then sys.collation_of_database(sys.current_database())
     when 'isclustered' then '0'
     when 'ishadrenabled' then '0'
     when 'isfulltextinstalled' then '0'
@@ -90,7 +90,7 @@ as $$
     when 'ismsshipped' then 0
     when 'isencrypted' then 0
     when 'ownerid' then 1
-    when 'schemaid' then 1
+    when 'schemaid' then objects.schema_id
     when 'tablehasprimarykey' then exists (
       select from sys.every_constraint as keys where keys.relation = objects.oid and keys.type = 'PK'
     )::integer

@@ -4,7 +4,7 @@ returns bigint
 language sql
 stable
 as $$
-  select hashtextextended('applock ' || current_schema() || ' ' || resource, 0)
+  select hashtextextended('applock ' || sys.current_database() || ' ' || resource, 0)
 $$;
 
 comment on function sys.applock_key(text) is 'The advisory lock of a resource: each database has its own.';

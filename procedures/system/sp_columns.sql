@@ -50,7 +50,7 @@ begin
   return query
   select
     sys.db_name(),
-    'dbo'::sys.sysname,
+    columns.table_schema::sys.sysname,
     columns.table_name::sys.sysname,
     columns.name::sys.sysname,
     sys.odbc_type(types.odbc, odbcver)::smallint,
@@ -73,7 +73,7 @@ begin
   cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
   where columns.relation = any (relations)
     and sys.matches(columns.name, nullif(column_name, ''))
-    and sys.is_dbo(nullif(table_owner, ''))
+    and sys.matches(columns.table_schema, nullif(table_owner, ''))
   order by 1, 2, 3, 17;
   perform sys.leave(before);
 end
@@ -160,7 +160,7 @@ begin
     odbcver
   ) as listed
   join sys.every_column as columns
-    on columns.table_name = listed."TABLE_NAME" and columns.name = listed."COLUMN_NAME"
+    on columns.table_schema = listed."TABLE_OWNER" and columns.table_name = listed."TABLE_NAME" and columns.name = listed."COLUMN_NAME"
     and columns.relation = any (relations)
   order by 1, 2, 3, 17;
   perform sys.leave(before);
@@ -222,7 +222,7 @@ begin
   return query
   select
     sys.db_name(),
-    'dbo'::sys.sysname,
+    columns.table_schema::sys.sysname,
     columns.table_name::sys.sysname,
     columns.name::sys.sysname,
     types.ase_odbc::smallint,
@@ -245,7 +245,7 @@ begin
   cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
   where columns.relation = any (relations)
     and sys.matches(columns.name, nullif(column_name, ''))
-    and sys.is_dbo(nullif(table_owner, ''))
+    and sys.matches(columns.table_schema, nullif(table_owner, ''))
   order by 1, 2, 3, 19;
   perform sys.leave(before);
 end

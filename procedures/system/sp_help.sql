@@ -20,12 +20,12 @@ begin
     perform sys.announce_fitted($query$
       select
         objects.name::varchar(%s) as "Name",
-        'dbo'::varchar(5) as "Owner",
+        sys.schema_name(objects.schema_id)::varchar(%s) as "Owner",
         sys.kind_of(objects.type)::varchar(30) as "Object_type"
       from sys.objects as objects
       where objects.type in ('U', 'V', 'P', 'FN', 'IF', 'TF')
       order by 3 desc, 1
-    $query$, null, null, 'Name');
+    $query$, null, null, 'Name', 'Owner');
     return 0;
   end if;
 
@@ -56,12 +56,12 @@ begin
   perform sys.announce_fitted($query$
     select
       objects.name::varchar(%s) as "Name",
-      'dbo'::varchar(5) as "Owner",
+      objects.schema::varchar(%s) as "Owner",
       sys.kind_of(objects.type)::varchar(30) as "Type",
       null::timestamp as "Created_datetime"
     from sys.every_object as objects
     where objects.oid = $2::integer::oid
-  $query$, null, id, 'Name');
+  $query$, null, id, 'Name', 'Owner');
 
   if kind in ('U', 'V') then
     perform sys.announce_fitted($query$

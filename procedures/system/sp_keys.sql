@@ -21,8 +21,8 @@ declare
 begin
   return query
   select
-    current_schema()::sys.sysname,
-    'dbo'::sys.sysname,
+    sys.db_name(),
+    relations.schema::sys.sysname,
     relations.name::sys.sysname,
     sys.shown_column(relations.oid, columns.attnum, columns.attname)::sys.sysname,
     places.place::smallint,
@@ -31,7 +31,7 @@ begin
   join sys.every_constraint as keys on keys.relation = relations.oid and keys.type = 'PK'
   cross join lateral unnest(keys.columns) with ordinality as places (number, place)
   join pg_catalog.pg_attribute as columns on columns.attrelid = relations.oid and columns.attnum = places.number
-  where relations.oid = any (named) and sys.is_dbo(nullif(table_owner, ''))
+  where relations.oid = any (named) and sys.matches(relations.schema, nullif(table_owner, ''))
   order by 1, 2, 3, 5;
   perform sys.leave(before);
 end
@@ -76,12 +76,12 @@ begin
   end if;
   return query
   select
-    target_schemas.nspname::sys.sysname,
-    'dbo'::sys.sysname,
+    coalesce(inner_schemas.database, target_schemas.nspname)::sys.sysname,
+    coalesce(inner_schemas.name, 'dbo')::sys.sysname,
     sys.shown_name(targets.oid, 'pg_class', targets.relname)::sys.sysname,
     sys.shown_column(targets.oid, target_columns.attnum, target_columns.attname)::sys.sysname,
-    current_schema()::sys.sysname,
-    'dbo'::sys.sysname,
+    sys.db_name(),
+    relations.schema::sys.sysname,
     relations.name::sys.sysname,
     sys.shown_column(relations.oid, columns.attnum, columns.attname)::sys.sysname,
     places.place::smallint,
@@ -97,6 +97,7 @@ begin
   join sys.every_relation as relations on relations.oid = keys.relation
   join pg_catalog.pg_class as targets on targets.oid = keys.referenced
   join pg_catalog.pg_namespace as target_schemas on target_schemas.oid = targets.relnamespace
+  left join sys.every_inner_schema as inner_schemas on inner_schemas.oid = targets.relnamespace
   join pg_catalog.pg_class as target_indexes on target_indexes.oid = keys.index
   left join pg_catalog.pg_constraint as referenced_keys
     on referenced_keys.conindid = keys.index and referenced_keys.contype in ('p', 'u')
@@ -109,8 +110,8 @@ begin
   where keys.type = 'F'
     and sys.matches(relations.name, nullif(fktable_name, ''), false)
     and sys.matches(targets.relname, nullif(pktable_name, ''), false)
-    and sys.is_dbo(nullif(fktable_owner, ''))
-    and sys.is_dbo(nullif(pktable_owner, ''))
+    and sys.matches(relations.schema, nullif(fktable_owner, ''))
+    and sys.matches(coalesce(inner_schemas.name, 'dbo'), nullif(pktable_owner, ''))
   order by 5, 6, 7, 12, 9;
   perform sys.leave(before);
 end

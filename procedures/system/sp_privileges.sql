@@ -2,6 +2,7 @@ create view sys.every_privilege as
 select
   relations.oid as relation,
   relations.name as table_name,
+  relations.schema as table_schema,
   granted.number,
   granted.name as column_name,
   case granted.grantor when relations.owner then 'dbo' else granted.grantor::regrole::text end as grantor,
@@ -10,7 +11,7 @@ select
   granted.privilege,
   granted.is_grantable
 from (
-  select listed.oid, listed.name, classes.relowner as owner, classes.relacl as acl
+  select listed.oid, listed.name, listed.schema, classes.relowner as owner, classes.relacl as acl
   from sys.every_relation as listed
   join pg_catalog.pg_class as classes on classes.oid = listed.oid
 ) as relations
@@ -62,8 +63,8 @@ declare
 begin
   return query
   select
-    current_schema()::sys.sysname,
-    'dbo'::sys.sysname,
+    sys.db_name(),
+    privileges.table_schema::sys.sysname,
     privileges.table_name::sys.sysname,
     privileges.grantor::sys.sysname,
     privileges.grantee::sys.sysname,
@@ -72,7 +73,7 @@ begin
   from sys.every_privilege as privileges
   where privileges.number = 0
     and sys.matches(privileges.table_name, nullif(table_name, ''), fusepattern)
-    and sys.is_dbo(nullif(table_owner, ''))
+    and sys.matches(privileges.table_schema, nullif(table_owner, ''))
   order by 1, 2, 3, 6, 5;
   perform sys.leave(before);
 end
@@ -106,8 +107,8 @@ declare
 begin
   return query
   select
-    current_schema()::sys.sysname,
-    'dbo'::sys.sysname,
+    sys.db_name(),
+    privileges.table_schema::sys.sysname,
     privileges.table_name::sys.sysname,
     privileges.column_name::sys.sysname,
     privileges.grantor::sys.sysname,
@@ -118,7 +119,7 @@ begin
   where privileges.number > 0
     and sys.matches(privileges.table_name, table_name, false)
     and sys.matches(privileges.column_name, nullif(column_name, ''))
-    and sys.is_dbo(nullif(table_owner, ''))
+    and sys.matches(privileges.table_schema, nullif(table_owner, ''))
   order by 1, 2, 3, 4, 7, 6;
   perform sys.leave(before);
 end
@@ -163,7 +164,7 @@ from (
   from sys.every_procedure as procedures
   join pg_catalog.pg_proc as routines on routines.oid = procedures.oid
   cross join lateral pg_catalog.aclexplode(routines.proacl) as rights
-  where procedures.schema = pg_catalog.current_schema()
+  where procedures.shown_schema is not null
 ) as granted
 join (values
   ('SELECT', 'SL'), ('INSERT', 'IN'), ('UPDATE', 'UP'), ('DELETE', 'DL'), ('REFERENCES', 'RF'), ('EXECUTE', 'EX')

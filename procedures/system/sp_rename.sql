@@ -119,7 +119,7 @@ language plpgsql
 as $$
 begin
   perform tsql.raise(15225, 11, 1, format('No item by the name of ''%s'' could be found in the current database ''%s'', given that '
-    '@itemtype was input as ''%s''.', objname, current_schema(), upper(kind)));
+    '@itemtype was input as ''%s''.', objname, sys.db_name(), upper(kind)));
 end
 $$;
 

@@ -9,11 +9,11 @@ begin
   if objname is null then
     open rows for
     select
-      current_schema()::sys.sysname as database_name,
+      sys.db_name() as database_name,
       (round(sys.size_of(databases.oid) / 1048576.0, 2) || ' MB')::sys.sysname as database_size,
       '0.00 MB'::sys.sysname as "unallocated space"
     from sys.every_database as databases
-    where databases.name = current_schema();
+    where databases.name = sys.current_database();
     perform sys.announce(rows);
     rows := null;
     open rows for
@@ -30,7 +30,7 @@ begin
         pg_catalog.pg_table_size(relations.oid) as main,
         pg_catalog.pg_indexes_size(relations.oid) as indexes
     ) as sizes
-    where databases.name = current_schema();
+    where databases.name = sys.current_database();
     perform sys.announce(rows);
     return 0;
   end if;

@@ -31,8 +31,8 @@ declare
 begin
   return query
   select
-    current_schema()::sys.sysname,
-    'dbo'::sys.sysname,
+    sys.db_name(),
+    relations.schema::sys.sysname,
     relations.name::sys.sysname,
     (not indexes.is_unique)::integer::smallint,
     case when indexes.oid is not null then relations.name end::sys.sysname,
@@ -63,7 +63,7 @@ begin
     offset 0
   ) as columns on true
   join pg_catalog.pg_class as classes on classes.oid = coalesce(indexes.oid, relations.oid)
-  where relations.type = 'U' and relations.oid = any (named) and sys.is_dbo(nullif(table_owner, ''))
+  where relations.type = 'U' and relations.oid = any (named) and sys.matches(relations.schema, nullif(table_owner, ''))
   order by 4 nulls first, 7, 6, 8;
   perform sys.leave(before);
 end
@@ -147,7 +147,7 @@ begin
     cross join lateral unnest(keys.columns) with ordinality as places (number, place)
     join sys.every_column as columns on columns.relation = relations.oid and columns.number = places.number
     cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
-    where relations.oid = any (named) and columns.relation = any (named) and sys.is_dbo(nullif(table_owner, ''))
+    where relations.oid = any (named) and columns.relation = any (named) and sys.matches(relations.schema, nullif(table_owner, ''))
     order by places.place;
   end if;
   perform sys.leave(before);

@@ -23,8 +23,8 @@ declare
 begin
   return query
   select
-    current_schema()::sys.sysname,
-    'dbo'::sys.sysname,
+    sys.db_name(),
+    coalesce(procedures.shown_schema, 'dbo')::sys.sysname,
     (procedures.name || ';' || procedures.number)::sys.line,
     -1,
     -1,
@@ -32,10 +32,10 @@ begin
     sys.remark(pg_catalog.obj_description(procedures.oid, 'pg_proc')),
     2::smallint
   from sys.every_numbered_procedure as procedures
-  where procedures.schema in (current_schema(), 'ringlog')
+  where (procedures.shown_schema is not null or procedures.schema = 'ringlog')
     and sys.matches(procedures.name, regexp_replace(nullif(sp_name, ''), ';\d+$', ''), fusepattern)
     and procedures.number = coalesce(substring(sp_name from ';(\d+)$')::smallint, procedures.number)
-    and sys.is_dbo(nullif(sp_owner, ''))
+    and sys.matches(coalesce(procedures.shown_schema, 'dbo'), nullif(sp_owner, ''))
   order by 1, 2, 3;
   perform sys.leave(before);
 end
@@ -84,8 +84,8 @@ declare
 begin
   return query
   select
-    current_schema()::sys.sysname,
-    'dbo'::sys.sysname,
+    sys.db_name(),
+    coalesce(procedures.shown_schema, 'dbo')::sys.sysname,
     (procedures.name || ';' || procedures.number)::sys.line,
     parameters.name::sys.sysname,
     parameters.kind::smallint,
@@ -116,10 +116,10 @@ begin
     where listed.procedure = procedures.oid
   ) as parameters
   cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
-  where procedures.schema in (current_schema(), 'ringlog')
+  where (procedures.shown_schema is not null or procedures.schema = 'ringlog')
     and sys.matches(procedures.name, regexp_replace(nullif(procedure_name, ''), ';\d+$', ''), fusepattern)
     and procedures.number = coalesce(substring(procedure_name from ';(\d+)$')::smallint, procedures.number)
-    and sys.is_dbo(nullif(procedure_owner, ''))
+    and sys.matches(coalesce(procedures.shown_schema, 'dbo'), nullif(procedure_owner, ''))
     and sys.matches(parameters.name, nullif(column_name, ''), fusepattern)
   order by 1, 2, 3, 18;
   perform sys.leave(before);

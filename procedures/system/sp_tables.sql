@@ -28,7 +28,8 @@ begin
     return;
   elsif table_owner = '%' and table_name = '' and coalesce(table_qualifier, '') = '' then
     return query
-    select null::sys.sysname, 'dbo'::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.remarks;
+    select null::sys.sysname, schemas.name::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.remarks
+    from sys.every_schema as schemas order by 2;
     return;
   elsif table_type in ('%', '''%''') and table_name = '' and table_owner = '' then
     return query
@@ -41,14 +42,14 @@ begin
   return query
   select
     sys.db_name(),
-    'dbo'::sys.sysname,
+    relations.schema::sys.sysname,
     relations.name::sys.sysname,
     case relations.type when 'V' then 'VIEW' else 'TABLE' end::sys.sysname,
     sys.remark(descriptions.description)
   from sys.every_relation as relations
   left join sys.every_table_description as descriptions on descriptions.relation = relations.oid
   where relations.oid = any (named)
-    and sys.matches('dbo', nullif(table_owner, ''), fusepattern)
+    and sys.matches(relations.schema, nullif(table_owner, ''), fusepattern)
     and (
       coalesce(table_type, '%') in ('%', '''%''', '')
       or case relations.type when 'V' then 'VIEW' else 'TABLE' end = any (

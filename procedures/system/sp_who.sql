@@ -87,7 +87,7 @@ begin
     sessions.login::sys.sysname,
     sessions.machine::sys.sysname,
     sessions.blocked_by::text::sys.sysname,
-    pg_catalog.current_schema()::sys.sysname,
+    sys.db_name(),
     case
       when sessions.state is null then ''
       when sessions.state = 'active' then coalesce(upper(substring(sessions.query from '^\s*(\w+)')), '')
@@ -112,7 +112,7 @@ select
   sessions.spid,
   sessions.blocked_by as blocked,
   case when sessions.state = 'active' then 'runnable' else 'sleeping' end::character(30) as status,
-  (select databases.number from sys.every_database as databases where databases.name = pg_catalog.current_schema()) as dbid,
+  (select databases.number from sys.every_database as databases where databases.name = sys.current_database()) as dbid,
   roles.oid::integer as uid,
   roles.oid::integer as suid,
   sessions.backend_start::timestamp as login_time,

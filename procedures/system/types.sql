@@ -399,7 +399,7 @@ cross join lateral regexp_match(
   pg_catalog.obj_description(domains.oid, 'pg_type'), '^T-SQL "((?:[^"]|"")+)" ([a-z0-9_]+(?:\([^)]*\))?) (null|not null|identity)'
 ) as said (found)
 where domains.typtype = 'd' and said.found is not null
-  and domains.typnamespace = (select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema());
+  and domains.typnamespace = any (array(select schemas.oid from sys.every_schema as schemas));
 
 create view sys.table_types as
 select
@@ -425,7 +425,7 @@ cross join lateral regexp_match(
   pg_catalog.obj_description(domains.oid, 'pg_type'), '^T-SQL "((?:[^"]|"")+)" table *\('
 ) as said (found)
 where domains.typtype = 'd' and said.found is not null
-  and domains.typnamespace = (select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema());
+  and domains.typnamespace = any (array(select schemas.oid from sys.every_schema as schemas));
 
 comment on view sys.table_types is
 'SQL Server: Catalog Views, sys.table_types. sys.objects and sys.columns leave the tables of these types out.';

@@ -22,7 +22,7 @@ COLLATION = "SQL_Latin1_General_CP1_CI_AS"
 def administrator(server: RunningServer) -> Iterator[psycopg.Connection]:
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         connection.execute(f"create schema {OLD} authorization {server.reader.user}")
-        connection.execute("call tsql.write_collation(%s, %s)", [OLD, COLLATION])
+        connection.execute("call tsql.declare_schema(%s, %s)", [OLD, COLLATION])
         yield connection
         connection.execute(f"drop schema {OLD} cascade; drop schema if exists {NEW} cascade")
         connection.execute(f"drop role if exists {NEW}")

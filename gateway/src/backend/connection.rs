@@ -113,7 +113,7 @@ impl Backend {
         let mut role = Role::ask(&mut open.connection, &gateway.role, &gateway.reserved_for).await?;
         open.schema = Some(role.schema.clone());
         if !gateway.is_default_database(&login.database) {
-            match open.use_schema(&login.database).await {
+            match open.use_database(&login.database, &gateway.catalogue().databases()).await {
                 Ok(database) => role.schema = database,
                 Err(error) if gateway.may_mean_default(&login.database, &error) => {}
                 Err(error) => return Err(error),
@@ -241,9 +241,10 @@ impl Backend {
                 open.schema = Some(default);
             }
         }
+        let databases = self.catalogue().databases();
         let open = self.open.as_mut().ok_or_else(|| PgError::Protocol("no connection".into()))?;
         if open.schema.as_deref() != Some(self.database.as_str()) {
-            open.use_schema(&self.database).await?;
+            open.use_schema(&self.database, &databases).await?;
         }
         open.lock_as(self.locking).await?;
         open.date_as(self.calendar).await?;
@@ -258,7 +259,8 @@ impl Backend {
 
     /// Changes to another database. SQLSTATE 3F000 if it does not exist.
     pub async fn use_database(&mut self, name: &str) -> Result<(), PgError> {
-        self.database = self.open().await?.use_schema(name).await?;
+        let databases = self.catalogue().databases();
+        self.database = self.open().await?.use_database(name, &databases).await?;
         Ok(())
     }
 

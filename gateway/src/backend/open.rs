@@ -17,7 +17,8 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use tsql::quoting::literal;
+use tsql::quoting::{literal, quoted};
+use tsql::Databases;
 
 /// Statements kept prepared on one connection.
 const MOST_PREPARED: usize = 500;
@@ -203,9 +204,17 @@ impl Open {
         }
     }
 
-    /// Puts a schema before the role's own search path: the one with exactly this name, or with it in lower case, as
-    /// T-SQL's names are stored. Returns its name. SQLSTATE 3F000 if there is none.
-    pub async fn use_schema(&mut self, schema: &str) -> Result<String, PgError> {
+    /// Begins to use a database, as `use_schema`. SQLSTATE 3F000 also for a schema in a database.
+    pub async fn use_database(&mut self, name: &str, databases: &Databases) -> Result<String, PgError> {
+        if databases.of_schema(&name.to_lowercase()).is_some() {
+            return Err(no_database(name));
+        }
+        self.use_schema(name, databases).await
+    }
+
+    /// Puts a schema, and the database that has it in it, before the role's own search path: the one with exactly this
+    /// name, or with it in lower case, as T-SQL's names are stored. Returns its name. SQLSTATE 3F000 if there is none.
+    pub async fn use_schema(&mut self, schema: &str, databases: &Databases) -> Result<String, PgError> {
         let found = if schema.contains('\0') {
             None
         } else {
@@ -216,21 +225,12 @@ impl Open {
             );
             self.connection.query_text(&sql).await?.into_iter().flatten().next().flatten()
         };
-        let Some(found) = found else {
-            return Err(PgError::Server(Box::new(crate::postgres::Notice {
-                severity: "ERROR".into(),
-                sqlstate: "3F000".into(),
-                message: format!(
-                    "Database '{schema}' does not exist. Make sure that the name is entered correctly."
-                ),
-                ..Default::default()
-            })));
-        };
-        let name = literal(&found);
+        let found = found.ok_or_else(|| no_database(schema))?;
+        let path: Vec<String> = databases.path(&found).map(quoted).collect();
+        let path = literal(&path.join(", "));
         self.connection
             .query_text(&format!(
-                "select pg_catalog.set_config('search_path', \
-                 pg_catalog.quote_ident({name}) || ', ' || reset_val, false) \
+                "select pg_catalog.set_config('search_path', {path} || ', ' || reset_val, false) \
                  from pg_catalog.pg_settings where name = 'search_path'"
             ))
             .await?;
@@ -447,4 +447,14 @@ impl Open {
         }
         Ok(())
     }
+}
+
+/// SQLSTATE 3F000.
+fn no_database(name: &str) -> PgError {
+    PgError::Server(Box::new(crate::postgres::Notice {
+        severity: "ERROR".into(),
+        sqlstate: "3F000".into(),
+        message: format!("Database '{name}' does not exist. Make sure that the name is entered correctly."),
+        ..Default::default()
+    }))
 }

@@ -5,7 +5,7 @@ use super::messages::printed;
 use super::system_procedures::SystemProcedure;
 use super::variables::no_table;
 use super::variables::{Variable, Variables};
-use crate::calls::{end_failed, split_name, Form, Returned};
+use crate::calls::{end_failed, Form, ProcedureName, Returned};
 use crate::catalogue::texts_taken;
 use crate::client::Client;
 use crate::convert::{SqlType, Zone};
@@ -170,7 +170,7 @@ impl Interpreter {
         described: bool,
         for_value: bool,
     ) -> Result<Returned, Interrupt> {
-        if let Some(system) = SystemProcedure::named(&split_name(name).1) {
+        if let Some(system) = SystemProcedure::named(&ProcedureName::read(name).bare) {
             if client.reply.gathering.is_some() && system != SystemProcedure::ExecuteSql {
                 let text = format!("'insert … execute' of {name} is not supported.");
                 return Err(Failure::of_statement(ServerMessage::error(102, 15, text)).into());

@@ -142,6 +142,8 @@ impl Interpreter {
             })?;
             return Ok(Value::Int(state));
         }
+        let (schema, databases) =
+            (&self.procedures.backend.database, self.procedures.backend.catalogue().databases());
         let state = SessionState {
             dialect: &client.reply.dialect,
             settings: client.settings(),
@@ -155,7 +157,7 @@ impl Interpreter {
             nesting: self.depth,
             procedure: self.running.as_ref().map_or(0, |running| running.oid),
             login: &self.login,
-            database: &self.procedures.backend.database,
+            database: databases.around(schema),
             caught: self.tries.caught(),
             cursors: &self.cursors,
             context: self.context.as_deref(),

@@ -17,11 +17,12 @@ use crate::program::{refusal, Asking, Compiled, Declaration, Latest, Settings, S
 use crate::tds::login::Login;
 use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use tsql::facts::errors::is_arithmetic;
 use tsql::long_names::LongNames;
 use tsql::quoting::literal;
+use tsql::Databases;
 
 pub struct Interpreter {
     pub(super) gateway: Arc<Gateway>,
@@ -110,20 +111,20 @@ impl Interpreter {
         Ok(())
     }
 
-    /// The databases whose collation is without case, also those names that stand for the session's first one.
-    pub(super) fn folding(&self) -> Arc<BTreeSet<String>> {
-        let mut folding = self.procedures.backend.catalogue().folding();
-        if folding.contains(&self.first_database) {
-            Arc::make_mut(&mut folding).extend(DEFAULT_DATABASES.map(str::to_owned));
+    /// The databases as the session sees them, with those names that stand for its first one.
+    pub(super) fn databases(&self) -> Arc<Databases> {
+        let mut databases = self.procedures.backend.catalogue().databases();
+        if databases.folding.contains(&self.first_database) {
+            Arc::make_mut(&mut databases).folding.extend(DEFAULT_DATABASES.map(str::to_owned));
         }
-        folding
+        databases
     }
 
     /// The settings under which texts of this session are compiled.
     pub(super) fn compiling(&self, client: &Client) -> Settings {
         Settings {
             database: self.procedures.backend.database.clone(),
-            folding: self.folding(),
+            databases: self.databases(),
             quoted_identifiers: client.settings().quoted_identifiers,
             dialect: client.dialect().of_texts(),
             nulls_equal: client.settings().nulls_equal,

@@ -89,7 +89,7 @@ impl Interpreter {
             quoted_identifiers: read_as.quoted_identifiers,
             dialect: read_as.dialect,
             nulls_equal: read_as.nulls_equal,
-            folding: self.folding(),
+            databases: self.databases(),
             ..Settings::default()
         };
         let text =

@@ -127,7 +127,7 @@ impl Interpreter {
     ) -> Result<Returned, Interrupt> {
         let settings = Settings {
             database: self.procedures.backend.database.clone(),
-            folding: self.folding(),
+            databases: self.databases(),
             quoted_identifiers: read_as.quoted_identifiers,
             dialect: read_as.dialect,
             nulls_equal: read_as.nulls_equal,

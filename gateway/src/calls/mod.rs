@@ -7,6 +7,6 @@ mod returned;
 mod shared;
 mod system;
 
-pub use name::split_name;
+pub use name::ProcedureName;
 pub use procedures::Procedures;
 pub use returned::{end_failed, end_failed_inside, Form, OutputValue, Returned};

@@ -1,39 +1,53 @@
 //! The name of a procedure as written by its caller.
 
+use crate::catalogue::Unresolved;
 use std::borrow::Cow;
+use tsql::Databases;
 
-/// `procedure`, `schema.procedure`, `schema..procedure`, `schema.owner.procedure`: schema and name. A number in its
-/// group (`procedure;2`) other than 1 is part of the name.
-pub fn split_name(name: &str) -> (Option<&str>, Cow<'_, str>) {
-    let is_number = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    match name.rsplit_once(';').filter(|(_, number)| is_number(number)) {
-        Some((group, "1")) => {
-            let (schema, group) = split_group(group);
-            (schema, group.into())
+/// `procedure`, `schema.procedure`, `database..procedure`, `database.schema.procedure`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ProcedureName<'a> {
+    /// Its database, or the schema of a name without one; None for neither, and for dbo.
+    pub place: Option<&'a str>,
+    /// The schema in that database, if it is neither dbo nor a system's.
+    inner: Option<&'a str>,
+    /// A number in its group (`procedure;2`) other than 1 is part of the name.
+    pub bare: Cow<'a, str>,
+}
+
+impl<'a> ProcedureName<'a> {
+    pub fn read(name: &'a str) -> ProcedureName<'a> {
+        let is_number = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        let (group, number) = match name.rsplit_once(';').filter(|(_, number)| is_number(number)) {
+            Some((group, number)) => (group, Some(number).filter(|number| *number != "1")),
+            None => (name, None),
+        };
+        let (qualifiers, bare) = group.rsplit_once('.').unwrap_or(("", group));
+        let (place, inner) = qualifiers.split_once('.').unwrap_or((qualifiers, ""));
+        let bare = strip(bare);
+        ProcedureName {
+            place: named(place, &["dbo"]),
+            inner: named(inner, &["dbo", "sys"]),
+            bare: match number {
+                Some(number) => format!("{bare};{number}").into(),
+                None => bare.into(),
+            },
         }
-        Some((group, number)) => {
-            let (schema, group) = split_group(group);
-            (schema, format!("{group};{number}").into())
-        }
-        None => {
-            let (schema, name) = split_group(name);
-            (schema, name.into())
+    }
+
+    /// The schema of PostgreSQL that it names; None for a name without one. Missing: the database has no such schema.
+    pub fn schema(&self, databases: &Databases) -> Result<Option<&'a str>, Unresolved> {
+        match (self.place, self.inner) {
+            (Some(database), Some(inner)) if !databases.has(database, inner) => Err(Unresolved::Missing),
+            (place, inner) => Ok(inner.or(place)),
         }
     }
 }
 
-fn split_group(name: &str) -> (Option<&str>, &str) {
-    match name.split_once('.') {
-        None => (None, strip(name)),
-        Some((first, rest)) => {
-            let bare = rest.rsplit('.').next().unwrap_or(rest);
-            let schema = strip(first);
-            (
-                Some(schema).filter(|schema| !schema.is_empty() && !schema.eq_ignore_ascii_case("dbo")),
-                strip(bare),
-            )
-        }
-    }
+/// A qualifier that is none of these.
+fn named<'a>(part: &'a str, others: &[&str]) -> Option<&'a str> {
+    let part = strip(part);
+    (!part.is_empty() && !others.iter().any(|other| part.eq_ignore_ascii_case(other))).then_some(part)
 }
 
 /// A name without its brackets or quotes.
@@ -46,19 +60,24 @@ fn strip(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::split_name;
+    use super::*;
 
     #[test]
     fn names_with_and_without_qualifiers() {
+        let databases = Databases { inner: [("hr".into(), "site".into())].into(), ..Databases::default() };
         for (name, schema, bare) in [
-            ("put_a", None, "put_a"),
-            ("[put_a];1", None, "put_a"),
-            ("log.[put_a];12", Some("log"), "put_a;12"),
-            ("online..put_a", Some("online"), "put_a"),
-            ("log.dbo.[put_a]", Some("log"), "put_a"),
-            ("dbo.put_a", None, "put_a"),
+            ("put_a", Ok(None), "put_a"),
+            ("[put_a];1", Ok(None), "put_a"),
+            ("log.[put_a];12", Ok(Some("log")), "put_a;12"),
+            ("online..put_a", Ok(Some("online")), "put_a"),
+            ("log.dbo.[put_a]", Ok(Some("log")), "put_a"),
+            ("log.sys.sp_help", Ok(Some("log")), "sp_help"),
+            ("dbo.put_a", Ok(None), "put_a"),
+            ("Site.[HR].put_a", Ok(Some("HR")), "put_a"),
+            ("log.hr.put_a", Err(Unresolved::Missing), "put_a"),
         ] {
-            assert_eq!(split_name(name), (schema, bare.into()), "{name}");
+            let read = ProcedureName::read(name);
+            assert_eq!((read.schema(&databases), &*read.bare), (schema, bare), "{name}");
         }
     }
 }

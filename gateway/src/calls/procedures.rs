@@ -1,6 +1,6 @@
 //! Resolves the name of a function or procedure, and calls it.
 
-use super::name::split_name;
+use super::name::ProcedureName;
 use super::returned::Returned;
 use crate::backend::{rows_are_lost, Backend, Completed, Errors, Meaning, Rows, Source, Unfinished};
 use crate::callers::Caller;
@@ -90,7 +90,7 @@ impl Procedures {
     ) -> Result<Returned, Interrupt> {
         let start = Instant::now();
         let called = if function.is_system() {
-            self.call_system(client, split_name(name).0, &function, params, in_try).await
+            self.call_system(client, ProcedureName::read(name).place, &function, params, in_try).await
         } else {
             self.call_function(client, function.clone(), params, in_try).await
         };
@@ -110,7 +110,7 @@ impl Procedures {
         name: &str,
         params: &[Param<'_>],
     ) -> Result<Arc<Function>, Interrupt> {
-        if is_temporary(&split_name(name).1) {
+        if is_temporary(&ProcedureName::read(name).bare) {
             self.backend.read_temporary().await.map_err(|error| Failure::of_call(&error))?;
         }
         Ok(self.resolve(client, name, params).await.map_err(Failure::of_statement)?)
@@ -123,9 +123,10 @@ impl Procedures {
         name: &str,
         params: &[Param<'_>],
     ) -> Result<Arc<Function>, ServerMessage> {
-        let (schema, bare) = split_name(name);
-        let mut found = self.find(client, schema, &bare, params);
-        let may_be_new = matches!(found, Err(Unresolved::Missing)) && !is_temporary(&bare);
+        let name = ProcedureName::read(name);
+        let bare = &*name.bare;
+        let mut found = self.find_named(client, &name, params);
+        let may_be_new = matches!(found, Err(Unresolved::Missing)) && !is_temporary(bare);
         if may_be_new {
             if !self.gateway.reload_catalogue(Reason::Unknown).await {
                 let text = format!(
@@ -134,7 +135,7 @@ impl Procedures {
                 );
                 return Err(not_written(text).to_message());
             }
-            found = self.find(client, schema, &bare, params);
+            found = self.find_named(client, &name, params);
         }
         found.map_err(|unresolved| match unresolved {
             Unresolved::Missing => {
@@ -146,6 +147,16 @@ impl Procedures {
                 format!("'{bare}' is not one procedure but several: {}.", names.join(", ")),
             ),
         })
+    }
+
+    pub(super) fn find_named(
+        &self,
+        client: &Client,
+        name: &ProcedureName<'_>,
+        params: &[Param<'_>],
+    ) -> Result<Arc<Function>, Unresolved> {
+        let schema = name.schema(&self.catalogue().databases())?;
+        self.find(client, schema, &name.bare, params)
     }
 
     pub(super) fn find(

@@ -1,7 +1,7 @@
 //! Calls that share a transaction with those of other clients (group commit). A call of known shape is bound by its
 //! plan, without further examination.
 
-use super::name::split_name;
+use super::name::ProcedureName;
 use super::procedures::{completed, count, may_be_outdated, put_notices, talks, Procedures};
 use super::returned::{end_failed, Form};
 use crate::backend::Unfinished;
@@ -118,8 +118,7 @@ impl Procedures {
             return;
         }
         let dialect = client.dialect();
-        let (schema, bare) = split_name(name);
-        let Ok(function) = self.find(client, schema, &bare, params) else {
+        let Ok(function) = self.find_named(client, &ProcedureName::read(name), params) else {
             return;
         };
         if !self.shares(client, &function) {

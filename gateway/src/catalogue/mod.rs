@@ -24,10 +24,11 @@ pub use watch::{Changed, LiveCatalogue, Reason, Watcher};
 
 use crate::tds::dialect::Dialect;
 use schemas::{OF_SYBASE, SYSTEM};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tsql::long_names::stored;
 use tsql::program::Partial;
+use tsql::Databases;
 use versions::Versions;
 
 /// The schemas of names without a database.
@@ -46,8 +47,7 @@ pub struct Catalogue {
     functions: HashMap<String, Vec<Arc<Function>>>,
     /// The tables on nodes, each with its node.
     nodes: HashMap<String, Arc<str>>,
-    /// The schemas whose default collation is case-insensitive.
-    folding: Arc<BTreeSet<String>>,
+    databases: Arc<Databases>,
     /// Tables that lack rows, by their names in SQL.
     partial: BTreeMap<String, Partial>,
     versions: Versions,
@@ -88,8 +88,8 @@ impl Catalogue {
         found.map(|(table, of)| (table.clone(), of.clone())).collect()
     }
 
-    pub fn folding(&self) -> Arc<BTreeSet<String>> {
-        self.folding.clone()
+    pub fn databases(&self) -> Arc<Databases> {
+        self.databases.clone()
     }
 
     fn by_oid(&self) -> HashMap<u32, &Arc<Function>> {
@@ -115,8 +115,8 @@ impl Catalogue {
 
     /// The function that `name` refers to for a client of `dialect`, in the named database (schema) or else in `path`.
     /// Other databases are not searched; system procedures and ringlog's own exist in all of them. Precedence: a system
-    /// procedure, then the database's own, then the first in the path; an exact spelling before one that differs in
-    /// case; among overloads the one whose parameters fit the call.
+    /// procedure, then the schema's own, then the database's with the schema in it, then the first in the path; an exact
+    /// spelling before one that differs in case; among overloads the one whose parameters fit the call.
     pub fn find(
         &self,
         schema: Option<&str>,
@@ -130,6 +130,8 @@ impl Catalogue {
             Some(schema) => function.schema.eq_ignore_ascii_case(schema),
             None => function.schema == path.database,
         };
+        let around = self.databases.of_schema(path.database).filter(|_| schema.is_none());
+        let is_around = |function: &Function| Some(function.schema.as_str()) == around;
         let in_path = |function: &Function| match schema {
             Some(_) => None,
             None => path.schemas.iter().rev().position(|schema| *schema == function.schema),
@@ -137,7 +139,7 @@ impl Catalogue {
         let may_be_meant = |function: &Function| match function.schema.as_str() {
             OF_SYBASE => !dialect.is_tds7(),
             SYSTEM | OWN => true,
-            _ => is_there(function) || in_path(function).is_some(),
+            _ => is_there(function) || is_around(function) || in_path(function).is_some(),
         };
         let all: Vec<_> = all.iter().filter(|function| may_be_meant(function)).collect();
         let rank = |function: &Function| {
@@ -145,6 +147,7 @@ impl Catalogue {
                 function.schema == OF_SYBASE,
                 function.is_system(),
                 is_there(function),
+                is_around(function),
                 in_path(function),
                 function.name == name,
             )

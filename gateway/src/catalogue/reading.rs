@@ -10,11 +10,12 @@ use super::Catalogue;
 use crate::convert::PgType;
 use crate::metrics::{CallMetrics, Metrics};
 use crate::postgres::{Connection, PgError};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use tsql::facts::collations::{self, Collation};
 use tsql::facts::types;
 use tsql::program::Partial;
+use tsql::Databases;
 
 /// A domain, an enum or a composite type.
 #[derive(Default)]
@@ -60,10 +61,10 @@ impl Catalogue {
     ) -> Result<Catalogue, PgError> {
         let elsewhere = read_stand_ins(connection).await?;
         let partial = read_partial(connection).await?;
-        let folding = read_folding(connection).await?;
+        let databases = read_databases(connection).await?;
         let metrics = |name| metrics.of_procedure(name);
         let read = Catalogue::read_in(SHARED, connection, elsewhere, metrics, before, extent).await?;
-        Ok(Catalogue { partial, folding: Arc::new(folding), ..read })
+        Ok(Catalogue { partial, databases: Arc::new(databases), ..read })
     }
 
     /// Reads the temporary procedures of this connection's session.
@@ -273,22 +274,27 @@ async fn read_partial(connection: &mut Connection) -> Result<BTreeMap<String, Pa
     Ok(partial)
 }
 
-/// Reads which schemas have a default collation without case (sql/24_databases.sql).
-async fn read_folding(connection: &mut Connection) -> Result<BTreeSet<String>, PgError> {
-    let mut folding = BTreeSet::new();
-    let said = "select n.nspname, pg_catalog.substring(d.description, '^T-SQL collation (\\w+)') \
-                from pg_catalog.pg_namespace n join pg_catalog.pg_description d \
-                on d.objoid = n.oid and d.classoid = 'pg_catalog.pg_namespace'::pg_catalog.regclass \
-                where d.description like 'T-SQL collation %'";
+/// Reads which schemas are in databases, and which have a default collation without case (sql/24_databases.sql).
+async fn read_databases(connection: &mut Connection) -> Result<Databases, PgError> {
+    let mut databases = Databases::default();
+    let declared = "select n.nspname, pg_catalog.substring(d.description, '^T-SQL collation (\\w+)'), \
+                    inside.database \
+                    from pg_catalog.pg_namespace n join pg_catalog.pg_description d \
+                    on d.objoid = n.oid and d.classoid = 'pg_catalog.pg_namespace'::pg_catalog.regclass \
+                    left join sys.every_inner_schema inside on inside.oid = n.oid where d.description ~ '^T-SQL (collation|schema of) '";
     connection
-        .each_row(said, |row| {
+        .each_row(declared, |row| {
+            let schema = row.text(0);
             if collations::named(row.text(1)) == Some(Collation::Insensitive) {
-                folding.insert(row.text(0).to_owned());
+                databases.folding.insert(schema.to_owned());
+            }
+            if !row.text(2).is_empty() {
+                databases.inner.insert(schema.to_owned(), row.text(2).to_owned());
             }
             Ok(())
         })
         .await?;
-    Ok(folding)
+    Ok(databases)
 }
 
 fn parameters(arguments: &[Declaration], types: &Types) -> Parameters {

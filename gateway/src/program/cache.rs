@@ -172,15 +172,18 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         identity_insert,
         procedure,
         given,
-        folding,
+        databases,
     } = settings;
     let mut key = String::with_capacity(database.len() + 32 * variables.len() + 16);
     let flags =
         [*quoted_identifiers, dialect.is_ase, *nulls_equal, *limits_rows, *placeholders, *procedure, lifts];
     key.extend(flags.map(|flag| if flag { '1' } else { '0' }));
     key.push_str(database);
-    for schema in folding.iter() {
+    for schema in &databases.folding {
         let _ = write!(key, "\0~{schema}");
+    }
+    for (schema, database) in &databases.inner {
+        let _ = write!(key, "\0{database}.{schema}");
     }
     for (name, of) in variables {
         // writing to a String does not fail

@@ -3,6 +3,7 @@
 //! `lexer` splits a text, `parser` builds a `tree`, which can be printed as T-SQL.
 
 mod compile;
+pub mod databases;
 mod digest;
 pub mod error;
 pub mod facts;
@@ -25,6 +26,7 @@ pub mod tree;
 pub mod units;
 
 pub use compile::{bytes_of, insert_of_rows, keyed, text_for, undeclared, Keyed, Undeclared};
+pub use databases::Databases;
 pub use error::Error;
 pub use facts::dialect::{Dialect, ASE, SQL_SERVER};
 pub use lexer::Syntax;

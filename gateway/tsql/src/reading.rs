@@ -98,7 +98,7 @@ impl<'t> Reading<'t> {
         lifts: bool,
         schema: &Arc<dyn Schema>,
     ) -> Result<Program, Error> {
-        let mut batch = parser::parse_tokens(&self.tokens, settings.syntax())?;
+        let mut batch = parser::parse_tokens(&self.tokens, settings.syntax(), Some(settings.known()))?;
         let mut types = user_types::bind(&mut batch.statements, &**schema, settings.dialect)?;
         let lifted = if lifts && self.literals.len() <= MOST_LIFTED {
             let starts: Vec<u32> = self.literals.iter().map(|at| self.tokens[*at].at.start).collect();

@@ -16,7 +16,7 @@ impl Compiler<'_> {
             self.declared(status)?;
         }
         let qualified = match &execute.procedure {
-            Ok(procedure) => match names::schema_of(procedure)? {
+            Ok(procedure) => match names::schema_of(procedure) {
                 "" => procedure.name.clone(),
                 schema => format!("{schema}.{}", procedure.name),
             },

@@ -19,7 +19,7 @@ pub struct Keyed {
 /// For a select, also as the query of a declared cursor; None for any other text, and if a row is not exactly one row
 /// of a single table.
 pub fn keyed(text: &str, settings: &Settings) -> Result<Option<Keyed>, Error> {
-    let batch = parser::parse(text, settings.syntax())?;
+    let batch = parser::parse_in(text, settings.syntax(), settings.known())?;
     let [statement] = batch.statements.as_slice() else { return Ok(None) };
     let query = match &statement.kind {
         StatementKind::Select(query) => query,
@@ -31,8 +31,8 @@ pub fn keyed(text: &str, settings: &Settings) -> Result<Option<Keyed>, Error> {
         dialect: settings.dialect,
         nulls_equal: settings.nulls_equal,
         database: settings.database.clone(),
-        folding: settings.folding.clone(),
-        folds: settings.folding.contains(&settings.database),
+        databases: settings.databases.clone(),
+        folds: settings.databases.folding.contains(&settings.database),
         ..Scope::default()
     };
     let mut numbered = Numbered::default();

@@ -107,8 +107,8 @@ fn program_of(
         nulls_equal: settings.nulls_equal,
         limits_rows: settings.limits_rows || sets_rowcount(text),
         database: settings.database.clone(),
-        folding: settings.folding.clone(),
-        folds: settings.folding.contains(&settings.database),
+        databases: settings.databases.clone(),
+        folds: settings.databases.folding.contains(&settings.database),
         schema: Some(schema.clone()),
         changing,
         filled: settings.filled.iter().map(|(table, of)| (table.clone(), Some(of.clone()))).collect(),
@@ -307,7 +307,7 @@ impl Compiler<'_> {
             Tree::Use(name) => {
                 // the next statements use that database; only the session knows `master` and similar names
                 self.scope.database.clear();
-                self.scope.folds = self.scope.folding.contains(&name.text.to_lowercase());
+                self.scope.folds = self.scope.databases.folding.contains(&name.text.to_lowercase());
                 self.scope.schema = None;
                 if name.is("tempdb") {
                     return Err(Error::refused("use tempdb", "every database makes #t and ##t there", line));
@@ -458,7 +458,7 @@ impl Compiler<'_> {
             _ => return false,
         };
         if self.scope.collation(&collation.text) == Some(Collation::Insensitive) {
-            Arc::make_mut(&mut self.scope.folding).insert(name.text.to_lowercase());
+            Arc::make_mut(&mut self.scope.databases).folding.insert(name.text.to_lowercase());
         }
         true
     }

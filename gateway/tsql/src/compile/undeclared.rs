@@ -51,7 +51,7 @@ pub fn undeclared(text: &str, syntax: Syntax, declared: &HashSet<String>) -> Res
     if parameters.is_empty() {
         return Ok(Vec::new());
     }
-    let batch = parser::parse_tokens(&tokens, syntax)?;
+    let batch = parser::parse_tokens(&tokens, syntax, None)?;
     let mut finder = Finder { declared, with: Vec::new(), from: Vec::new(), found: Vec::new(), given: None };
     if let [statement] = batch.statements.as_slice() {
         if let StatementKind::Insert(insert) = &statement.kind {

@@ -415,10 +415,14 @@ impl<'t> Parser<'t> {
         }
         let at = self.since(start);
         if self.next_is_symbol("(") && !self.is_outer_mark() {
-            return self.deeper(|parser| parser.call(object_name(parts, at)));
+            let name = self.placed(object_name(parts, at))?;
+            return self.deeper(|parser| parser.call(name));
         }
         let column = parts.pop().unwrap_or_default();
-        let table = if parts.is_empty() { None } else { Some(Box::new(object_name(parts, at))) };
+        let table = match parts.is_empty() {
+            true => None,
+            false => Some(Box::new(self.placed(object_name(parts, at))?)),
+        };
         Ok(Expression::Column(ColumnName { table, column, at }))
     }
 

@@ -20,6 +20,7 @@ mod statement;
 mod variables;
 mod xml;
 
+use crate::databases::Known;
 use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{self, Syntax, Token, TokenKind};
@@ -41,12 +42,18 @@ pub struct Batch {
 /// Parses a whole batch. The error names the line and the invalid token.
 pub fn parse(text: &str, syntax: Syntax) -> Result<Batch, Error> {
     let tokens = lexer::tokens(text, syntax)?;
-    parse_tokens(&tokens, syntax)
+    parse_tokens(&tokens, syntax, None)
 }
 
-/// Parses a batch given as tokens.
-pub fn parse_tokens(tokens: &[Token<'_>], syntax: Syntax) -> Result<Batch, Error> {
-    let mut parser = Parser { tokens, at: 0, depth: 0, loops: 0, close_signs: syntax.close_signs };
+/// Parses a whole batch, whose names must be of these databases.
+pub fn parse_in(text: &str, syntax: Syntax, known: Known<'_>) -> Result<Batch, Error> {
+    let tokens = lexer::tokens(text, syntax)?;
+    parse_tokens(&tokens, syntax, Some(known))
+}
+
+/// Parses a batch given as tokens. Error 208: names a schema that its database does not have, if these are known.
+pub fn parse_tokens(tokens: &[Token<'_>], syntax: Syntax, known: Option<Known<'_>>) -> Result<Batch, Error> {
+    let mut parser = Parser { tokens, at: 0, depth: 0, loops: 0, close_signs: syntax.close_signs, known };
     let statements = parser.batch()?;
     let placeholders = tokens.iter().filter(|token| is_placeholder(token)).count();
     Ok(Batch { statements, placeholders: u32::try_from(placeholders).unwrap_or(u32::MAX) })
@@ -55,7 +62,7 @@ pub fn parse_tokens(tokens: &[Token<'_>], syntax: Syntax) -> Result<Batch, Error
 /// Parses `@a int, @b nvarchar(40) = 'x' output`: the parameters of a text of sp_executesql and sp_prepare.
 pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
     let tokens = lexer::tokens(text, Syntax::default())?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false };
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false, known: None };
     if parser.at_end() {
         return Ok(Vec::new());
     }
@@ -69,7 +76,7 @@ pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
 /// Parses `"Tids" table (…)`, the declaration of a table type; None: the declaration of another user type.
 pub(crate) fn parse_table_type(text: &str) -> Result<Option<Vec<TableElement>>, Error> {
     let tokens = lexer::tokens(text, Syntax { quoted_identifiers: true, ..Syntax::default() })?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false };
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false, known: None };
     parser.name()?;
     if !parser.word("table") {
         return Ok(None);
@@ -80,7 +87,7 @@ pub(crate) fn parse_table_type(text: &str) -> Result<Option<Vec<TableElement>>, 
 /// Parses `"Tid" varchar(11) not null`, the declaration of a user type.
 pub(crate) fn parse_user_type(text: &str) -> Result<UserType, Error> {
     let tokens = lexer::tokens(text, Syntax { quoted_identifiers: true, ..Syntax::default() })?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false };
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false, known: None };
     let name = parser.name()?.text;
     let type_ = parser.type_name()?;
     let identity = parser.word("identity");
@@ -100,6 +107,7 @@ struct Parser<'t> {
     loops: u32,
     /// See `Syntax`.
     close_signs: bool,
+    known: Option<Known<'t>>,
 }
 
 impl<'t> Parser<'t> {

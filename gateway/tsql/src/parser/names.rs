@@ -1,6 +1,7 @@
 //! Names, variables, types and numbers.
 
 use super::Parser;
+use crate::databases::Known;
 use crate::error::Error;
 use crate::facts::session;
 use crate::keywords::Class;
@@ -68,14 +69,32 @@ impl<'t> Parser<'t> {
 
     /// `name`, `owner.name`, `database.owner.name`, `database..name`.
     pub(super) fn object_name(&mut self) -> Result<ObjectName, Error> {
+        let name = self.unplaced_name()?;
+        self.placed(name)
+    }
+
+    /// The name of a procedure, which is looked for when it is called: the schema of an unknown one is `database.owner`.
+    pub(super) fn called_name(&mut self) -> Result<ObjectName, Error> {
+        let name = self.unplaced_name()?;
+        let unknown = format!("{}.{}", name.database, name.owner);
+        let missing = ObjectName { owner: unknown, database: String::new(), ..name.clone() };
+        Ok(self.placed(name).unwrap_or(missing))
+    }
+
+    fn unplaced_name(&mut self) -> Result<ObjectName, Error> {
         // `..t` and `.dbo.t`: the database in use
         let nothing = Name { text: String::new(), at: self.position() };
         let first = if self.next_is_symbol(".") { nothing } else { self.name()? };
-        self.object_name_after(first)
+        self.unplaced_name_after(first)
     }
 
     /// The rest of a name of several parts.
     pub(super) fn object_name_after(&mut self, first: Name) -> Result<ObjectName, Error> {
+        let name = self.unplaced_name_after(first)?;
+        self.placed(name)
+    }
+
+    fn unplaced_name_after(&mut self, first: Name) -> Result<ObjectName, Error> {
         let at = first.at;
         let mut parts = vec![first.text];
         while self.symbol(".") {
@@ -93,6 +112,34 @@ impl<'t> Parser<'t> {
                 let message = format!("Could not find server '{}': ringlog has no other servers.", next());
                 Err(Error::new(7202, message, at).with_severity(11))
             }
+        }
+    }
+
+    /// A name whose database has its schema: in a module of another schema dbo is not the current one. Error 208 if the
+    /// database has none of this name.
+    pub(super) fn placed(&self, mut name: ObjectName) -> Result<ObjectName, Error> {
+        let Some(Known { databases, schema }) = self.known else { return Ok(name) };
+        let ObjectName { database, owner, .. } = &name;
+        if database.is_empty() {
+            if let Some(around) = databases.of_schema(schema).filter(|_| owner.eq_ignore_ascii_case("dbo")) {
+                name.database = around.to_owned();
+            }
+            return Ok(name);
+        }
+        let is_everywhere = name.is_of_dbo()
+            || ["sys", "information_schema"].iter().any(|schema| owner.eq_ignore_ascii_case(schema));
+        if is_everywhere || databases.has(database, owner) {
+            return Ok(name);
+        }
+        let text = format!("Invalid object name '{}'.", name.shown());
+        Err(Error::new(208, text, name.at).with_severity(16))
+    }
+
+    /// The body of a module, after the module's name, is parsed as a text of its schema.
+    pub(super) fn enter_schema_of(&mut self, module: &ObjectName) {
+        if let Some(known) = &mut self.known {
+            let inner = known.databases.inner.keys().find(|schema| module.owner.eq_ignore_ascii_case(schema));
+            known.schema = inner.map_or(known.schema, String::as_str);
         }
     }
 

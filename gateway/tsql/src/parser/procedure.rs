@@ -24,6 +24,7 @@ impl<'t> Parser<'t> {
         self.begins_batch(start, mode, "PROCEDURE")?;
         self.at += 1;
         let name = self.procedure_name()?;
+        self.enter_schema_of(&name);
         let parameters = self.parameters()?;
         let mut as_owner = None;
         while self.word("with") {
@@ -56,7 +57,7 @@ impl<'t> Parser<'t> {
 
     /// `p;2`: a procedure of a group is a separate one with this name; `p;1` is p.
     fn procedure_name(&mut self) -> Result<ObjectName, Error> {
-        let mut name = self.object_name()?;
+        let mut name = self.called_name()?;
         let number = self.ahead(1).filter(|next| self.next_is_symbol(";") && next.kind == TokenKind::Integer);
         let Some(number) = number else { return Ok(name) };
         match number.value.parse() {
@@ -73,7 +74,7 @@ impl<'t> Parser<'t> {
         if !self.next_is_any(&["exec", "execute"]) || !self.ahead_is(1, "as") {
             return false;
         }
-        let is_of_dbo = procedure.owner.is_empty() || procedure.owner.eq_ignore_ascii_case("dbo");
+        let is_of_dbo = procedure.is_of_dbo();
         let is_dbo = |token: &Token<'_>| {
             matches!(token.kind, TokenKind::Text { .. }) && token.value.eq_ignore_ascii_case("dbo")
         };
@@ -197,6 +198,7 @@ impl<'t> Parser<'t> {
         self.begins_batch(start, mode, "FUNCTION")?;
         self.at += 1;
         let name = self.object_name()?;
+        self.enter_schema_of(&name);
         self.expect_symbol("(")?;
         self.at -= 1;
         let parameters = self.parameters()?;
@@ -253,6 +255,7 @@ impl<'t> Parser<'t> {
         self.begins_batch(start, mode, "TRIGGER")?;
         self.at += 1;
         let name = self.object_name()?;
+        self.enter_schema_of(&name);
         self.expect_word("on")?;
         let at = self.position();
         if self.any_word(&["database", "all"]) {

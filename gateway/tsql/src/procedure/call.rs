@@ -91,7 +91,7 @@ impl<'t> BodyWriter<'t> {
         };
         let mut parts = vec![
             literal(&self.schema),
-            literal(schema_of(name)?),
+            literal(schema_of(name)),
             literal(&name.name),
             array(names, "text"),
             array(outputs, "boolean"),

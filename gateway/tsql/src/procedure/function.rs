@@ -241,8 +241,8 @@ fn rows(
         dialect: scope.dialect,
         nulls_equal: scope.nulls_equal,
         database: header.schema.clone(),
-        folding: scope.folding.clone(),
-        folds: scope.folding.contains(&header.schema),
+        databases: scope.databases.clone(),
+        folds: scope.databases.folding.contains(&header.schema),
         ..Scope::default()
     };
     let kinds = |null: bool| -> HashMap<String, String> {

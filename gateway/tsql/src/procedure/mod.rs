@@ -67,6 +67,8 @@ struct Header<'t> {
     name: String,
     /// The schema in which its body resolves names first.
     schema: String,
+    /// The database that has the schema in it.
+    database: Option<String>,
     /// It belongs to the session, and ends with it.
     is_temporary: bool,
     parameters: Vec<(&'t Parameter, Type)>,
@@ -159,8 +161,8 @@ impl Header<'_> {
         let mut writer =
             BodyWriter::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.dialect);
         writer.scope.nulls_equal = scope.nulls_equal;
-        writer.scope.folding.clone_from(&scope.folding);
-        writer.scope.folds = scope.folding.contains(&self.schema);
+        writer.scope.databases.clone_from(&scope.databases);
+        writer.scope.folds = scope.databases.folding.contains(&self.schema);
         writer.scope.filled.clone_from(&scope.filled);
         writer.scope.variants.clone_from(&scope.variants);
         writer.scope.partial.clone_from(&scope.partial);
@@ -189,8 +191,9 @@ impl Header<'_> {
 
     /// The schemas where its body looks names up.
     fn schemas(&self) -> impl Iterator<Item = &str> {
-        let own = self.schema.as_str();
-        std::iter::once(own).chain(SEARCH_PATH.into_iter().filter(move |other| *other != own))
+        let (own, database) = (self.schema.as_str(), self.database.as_deref());
+        let others = SEARCH_PATH.into_iter().filter(move |other| *other != own && Some(*other) != database);
+        std::iter::once(own).chain(database).chain(others)
     }
 
     /// The search path of its body.
@@ -208,7 +211,7 @@ pub fn drop(objects: &DropObjects) -> Result<Define, Error> {
         _ => "procedure",
     };
     let statement = |name: &ObjectName| {
-        let schema = literal(schema_of(name)?);
+        let schema = literal(schema_of(name));
         let name = literal(&own_name(name, objects.kind)?);
         let drop = format!("tsql.drop_{kind}(current_schema(), {schema}, {name}, {})", objects.if_exists);
         Ok(format!("select {drop}"))
@@ -258,7 +261,7 @@ fn header_of<'t>(
 ) -> Result<Header<'t>, Error> {
     let at = name.at.line;
     let is_temporary = name.is_temporary();
-    let schema = match schema_of(name)? {
+    let schema = match schema_of(name) {
         // `tempdb..#p` resolves names in the session's database
         _ if is_temporary => &scope.database,
         schema => schema,
@@ -293,7 +296,8 @@ fn header_of<'t>(
         };
         parameters.push((parameter, of));
     }
-    Ok(Header { name, schema, is_temporary, parameters })
+    let database = scope.databases.of_schema(&schema).map(str::to_owned);
+    Ok(Header { name, schema, database, is_temporary, parameters })
 }
 
 /// The variables that the text of a procedure names. Refuses names that PL/pgSQL would confuse with its own.

@@ -30,14 +30,14 @@ pub fn create(
     demand_short(&create.name.name, "trigger", create.name.at)?;
     // a trigger is in the schema of its table
     let mut name = create.name.clone();
-    if schema_of(&name)?.is_empty() {
+    if schema_of(&name).is_empty() {
         name.database.clone_from(&create.table.database);
         name.owner.clone_from(&create.table.owner);
     }
     let header = header(&name, &[], line, scope)?;
     let mentioned = read_names(text, &header.name)?;
     let source = text.trim();
-    let target = match schema_of(&create.table)? {
+    let target = match schema_of(&create.table) {
         "" => format!("{}.{}", quoted(&header.schema), table(&create.table)?),
         _ => table(&create.table)?,
     };

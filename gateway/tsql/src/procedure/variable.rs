@@ -70,6 +70,7 @@ const ANSWERS: &[(&str, &str)] = &[
 pub struct Named<'w> {
     pub procedure: &'w str,
     pub schema: &'w str,
+    pub database: &'w str,
     /// Variables that replace others.
     pub copies: &'w HashMap<String, String>,
     pub cursors: &'w HashMap<String, Cursor<'w>>,
@@ -140,7 +141,7 @@ impl Variables for Named<'_> {
                 let whole = format!("{}.{}", quoted(schema), quoted(self.procedure));
                 return Ok(format!("{}::regproc::oid::integer", literal(&whole)));
             }
-            "@@db_name" => return Ok(format!("{}::varchar", literal(self.schema))),
+            "@@db_name" => return Ok(format!("{}::varchar", literal(self.database))),
             _ => {}
         }
         if let Some((_, sql)) = ANSWERS.iter().find(|(known, _)| *known == name) {

@@ -387,6 +387,7 @@ impl<'t> BodyWriter<'t> {
         let named = Named {
             procedure: &self.name,
             schema: &self.schema,
+            database: self.scope.databases.around(&self.schema),
             copies: &self.copies,
             cursors: &self.cursors,
             caught: self.caught,

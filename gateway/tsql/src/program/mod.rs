@@ -12,6 +12,7 @@ pub(crate) use demanded::each;
 pub use demanded::Demanded;
 pub use sql::Sql;
 
+use crate::databases::Known;
 pub use crate::facts::session::{CLOCKS, CURRENT, SENT_TEXT};
 use crate::facts::types::Type;
 pub use crate::fragments::RowSource;
@@ -20,8 +21,8 @@ use crate::long_names::LongNames;
 use crate::resolve::names::Relation;
 pub use crate::schema::Partial;
 pub use crate::translate::{Changes, Current, Filled, FilledBy, ListItem, ResultType, Title};
-use crate::Dialect;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::{Databases, Dialect};
+use std::collections::BTreeMap;
 use std::mem::size_of;
 use std::sync::Arc;
 
@@ -30,8 +31,7 @@ use std::sync::Arc;
 pub struct Settings {
     /// The schema that the client uses.
     pub database: String,
-    /// The schemas whose default collation is without case.
-    pub folding: Arc<BTreeSet<String>>,
+    pub databases: Arc<Databases>,
     pub quoted_identifiers: bool,
     pub dialect: &'static Dialect,
     /// `set ansi_nulls off`: a null variable or literal equals null.
@@ -58,6 +58,10 @@ pub struct Settings {
 }
 
 impl Settings {
+    pub fn known(&self) -> Known<'_> {
+        Known { databases: &self.databases, schema: &self.database }
+    }
+
     /// The syntax options of the client's texts.
     pub fn syntax(&self) -> Syntax {
         Syntax {

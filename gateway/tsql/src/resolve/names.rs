@@ -37,31 +37,17 @@ pub fn in_parentheses(names: &[Name]) -> Result<String, Error> {
     Ok(if names.is_empty() { String::new() } else { format!(" ({})", listed(names)?) })
 }
 
-/// The name as written, for a message.
-pub fn shown(name: &ObjectName) -> String {
-    let ObjectName { database, owner, name, .. } = name;
-    match (database.is_empty(), owner.is_empty()) {
-        (false, _) => format!("{database}.{owner}.{name}"),
-        (true, false) => format!("{owner}.{name}"),
-        (true, true) => name.clone(),
-    }
-}
-
 /// The schema of a system view; None for any other name.
 pub fn of_system(name: &ObjectName) -> Result<Option<&'static str>, Error> {
     let own = stored(&name.name);
     let schema = if name.owner.eq_ignore_ascii_case("information_schema") {
         "tsql_information_schema"
-    } else if name.owner.eq_ignore_ascii_case("sys") || (is_dbo(&name.owner) && system::is_view(&own)) {
+    } else if name.owner.eq_ignore_ascii_case("sys") || (name.is_of_dbo() && system::is_view(&own)) {
         "sys"
     } else {
         return Ok(None);
     };
     Ok(Some(schema))
-}
-
-fn is_dbo(owner: &str) -> bool {
-    owner.is_empty() || owner.eq_ignore_ascii_case("dbo")
 }
 
 fn is_elsewhere(name: &ObjectName) -> bool {
@@ -135,7 +121,7 @@ pub fn relation(name: &ObjectName) -> Result<Relation, Error> {
         };
         (format!("{}.{quoted}", temporary_schema(name)), kind)
     } else {
-        match schema_of(name)? {
+        match schema_of(name) {
             "" => (quoted, RelationKind::Table),
             schema => (format!("{}.{quoted}", identifier(schema, line)?), RelationKind::Table),
         }
@@ -180,16 +166,15 @@ pub fn qualifier(name: &ObjectName) -> Result<String, Error> {
     }
 }
 
-/// The schema of a qualified name, or "": dbo represents any owner.
-pub fn schema_of(name: &ObjectName) -> Result<&str, Error> {
+/// The schema of PostgreSQL that a qualified name has, or "". The parser has checked that a database which it names has the
+/// schema.
+pub fn schema_of(name: &ObjectName) -> &str {
     // system procedures exist in every database: mssql-jdbc calls a.sys.sp_sproc_columns
     let is_system = !name.database.is_empty() && name.owner.eq_ignore_ascii_case("sys");
-    let owner = if is_dbo(&name.owner) || is_system { "" } else { name.owner.as_str() };
-    if !name.database.is_empty() && !owner.is_empty() {
-        let why = "a database is a schema and has no schemas in it";
-        return Err(Error::refused(&shown(name), why, name.at));
+    match name.is_of_dbo() || is_system {
+        true => &name.database,
+        false => &name.owner,
     }
-    Ok(if name.database.is_empty() { owner } else { &name.database })
 }
 
 /// The temporary table of a table variable: #@t, a name that no other table can have. `of`: the mark of the procedure
@@ -222,7 +207,7 @@ mod tests {
         assert_eq!(sql("", "dbo", "t"), "\"t\"");
         assert_eq!(sql("log", "", "t"), "\"log\".\"t\"");
         assert_eq!(sql("log", "dbo", "t"), "\"log\".\"t\"");
-        assert_eq!(sql("log", "x", "t"), "102");
+        assert_eq!(sql("log", "x", "t"), "\"x\".\"t\"");
         assert_eq!(sql("", "", "#t"), "pg_temp.\"#t\"");
         assert_eq!(sql("", "", "##T"), "tsql_global.\"##t\"");
         assert_eq!(sql("", "sys", "tables"), "sys.\"tables\"");

@@ -6,8 +6,8 @@ use crate::facts::collations::{self, Collation};
 use crate::facts::session;
 use crate::facts::types::Type;
 use crate::schema::{Partial, Schema, Table};
-use crate::Dialect;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use crate::{Databases, Dialect};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The columns named by a trigger's statement, for one event.
@@ -38,8 +38,8 @@ pub struct Scope {
     pub procedure: bool,
     /// The schema that the client uses.
     pub database: String,
-    /// The schemas whose default collation is case-insensitive, and whether that of the client is one of them.
-    pub folding: Arc<BTreeSet<String>>,
+    pub databases: Arc<Databases>,
+    /// The default collation of the client's schema is case-insensitive.
     pub folds: bool,
     /// The declarations of tables and views; None: unknown.
     pub schema: Option<Arc<dyn Schema>>,
@@ -76,7 +76,7 @@ impl Scope {
 
     /// The scope of an object that is created in another schema.
     pub fn in_schema(&self, schema: &str) -> Scope {
-        Scope { database: schema.to_owned(), folds: self.folding.contains(schema), ..self.clone() }
+        Scope { database: schema.to_owned(), folds: self.databases.folding.contains(schema), ..self.clone() }
     }
 
     /// The collation of this name; None for one that texts cannot be compared by.

@@ -8,7 +8,7 @@ use super::translation::{ChangedRows, Translation};
 use super::value::{assigned, carried_into, Value};
 use super::walk;
 use crate::error::Error;
-use crate::resolve::names::{self, folded, identifier, qualifier, shown, stored, table};
+use crate::resolve::names::{self, folded, identifier, qualifier, stored, table};
 use crate::tree::{
     ColumnName, CommonTable, Delete, Expression, JoinKind, ObjectName, SetItem, TableSource, Top, Update,
     Variable, Where,
@@ -336,7 +336,7 @@ impl Translation<'_> {
                         .iter()
                         .any(|inner| source_name(inner).is_some_and(|name| name == own))
                 {
-                    let what = format!("{} in a nested join", shown(target));
+                    let what = format!("{} in a nested join", target.shown());
                     return Err(Error::refused(&what, "write the joins one after another", target.at));
                 }
             }
@@ -349,7 +349,7 @@ impl Translation<'_> {
             [] => Ok(None),
             [(_, at, place)] => Ok(Some((*at, *place))),
             _ => {
-                let text = format!("The table '{}' is ambiguous.", shown(target));
+                let text = format!("The table '{}' is ambiguous.", target.shown());
                 Err(Error::new(8154, text, target.at).with_severity(16))
             }
         }

@@ -99,7 +99,7 @@ impl ForeignColumns<'_> {
     ) -> Result<ForeignColumns<'a>, Error> {
         let mut found = ForeignColumns { referring: Vec::new(), referenced: Vec::new() };
         let is_own = |other: &ObjectName| -> Result<bool, Error> {
-            let is_near = schema_of(other)?.is_empty() && other.name.eq_ignore_ascii_case(&own.name);
+            let is_near = schema_of(other).is_empty() && other.name.eq_ignore_ascii_case(&own.name);
             Ok(is_near || table(other)? == table(own)?)
         };
         let is_defined = |name: &Name| {

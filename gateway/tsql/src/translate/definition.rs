@@ -104,7 +104,7 @@ fn in_one(statements: &str) -> String {
 fn named(name: &ObjectName) -> Result<String, Error> {
     let line = name.at.line;
     long_names::demand_short(&name.name, "type, rule, default or sequence", line)?;
-    Ok(format!("{}, {}", literal(&folded(schema_of(name)?, line)?), literal(&name.name)))
+    Ok(format!("{}, {}", literal(&folded(schema_of(name), line)?), literal(&name.name)))
 }
 
 /// `call` begins the call of a procedure of schema tsql with the further arguments schema, name and whether it may be
@@ -150,7 +150,7 @@ pub fn create_bindable(create: &CreateBindable, source: &str, scope: &Scope) -> 
 
 /// The name with its database: a table to change is not searched for in other databases, unlike one to read.
 fn in_database(name: &ObjectName, scope: &Scope) -> Result<ObjectName, Error> {
-    if name.is_temporary() || !schema_of(name)?.is_empty() || scope.database.is_empty() {
+    if name.is_temporary() || !schema_of(name).is_empty() || scope.database.is_empty() {
         return Ok(name.clone());
     }
     Ok(ObjectName { owner: String::new(), database: scope.database.clone(), ..name.clone() })
@@ -163,7 +163,7 @@ fn drop_relations(kind: &str, names: &[ObjectName], if_exists: bool) -> Result<S
         // refuses a name that a table cannot have
         table(name)?;
         let line = name.at.line;
-        let place = match schema_of(name)? {
+        let place = match schema_of(name) {
             _ if name.is_temporary() => literal(temporary_schema(name)),
             "" => "current_schema()".to_owned(),
             schema => literal(&folded(schema, line)?),
@@ -232,7 +232,7 @@ fn beside(of: &ObjectName) -> Result<String, Error> {
     if of.is_temporary() {
         return Ok(format!("{}.", temporary_schema(of)));
     }
-    Ok(match schema_of(of)? {
+    Ok(match schema_of(of) {
         "" => String::new(),
         schema => format!("{}.", identifier(schema, of.at.line)?),
     })

@@ -12,7 +12,7 @@ use crate::facts::session;
 use crate::facts::types::{
     numeric, unified, Case, Family, Type, BIGINT, GUID, INT, SQL_VARIANT, VARBINARY, VARCHAR,
 };
-use crate::resolve::names::{self, folded, identifier, literal, shown};
+use crate::resolve::names::{self, folded, identifier, literal, schema_of};
 use crate::tree::{Arguments, Expression, FunctionCall, Literal, LiteralValue, ObjectName};
 
 /// The schema of the catalogue's functions, which have no effects.
@@ -109,13 +109,10 @@ impl Translation<'_> {
         let is_system = name.owner == SYSTEM;
         self.note(|facts| *if is_system { &mut facts.varies } else { &mut facts.calls } = true);
         let mut parts = Vec::new();
-        for part in [&name.database, &name.owner, &name.name] {
-            if !part.is_empty() && !part.eq_ignore_ascii_case("dbo") {
+        for part in [schema_of(name), &name.name] {
+            if !part.is_empty() {
                 parts.push(identifier(part, line)?);
             }
-        }
-        if parts.len() > 2 {
-            return Err(Error::refused(&shown(name), "a function has a name and at most a schema", line));
         }
         // an omitted parameter uses its default, as do the last ones
         let is_given = |argument: &Expression| !matches!(argument, Expression::Default(_));

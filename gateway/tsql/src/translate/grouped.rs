@@ -7,7 +7,7 @@ use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::functions::rule;
 use crate::long_names::LONGEST_STORED;
-use crate::resolve::names::{array, literal, quoted, shown, stored, table};
+use crate::resolve::names::{array, literal, quoted, stored, table};
 use crate::tree::{
     Arguments, ColumnName, Expression, Grouping, Name, ObjectName, Ordering, Select, SelectItem, TableSource,
 };
@@ -26,7 +26,7 @@ impl Translation<'_> {
             return Ok(None);
         }
         let Some((number, column)) = wrong(select, order_by, stands) else { return Ok(None) };
-        let table = column.table.as_ref().map(|table| shown(table) + ".").unwrap_or_default();
+        let table = column.table.as_ref().map(|table| table.shown() + ".").unwrap_or_default();
         let mut name = format!("{number} {table}{}", column.column);
         name.truncate(name.floor_char_boundary(LONGEST_STORED));
         let value = self.value(&Expression::Column(column.clone()))?;

@@ -7,7 +7,7 @@ use super::translation::Translation;
 use super::value::{styled_text, Value};
 use crate::error::Error;
 use crate::facts::types::{Family, Type, DATETIMEOFFSET};
-use crate::resolve::names::{self, folded, literal, stored, table, table_variable};
+use crate::resolve::names::{folded, literal, stored, table, table_variable};
 use crate::tree::{
     ColumnName, Expression, FunctionCall, ObjectName, Query, QueryBody, Select, SelectItem, TableSource,
 };
@@ -75,7 +75,7 @@ pub fn sources(from: &[TableSource]) -> Vec<JsonSource> {
     let mut found = Vec::new();
     for source in flat(from) {
         let shown = match source {
-            TableSource::Table { alias: None, name, .. } => names::shown(name),
+            TableSource::Table { alias: None, name, .. } => name.shown(),
             TableSource::Variable { alias: None, variable } => variable.name.clone(),
             TableSource::Table { alias: Some(alias), .. }
             | TableSource::Variable { alias: Some(alias), .. }

@@ -236,7 +236,7 @@ impl Translation<'_> {
                         Some(alias) => names::name(alias)?,
                         None => names::qualifier(name)?,
                     };
-                    found.push(RowSource { qualifier, table: relation.sql, shown: names::shown(name) });
+                    found.push(RowSource { qualifier, table: relation.sql, shown: name.shown() });
                 }
                 _ => return Ok(Vec::new()),
             }

@@ -250,7 +250,7 @@ fn column(
 
 /// The scope of a table's columns, which have the collation of its database.
 pub fn of_place(table: &ObjectName, scope: &Scope) -> Result<Scope, Error> {
-    Ok(match schema_of(table)? {
+    Ok(match schema_of(table) {
         schema if schema.is_empty() || table.is_temporary() => scope.clone(),
         schema => scope.in_schema(&folded(schema, table.at.line)?),
     })

@@ -7,7 +7,7 @@ use super::named::{source_name, Named};
 use super::translation::{ChangedRows, Translation};
 use super::walk;
 use crate::error::Error;
-use crate::resolve::names::{self, identifier, quoted, relation, shown, stored, table};
+use crate::resolve::names::{self, identifier, quoted, relation, stored, table};
 use crate::tree::{
     ColumnName, CommonTable, Delete, Expression, Locks, Name, ObjectName, QueryBody, Select, SelectItem,
     SetItem, TableSource, Target, Top, Update, Where,
@@ -249,12 +249,12 @@ impl Through {
     /// An assignment to the table's column underlying that of the query.
     fn base_item(&self, item: &SetItem) -> Result<SetItem, Error> {
         let Some(column) = item.column.as_ref().filter(|_| item.variable.is_none()) else {
-            let what = format!("update … set @variable through {}", shown(&self.target));
+            let what = format!("update … set @variable through {}", self.target.shown());
             return Err(Error::refused(&what, "select the value", self.target.at));
         };
         let base = self.base_column(column)?;
         if !base.eq_ignore_ascii_case(&column.column) && item.operator.computes().is_some() {
-            let what = format!("{} of another name in {}", base, shown(&self.target));
+            let what = format!("{} of another name in {}", base, self.target.shown());
             return Err(Error::refused(&what, "write the sum out", column.at));
         }
         let column = Some(ColumnName { column: base, table: None, ..column.clone() });

@@ -41,6 +41,21 @@ impl ObjectName {
         self.name.starts_with("#@")
     }
 
+    /// The name as written, for a message.
+    pub fn shown(&self) -> String {
+        let ObjectName { database, owner, name, .. } = self;
+        match (database.is_empty(), owner.is_empty()) {
+            (false, _) => format!("{database}.{owner}.{name}"),
+            (true, false) => format!("{owner}.{name}"),
+            (true, true) => name.clone(),
+        }
+    }
+
+    /// Whether its schema is dbo, named or not.
+    pub fn is_of_dbo(&self) -> bool {
+        self.owner.is_empty() || self.owner.eq_ignore_ascii_case("dbo")
+    }
+
     /// A name of one part.
     pub fn is_bare(&self) -> bool {
         self.owner.is_empty() && self.database.is_empty()
