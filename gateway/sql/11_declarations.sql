@@ -190,15 +190,19 @@ create or replace procedure tsql.name_index(index_ regclass, named text)
 language plpgsql
 as $$
 begin
-  if exists (select from pg_class where oid = index_ and relname ~ '~[0-9a-f]{16}$')
-    or obj_description(index_, 'pg_class') like 'T-SQL "%' then
+  if obj_description(index_, 'pg_class') like 'T-SQL "%' or exists (
+    select from pg_index
+    join pg_class as indexes on indexes.oid = indexrelid
+    join pg_class as tables on tables.oid = indrelid
+    where indexrelid = index_ and indexes.relname <> concat(tables.relname, '.', named)
+  ) then
     execute format('comment on index %s is %L', index_,
       tsql.with_properties(format('T-SQL "%s"', replace(named, '"', '""')), obj_description(index_, 'pg_class')));
   end if;
 end
 $$;
 comment on procedure tsql.name_index(regclass, text) is
-'Keeps the name of an index in its comment, if PostgreSQL has it with a digest.';
+'Keeps the name of an index in its comment, if PostgreSQL has it in other letters or with a digest.';
 
 create or replace procedure tsql.create_index(
   definition text, target text, index_ text, columns text[], missing integer, named text

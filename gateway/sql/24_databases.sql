@@ -96,6 +96,10 @@ begin
   if collation_ is not null or database is not null then
     call tsql.declare_schema(lower(name), collation_, database);
   end if;
+  if database is not null then
+    -- T-SQL has no right to use a schema: those on its objects decide
+    execute format('grant usage on schema %I to public', lower(name));
+  end if;
 end
 $$;
 comment on procedure tsql.create_schema(text, text, text) is

@@ -100,6 +100,10 @@ create table changes (what varchar(40), at int default next value for numbers)
 create trigger on_devices on devices for update as insert into changes (what) select name from inserted
 declare @id int exec add_device 'pump', 'Hall A', @id output exec add_device 'valve', 'hall a', @id output
 update devices set price = 20 where name = 'valve'
+create schema staff
+create table staff.people (id int primary key, device int references devices (id))
+insert staff.people values (1, 2)
+create procedure staff.listed as select p.id, d.name from people p join devices d on d.id = p.device
 """
 QUERIES = (
     "select seq_no, time, current, state, wave from log..magnets order by time",
@@ -120,6 +124,8 @@ QUERIES = (
     "declare @n int exec @n = site..counted select @n",
     "exec site..several;2",
     "select what, at from site..changes order by at",
+    "exec site.staff.listed",
+    "select table_schema, table_name from site.information_schema.tables order by table_schema, table_name",
     "select name, type from site..sysobjects where type in ('U', 'V', 'P', 'TR') order by name",
 )
 OWN = (
@@ -199,7 +205,10 @@ def _fill(server: RunningServer, given: dict[str, str]) -> None:
                 "select ringlog.set_mag_set(row (%s, %s)::parameter.mag_set_row, comment => 'tune')",
                 [device, current],
             )
-        admin.execute("create role site nologin; create schema site authorization site")
+        admin.execute(
+            "create role site nologin; create schema site authorization site;"
+            "do $$ begin execute format('grant create on database %I to site', current_database()); end $$"
+        )
         add_login(server.dsn, DEVELOPER.user, [], DEVELOPER.password)
         admin.execute(
             "grant site, daq_reader to developer; grant daq_reader to site; notify ringlog_catalogue"

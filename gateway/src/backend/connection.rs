@@ -241,9 +241,11 @@ impl Backend {
                 open.schema = Some(default);
             }
         }
-        let databases = self.catalogue().databases();
+        let is_elsewhere =
+            self.open.as_ref().is_some_and(|open| open.schema.as_deref() != Some(self.database.as_str()));
+        let databases = is_elsewhere.then(|| self.catalogue().databases());
         let open = self.open.as_mut().ok_or_else(|| PgError::Protocol("no connection".into()))?;
-        if open.schema.as_deref() != Some(self.database.as_str()) {
+        if let Some(databases) = databases {
             open.use_schema(&self.database, &databases).await?;
         }
         open.lock_as(self.locking).await?;

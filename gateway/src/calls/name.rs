@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn names_with_and_without_qualifiers() {
-        let databases = Databases { inner: [("hr".into(), "site".into())].into(), ..Databases::default() };
+        let databases =
+            Databases { inner: [("hr".into(), "site".into())].into(), are_all: true, ..Databases::default() };
         for (name, schema, bare) in [
             ("put_a", Ok(None), "put_a"),
             ("[put_a];1", Ok(None), "put_a"),

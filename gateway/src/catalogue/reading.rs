@@ -276,7 +276,7 @@ async fn read_partial(connection: &mut Connection) -> Result<BTreeMap<String, Pa
 
 /// Reads which schemas are in databases, and which have a default collation without case (sql/24_databases.sql).
 async fn read_databases(connection: &mut Connection) -> Result<Databases, PgError> {
-    let mut databases = Databases::default();
+    let mut databases = Databases { are_all: true, ..Databases::default() };
     let declared = "select n.nspname, pg_catalog.substring(d.description, '^T-SQL collation (\\w+)'), \
                     inside.database \
                     from pg_catalog.pg_namespace n join pg_catalog.pg_description d \

@@ -9,6 +9,8 @@ pub struct Databases {
     pub folding: BTreeSet<String>,
     /// Schemas in databases, each with its database.
     pub inner: BTreeMap<String, String>,
+    /// Those of a server have been read. Otherwise any database may have any schema.
+    pub are_all: bool,
 }
 
 impl Databases {
@@ -29,7 +31,8 @@ impl Databases {
 
     /// Whether the database has a schema of this name, in any case.
     pub fn has(&self, database: &str, schema: &str) -> bool {
-        self.of_schema(&schema.to_lowercase()).is_some_and(|of| of == database.to_lowercase())
+        !self.are_all
+            || self.of_schema(&schema.to_lowercase()).is_some_and(|of| of == database.to_lowercase())
     }
 }
 

@@ -406,7 +406,7 @@ impl<'t> Parser<'t> {
     fn drop_indexes(&mut self) -> Result<StatementKind, Error> {
         let if_exists = self.words(&["if", "exists"]);
         let indexes = self.list(|parser| {
-            let first = parser.object_name()?;
+            let first = parser.unplaced_name()?;
             if parser.word("on") {
                 let name = Name { text: first.name, at: first.at };
                 return Ok(DropIndex { name, table: parser.object_name()?, if_exists });
@@ -415,7 +415,7 @@ impl<'t> Parser<'t> {
                 return Err(parser.wrong());
             }
             let ObjectName { database: owner, owner: table, name, at } = first;
-            let table = ObjectName { database: String::new(), owner, name: table, at };
+            let table = parser.placed(ObjectName { database: String::new(), owner, name: table, at })?;
             Ok(DropIndex { name: Name { text: name, at }, table, if_exists })
         })?;
         Ok(StatementKind::DropIndexes(indexes))

@@ -81,22 +81,11 @@ impl<'t> Parser<'t> {
         Ok(self.placed(name).unwrap_or(missing))
     }
 
-    fn unplaced_name(&mut self) -> Result<ObjectName, Error> {
+    /// A name as it is written.
+    pub(super) fn unplaced_name(&mut self) -> Result<ObjectName, Error> {
         // `..t` and `.dbo.t`: the database in use
-        let nothing = Name { text: String::new(), at: self.position() };
-        let first = if self.next_is_symbol(".") { nothing } else { self.name()? };
-        self.unplaced_name_after(first)
-    }
-
-    /// The rest of a name of several parts.
-    pub(super) fn object_name_after(&mut self, first: Name) -> Result<ObjectName, Error> {
-        let name = self.unplaced_name_after(first)?;
-        self.placed(name)
-    }
-
-    fn unplaced_name_after(&mut self, first: Name) -> Result<ObjectName, Error> {
-        let at = first.at;
-        let mut parts = vec![first.text];
+        let at = self.position();
+        let mut parts = vec![if self.next_is_symbol(".") { String::new() } else { self.name()?.text }];
         while self.symbol(".") {
             parts.push(if self.next_is_symbol(".") { String::new() } else { self.part()? });
         }
@@ -147,9 +136,10 @@ impl<'t> Parser<'t> {
         let negative = self.symbol("-");
         match self.peek() {
             Some(token) if token.kind == TokenKind::Integer => {
-                let number: i64 = token.value.parse().map_err(|_| self.wrong())?;
+                let sign = if negative { "-" } else { "" };
+                let number = format!("{sign}{}", token.value).parse().map_err(|_| self.wrong())?;
                 self.at += 1;
-                Ok(if negative { -number } else { number })
+                Ok(number)
             }
             _ => Err(self.wrong()),
         }
