@@ -74,7 +74,7 @@ select
   case procedures.type when 'P' then 'PROCEDURE' else 'FUNCTION' end, procedures.name, null, null,
   format('routine %s', procedures.oid::regprocedure), pg_catalog.obj_description(procedures.oid, 'pg_proc'), true
 from sys.every_procedure as procedures
-where procedures.shown_schema is not null
+where procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas))
 union all
 select
   1, constraints.oid, 0, relations.schema, 'TABLE', relations.name, 'CONSTRAINT', constraints.name,

@@ -2,7 +2,7 @@
 
 create view tsql_information_schema.schemata as
 select
-  sys.db_name() as catalog_name,
+  (select sys.db_name()) as catalog_name,
   schemas.name as schema_name,
   'dbo'::sys.sysname as schema_owner,
   null::sys.sysname as default_character_set_catalog,
@@ -12,7 +12,7 @@ from sys.schemas as schemas;
 
 create view tsql_information_schema.tables as
 select
-  sys.db_name() as table_catalog,
+  (select sys.db_name()) as table_catalog,
   relations.schema::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   case relations.type when 'V' then 'VIEW' else 'BASE TABLE' end::character varying(10) as table_type
@@ -21,7 +21,7 @@ from sys.every_relation as relations;
 create view tsql_information_schema.columns as
 select
   columns.relation,
-  sys.db_name() as table_catalog,
+  (select sys.db_name()) as table_catalog,
   columns.table_schema::sys.sysname as table_schema,
   columns.table_name::sys.sysname as table_name,
   columns.name::sys.sysname as column_name,
@@ -42,7 +42,7 @@ select
   null::sys.sysname as collation_catalog,
   null::sys.sysname as collation_schema,
   sys.collation_of(types.system_type_id, columns.type) as collation_name,
-  case when columns.user_type is not null then sys.db_name() end as domain_catalog,
+  case when columns.user_type is not null then (select sys.db_name()) end as domain_catalog,
   case when columns.user_type is not null then 'dbo' end::sys.sysname as domain_schema,
   columns.user_type::sys.sysname as domain_name
 from sys.every_column as columns
@@ -50,7 +50,7 @@ cross join lateral sys.described_type(columns.type, columns.typmod, columns.decl
 
 create view tsql_information_schema.views as
 select
-  sys.db_name() as table_catalog,
+  (select sys.db_name()) as table_catalog,
   relations.schema::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   sys.object_definition(relations.oid::integer) as view_definition,
@@ -61,10 +61,10 @@ where relations.type = 'V';
 
 create view tsql_information_schema.table_constraints as
 select
-  sys.db_name() as constraint_catalog,
+  (select sys.db_name()) as constraint_catalog,
   relations.schema::sys.sysname as constraint_schema,
   constraints.name::sys.sysname as constraint_name,
-  sys.db_name() as table_catalog,
+  (select sys.db_name()) as table_catalog,
   relations.schema::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   case constraints.type when 'PK' then 'PRIMARY KEY' when 'UQ' then 'UNIQUE' when 'F' then 'FOREIGN KEY'
@@ -76,10 +76,10 @@ join sys.every_relation as relations on relations.oid = constraints.relation;
 
 create view tsql_information_schema.key_column_usage as
 select
-  sys.db_name() as constraint_catalog,
+  (select sys.db_name()) as constraint_catalog,
   relations.schema::sys.sysname as constraint_schema,
   constraints.name::sys.sysname as constraint_name,
-  sys.db_name() as table_catalog,
+  (select sys.db_name()) as table_catalog,
   relations.schema::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   sys.shown_column(columns.attrelid, columns.attnum, columns.attname)::sys.sysname as column_name,
@@ -93,11 +93,11 @@ where constraints.type in ('PK', 'UQ', 'F');
 
 create view tsql_information_schema.constraint_column_usage as
 select
-  sys.db_name() as table_catalog,
+  (select sys.db_name()) as table_catalog,
   relations.schema::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   sys.shown_column(columns.attrelid, columns.attnum, columns.attname)::sys.sysname as column_name,
-  sys.db_name() as constraint_catalog,
+  (select sys.db_name()) as constraint_catalog,
   relations.schema::sys.sysname as constraint_schema,
   constraints.name::sys.sysname as constraint_name
 from sys.every_constraint as constraints
@@ -118,10 +118,10 @@ from tsql_information_schema.constraint_column_usage;
 
 create view tsql_information_schema.referential_constraints as
 select
-  sys.db_name() as constraint_catalog,
+  (select sys.db_name()) as constraint_catalog,
   constraints.schema::sys.sysname as constraint_schema,
   constraints.name::sys.sysname as constraint_name,
-  sys.db_name() as unique_constraint_catalog,
+  (select sys.db_name()) as unique_constraint_catalog,
   coalesce(schemas.name, 'dbo')::sys.sysname as unique_constraint_schema,
   sys.shown_index(indexes.oid, keys.oid, keys.conname, indexes.relname, tables.relname)::sys.sysname as unique_constraint_name,
   'SIMPLE'::character varying(7) as match_option,
@@ -137,7 +137,7 @@ where constraints.type = 'F';
 
 create view tsql_information_schema.check_constraints as
 select
-  sys.db_name() as constraint_catalog,
+  (select sys.db_name()) as constraint_catalog,
   sys.schema_name(checks.schema_id) as constraint_schema,
   checks.name as constraint_name,
   checks.definition as check_clause
@@ -145,10 +145,10 @@ from sys.check_constraints as checks;
 
 create view tsql_information_schema.routines as
 select
-  sys.db_name() as specific_catalog,
+  (select sys.db_name()) as specific_catalog,
   coalesce(procedures.shown_schema, 'dbo')::sys.sysname as specific_schema,
   procedures.name::sys.sysname as specific_name,
-  sys.db_name() as routine_catalog,
+  (select sys.db_name()) as routine_catalog,
   coalesce(procedures.shown_schema, 'dbo')::sys.sysname as routine_schema,
   procedures.name::sys.sysname as routine_name,
   case procedures.type when 'P' then 'PROCEDURE' else 'FUNCTION' end::character varying(20) as routine_type,
@@ -159,11 +159,11 @@ select
   null::timestamp as created,
   null::timestamp as last_altered
 from sys.every_procedure as procedures
-where procedures.shown_schema is not null or procedures.schema = 'ringlog';
+where procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas union all select 'ringlog'::regnamespace));
 
 create view tsql_information_schema.parameters as
 select
-  sys.db_name() as specific_catalog,
+  (select sys.db_name()) as specific_catalog,
   parameters.procedure_schema::sys.sysname as specific_schema,
   parameters.procedure_name::sys.sysname as specific_name,
   parameters.place as ordinal_position,
@@ -186,7 +186,7 @@ create view tsql_information_schema.table_privileges as
 select
   'dbo'::sys.sysname as grantor,
   current_user::sys.sysname as grantee,
-  sys.db_name() as table_catalog,
+  (select sys.db_name()) as table_catalog,
   relations.schema::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   rights.name::character varying(10) as privilege_type,
@@ -197,7 +197,7 @@ where pg_catalog.has_table_privilege(relations.oid, rights.name);
 
 create view tsql_information_schema.sequences as
 select
-  sys.db_name() as sequence_catalog,
+  (select sys.db_name()) as sequence_catalog,
   sys.schema_name(sequences.schema_id) as sequence_schema,
   sequences.name as sequence_name,
   types.name as data_type,

@@ -62,7 +62,7 @@ select
   sys.object_definition(procedures.oid::integer) as definition
 from sys.every_numbered_procedure as procedures
 join sys.every_procedure as first on first.schema = procedures.schema and first.stored = procedures.stored
-where procedures.number > 1 and procedures.shown_schema is not null;
+where procedures.number > 1 and procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas));
 
 comment on view sys.numbered_procedures is 'SQL Server: Catalog Views, sys.numbered_procedures: those of a group but the first';
 

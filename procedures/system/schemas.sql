@@ -24,13 +24,30 @@ $$;
 
 comment on function sys.current_database() is 'The name of the schema of PostgreSQL that is the current database.';
 
--- Those of the current database, by the names and numbers of T-SQL: dbo is the database itself; the others are numbered by
--- age, as databases are.
+-- A function, which PostgreSQL runs once for a query: a view it may run for each object.
+create function sys.schemas_here()
+returns table (oid oid, name text, number integer)
+language plpgsql
+stable
+rows 2
+as $$
+declare
+  here constant name := sys.current_database();
+begin
+  return query
+  select namespaces.oid, 'dbo'::text, 1
+  from pg_catalog.pg_namespace as namespaces
+  where namespaces.nspname = here
+  union all
+  select schemas.oid, schemas.name::text, 4 + row_number() over (order by schemas.oid)::integer
+  from sys.every_inner_schema as schemas
+  where schemas.database = here;
+end
+$$;
+
+comment on function sys.schemas_here() is
+$$The schemas of the current database, by the names and numbers of T-SQL: dbo is the database itself; the others are numbered by
+age, as databases are.$$;
+
 create view sys.every_schema as
-select oid, 'dbo'::text as name, 1 as number
-from pg_catalog.pg_namespace
-where nspname = (select sys.current_database())
-union all
-select oid, name::text, 4 + row_number() over (order by oid)::integer
-from sys.every_inner_schema
-where database = (select sys.current_database());
+select * from sys.schemas_here();

@@ -49,7 +49,7 @@ declare
 begin
   return query
   select
-    sys.db_name(),
+    (select sys.db_name()),
     columns.table_schema::sys.sysname,
     columns.table_name::sys.sysname,
     columns.name::sys.sysname,
@@ -221,7 +221,7 @@ declare
 begin
   return query
   select
-    sys.db_name(),
+    (select sys.db_name()),
     columns.table_schema::sys.sysname,
     columns.table_name::sys.sysname,
     columns.name::sys.sysname,

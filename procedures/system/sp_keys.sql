@@ -21,7 +21,7 @@ declare
 begin
   return query
   select
-    sys.db_name(),
+    (select sys.db_name()),
     relations.schema::sys.sysname,
     relations.name::sys.sysname,
     sys.shown_column(relations.oid, columns.attnum, columns.attname)::sys.sysname,
@@ -80,7 +80,7 @@ begin
     coalesce(inner_schemas.name, 'dbo')::sys.sysname,
     sys.shown_name(targets.oid, 'pg_class', targets.relname)::sys.sysname,
     sys.shown_column(targets.oid, target_columns.attnum, target_columns.attname)::sys.sysname,
-    sys.db_name(),
+    (select sys.db_name()),
     relations.schema::sys.sysname,
     relations.name::sys.sysname,
     sys.shown_column(relations.oid, columns.attnum, columns.attname)::sys.sysname,

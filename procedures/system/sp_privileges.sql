@@ -63,7 +63,7 @@ declare
 begin
   return query
   select
-    sys.db_name(),
+    (select sys.db_name()),
     privileges.table_schema::sys.sysname,
     privileges.table_name::sys.sysname,
     privileges.grantor::sys.sysname,
@@ -107,7 +107,7 @@ declare
 begin
   return query
   select
-    sys.db_name(),
+    (select sys.db_name()),
     privileges.table_schema::sys.sysname,
     privileges.table_name::sys.sysname,
     privileges.column_name::sys.sysname,
@@ -164,7 +164,7 @@ from (
   from sys.every_procedure as procedures
   join pg_catalog.pg_proc as routines on routines.oid = procedures.oid
   cross join lateral pg_catalog.aclexplode(routines.proacl) as rights
-  where procedures.shown_schema is not null
+  where procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas))
 ) as granted
 join (values
   ('SELECT', 'SL'), ('INSERT', 'IN'), ('UPDATE', 'UP'), ('DELETE', 'DL'), ('REFERENCES', 'RF'), ('EXECUTE', 'EX')

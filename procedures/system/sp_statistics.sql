@@ -31,7 +31,7 @@ declare
 begin
   return query
   select
-    sys.db_name(),
+    (select sys.db_name()),
     relations.schema::sys.sysname,
     relations.name::sys.sysname,
     (not indexes.is_unique)::integer::smallint,

@@ -23,7 +23,7 @@ declare
 begin
   return query
   select
-    sys.db_name(),
+    (select sys.db_name()),
     coalesce(procedures.shown_schema, 'dbo')::sys.sysname,
     (procedures.name || ';' || procedures.number)::sys.line,
     -1,
@@ -32,7 +32,7 @@ begin
     sys.remark(pg_catalog.obj_description(procedures.oid, 'pg_proc')),
     2::smallint
   from sys.every_numbered_procedure as procedures
-  where (procedures.shown_schema is not null or procedures.schema = 'ringlog')
+  where procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas union all select 'ringlog'::regnamespace))
     and sys.matches(procedures.name, regexp_replace(nullif(sp_name, ''), ';\d+$', ''), fusepattern)
     and procedures.number = coalesce(substring(sp_name from ';(\d+)$')::smallint, procedures.number)
     and sys.matches(coalesce(procedures.shown_schema, 'dbo'), nullif(sp_owner, ''))
@@ -84,7 +84,7 @@ declare
 begin
   return query
   select
-    sys.db_name(),
+    (select sys.db_name()),
     coalesce(procedures.shown_schema, 'dbo')::sys.sysname,
     (procedures.name || ';' || procedures.number)::sys.line,
     parameters.name::sys.sysname,
@@ -116,7 +116,7 @@ begin
     where listed.procedure = procedures.oid
   ) as parameters
   cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
-  where (procedures.shown_schema is not null or procedures.schema = 'ringlog')
+  where procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas union all select 'ringlog'::regnamespace))
     and sys.matches(procedures.name, regexp_replace(nullif(procedure_name, ''), ';\d+$', ''), fusepattern)
     and procedures.number = coalesce(substring(procedure_name from ';(\d+)$')::smallint, procedures.number)
     and sys.matches(coalesce(procedures.shown_schema, 'dbo'), nullif(procedure_owner, ''))

@@ -41,7 +41,7 @@ begin
   named := sys.relations_named(nullif(table_name, ''), fusepattern);
   return query
   select
-    sys.db_name(),
+    (select sys.db_name()),
     relations.schema::sys.sysname,
     relations.name::sys.sysname,
     case relations.type when 'V' then 'VIEW' else 'TABLE' end::sys.sysname,

@@ -87,7 +87,7 @@ begin
     sessions.login::sys.sysname,
     sessions.machine::sys.sysname,
     sessions.blocked_by::text::sys.sysname,
-    sys.db_name(),
+    (select sys.db_name()),
     case
       when sessions.state is null then ''
       when sessions.state = 'active' then coalesce(upper(substring(sessions.query from '^\s*(\w+)')), '')

@@ -281,7 +281,8 @@ async fn read_databases(connection: &mut Connection) -> Result<Databases, PgErro
                     inside.database \
                     from pg_catalog.pg_namespace n join pg_catalog.pg_description d \
                     on d.objoid = n.oid and d.classoid = 'pg_catalog.pg_namespace'::pg_catalog.regclass \
-                    left join sys.every_inner_schema inside on inside.oid = n.oid where d.description ~ '^T-SQL (collation|schema of) '";
+                    left join sys.every_inner_schema inside on inside.oid = n.oid \
+                    where d.description ~ '^T-SQL (collation|schema of) '";
     connection
         .each_row(declared, |row| {
             let schema = row.text(0);
