@@ -1,4 +1,5 @@
--- INFORMATION_SCHEMA of T-SQL (SQL Server: System Information Schema Views), with T-SQL's types and schemas, unlike PostgreSQL's own information_schema.
+-- INFORMATION_SCHEMA of T-SQL (SQL Server: System Information Schema Views), with T-SQL's types and schemas, unlike
+-- PostgreSQL's own information_schema.
 
 create view tsql_information_schema.schemata as
 select

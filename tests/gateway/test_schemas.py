@@ -252,10 +252,18 @@ def test_dropping_a_database_drops_its_schemas(owner: pymssql.Cursor) -> None:
     owner.execute("create database brief")
     owner.execute("use brief")
     owner.execute("create schema inside")
-    owner.execute("create table inside.t (a int)")
+    owner.execute("create table brief.inside.t (a int)")
     assert number_of(owner, "alter database brief collate SQL_Latin1_General_CP1_CI_AS") == 5072
     owner.execute("use works_db")
     owner.execute("drop database brief")
     assert number_of(owner, "select * from inside.t") == 208
     owner.execute("create schema inside")
     owner.execute("drop schema inside")
+    owner.execute("create database inside")
+    owner.execute("use inside")
+    owner.execute("use works_db")
+    owner.execute("drop database inside")
+    owner.execute("begin transaction create schema inside")
+    owner.execute("create table works_db.inside.t (a int)")
+    owner.execute("rollback")
+    assert number_of(owner, "select * from works_db.inside.t") == 208

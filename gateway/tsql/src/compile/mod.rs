@@ -39,8 +39,8 @@ use crate::resolve::{changing, defined_tables, names, Scope};
 use crate::schema::{Schema, Unknown};
 use crate::translate::{self, Clock, Numbered, Verb};
 use crate::tree::{
-    self, AlterDatabase, Assign, CreateProcedure, Declared, ObjectKind, Raise, StatementKind as Tree,
-    TableVariable, TransactionName,
+    self, AlterDatabase, Assign, CreateProcedure, Declared, DropObjects, ObjectKind, Raise,
+    StatementKind as Tree, TableVariable, TransactionName,
 };
 use compiler::{selected, Compiler};
 use procedure::Given;
@@ -433,7 +433,7 @@ impl Compiler<'_> {
             _ => Definition::Other,
         };
         let sql = translate::defined(statement, &self.scope)?;
-        if self.collates_a_database(statement) {
+        if self.changes_databases(statement) {
             // of which the next texts must know
             let define =
                 Define { statements: vec![sql], is_temporary: false, runs_queries: false, notice: None };
@@ -449,12 +449,15 @@ impl Compiler<'_> {
         Ok(action)
     }
 
-    /// Whether a definition makes a database, or a schema, whose collation is said.
-    fn collates_a_database(&mut self, definition: &Tree) -> bool {
+    /// Whether a definition changes what is known of databases: their schemas, or a collation that is said.
+    fn changes_databases(&mut self, definition: &Tree) -> bool {
         let (name, collation) = match definition {
             Tree::CreateSchema { name, collation: Some(collation), .. } => (name, collation),
             Tree::AlterDatabase(AlterDatabase { collation, .. }) => return collation.is_some(),
-            Tree::CreateSchema { kind: ObjectKind::Schema, .. } => return self.scope.folds,
+            Tree::CreateSchema { kind, .. } => return *kind == ObjectKind::Schema,
+            Tree::Drop(DropObjects { kind, .. }) => {
+                return matches!(kind, ObjectKind::Schema | ObjectKind::Database)
+            }
             _ => return false,
         };
         if self.scope.collation(&collation.text) == Some(Collation::Insensitive) {
