@@ -17,32 +17,56 @@ $$;
 comment on function tsql.database_of(text) is 'The database that has the schema in it; null for a schema that is a database.';
 
 
+create or replace view tsql.every_callable as
+select
+  p.oid,
+  p.proname as name,
+  case when n.oid = pg_catalog.pg_my_temp_schema() then 'pg_temp' else lower(n.nspname) end as schema
+from pg_catalog.pg_proc as p
+join pg_catalog.pg_namespace as n on n.oid = p.pronamespace
+where p.prokind in ('f', 'p')
+  and p.provariadic = 0
+  and p.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
+  and n.nspname not in ('pg_catalog', 'information_schema', 'tsql', 'tsql_global', 'sys', 'sybsystemprocs');
+
+comment on view tsql.every_callable is 'What EXECUTE may call, with the name of the schema in small letters.';
+grant select on tsql.every_callable to public;
+
 create or replace function tsql.procedures_named(database text, schema text, procedure text)
 returns table (oid oid)
-language sql
+language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  with named as (
-    select p.oid, rank() over (
-      order by lower(n.nspname) = lower(coalesce(nullif(schema, ''), database)) desc, n.nspname = tsql.database_of(database) desc nulls last,
-        n.nspname = 'ringlog' desc, p.proname = procedure desc
-    ) as place
-    from pg_proc p
-    join pg_namespace n on n.oid = p.pronamespace
-    where lower(p.proname) = tsql.stored_name(procedure)
-      and p.prokind in ('f', 'p')
-      and p.provariadic = 0
-      and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
-      and n.nspname not in ('pg_catalog', 'information_schema', 'tsql', 'tsql_global', 'sys', 'sybsystemprocs')
-      and case
-        when procedure like '#%' then n.oid = pg_my_temp_schema()
-        when n.nspname = 'ringlog' then true
-        when schema = '' then n.nspname in (database, (select tsql.database_of(database)), 'public')
-        else lower(n.nspname) = lower(schema)
-      end
-  )
-  select named.oid from named where place = 1
+#variable_conflict use_variable
+declare
+  stored constant name := tsql.stored_name(procedure);
+  -- the first has precedence
+  schemas constant text[] := case
+    when procedure like '#%' then '{pg_temp}'
+    when schema = '' then array[lower(database), lower(tsql.database_of(database)), 'ringlog', 'public']
+    else array[lower(schema), 'ringlog']
+  end;
+  named oid[] := array(
+    select called.oid from tsql.every_callable as called
+    where called.name = any (array[procedure, stored]::name[]) and called.schema = any (schemas)
+  );
+begin
+  if named = '{}' then
+    -- a name with capitals of PostgreSQL's, for which there is no index
+    named := array(
+      select called.oid from tsql.every_callable as called where lower(called.name) = stored and called.schema = any (schemas)
+    );
+  end if;
+  return query
+  select ranked.oid
+  from (
+    select called.oid, rank() over (order by array_position(schemas, called.schema), called.name = procedure desc) as place
+    from tsql.every_callable as called
+    where called.oid = any (named)
+  ) as ranked
+  where ranked.place = 1;
+end
 $$;
 
 comment on function tsql.procedures_named(text, text, text) is
