@@ -371,7 +371,7 @@ def test_properties_of_the_iocs_records(
         put(programs, "S:TOLD.EGU='mbar/minute'", "S:TOLD.HIGH=7", "S:MODE.ZRST='OFF'")
         wait_until(lambda: has(described, told, *wanted), programs.said)
     wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "ON"}'), programs.said)
-    # a loss that is noticed after the new IOC has begun is later than its first value, which is stored twice then
+    # a loss that is noticed after the new IOC has begun is later than its first value: that is stored twice
     is_lost = "select count(*) filter (where value is null) from log.modes where signal = %s"
     with other_database(ioc, '"ON"', '"BEAM"', lambda: has(is_lost, mode, 1)):
         wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "BEAM"}'), programs.said)
