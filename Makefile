@@ -132,8 +132,8 @@ check: lint rust-test
 	$(PYTEST) $(CHECKED)
 
 # Compiled and linked by zig, for MACHINE and with a glibc as old as one asks for: the machine's own would demand itself of
-# the user's. The same sources give the same bytes in any folder. What a debugger needs is a
-# file of its own in dist/debug, which the library does not name: a checksum comes with the name, and the file names folders.
+# the user's. The same sources give the same bytes in any folder. What a debugger needs is a file of its own in dist/debug. The
+# library does not name it: a checksum would come with the name, and the file names folders.
 wheel: | $(VENV)/bin/python $(CHARTS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(WHEEL_TOOLS)
 	rustup target add $(TRIPLE) 2>/dev/null || test $(MACHINE) = $$(uname -m)

@@ -135,7 +135,7 @@ create view sys.every_parameter as
 select
   procedures.oid as procedure,
   procedures.name as procedure_name,
-  coalesce(procedures.shown_schema, 'dbo') as procedure_schema,
+  procedures.shown_schema as procedure_schema,
   procedures.number as procedure_number,
   row_number() over (partition by procedures.oid order by arguments.place, coalesce(fields.attnum, 0))::integer
     as place,

@@ -147,10 +147,10 @@ from sys.check_constraints as checks;
 create view tsql_information_schema.routines as
 select
   (select sys.db_name()) as specific_catalog,
-  coalesce(procedures.shown_schema, 'dbo')::sys.sysname as specific_schema,
+  procedures.shown_schema::sys.sysname as specific_schema,
   procedures.name::sys.sysname as specific_name,
   (select sys.db_name()) as routine_catalog,
-  coalesce(procedures.shown_schema, 'dbo')::sys.sysname as routine_schema,
+  procedures.shown_schema::sys.sysname as routine_schema,
   procedures.name::sys.sysname as routine_name,
   case procedures.type when 'P' then 'PROCEDURE' else 'FUNCTION' end::character varying(20) as routine_type,
   case when procedures.type in ('IF', 'TF') then 'TABLE' end::sys.sysname as data_type,

@@ -199,8 +199,8 @@ join pg_catalog.pg_attribute as columns
   on columns.attrelid = relations.oid and columns.attname = signals.column_name
 where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace, 'weeks'::regnamespace);
 
--- A T-SQL procedure may be a function in PostgreSQL; its text determines its kind. shown_schema and schema_id are null for
--- those of other databases.
+-- A T-SQL procedure may be a function in PostgreSQL; its text determines its kind. Those of ringlog and of other databases
+-- are dbo's.
 create view sys.every_numbered_procedure as
 select
   procedures.oid,
@@ -213,8 +213,8 @@ select
   coalesce(substring(procedures.proname from ';(\d+)$')::smallint, 1::smallint) as number,
   procedures.pronamespace as namespace,
   schemas.nspname as schema,
-  here.name as shown_schema,
-  here.number as schema_id,
+  coalesce(here.name, 'dbo') as shown_schema,
+  coalesce(here.number, 1) as schema_id,
   procedures.prokind as kind,
   procedures.proretset as returns_set,
   procedures.prorettype as return_type,
@@ -413,7 +413,7 @@ select listed.oid, listed.name, listed.parent, listed.type, listed.schema, liste
 from (
   select oid, name, 0::oid as parent, type, schema, schema_id from sys.every_relation
   union all
-  select oid, name, 0, type, coalesce(shown_schema, 'dbo'), coalesce(schema_id, 1)
+  select oid, name, 0, type, shown_schema, schema_id
   from sys.every_procedure
   where namespace = any (array(
     select schemas.oid from sys.every_schema as schemas

@@ -24,7 +24,7 @@ begin
   return query
   select
     (select sys.db_name()),
-    coalesce(procedures.shown_schema, 'dbo')::sys.sysname,
+    procedures.shown_schema::sys.sysname,
     (procedures.name || ';' || procedures.number)::sys.line,
     -1,
     -1,
@@ -35,7 +35,7 @@ begin
   where procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas union all select 'ringlog'::regnamespace))
     and sys.matches(procedures.name, regexp_replace(nullif(sp_name, ''), ';\d+$', ''), fusepattern)
     and procedures.number = coalesce(substring(sp_name from ';(\d+)$')::smallint, procedures.number)
-    and sys.matches(coalesce(procedures.shown_schema, 'dbo'), nullif(sp_owner, ''))
+    and sys.matches(procedures.shown_schema, nullif(sp_owner, ''))
   order by 1, 2, 3;
   perform sys.leave(before);
 end
@@ -85,7 +85,7 @@ begin
   return query
   select
     (select sys.db_name()),
-    coalesce(procedures.shown_schema, 'dbo')::sys.sysname,
+    procedures.shown_schema::sys.sysname,
     (procedures.name || ';' || procedures.number)::sys.line,
     parameters.name::sys.sysname,
     parameters.kind::smallint,
@@ -119,7 +119,7 @@ begin
   where procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas union all select 'ringlog'::regnamespace))
     and sys.matches(procedures.name, regexp_replace(nullif(procedure_name, ''), ';\d+$', ''), fusepattern)
     and procedures.number = coalesce(substring(procedure_name from ';(\d+)$')::smallint, procedures.number)
-    and sys.matches(coalesce(procedures.shown_schema, 'dbo'), nullif(procedure_owner, ''))
+    and sys.matches(procedures.shown_schema, nullif(procedure_owner, ''))
     and sys.matches(parameters.name, nullif(column_name, ''), fusepattern)
   order by 1, 2, 3, 18;
   perform sys.leave(before);

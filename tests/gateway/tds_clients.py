@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Self
 import psycopg
 import pymssql
 import pyodbc
+import pytest
 from pymssql import _mssql
 
 from servers import Login, RunningServer
@@ -334,3 +335,10 @@ def errors_of(error: pymssql.Error) -> Message:
     severity = re.search(r"DB-Lib error message 20018, severity (\d+)", text)
     assert severity is not None, text
     return Message(number, int(severity[1]), text.split("DB-Lib error message")[0])
+
+
+def error_number(cursor: pymssql.Cursor, text: str) -> int:
+    """The number of the error that a batch ends with."""
+    with pytest.raises(pymssql.Error) as raised:
+        cursor.execute(text)
+    return errors_of(raised.value).number

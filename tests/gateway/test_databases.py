@@ -6,7 +6,7 @@ import pymssql
 import pytest
 
 from servers import Login
-from tds_clients import Admin, Clients, errors_of
+from tds_clients import Admin, Clients, error_number, errors_of
 
 DEVELOPER = Login("bounded", "bounded")
 
@@ -121,33 +121,27 @@ def test_system_and_ringlog_procedures_exist_everywhere(there: pymssql.Cursor) -
 
 def test_databases_and_schemas_require_rights(clients: Clients, admin: Admin) -> None:
     with clients.pymssql(DEVELOPER) as connection, connection.cursor() as cursor:
-
-        def error_of(text: str) -> int:
-            with pytest.raises(pymssql.Error) as raised:
-                cursor.execute(text)
-            return errors_of(raised.value).number
-
-        assert error_of("create database made") == 262
+        assert error_number(cursor, "create database made") == 262
         by_right = "do $$ begin execute format('{} bounds', current_database()); end $$"
         admin.execute(by_right.format("grant create on database %I to"))
         cursor.execute(
             "create database made on primary (name = 'made', filename = 'made.mdf') log on (name = 'l')"
         )
-        assert error_of("create database Made") == 1801
-        assert error_of("create schema tempdb") == 2714
+        assert error_number(cursor, "create database Made") == 1801
+        assert error_number(cursor, "create schema tempdb") == 2714
         cursor.execute("use made")
         cursor.execute("create table t (a int) insert t values (5)")
-        assert error_of("drop database made") == 3702
+        assert error_number(cursor, "drop database made") == 3702
         cursor.execute("use near")
         cursor.execute("select a from made..t")
         assert cursor.fetchall() == [(5,)]
         cursor.execute("drop database made")
-        assert error_of("use made") == 911
+        assert error_number(cursor, "use made") == 911
         cursor.execute("create schema part authorization dbo")
         cursor.execute("create table part.t (a int)")
-        assert error_of("drop schema part") == 3729
+        assert error_number(cursor, "drop schema part") == 3729
         cursor.execute("drop table part.t")
         cursor.execute("drop schema part")
         for name in ("online", "tsql", "sys", "pg_catalog", "far_away"):
-            assert error_of(f"drop database {name}") == 3701
+            assert error_number(cursor, f"drop database {name}") == 3701
         admin.execute(by_right.format("revoke create on database %I from"))

@@ -15,7 +15,7 @@ import pymssql
 import pytest
 
 from servers import Login, RunningServer, add_logins, serving
-from tds_clients import Admin, Clients, errors_of
+from tds_clients import Admin, Clients, error_number, errors_of
 from waiting import wait_until
 
 MAKER = """
@@ -52,12 +52,6 @@ def rows(cursor: pymssql.Cursor, text: str) -> list[tuple[object, ...]]:
     return list(cursor.fetchall())
 
 
-def error(cursor: pymssql.Cursor, text: str) -> int:
-    with pytest.raises(pymssql.Error) as raised:
-        cursor.execute(text)
-    return errors_of(raised.value).number
-
-
 def is_gone(cursor: pymssql.Cursor) -> bool:
     try:
         cursor.execute("select * from ##shared")
@@ -83,7 +77,7 @@ def test_another_login_reads_and_writes_it(maker: pymssql.Connection, other: pym
     other.execute("insert ##shared (name) values ('e') delete ##shared where id = 2")
     assert rows(other, "select id, name from ##shared order by id") == [(1, "c"), (9, "d"), (10, "e")]
     assert [column[0] for column in other.description or ()] == ["Id", "Name"]
-    assert error(other, "create table ##shared (a int)") == 2714
+    assert error_number(other, "create table ##shared (a int)") == 2714
     other.execute("drop table ##shared")
     with maker.cursor() as cursor:
         assert is_gone(cursor)
@@ -119,7 +113,7 @@ def test_it_remains_until_a_statement_that_uses_it_has_ended(
         other.execute("begin tran update ##shared set a = a + 1")
     with maker.cursor() as cursor:
         wait_until(lambda: is_gone(cursor))
-        assert error(cursor, "create table ##shared (a int)") == 2714
+        assert error_number(cursor, "create table ##shared (a int)") == 2714
         other.execute("commit")
         assert is_gone(cursor)
         assert left(clients.server.dsn) == []

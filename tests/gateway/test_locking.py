@@ -10,7 +10,7 @@ from typing import Any
 import pymssql
 import pytest
 
-from tds_clients import Admin, Clients, errors_of
+from tds_clients import Admin, Clients, error_number
 
 
 @pytest.fixture(autouse=True)
@@ -40,12 +40,6 @@ def value(cursor: pymssql.Cursor, query: str) -> Any:
     cursor.execute(query)
     ((found,),) = cursor.fetchall()
     return found
-
-
-def number(cursor: pymssql.Cursor, text: str) -> int:
-    with pytest.raises(pymssql.Error) as error:
-        cursor.execute(text)
-    return errors_of(error.value).number
 
 
 SUM = "select sum(n) from shared_by_two"
@@ -78,7 +72,7 @@ def test_unserializable_transactions_are_not_both_committed(
         cursor.execute("set transaction isolation level serializable begin transaction")
         assert value(cursor, SUM) == 30
     one.execute("update shared_by_two set n = 0 where id = 1 commit")
-    assert number(other, "update shared_by_two set n = 0 where id = 2 commit") == 1205
+    assert error_number(other, "update shared_by_two set n = 0 where id = 2 commit") == 1205
     assert value(other, "select @@trancount") == 0
     assert value(one, SUM) == 20
 
@@ -87,11 +81,11 @@ def test_levels(one: pymssql.Cursor) -> None:
     for level, shown in [("serializable", 3), ("repeatable read", 2), ("read uncommitted", 1)]:
         one.execute(f"set transaction isolation level {level}")
         assert value(one, "select @@isolation") == shown
-    assert number(one, "set transaction isolation level snapshot") == 195
+    assert error_number(one, "set transaction isolation level snapshot") == 195
     one.execute("begin transaction")
     value(one, "select count(*) from shared_by_two")
     one.execute("update shared_by_two set n = 1 where id = 1")
-    assert number(one, "set transaction isolation level serializable") == 195
+    assert error_number(one, "set transaction isolation level serializable") == 195
     one.execute("rollback")
 
 
@@ -103,10 +97,10 @@ def test_a_lock_timeout_is_kept(one: pymssql.Cursor, other: pymssql.Cursor) -> N
         assert value(other, "select @@lock_timeout") == timeout
         # the statement ends, but neither its batch's transaction nor its earlier changes
         other.execute("begin transaction update shared_by_two set n = 2 where id = 2")
-        assert number(other, "update shared_by_two set n = 2 where id = 1") == 1222
+        assert error_number(other, "update shared_by_two set n = 2 where id = 1") == 1222
         assert value(other, "select n from shared_by_two where id = 2") == 2
         other.execute("rollback")
-        assert number(other, "update shared_by_two set n = 2 where id = 1") == 1222
+        assert error_number(other, "update shared_by_two set n = 2 where id = 1") == 1222
     one.execute("commit")
     other.execute("declare @n int = -1 set lock_timeout @n update shared_by_two set n = 2 where id = 1")
     assert (value(other, "select @@lock_timeout"), value(other, SUM)) == (-1, 22)
@@ -117,7 +111,7 @@ def test_hints_lock_read_rows(one: pymssql.Cursor, other: pymssql.Cursor) -> Non
     read = "select n from shared_by_two with (updlock{}) where id = {}"
     one.execute("begin transaction")
     assert value(one, read.format("", 1)) == 10
-    assert number(other, read.format(", nowait", 1)) == 1222
+    assert error_number(other, read.format(", nowait", 1)) == 1222
     other.execute("select id from shared_by_two with (updlock, readpast) order by id")
     assert other.fetchall() == [(2,)]
     # readers wait for none of them
@@ -127,7 +121,7 @@ def test_hints_lock_read_rows(one: pymssql.Cursor, other: pymssql.Cursor) -> Non
     one.execute("begin transaction")
     assert value(one, "select count(*) from shared_by_two with (updlock, holdlock) where id = 3") == 0
     other.execute("set lock_timeout 20")
-    assert number(other, "insert shared_by_two values (3, 3)") == 1222
+    assert error_number(other, "insert shared_by_two values (3, 3)") == 1222
     one.execute("rollback")
     other.execute("begin transaction insert shared_by_two values (3, 3) rollback")
 
@@ -139,6 +133,6 @@ def test_a_change_locks_its_table(one: pymssql.Cursor, other: pymssql.Cursor) ->
     assert value(one, "select sum(n) from shared_by_two with (tablock)") == 30
     other.execute("begin transaction update shared_by_two set n = n where id = 2 rollback")
     one.execute("update shared_by_two with (tablock) set n = n where id = 1")
-    assert number(other, "update shared_by_two set n = n where id = 2") == 1222
+    assert error_number(other, "update shared_by_two set n = n where id = 2") == 1222
     assert value(other, SUM) == 30
     one.execute("rollback")

@@ -10,7 +10,7 @@ import pymssql
 import pytest
 
 from servers import Login
-from tds_clients import Admin, Clients, errors_of
+from tds_clients import Admin, Clients, error_number, errors_of
 
 OWNER = Login("works", "works")
 OTHER = Login("strangers", "strangers")
@@ -66,12 +66,6 @@ def results(cursor: pymssql.Cursor, text: str) -> list[tuple[object, ...]]:
     return rows
 
 
-def number_of(cursor: pymssql.Cursor, text: str) -> int:
-    with pytest.raises(pymssql.Error) as raised:
-        cursor.execute(text)
-    return errors_of(raised.value).number
-
-
 def test_names_of_two_and_three_parts(owner: pymssql.Cursor) -> None:
     for name, value in (
         ("staff", "dbo"),
@@ -90,23 +84,23 @@ def test_names_of_two_and_three_parts(owner: pymssql.Cursor) -> None:
         "delete online.hr.staff",
         "select * from works_db.nowhere.staff",
     ):
-        assert number_of(owner, text) == 208, text
+        assert error_number(owner, text) == 208, text
 
 
 def test_a_schema_is_no_database(owner: pymssql.Cursor, clients: Clients) -> None:
-    assert number_of(owner, "use hr") == 911
+    assert error_number(owner, "use hr") == 911
     assert only(owner, "select count(*) from sysdatabases where name = 'hr'") == (0,)
     assert only(owner, "select db_id('hr')") == (None,)
-    assert number_of(owner, "drop database hr") == 3701
-    assert number_of(owner, "drop schema works_db") == 3701
-    assert number_of(owner, "drop schema hr") == 3729
+    assert error_number(owner, "drop database hr") == 3701
+    assert error_number(owner, "drop schema works_db") == 3701
+    assert error_number(owner, "drop schema hr") == 3729
     with pytest.raises(pymssql.Error):
         clients.pymssql(OWNER, database="hr")
     owner.execute("use strangers_db")
-    assert number_of(owner, "drop schema hr") == 3701
-    assert number_of(owner, "create schema mine") == 262
+    assert error_number(owner, "drop schema hr") == 3701
+    assert error_number(owner, "create schema mine") == 262
     owner.execute("use works_db")
-    assert number_of(owner, "create schema HR") == 2714
+    assert error_number(owner, "create schema HR") == 2714
 
 
 def test_the_catalogue_lists_schemas(owner: pymssql.Cursor) -> None:
@@ -185,7 +179,7 @@ def test_procedures_look_into_their_schema_first(owner: pymssql.Cursor) -> None:
         owner.execute(f"alter procedure hr.made as {head}exec pick exec dbo.pick select name from dbo.staff")
         assert results(owner, "exec works_db.hr.made") == [*begin, ("hr",), ("dbo",), ("dbo",)]
         owner.execute("drop procedure hr.made, hr.pick")
-    assert number_of(owner, "exec online.hr.made") == 2812
+    assert error_number(owner, "exec online.hr.made") == 2812
 
 
 def test_calls_by_rpc_name_schemas(clients: Clients, owner: pymssql.Cursor) -> None:
@@ -222,18 +216,18 @@ def test_rights_on_objects_of_a_schema(owner: pymssql.Cursor, clients: Clients) 
     owner.execute("create procedure hr.pick as select name from staff")
     with clients.pymssql(OTHER, database="works_db") as connection, connection.cursor() as other:
         for text in ("select name from hr.staff", "exec hr.pick"):
-            assert number_of(other, text) == 229
+            assert error_number(other, text) == 229
         owner.execute("grant select on hr.staff to strangers grant execute on works_db.hr.pick to strangers")
         for text in ("select name from hr.staff", "exec hr.pick"):
             assert results(other, text) == [("hr",)]
         owner.execute("revoke all on hr.staff from strangers")
-        assert number_of(other, "select name from hr.staff") == 229
+        assert error_number(other, "select name from hr.staff") == 229
 
 
 def test_procedures_of_the_system_take_names_with_schemas(owner: pymssql.Cursor) -> None:
     owner.execute("create procedure hr.pick as select 1")
     assert results(owner, "sp_helptext 'works_db.hr.pick'") == [("create procedure hr.pick as select 1",)]
-    assert number_of(owner, "sp_helptext 'pick'") == 15009
+    assert error_number(owner, "sp_helptext 'pick'") == 15009
     owner.execute("sp_rename 'hr.staff', 'people'")
     assert results(owner, "select name from hr.people") == [("hr",)]
     owner.execute("sp_rename 'hr.people', 'staff'")
@@ -253,10 +247,10 @@ def test_dropping_a_database_drops_its_schemas(owner: pymssql.Cursor) -> None:
     owner.execute("use brief")
     owner.execute("create schema inside")
     owner.execute("create table brief.inside.t (a int)")
-    assert number_of(owner, "alter database brief collate SQL_Latin1_General_CP1_CI_AS") == 5072
+    assert error_number(owner, "alter database brief collate SQL_Latin1_General_CP1_CI_AS") == 5072
     owner.execute("use works_db")
     owner.execute("drop database brief")
-    assert number_of(owner, "select * from inside.t") == 208
+    assert error_number(owner, "select * from inside.t") == 208
     owner.execute("create schema inside")
     owner.execute("drop schema inside")
     owner.execute("create database inside")
@@ -266,4 +260,4 @@ def test_dropping_a_database_drops_its_schemas(owner: pymssql.Cursor) -> None:
     owner.execute("begin transaction create schema inside")
     owner.execute("create table works_db.inside.t (a int)")
     owner.execute("rollback")
-    assert number_of(owner, "select * from works_db.inside.t") == 208
+    assert error_number(owner, "select * from works_db.inside.t") == 208

@@ -434,7 +434,6 @@ impl Compiler<'_> {
         };
         let sql = translate::defined(statement, &self.scope)?;
         if self.changes_databases(statement) {
-            // of which the next texts must know
             let define =
                 Define { statements: vec![sql], is_temporary: false, runs_queries: false, notice: None };
             return Ok(Action::Define(define));
@@ -449,7 +448,7 @@ impl Compiler<'_> {
         Ok(action)
     }
 
-    /// Whether a definition changes what is known of databases: their schemas, or a collation that is said.
+    /// Whether a definition adds or drops a schema, or gives a database a collation: the next texts depend on these.
     fn changes_databases(&mut self, definition: &Tree) -> bool {
         let (name, collation) = match definition {
             Tree::CreateSchema { name, collation: Some(collation), .. } => (name, collation),

@@ -53,7 +53,7 @@ pub fn parse_in(text: &str, syntax: Syntax, known: Known<'_>) -> Result<Batch, E
 
 /// Parses a batch given as tokens. Error 208: names a schema that its database does not have, if these are known.
 pub fn parse_tokens(tokens: &[Token<'_>], syntax: Syntax, known: Option<Known<'_>>) -> Result<Batch, Error> {
-    let mut parser = Parser { tokens, at: 0, depth: 0, loops: 0, close_signs: syntax.close_signs, known };
+    let mut parser = Parser { close_signs: syntax.close_signs, known, ..Parser::of(tokens) };
     let statements = parser.batch()?;
     let placeholders = tokens.iter().filter(|token| is_placeholder(token)).count();
     Ok(Batch { statements, placeholders: u32::try_from(placeholders).unwrap_or(u32::MAX) })
@@ -62,7 +62,7 @@ pub fn parse_tokens(tokens: &[Token<'_>], syntax: Syntax, known: Option<Known<'_
 /// Parses `@a int, @b nvarchar(40) = 'x' output`: the parameters of a text of sp_executesql and sp_prepare.
 pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
     let tokens = lexer::tokens(text, Syntax::default())?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false, known: None };
+    let mut parser = Parser::of(&tokens);
     if parser.at_end() {
         return Ok(Vec::new());
     }
@@ -76,7 +76,7 @@ pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
 /// Parses `"Tids" table (…)`, the declaration of a table type; None: the declaration of another user type.
 pub(crate) fn parse_table_type(text: &str) -> Result<Option<Vec<TableElement>>, Error> {
     let tokens = lexer::tokens(text, Syntax { quoted_identifiers: true, ..Syntax::default() })?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false, known: None };
+    let mut parser = Parser::of(&tokens);
     parser.name()?;
     if !parser.word("table") {
         return Ok(None);
@@ -87,7 +87,7 @@ pub(crate) fn parse_table_type(text: &str) -> Result<Option<Vec<TableElement>>, 
 /// Parses `"Tid" varchar(11) not null`, the declaration of a user type.
 pub(crate) fn parse_user_type(text: &str) -> Result<UserType, Error> {
     let tokens = lexer::tokens(text, Syntax { quoted_identifiers: true, ..Syntax::default() })?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false, known: None };
+    let mut parser = Parser::of(&tokens);
     let name = parser.name()?.text;
     let type_ = parser.type_name()?;
     let identity = parser.word("identity");
@@ -111,6 +111,10 @@ struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
+    fn of(tokens: &'t [Token<'t>]) -> Parser<'t> {
+        Parser { tokens, at: 0, depth: 0, loops: 0, close_signs: false, known: None }
+    }
+
     fn peek(&self) -> Option<&'t Token<'t>> {
         self.tokens.get(self.at)
     }

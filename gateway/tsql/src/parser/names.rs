@@ -127,8 +127,8 @@ impl<'t> Parser<'t> {
     /// The body of a module, after the module's name, is parsed as a text of its schema.
     pub(super) fn enter_schema_of(&mut self, module: &ObjectName) {
         if let Some(known) = &mut self.known {
-            let inner = known.databases.inner.keys().find(|schema| module.owner.eq_ignore_ascii_case(schema));
-            known.schema = inner.map_or(known.schema, String::as_str);
+            let inner = known.databases.inner.get_key_value(&module.owner.to_lowercase());
+            known.schema = inner.map_or(known.schema, |(schema, _)| schema);
         }
     }
 
