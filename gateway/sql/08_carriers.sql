@@ -275,34 +275,9 @@ begin
 end
 $$;
 
-create or replace function tsql.same_columns(target text, columns text[], source text) returns boolean
-language plpgsql stable
-as $$
-declare
-  wanted text[];
-  given text[];
-begin
-  select array_agg(format_type(atttypid, atttypmod) order by coalesce(array_position(columns, attname::text), attnum))
-  into wanted
-  from pg_attribute
-  where attrelid = target::regclass and attnum > 0 and not attisdropped
-    and (columns is null or attname = any(columns));
-  select array_agg(format_type(atttypid, atttypmod) order by attnum)
-  into given
-  from pg_attribute
-  where attrelid = source::regclass and attnum > 0 and not attisdropped;
-  if wanted is distinct from given then
-    perform tsql.fail(213, 'Column name or number of supplied values does not match table definition: '
-      'the columns are not of the same types. Name them.');
-  end if;
-  return true;
-end
-$$;
-comment on function tsql.same_columns(text, text[], text) is
-  'True if the columns of two tables have the same types in the same order; error 213 otherwise.';
-
-create or replace function tsql.takes(target text, number integer) returns boolean
-language plpgsql stable
+create or replace function tsql.demand_values(relation regclass, number integer) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   columns integer;
@@ -312,19 +287,32 @@ begin
   select count(*) filter (where attidentity = ''), count(*) filter (where attidentity <> '')
   into columns, identities
   from pg_attribute
-  where attrelid = target::regclass and attnum > 0 and not attisdropped and attgenerated = '';
+  where attrelid = relation and attnum > 0 and not attisdropped and attgenerated = '';
   if identities > 0 and columns + identities = number then
     perform tsql.fail(8101, format('An explicit value for the identity column in table ''%s'' can only be specified '
-      'when a column list is used and IDENTITY_INSERT is ON.', (parse_ident(target))[cardinality(parse_ident(target))]));
+      'when a column list is used and IDENTITY_INSERT is ON.', (select relname from pg_class where oid = relation)));
   elsif columns <> number then
     perform tsql.fail(213, 'Column name or number of supplied values does not match table definition.');
   end if;
+end
+$$;
+comment on function tsql.demand_values(regclass, integer) is
+'Error 213 if an INSERT without a column list cannot give a table this number of values; 8101 if the number includes the
+identity column. It is volatile: it sees what has been committed while PostgreSQL waited for the table.';
+
+create or replace function tsql.takes(relation regclass, number integer) returns boolean
+language plpgsql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform tsql.demand_values(relation, number);
   return true;
 end
 $$;
-comment on function tsql.takes(text, integer) is
-  'True if an INSERT without a column list into a table may give this number of values; error 213 otherwise, 8101 if the '
-  'number includes the identity column.';
+comment on function tsql.takes(regclass, integer) is
+'True, or the error of tsql.demand_values. It is immutable, and its arguments are constants: PostgreSQL evaluates it when it
+plans the INSERT, and again after a change of the table.';
 
 create or replace function tsql.takes_output(target regclass) returns boolean
 language plpgsql stable
@@ -362,20 +350,3 @@ end
 $$;
 comment on function tsql.takes_output(regclass) is
   'True for a table that OUTPUT INTO may fill; errors 330 to 333 for views and tables with triggers, foreign keys and checks.';
-
-create or replace function tsql.filled_columns(target text) returns table (name text, is_variant boolean)
-language sql stable
-begin atomic
-  select attname::text, atttypid = 'tsql.sql_variant'::regtype
-  from pg_attribute
-  where attrelid = to_regclass(target) and attnum > 0 and not attisdropped and attidentity = '' and attgenerated = ''
-    and exists (
-      select from pg_attribute as other
-      where other.attrelid = to_regclass(target) and other.attnum > 0 and not other.attisdropped
-        and (other.attidentity <> '' or other.attgenerated <> '' or other.atttypid = 'tsql.sql_variant'::regtype)
-    )
-  order by attnum;
-end;
-comment on function tsql.filled_columns(text) is
-  'The columns filled by an INSERT without a column list, for a table with identity or computed columns or sql_variants; no '
-  'rows for other tables and for a missing one.';

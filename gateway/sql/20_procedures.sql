@@ -323,7 +323,6 @@ of the table.$$;
 create or replace function tsql.is_declared_otherwise(relation oid, columns jsonb)
 returns boolean
 language sql
-stable
 set search_path = pg_catalog, pg_temp
 as $$
   select exists (
@@ -344,7 +343,8 @@ $$;
 
 comment on function tsql.is_declared_otherwise(oid, jsonb) is
 $$Whether columns of a table have other types than the given ones, by their names: type, modifier and T-SQL's declaration
-as the gateway reads them; null for no such column.$$;
+as the gateway reads them; null for no such column. It is volatile: it sees what has been committed while PostgreSQL
+waited for the table.$$;
 
 
 create or replace function tsql.outdated()

@@ -10,20 +10,17 @@ use crate::convert::SqlType;
 use crate::program::Sql;
 
 impl Backend {
-    /// Prepares a query without running it, unless it is already prepared, and checks whether its `guards` hold. No
-    /// lock remains.
+    /// Prepares a query without running it, unless it is already prepared. No lock remains.
     pub async fn compile(
         &mut self,
         client: &mut Client,
         sql: &Sql,
         types: &[SqlType],
-        guards: &[&String],
     ) -> Result<(), Unfinished> {
         self.follow_definitions()?;
         let is_known =
             |open: &Open| Typing::ALL.iter().any(|typing| open.known(sql, types, *typing).is_some());
-        let is_known = self.open.as_ref().is_some_and(is_known);
-        if is_known && guards.is_empty() {
+        if self.open.as_ref().is_some_and(is_known) {
             return Ok(());
         }
         let started = self.transaction.started;
@@ -32,22 +29,10 @@ impl Backend {
         if started {
             open.connection.query_text("savepoint ringlog_compiled").await?;
         }
-        let compiling = async {
-            if !is_known {
-                self.describe(sql, types).await?;
-            }
-            match guards {
-                [] => Ok(()),
-                guards => {
-                    let guards: Vec<_> = guards.iter().map(|guard| guard.as_str()).collect();
-                    self.ask(&format!("select {}", guards.join(", "))).await.map(|_| ())
-                }
-            }
-        };
-        let compiled = cancellable(client, canceller, compiling).await;
+        let compiled = cancellable(client, canceller, self.describe(sql, types)).await;
         if started && !matches!(&compiled, Err(Unfinished::Refused(error)) if error.is_fatal()) {
             self.set("rollback to savepoint ringlog_compiled; release savepoint ringlog_compiled").await?;
         }
-        compiled
+        compiled.map(|_| ())
     }
 }

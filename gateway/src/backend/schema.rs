@@ -75,19 +75,21 @@ impl Open {
         let rows = self.connection.query_text(&question).await?;
         let mut found: HashMap<String, (u32, Table)> = HashMap::new();
         for row in rows {
-            let [Some(name), Some(table), Some(column), Some(oid), Some(typmod), own, declared, Some(is_computed), Some(catalogued)] =
-                <[Option<String>; 9]>::try_from(row).unwrap_or_default()
+            let [Some(name), Some(table), Some(column), Some(oid), Some(typmod), own, declared, Some(is_derived), Some(catalogued), is_identity, is_computed] =
+                <[Option<String>; 11]>::try_from(row).unwrap_or_default()
             else {
                 continue;
             };
+            let [is_identity, is_computed] = [is_identity, is_computed].map(|is| is.as_deref() == Some("t"));
             let (Ok(table), Ok(oid), Ok(typmod)) = (table.parse(), oid.parse(), typmod.parse()) else {
                 continue;
             };
             let of = declared.as_deref().and_then(declared::of_comment);
             let of = type_of(of, own.as_deref(), oid, typmod);
             let known = &mut found.entry(name).or_insert_with(|| (table, Table::default())).1;
-            known.has_own_rows = is_computed == "f";
-            known.add(Column { name: column, of, sent: (oid, typmod), catalogued: catalogued.into() });
+            known.has_own_rows = is_derived == "f";
+            let (sent, catalogued) = ((oid, typmod), catalogued.into());
+            known.add(Column { name: column, of, sent, catalogued, is_identity, is_computed });
         }
         self.note_tables(names, found);
         Ok(())

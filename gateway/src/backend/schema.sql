@@ -5,7 +5,8 @@ select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint en
     case when n.oid is not null and t.typtype <> 'd' then t.typname end,
     coalesce(nullif(said.found[2], ''), case when n.oid is not null and t.typtype = 'd' then t.typname end),
     c.relkind in ('v', 'm') and pg_catalog.pg_relation_is_updatable(c.oid, false) = 0,
-    pg_catalog.concat(n.nspname || '.', t.typname, ' ', a.atttypmod, ' ', said.found[2])
+    pg_catalog.concat(n.nspname || '.', t.typname, ' ', a.atttypmod, ' ', said.found[2]),
+    a.attidentity <> '', a.attgenerated <> ''
   from pg_catalog.unnest(:names) as named (name)
   join pg_catalog.pg_class c
     on c.oid = case when named.name !~ '^type ' then pg_catalog.to_regclass(named.name)::oid end and c.relkind in ('r', 'p', 'v', 'm', 'f')
@@ -18,7 +19,7 @@ select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint en
 ) as columns
 union all
 -- user types: the declaration
-select named.name, t.oid::bigint, pg_catalog.substring(d.description, '^T-SQL ([^\n]*)'), 25, -1, null, null, false, ''
+select named.name, t.oid::bigint, pg_catalog.substring(d.description, '^T-SQL ([^\n]*)'), 25, -1, null, null, false, '', false, false
   from pg_catalog.unnest(:names) as named (name)
   join pg_catalog.pg_type t
     on named.name = 'type ' || t.typname and t.typtype = 'd'

@@ -29,9 +29,8 @@ impl Interpreter {
         let declared = program.declarations();
         for (line, sql) in statements {
             let Some(types) = types_of(sql, variables, &declared) else { continue };
-            let guards = self.guards_of(sql);
-            match self.procedures.backend.compile(client, sql, &types, &guards).await {
-                Ok(()) => self.note_held(guards),
+            match self.procedures.backend.compile(client, sql, &types).await {
+                Ok(()) => {}
                 Err(Unfinished::Refused(error) | Unfinished::Failed(error)) => {
                     self.procedures.backend.check(&error, client);
                     let failure = Failure::from(&error);

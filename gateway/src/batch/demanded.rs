@@ -38,7 +38,7 @@ impl Interpreter {
 }
 
 /// PostgreSQL's error for a statement that names a missing table.
-fn no_relation(table: &str) -> PgError {
+pub fn no_relation(table: &str) -> PgError {
     PgError::Server(Box::new(Notice {
         severity: "ERROR".into(),
         sqlstate: "42P01".into(),

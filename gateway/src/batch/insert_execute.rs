@@ -4,16 +4,18 @@
 //! It is one statement: without a transaction of the client it runs in its own (SQL Server, "INSERT",
 //! execute_statement; errors 3915, 3916, 8164).
 
+use super::demanded::no_relation;
 use super::interpreter::Interpreter;
 use super::variables::Variables;
 use crate::backend::{uncommittable, Completed, Parameter, Rows, Source};
 use crate::client::{Client, GatheredSet, Gathering};
 use crate::interrupt::{Failure, Interrupt};
-use crate::program::{Executed, Filled, InsertExecute};
+use crate::program::{refusal, Executed, Filled, InsertExecute};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use std::borrow::Cow;
-use tsql::quoting::literal;
+use std::collections::BTreeSet;
+use tsql::schema::Schema;
 
 /// The numbers of rows inserted by one statement of PostgreSQL: only four, since each is prepared.
 pub(super) const ROWS: [usize; 4] = [256, 32, 4, 1];
@@ -117,9 +119,7 @@ impl Interpreter {
             return Err(uncommittable().into());
         }
         let Some(sets) = client.reply.gathering.as_mut().and_then(Gathering::take) else { return Ok(None) };
-        for set in &sets {
-            self.takes(client, target, set.types.len()).await?;
-        }
+        let target = &self.present(client, target, &sets).await?;
         if sets.iter().all(|set| set.rows.is_empty()) {
             return Ok(Some(0));
         }
@@ -132,19 +132,32 @@ impl Interpreter {
         inserted.map(Some)
     }
 
-    /// 213: the rows have more or fewer values than the insert has columns.
-    async fn takes(&mut self, client: &mut Client, target: &Filled, width: usize) -> Result<(), Interrupt> {
-        match &target.columns {
-            Some(columns) if columns.len() == width => Ok(()),
-            Some(_) => {
-                let text = "Column name or number of supplied values does not match table definition.";
-                Err(ServerMessage::error(213, 16, text).into())
-            }
-            None => {
-                let sql = format!("select tsql.takes({}, {width})", literal(&target.table));
-                self.ask(client, &sql).await.map(|_| ())
-            }
+    /// The target with its columns, as the table has them now. Error 213: the rows have more or fewer values.
+    async fn present(
+        &mut self,
+        client: &mut Client,
+        target: &Filled,
+        sets: &[GatheredSet],
+    ) -> Result<Filled, Interrupt> {
+        let number = |set: &GatheredSet| set.types.len();
+        if let Some(columns) = &target.columns {
+            return match sets.iter().all(|set| number(set) == columns.len()) {
+                true => Ok(target.clone()),
+                false => Err(refusal(&tsql::schema::other_number(1)).into()),
+            };
         }
+        let backend = &mut self.procedures.backend;
+        let declared = backend.know(&BTreeSet::from([target.table.clone()])).await.map_err(|error| {
+            backend.message_of(&error, client);
+            Interrupt::from(&error)
+        })?;
+        let declared =
+            declared.table(&target.table).ok_or_else(|| Failure::from(&no_relation(&target.table)))?;
+        for set in sets {
+            declared.demand_values(&target.table, number(set), 1).map_err(|error| refusal(&error))?;
+        }
+        let columns = declared.filled().map(|column| column.name.clone()).collect();
+        Ok(Filled { columns: Some(columns), ..target.clone() })
     }
 
     pub(super) async fn insert_sets(

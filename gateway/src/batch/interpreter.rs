@@ -13,15 +13,13 @@ use crate::calls::Procedures;
 use crate::client::{self, refuse_settings, Client};
 use crate::gateway::{Gateway, DEFAULT_DATABASES};
 use crate::interrupt::{Ends, Failure, Interrupt};
-use crate::program::{refusal, Asking, Compiled, Declaration, Latest, Settings, Snapshot, Sql};
+use crate::program::{refusal, Asking, Compiled, Declaration, Latest, Settings, Snapshot};
 use crate::tds::login::Login;
 use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
-use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use tsql::facts::errors::is_arithmetic;
 use tsql::long_names::LongNames;
-use tsql::quoting::literal;
 use tsql::Databases;
 
 pub struct Interpreter {
@@ -47,12 +45,6 @@ pub struct Interpreter {
     pub(super) cursors: Cursors,
     pub(super) server_cursors: ServerCursors,
     pub(super) identities: Identities,
-    /// Cache per table: the columns filled by an INSERT without a column list, and those of type sql_variant.
-    filled: BTreeMap<String, Option<[Vec<String>; 2]>>,
-    /// The guards of statements that have held (`Sql::guards`).
-    held: HashSet<String>,
-    /// The schema version of `filled` and `held`.
-    filled_at: u64,
     latest: Latest,
     /// Set between a `writetext bulk` and its text.
     pub awaited_text: Option<Box<AwaitedText>>,
@@ -77,9 +69,6 @@ impl Interpreter {
             cursors: Cursors::default(),
             server_cursors: ServerCursors::default(),
             identities: Identities::default(),
-            filled: BTreeMap::new(),
-            held: HashSet::new(),
-            filled_at: 0,
             latest: Latest::default(),
             awaited_text: None,
         }
@@ -153,22 +142,8 @@ impl Interpreter {
         let may_lift = lifts && !names_variants(text);
         let compiled = self.compile_bound(client, text, settings, may_lift).await?;
         refuse_settings(&compiled.program.statements, client.settings())?;
-        let (mut filled, mut variants) = (BTreeMap::new(), BTreeMap::new());
-        for table in &compiled.program.unlisted {
-            if let Some([columns, of_variants]) = self.filled_columns(client, table).await? {
-                filled.insert(table.clone(), columns);
-                variants.insert(table.clone(), of_variants);
-            }
-        }
-        if compiled.program.unlisted.is_empty() {
-            self.latest.keep(text, settings, lifts, &compiled);
-        }
-        if filled.is_empty() {
-            return Ok(compiled);
-        }
-        let may_lift = may_lift && variants.values().all(Vec::is_empty);
-        let settings = Settings { filled, variants, ..settings.clone() };
-        self.compile_bound(client, text, &settings, may_lift).await
+        self.latest.keep(text, settings, lifts, &compiled);
+        Ok(compiled)
     }
 
     fn snapshot(&mut self, client: &mut Client) -> Result<Arc<Snapshot>, ServerMessage> {
@@ -243,65 +218,9 @@ impl Interpreter {
         Ok(None)
     }
 
-    /// For a table with sql_variants, or with columns that take no values: the columns that take values, and the
-    /// sql_variants.
-    async fn filled_columns(
-        &mut self,
-        client: &mut Client,
-        table: &str,
-    ) -> Result<Option<[Vec<String>; 2]>, ServerMessage> {
-        self.follow_definitions();
-        if let Some(columns) = self.filled.get(table) {
-            return Ok(columns.clone());
-        }
-        let name = literal(table);
-        let backend = &mut self.procedures.backend;
-        let question = format!("select name, is_variant::text from tsql.filled_columns({name})");
-        let rows = match backend.ask(&question).await {
-            Ok(rows) => rows,
-            Err(error) => return Err(backend.message_of(&error, client)),
-        };
-        let [mut filled, mut variants] = [const { Vec::new() }; 2];
-        for row in rows {
-            let [Some(column), is_variant] = row.as_slice() else { continue };
-            filled.push(column.clone());
-            if is_variant.as_deref() == Some("true") {
-                variants.push(column.to_lowercase());
-            }
-        }
-        let columns = (!filled.is_empty()).then_some([filled, variants]);
-        self.filled.insert(table.to_owned(), columns.clone());
-        Ok(columns)
-    }
-
-    /// The guards of `sql` that are not known to hold.
-    pub(super) fn guards_of<'s>(&mut self, sql: &'s Sql) -> Vec<&'s String> {
-        self.follow_definitions();
-        sql.facts.guards.iter().filter(|guard| !self.held.contains(*guard)).collect()
-    }
-
-    pub(super) fn note_held(&mut self, guards: Vec<&String>) {
-        self.held.extend(guards.into_iter().cloned());
-    }
-
-    fn follow_definitions(&mut self) {
-        let definitions = self.gateway.definitions();
-        if self.filled_at != definitions {
-            self.filled_at = definitions;
-            self.forget_columns();
-        }
-    }
-
     /// Called after a definition, which may change the meaning of names and tables.
     pub(super) fn forget_definitions(&mut self) {
         self.procedures.forget_plans();
-        self.forget_columns();
-    }
-
-    /// Called when tables may have other columns.
-    pub(super) fn forget_columns(&mut self) {
-        self.filled.clear();
-        self.held.clear();
     }
 
     pub(super) async fn use_database(

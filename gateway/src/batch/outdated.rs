@@ -50,7 +50,6 @@ impl Interpreter {
         if !outdated.is_empty() {
             // the session's declarations of these tables may be outdated too
             self.procedures.backend.forget_tables();
-            self.forget_columns();
         }
         for row in outdated {
             let [Some(schema), Some(source), Some(read_as), Some(owner), Some(role)] = row.as_slice() else {

@@ -154,7 +154,6 @@ impl Interpreter {
         }
         if query.kind == QueryKind::Unsaid {
             self.procedures.backend.forget_declarations();
-            self.forget_columns();
             return Ok(());
         }
         let is_definition = matches!(query.kind, QueryKind::Definition(_));
@@ -177,7 +176,6 @@ impl Interpreter {
             if definition != Definition::Truncate {
                 backend.has_defined(&query.sql);
             }
-            self.forget_columns();
             if definition != Definition::Truncate && !query.sql.facts.defines_temporary() {
                 // what does not fit the tables any more says so when it is called
                 self.compile_outdated(client).await?;

@@ -166,8 +166,6 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         limits_rows,
         placeholders,
         variables,
-        filled,
-        variants,
         partial,
         identity_insert,
         procedure,
@@ -194,12 +192,6 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
             }
             None => write!(key, "\0{name}"),
         };
-    }
-    for (table, columns) in filled {
-        let _ = write!(key, "\0{table}={}", columns.join("\0,"));
-    }
-    for (table, columns) in variants {
-        let _ = write!(key, "\0{table}={}", columns.join("\0;"));
     }
     for table in partial.keys() {
         let _ = write!(key, "\0<{table}");

@@ -38,8 +38,6 @@ pub struct Facts {
     pub created: Option<Relation>,
     /// The tables and views whose definition it changes.
     pub changed: Vec<Relation>,
-    /// Conditions without variables that it must satisfy: they fail if it does not fit its tables.
-    pub guards: Vec<String>,
     /// The tables that are locked before it runs, against writers.
     pub locks: Vec<String>,
 }

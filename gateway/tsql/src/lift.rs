@@ -7,9 +7,11 @@
 use crate::facts::types::{self, Type, INT, LONGEST_VARCHAR, MOST_DIGITS};
 use crate::lexer::{Token, TokenKind};
 use crate::program::{Lifted, Literal};
+use crate::resolve::names;
+use crate::schema::{Column, Schema};
 use crate::tree::{
     ArgumentValue, Expression, InsertSource, LiteralValue, Merge, MergeAction, Query, QueryBody, SetItem,
-    Statement, StatementKind, TableSource, UnaryOperator, Variable, Where,
+    Statement, StatementKind, TableSource, Target, UnaryOperator, Variable, Where,
 };
 use crate::units;
 use crate::Dialect;
@@ -67,8 +69,8 @@ pub(crate) fn value(token: &Token<'_>, lifted: &Lifted, dialect: &Dialect) -> Op
 }
 
 /// Lifts all suitable literals. `literals`: the position of each literal of the text, by its number.
-pub(crate) fn lift(statements: &mut [Statement], literals: &[u32]) -> Vec<Lifted> {
-    let mut lifting = Lifting { literals, lifted: Vec::new() };
+pub(crate) fn lift(statements: &mut [Statement], literals: &[u32], schema: &dyn Schema) -> Vec<Lifted> {
+    let mut lifting = Lifting { literals, schema, lifted: Vec::new() };
     for statement in statements {
         lifting.statement(statement);
     }
@@ -77,6 +79,7 @@ pub(crate) fn lift(statements: &mut [Statement], literals: &[u32]) -> Vec<Lifted
 
 struct Lifting<'a> {
     literals: &'a [u32],
+    schema: &'a dyn Schema,
     lifted: Vec<Lifted>,
 }
 
@@ -100,11 +103,11 @@ impl Lifting<'_> {
             }
             StatementKind::Select(query) => self.query(query),
             StatementKind::Insert(insert) => match &mut insert.source {
-                InsertSource::Values(rows) => {
+                InsertSource::Values(rows) if !self.has_variants(&insert.target) => {
                     rows.iter_mut().flatten().for_each(|value| self.literal(value));
                 }
                 InsertSource::Query(query) => self.query(query),
-                InsertSource::DefaultValues | InsertSource::Execute(_) | InsertSource::ExecuteText(_) => {}
+                _ => {}
             },
             StatementKind::Update(update) => {
                 update.set.iter_mut().for_each(|item| self.set_item(item));
@@ -125,6 +128,14 @@ impl Lifting<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Whether a table has columns of type sql_variant, which keep the types of literals.
+    fn has_variants(&self, target: &Target) -> bool {
+        let Target::Table(name) = target else { return false };
+        let declared = names::table(name).ok().and_then(|name| self.schema.table(&name));
+        let is_variant = |column: &Column| column.of == Some(types::SQL_VARIANT);
+        declared.is_some_and(|declared| declared.columns().iter().any(is_variant))
     }
 
     fn merge(&mut self, merge: &mut Merge) {

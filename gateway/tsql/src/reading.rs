@@ -102,7 +102,7 @@ impl<'t> Reading<'t> {
         let mut types = user_types::bind(&mut batch.statements, &**schema, settings.dialect)?;
         let lifted = if lifts && self.literals.len() <= MOST_LIFTED {
             let starts: Vec<u32> = self.literals.iter().map(|at| self.tokens[*at].at.start).collect();
-            lift::lift(&mut batch.statements, &starts)
+            lift::lift(&mut batch.statements, &starts, &**schema)
         } else {
             Vec::new()
         };

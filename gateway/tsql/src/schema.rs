@@ -1,6 +1,8 @@
 //! The declarations of tables and views, from which a statement's column types are determined before it is written.
 
+use crate::error::Error;
 use crate::facts::types::Type;
+use crate::resolve::names::own_name;
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -9,6 +11,11 @@ use std::sync::Arc;
 pub trait Schema: Debug + Send + Sync {
     /// A table or view by its name in SQL; None if unknown.
     fn table(&self, name: &str) -> Option<Arc<Table>>;
+
+    /// Whether the text itself makes the table.
+    fn makes(&self, _name: &str) -> bool {
+        false
+    }
 }
 
 /// The key of a user type in a schema, by its name in lower case: no unquoted table name contains a blank.
@@ -25,6 +32,12 @@ pub fn is_type(name: &str) -> bool {
 pub const CHANGED: &str = "tg_relid::regclass";
 
 const TYPE: &str = "type ";
+
+/// 213: an insert gives another number of values than the table takes.
+pub fn other_number(line: u32) -> Error {
+    let text = "Column name or number of supplied values does not match table definition.";
+    Error::new(213, text, line).with_severity(16)
+}
 
 /// A schema without knowledge.
 #[derive(Debug)]
@@ -47,7 +60,7 @@ pub struct Table {
 }
 
 /// A declared column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
     /// The name in PostgreSQL, in lower case.
     pub name: String,
@@ -57,12 +70,44 @@ pub struct Column {
     pub sent: (u32, i32),
     /// Its type and T-SQL's declaration as PostgreSQL's catalogue has them (`tsql.demand_declared`).
     pub catalogued: Box<str>,
+    pub is_identity: bool,
+    pub is_computed: bool,
+}
+
+impl Column {
+    /// Whether an insert without a column list gives it a value.
+    pub fn takes_value(&self) -> bool {
+        !self.is_identity && !self.is_computed
+    }
 }
 
 impl Table {
     pub fn add(&mut self, column: Column) {
         self.places.insert(column.name.clone(), self.columns.len());
         self.columns.push(column);
+    }
+
+    /// The columns that an insert without a column list fills.
+    pub fn filled(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| column.takes_value())
+    }
+
+    /// Error 213 or 8101 if an insert without a column list cannot give this number of values. `name`: the table's, in
+    /// SQL.
+    pub fn demand_values(&self, name: &str, number: usize, line: u32) -> Result<(), Error> {
+        if self.filled().count() == number {
+            return Ok(());
+        }
+        let has_identity = self.columns.iter().any(|column| column.is_identity);
+        if has_identity && self.columns.iter().filter(|column| !column.is_computed).count() == number {
+            let text = format!(
+                "An explicit value for the identity column in table '{}' can only be specified when a column list is \
+                 used and IDENTITY_INSERT is ON.",
+                own_name(name)
+            );
+            return Err(Error::new(8101, text, line).with_severity(16));
+        }
+        Err(other_number(line))
     }
 
     /// In the order of their declaration.

@@ -7,9 +7,6 @@ use crate::schema::Schema;
 use crate::translate::{self, Numbered};
 use std::sync::Arc;
 
-/// Operand type clash, no implicit conversion, incompatible operands, an invalid argument or operand.
-const NO_OPERATION: [i32; 5] = [206, 257, 402, 8116, 8117];
-
 /// The newly written SQL.
 #[derive(Debug)]
 pub struct Typed {
@@ -20,13 +17,10 @@ pub struct Typed {
 
 impl Bound {
     /// Writes the same statement for another schema; `variables` are those of the SQL. None: this is impossible. Error:
-    /// T-SQL has no such operation on values of these types.
+    /// the statement does not fit its tables.
     pub fn again(&self, schema: Arc<dyn Schema>, variables: &[String]) -> Result<Option<Typed>, Error> {
         let scope = Scope { schema: Some(schema), ..self.scope.clone() };
-        match self.written(&scope) {
-            Err(error) if NO_OPERATION.contains(&error.number) => Err(error),
-            written => Ok(written.ok().flatten().filter(|typed| typed.sql.variables == variables)),
-        }
+        Ok(self.written(&scope)?.filter(|typed| typed.sql.variables == variables))
     }
 
     fn written(&self, scope: &Scope) -> Result<Option<Typed>, Error> {
@@ -73,7 +67,8 @@ mod tests {
             name: String::from(*name),
             of: Some(*of),
             sent: (of.oid, of.typmod()),
-            catalogued: Box::default(),
+            is_identity: *name == "id",
+            ..Column::default()
         };
         let mut table = Table::default();
         table.has_own_rows = true;
@@ -154,6 +149,27 @@ mod tests {
         let uses: Vec<_> =
             bound.uses().iter().map(|one| (one.name.as_str(), one.columns.join(" "))).collect();
         assert_eq!(uses, [("\"t\"", String::from("a d dt"))]);
+    }
+
+    #[test]
+    fn an_insert_without_a_list_fills_the_columns_that_take_values() {
+        let schema = table(&[("id", INT), ("a", INT), ("v", varchar(Some(3)))]);
+        let shown = |text: &str| compiled(text, &schema).map(|mut found| found.pop().unwrap().numbered());
+        let sql = shown("insert t values (1, 'x')").unwrap();
+        assert!(sql.starts_with("insert into \"t\" (\"a\", \"v\") values"), "{sql}");
+        assert!(sql.contains("case when tsql.takes('\"t\"'::regclass, 2) then"), "{sql}");
+        for (text, number) in [
+            ("insert t values (1)", 213),
+            ("insert t values (1, 2, 'x')", 8101),
+            ("insert t select 1", 213),
+            ("insert t (a) values (1, 2)", 110),
+            ("insert t (a, v) select 1", 120),
+        ] {
+            assert_eq!(shown(text).unwrap_err().number, number, "{text}");
+        }
+        // the columns of a table that does not exist yet are known when the statement runs
+        let later = compiled("insert u values (1)", &schema).unwrap().pop().unwrap();
+        assert!(!later.bound.unwrap().uses().is_empty());
     }
 
     #[test]

@@ -92,8 +92,7 @@ impl Compiler<'_> {
                 top.at,
             ));
         }
-        let (target, unlisted) = translate::filled(insert, &self.scope)?;
-        self.unlisted.extend(unlisted);
+        let target = translate::filled(insert, &self.scope)?;
         Ok(Action::InsertExecute(Box::new(InsertExecute { target, source })))
     }
 }

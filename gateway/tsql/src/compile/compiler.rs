@@ -18,8 +18,6 @@ pub struct Compiler<'t> {
     /// The number of CATCH blocks around the statement.
     pub catches: usize,
     pub length: usize,
-    /// See `Program::unlisted`.
-    pub unlisted: Vec<String>,
     /// The tables whose declarations a definition was written with.
     pub asked: Vec<String>,
     /// It creates temporary tables.

@@ -111,8 +111,6 @@ fn program_of(
         folds: settings.databases.folding.contains(&settings.database),
         schema: Some(schema.clone()),
         changing,
-        filled: settings.filled.iter().map(|(table, of)| (table.clone(), Some(of.clone()))).collect(),
-        variants: settings.variants.clone().into_iter().collect(),
         partial: settings.partial.clone(),
         identity_insert: settings.identity_insert.clone(),
         table_variables: tables.iter().map(|(table, _)| table.variable.name.clone()).collect(),
@@ -127,7 +125,6 @@ fn program_of(
         batch,
         catches: 0,
         length: 0,
-        unlisted: Vec::new(),
         asked: Vec::new(),
         makes_temporary: false,
         labels: Vec::new(),
@@ -146,7 +143,7 @@ fn program_of(
     }
     compiler.enter(batch)?;
     compiler.body(batch, &mut statements)?;
-    let Compiler { unlisted, asked, makes_temporary, scope, .. } = compiler;
+    let Compiler { asked, makes_temporary, scope, .. } = compiler;
     for (table, line) in &tables {
         statements.push(forgotten(table, *line, &scope.table_owner)?);
     }
@@ -164,7 +161,6 @@ fn program_of(
         statements,
         placeholders,
         lifted,
-        unlisted,
         table_variables,
         makes_temporary,
         demanded,
@@ -376,7 +372,6 @@ impl Compiler<'_> {
             }
             Tree::CreateTable(create) => {
                 self.makes_temporary |= create.table.is_temporary();
-                self.note_columns(create)?;
                 self.definition(&statement.kind)?
             }
             _ => self.definition(&statement.kind)?,
@@ -398,7 +393,6 @@ impl Compiler<'_> {
                 (translated, numbered) = (again, clocked);
             }
         }
-        self.unlisted.extend(translated.unlisted);
         self.makes_temporary |= numbered.facts.defines_temporary() && !numbered.facts.names_global();
         let browses = numbered.browses;
         let of = (statement.at, std::mem::take(&mut translated.items));
@@ -563,15 +557,8 @@ impl Compiler<'_> {
     }
 
     fn created(&mut self, created: Created) -> Action {
-        self.unlisted.extend(created.unlisted);
         self.asked.extend(created.asked);
         Action::Define(created.define)
-    }
-
-    /// Notes a created table's columns, for inserts without a column list.
-    fn note_columns(&mut self, create: &tree::CreateTable) -> Result<(), Error> {
-        translate::note_columns(&mut self.scope, names::table(&create.table)?, create);
-        Ok(())
     }
 
     fn make_variable(
@@ -582,7 +569,6 @@ impl Compiler<'_> {
     ) -> Result<(), Error> {
         let name = names::table_variable(&table.variable, &self.scope.table_owner);
         let create = tree::CreateTable { table: name, elements: table.elements.clone(), indexes: Vec::new() };
-        self.note_columns(&create)?;
         let mut action = self.definition(&Tree::CreateTable(Box::new(create)))?;
         if let Action::Query(query) = &mut action {
             query.kind = QueryKind::Unsaid;

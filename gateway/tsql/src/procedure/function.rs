@@ -54,7 +54,7 @@ pub fn create(
         runs_queries: matches!(create.returns, Returns::Rows(_)),
         notice: None,
     };
-    Ok(Created { define, unlisted: Vec::new(), asked })
+    Ok(Created { define, asked })
 }
 
 fn value(

@@ -96,6 +96,10 @@ impl Inside {
 }
 
 impl Schema for Inside {
+    fn makes(&self, name: &str) -> bool {
+        self.with(|state| state.made.contains_key(name))
+    }
+
     fn table(&self, name: &str) -> Option<Arc<Table>> {
         match self.with(|state| state.made.get(name).cloned()) {
             Some(made) => made,
@@ -153,7 +157,7 @@ mod tests {
         fn table(&self, name: &str) -> Option<Arc<Table>> {
             let mut table = Table::default();
             let catalogued = format!("\"{}\"", self.1.name).into();
-            table.add(Column { name: "dt".into(), of: Some(self.1), sent: (self.1.oid, -1), catalogued });
+            table.add(Column { name: "dt".into(), of: Some(self.1), catalogued, ..Column::default() });
             (name == self.0).then(|| Arc::new(table))
         }
     }

@@ -77,8 +77,6 @@ struct Header<'t> {
 /// A procedure, function or trigger to create.
 pub struct Created {
     pub define: Define,
-    /// Tables whose columns that take values must be known to the session.
-    pub unlisted: Vec<String>,
     /// The tables whose declarations it was written with.
     pub asked: Vec<String>,
 }
@@ -101,8 +99,8 @@ pub fn create(
         }
     }
     let source = text.trim();
-    let (mut unlisted, mut asked) = (Vec::new(), Vec::new());
-    let written = compiled(create, &header, text, scope, settings, (&mut unlisted, &mut asked));
+    let mut asked = Vec::new();
+    let written = compiled(create, &header, text, scope, settings, &mut asked);
     let (definition, notice) = match written {
         Ok(definition) => (definition, None),
         Err(refusal) => {
@@ -123,7 +121,6 @@ pub fn create(
     let statements = vec![format!("select tsql.create_procedure({})", parts.join(", "))];
     Ok(Created {
         define: Define { statements, is_temporary: header.is_temporary, runs_queries: false, notice },
-        unlisted,
         asked,
     })
 }
@@ -135,7 +132,7 @@ fn compiled(
     text: &str,
     scope: &Scope,
     settings: &Settings,
-    (unlisted, asked): (&mut Vec<String>, &mut Vec<String>),
+    asked: &mut Vec<String>,
 ) -> Result<String, Error> {
     if let Some((parameter, _)) = header.parameters.iter().find(|(_, of)| *of == types::TABLE) {
         let why = "tables are passed by the gateway";
@@ -146,7 +143,6 @@ fn compiled(
     let written = writer.write(&create.body, &mentioned);
     asked.append(&mut writer.asked());
     written?;
-    unlisted.append(&mut writer.unlisted);
     if header.is_temporary && writer.calls {
         let why = "what a temporary procedure calls may be run by the gateway";
         return Err(Error::refused("execute", why, create.name.at));
@@ -163,8 +159,6 @@ impl Header<'_> {
         writer.scope.nulls_equal = scope.nulls_equal;
         writer.scope.databases.clone_from(&scope.databases);
         writer.scope.folds = scope.databases.folding.contains(&self.schema);
-        writer.scope.filled.clone_from(&scope.filled);
-        writer.scope.variants.clone_from(&scope.variants);
         writer.scope.partial.clone_from(&scope.partial);
         if let Some(schema) = &scope.schema {
             let path = self.schemas().map(str::to_owned).collect();

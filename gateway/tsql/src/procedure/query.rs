@@ -34,7 +34,6 @@ impl<'t> BodyWriter<'t> {
             self.line = line;
             self.add(format!("{} := clock_timestamp();", quoted(BEGAN)));
         }
-        self.unlisted.extend(query.unlisted.clone());
         let makes_table = query.kind == Verb::SelectInto;
         if makes_table {
             self.own_connection = true;
@@ -211,7 +210,6 @@ impl<'t> BodyWriter<'t> {
                 self.end_with(&create.table.name);
                 self.make(table(&create.table)?, Some(translate::declared_table(create, &self.scope)?));
             }
-            translate::note_columns(&mut self.scope, table(&create.table)?, create);
         }
         if let Tree::Drop(objects) = statement {
             if objects.names.iter().all(tree::ObjectName::is_temporary) {
@@ -253,7 +251,6 @@ impl<'t> BodyWriter<'t> {
             indexes: Vec::new(),
         };
         self.make(table(&name)?, Some(translate::declared_table(&create, &self.scope)?));
-        translate::note_columns(&mut self.scope, table(&name)?, &create);
         let sql = translate::defined(&Tree::CreateTable(Box::new(create)), &self.scope)?;
         // in a loop the variable keeps its rows
         let made = format!("{MADE} {}", declared.variable.name);

@@ -43,7 +43,7 @@ pub fn create(
     };
     let mut events: Vec<TriggerEvent> = Vec::new();
     let mut definitions = Vec::new();
-    let (mut unlisted, mut asked) = (Vec::new(), Vec::new());
+    let mut asked = Vec::new();
     for event in &create.events {
         if events.contains(event) {
             let text = format!("Cannot specify {} twice in a trigger.", word(*event));
@@ -65,7 +65,6 @@ pub fn create(
         });
         writer.write(&create.body, &mentioned)?;
         asked.append(&mut writer.asked());
-        unlisted.append(&mut writer.unlisted);
         let function = match definitions.len() {
             0 => header.name.clone(),
             _ => format!("{} {}", header.name, word(*event)),
@@ -91,7 +90,6 @@ pub fn create(
     let statements = vec![format!("select tsql.create_trigger({})", parts.join(", "))];
     Ok(Created {
         define: Define { statements, is_temporary: false, runs_queries: false, notice: None },
-        unlisted,
         asked,
     })
 }

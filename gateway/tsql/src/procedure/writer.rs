@@ -90,8 +90,6 @@ pub struct BodyWriter<'t> {
     pub(super) variables: HashMap<String, *const tree::Declared>,
     pub(super) cursors: HashMap<String, Cursor<'t>>,
     pub(super) changed_cursors: HashSet<String>,
-    /// Tables of inserts without a list of columns whose columns are unknown.
-    pub unlisted: Vec<String>,
     /// Variables that replace others while a cursor is opened.
     pub(super) copies: HashMap<String, String>,
     /// Later labels, the next one last.
@@ -153,7 +151,6 @@ impl<'t> BodyWriter<'t> {
             variables: HashMap::new(),
             cursors: HashMap::new(),
             changed_cursors: HashSet::new(),
-            unlisted: Vec::new(),
             copies: HashMap::new(),
             labels: Vec::new(),
             caught: None,

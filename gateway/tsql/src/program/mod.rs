@@ -42,11 +42,6 @@ pub struct Settings {
     pub placeholders: bool,
     /// The variables already declared; None: the type is only PostgreSQL's.
     pub variables: BTreeMap<String, Option<Type>>,
-    /// The columns filled by an insert without columns, by the table's name in SQL: for tables with identity, computed
-    /// or sql_variant columns.
-    pub filled: BTreeMap<String, Vec<String>>,
-    /// The columns of type sql_variant among them.
-    pub variants: BTreeMap<String, Vec<String>>,
     /// Tables that the text may name and that lack rows, by their names in SQL with schema.
     pub partial: BTreeMap<String, Partial>,
     /// The table of `set identity_insert … on`, by its name in SQL.
@@ -81,9 +76,6 @@ pub struct Program {
     pub placeholders: usize,
     /// Literals that are variables of the program, which can thus run for texts with other literals.
     pub lifted: Vec<Lifted>,
-    /// Tables of inserts without columns, or of values whose types the text contains, by their names in SQL, for which
-    /// neither the text nor the settings specify the columns that take values and the sql_variants.
-    pub unlisted: Vec<String>,
     /// Its table variables, with @.
     pub table_variables: Vec<String>,
     /// It creates temporary tables.

@@ -46,11 +46,6 @@ pub struct Scope {
     /// Tables that the text itself creates or changes, by their names in SQL without schema: `schema` may be outdated
     /// for them.
     pub changing: HashSet<String>,
-    /// By table name in SQL: the columns filled by an insert without columns; None: all.
-    pub filled: HashMap<String, Option<Vec<String>>>,
-    /// By table name in SQL: the columns of type sql_variant, in lower case. A value for one is converted with its
-    /// type, which PostgreSQL's assignment would lose.
-    pub variants: HashMap<String, Vec<String>>,
     /// Tables that lack rows, by their names in SQL with schema.
     pub partial: BTreeMap<String, Partial>,
     /// The table whose identity column takes values, by its name in SQL.

@@ -146,8 +146,7 @@ impl Translation<'_> {
         }
         let column = item.column.as_ref();
         let column = column.map(|column| folded(&column.column, column.at.line)).transpose()?;
-        let columns: Vec<String> = column.into_iter().collect();
-        let targets = self.targets(table, Some(&columns));
+        let targets = self.target_column(table, column);
         Ok(carried_into(&value, || targets.kind(0, self.variables), self.scope.dialect))
     }
 

@@ -10,11 +10,13 @@ use crate::error::Error;
 use crate::facts::types::{unified, Family, Type, IMAGE, SQL_VARIANT};
 use crate::fragments::variable;
 use crate::resolve::names::{self, folded, literal, quoted_list, table};
-use crate::schema::Table;
+use crate::schema::{Column, Schema, Table};
 use crate::tree::{
-    Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody, TableSource, Target,
+    ColumnName, CommonTable, Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody,
+    SelectItem, TableSource, Target,
 };
 use crate::Dialect;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// For rows of values, whether the last of them may be omitted: a single row always fits the limit, and DEFAULT is not
@@ -37,17 +39,18 @@ impl Translation<'_> {
             _ => None,
         };
         let with = self.with(&insert.with, max_recursion)?;
-        let columns = self.inserted_columns(&into, &insert.columns, line)?;
-        let mut sql = format!("insert into {into}");
         let only_defaults = insert.source == InsertSource::DefaultValues && insert.columns.is_empty();
-        if let (Some(columns), false) = (&columns, only_defaults) {
+        let targets = match only_defaults {
+            true => Targets::unknown(&into),
+            false => self.inserted(&into, &insert.columns, line)?,
+        };
+        let mut sql = format!("insert into {into}");
+        if let Some(columns) = &targets.names {
             sql.push_str(&format!(" ({})", quoted_list(columns)));
         }
         if self.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty() {
             sql.push_str(" overriding system value");
         }
-        let width = columns.as_ref().map(Vec::len);
-        let unlisted = insert.columns.is_empty();
         let top = match &insert.top {
             None => None,
             Some(top) if top.percent || top.with_ties => {
@@ -67,12 +70,6 @@ impl Translation<'_> {
             _ => self.rows_within(top, &into, line)?,
         };
         let limit = rows.map_or_else(String::new, |rows| format!(" limit {rows}"));
-        // without columns all of them are filled
-        let guard = |number: usize| match &columns {
-            Some(_) => None,
-            None => Some(takes(&into, number)),
-        };
-        let targets = self.targets(&into, columns.as_deref());
         match &insert.source {
             InsertSource::DefaultValues if only_defaults => sql.push_str(" default values"),
             InsertSource::DefaultValues => {
@@ -81,11 +78,14 @@ impl Translation<'_> {
             }
             InsertSource::Values(rows) => {
                 if let [row] = rows.as_slice() {
-                    self.result.filled = FilledBy::new(&into, columns.as_deref(), row.iter());
+                    self.result.filled = FilledBy::new(&into, targets.names.as_deref(), row.iter());
                 }
-                let are_variants = self.variant_columns(&into, columns.as_deref());
-                let of_columns = (are_variants.as_slice(), &targets);
-                let values = self.values_of(rows, width, guard, of_columns, (&into, unlisted, line))?;
+                let has_cast = |value: &Expression| matches!(value, Expression::Cast(_));
+                if self.dialect().has_sql_variant && rows.iter().flatten().any(has_cast) {
+                    // a sql_variant keeps the type that a value is cast to
+                    self.demand_known(&targets, line)?;
+                }
+                let values = self.values_of(rows, &targets, line)?;
                 sql.push_str(&if limit.is_empty() {
                     format!(" {values}")
                 } else {
@@ -96,28 +96,14 @@ impl Translation<'_> {
                 if query.for_json.is_some() {
                     return Err(not_allowed("INSERT", query.at));
                 }
-                let are_variants = self.variant_columns(&into, columns.as_deref());
-                let of_columns = (are_variants.as_slice(), &targets);
-                let rows = self.rows_from(query, &target, columns.as_deref(), guard, of_columns, unlisted)?;
+                let rows = self.rows_from(query, &targets, line)?;
                 sql.push_str(&format!(" {rows}{limit}"));
             }
             InsertSource::Execute(execute) => return Err(refused_execute(execute.at.line)),
             InsertSource::ExecuteText(execute) => return Err(refused_execute(execute.at.line)),
         }
         let new = names::qualifier(&target)?;
-        // a sql_variant keeps the type that a value is cast to
-        let is_cast = |value: &Expression| matches!(value, Expression::Cast(_));
-        let says_types = match &insert.source {
-            InsertSource::Values(rows) => {
-                self.dialect().has_sql_variant && rows.iter().flatten().any(is_cast)
-            }
-            _ => false,
-        };
-        let is_known = columns.is_some() && !says_types || self.scope.filled.contains_key(&into);
-        if !is_known && insert.source != InsertSource::DefaultValues {
-            self.result.unlisted = Some(into.clone());
-        }
-        self.result.into = Some(into);
+        self.result.into = Some(into.clone());
         let rows = ChangedRows { inserted: Some(new), ..ChangedRows::default() };
         self.with_output((with, sql), insert.output.as_ref(), line, rows)
     }
@@ -137,12 +123,8 @@ impl Translation<'_> {
                 with.name.at,
             ));
         }
-        let columns = self.inserted_columns(&into, &insert.columns, target.at.line)?;
-        if columns.is_none() && !self.scope.filled.contains_key(&into) {
-            self.result.unlisted = Some(into.clone());
-        }
         let with_identity = self.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty();
-        Ok(Filled { table: into, columns, with_identity })
+        Ok(Filled { table: into, columns: listed(&insert.columns)?, with_identity })
     }
 
     /// The table that a statement changes.
@@ -160,62 +142,61 @@ impl Translation<'_> {
         }
     }
 
-    /// The named columns, or those that take a value if these are not all.
-    pub fn inserted_columns(
-        &self,
-        into: &str,
-        columns: &[Name],
-        line: u32,
-    ) -> Result<Option<Vec<String>>, Error> {
-        if !columns.is_empty() {
-            let folded = columns.iter().map(|column| folded(&column.text, column.at.line));
-            return folded.collect::<Result<_, _>>().map(Some);
+    /// The columns that an insert fills: those of its list, or all that take values.
+    pub fn inserted<'t>(&mut self, into: &'t str, columns: &[Name], line: u32) -> Result<Targets<'t>, Error> {
+        let declared = self.scope.table(into);
+        let mut targets = Targets { table: into, names: listed(columns)?, declared, is_listed: true };
+        if targets.names.is_none() {
+            targets.is_listed = false;
+            self.variables.note_use(into, None);
+            self.demand_known(&targets, line)?;
+            let filled = targets.declared.iter().flat_map(|declared| declared.filled());
+            let filled: Vec<String> = filled.map(|column| column.name.clone()).collect();
+            let is_all = |declared: &Arc<Table>| declared.columns().len() == filled.len();
+            targets.names =
+                targets.declared.as_ref().is_some_and(|declared| !is_all(declared)).then_some(filled);
         }
-        let Some(Some(filled)) = self.scope.filled.get(into) else { return Ok(None) };
-        filled.iter().map(|column| folded(column, line)).collect::<Result<_, _>>().map(Some)
+        Ok(targets)
     }
 
-    /// Which of the columns are known to be of type sql_variant.
-    fn variant_columns(&self, into: &str, columns: Option<&[String]>) -> Vec<bool> {
-        let Some(variants) = self.scope.variants.get(into) else { return Vec::new() };
-        columns.unwrap_or_default().iter().map(|column| variants.contains(column)).collect()
+    /// A statement of a batch is written again when its table exists, but not the body of a procedure: the gateway runs
+    /// one that fills a temporary table of its caller.
+    fn demand_known(&self, targets: &Targets, line: u32) -> Result<(), Error> {
+        let makes = |schema: &Arc<dyn Schema>| schema.makes(targets.table);
+        let is_own = self.scope.schema.as_ref().is_some_and(makes);
+        let is_of_caller = targets.table.starts_with("pg_temp.") && !is_own;
+        if targets.declared.is_some() || self.variables.are_parameters() || !is_of_caller {
+            return Ok(());
+        }
+        let why = "it is a table of the caller, whose columns are not known";
+        Err(Error::refused(&format!("insert {}", names::own_name(targets.table)), why, line))
     }
 
-    pub fn targets<'t>(&self, table: &'t str, columns: Option<&'t [String]>) -> Targets<'t> {
-        Targets { table, columns, known: self.scope.table(table) }
+    /// The column that a change fills.
+    pub fn target_column<'t>(&self, table: &'t str, column: Option<String>) -> Targets<'t> {
+        let names = column.into_iter().collect();
+        Targets { table, names: Some(names), declared: self.scope.table(table), is_listed: true }
     }
 
-    /// VALUES and its rows; `guard` returns the condition of an insert with this many values.
-    fn values_of(
-        &mut self,
-        rows: &[Vec<Expression>],
-        width: Option<usize>,
-        guard: impl Fn(usize) -> Option<String>,
-        (are_variants, targets): (&[bool], &Targets),
-        (into, unlisted, line): (&str, bool, u32),
-    ) -> Result<String, Error> {
+    /// VALUES and its rows.
+    fn values_of(&mut self, rows: &[Vec<Expression>], targets: &Targets, line: u32) -> Result<String, Error> {
         let given = rows.first().map_or(0, Vec::len);
-        if let Some(width) = width.filter(|width| *width != given) {
-            return match unlisted {
-                true => Ok(self.unfit(into, width, given)),
-                false => Err(mismatch(width, given, line)),
-            };
-        }
+        targets.demand_number(given, |width| mismatch(width, given, line), line)?;
         let mut rows = self.rows(rows, line)?;
         for row in &mut rows {
-            for (value, is_variant) in row.iter_mut().zip(are_variants) {
-                if let Some(known) = value.take_if(|value| *is_variant && value.of.is_some()) {
+            for (place, value) in row.iter_mut().enumerate() {
+                let is_variant = targets.is_variant(place);
+                if let Some(known) = value.take_if(|value| is_variant && value.of.is_some()) {
                     *value = Some(implicit(known, SQL_VARIANT, line, self.dialect())?);
                 }
             }
         }
-        let Some(guard) = guard(given) else {
+        let Some(guard) = targets.guard(given) else {
             return Ok(format!(
                 "values {}",
                 rows_sql(&rows, targets, self.scope.dialect, self.variables, |_, _, sql| sql)
             ));
         };
-        self.note(|facts| facts.guards.push(guard.clone()));
         let all = || rows.iter().flatten();
         if all().all(|value| value.as_ref().is_some_and(Value::is_null)) {
             let nulls = vec!["null"; given].join(", ");
@@ -232,13 +213,6 @@ impl Translation<'_> {
             _ => sql,
         };
         Ok(format!("values {}", rows_sql(&rows, targets, self.scope.dialect, self.variables, guarded)))
-    }
-
-    /// Rows for an insert without columns and with a wrong number of values: PostgreSQL reports the error.
-    fn unfit(&mut self, into: &str, width: usize, given: usize) -> String {
-        let guard = takes(into, given);
-        self.note(|facts| facts.guards.push(guard.clone()));
-        format!("select {} where {guard}", vec!["null"; width].join(", "))
     }
 
     /// The values of rows; those of one column have one type. None represents DEFAULT.
@@ -278,99 +252,130 @@ impl Translation<'_> {
     }
 
     /// The rows of a select, converted for columns.
-    fn rows_from(
-        &mut self,
-        query: &Query,
-        target: &ObjectName,
-        columns: Option<&[String]>,
-        guard: impl Fn(usize) -> Option<String>,
-        (are_variants, targets): (&[bool], &Targets),
-        unlisted: bool,
-    ) -> Result<String, Error> {
-        let width = columns.map(<[String]>::len);
-        let Written { sql, items } = self.query(query, Stands::Inside)?;
-        let line = target.at.line;
+    fn rows_from(&mut self, query: &Query, targets: &Targets, line: u32) -> Result<String, Error> {
+        let query = match self.star_source(query)? {
+            None => Cow::Borrowed(query),
+            Some(source) => match self.scope.table(&source) {
+                Some(declared) => Cow::Owned(with_columns(query, &declared)),
+                // it is written again when the table exists
+                None if self.variables.are_parameters() => return Ok(self.query(query, Stands::Inside)?.sql),
+                None => Cow::Borrowed(query),
+            },
+        };
+        let Written { sql, items } = self.query(&query, Stands::Inside)?;
         if items.iter().any(|item| item.name.is_none()) {
-            let guard = self.same_columns(query, target, columns)?;
-            self.note(|facts| facts.guards.push(guard.clone()));
-            return Ok(format!("select * from ({sql}) as \"source\" where {guard}"));
+            return Err(Error::refused("insert … select *", "name the columns", line));
         }
-        if let Some(width) = width.filter(|width| *width != items.len()) {
-            return match unlisted {
-                true => Ok(self.unfit(&table(target)?, width, items.len())),
-                false => Err(mismatch_of_query(width, items.len(), line)),
-            };
-        }
+        targets.demand_number(items.len(), |width| mismatch_of_query(width, items.len(), line), line)?;
         let names = numbered(&items);
         let mut values = Vec::with_capacity(names.len());
         for (place, (name, item)) in names.iter().zip(&items).enumerate() {
             // the others of several selects have their own types
             let is_one = matches!(query.body, QueryBody::Select(_));
             let known = item.result_type.filter(|_| is_one).map(|known| known.of);
-            values.push(match (known, are_variants.get(place)) {
-                (Some(of), Some(true)) => {
+            values.push(match known {
+                Some(of) if targets.is_variant(place) => {
                     let value = implicit(Value::new(name.as_str(), of), SQL_VARIANT, line, self.dialect())?;
                     carried(&value, self.dialect())
                 }
                 _ => targets.carried(place, name, item, known, self.scope.dialect, &mut *self.variables),
             });
         }
-        let guard = guard(items.len());
-        self.note(|facts| facts.guards.extend(guard.clone()));
+        let guard = targets.guard(items.len());
         let condition = guard.map_or_else(String::new, |guard| format!(" where {guard}"));
         let (values, names) = (values.join(", "), names.join(", "));
         Ok(format!("select {values} from ({sql}) as \"source\" ({names}){condition}"))
     }
 
-    /// For `insert … select * from one table`: the condition that its columns have the types of the target's.
-    fn same_columns(
-        &self,
-        query: &Query,
-        target: &ObjectName,
-        columns: Option<&[String]>,
-    ) -> Result<String, Error> {
-        let source = match &query.body {
-            QueryBody::Select(select) if select.items.len() == 1 => match select.from.as_slice() {
-                [TableSource::Table { name, .. }] => Some(table(name)?),
-                [TableSource::Variable { variable, .. }] => Some(table(&self.table_variable(variable)?)?),
-                _ => None,
-            },
-            _ => None,
+    /// The table of `select * from` one table, by its name in SQL; None for any other query.
+    fn star_source(&mut self, query: &Query) -> Result<Option<String>, Error> {
+        let QueryBody::Select(select) = &query.body else { return Ok(None) };
+        let ([SelectItem::Star { table: None, .. }], [source]) = (&*select.items, &*select.from) else {
+            return Ok(None);
         };
-        let Some(source) = source else {
-            return Err(Error::refused("insert … select *", "name the columns", target.at));
+        let name = match source {
+            TableSource::Table { name, .. } => name.clone(),
+            TableSource::Variable { variable, .. } => self.table_variable(variable)?,
+            _ => return Ok(None),
         };
-        let columns = match columns {
-            None => "null".to_owned(),
-            Some(columns) => {
-                format!(
-                    "array[{}]",
-                    columns.iter().map(|column| literal(column)).collect::<Vec<_>>().join(", ")
-                )
-            }
-        };
-        Ok(format!("tsql.same_columns({}, {columns}, {})", literal(&table(target)?), literal(&source)))
+        let own = names::stored(&name.name);
+        let is_query = |with: &CommonTable| with.name.is(&name.name);
+        if name.is_bare() && (self.names.common.contains(&own) || query.with.iter().any(is_query)) {
+            return Ok(None);
+        }
+        let source = table(&name)?;
+        self.variables.note_use(&source, None);
+        Ok(Some(source))
     }
+}
+
+/// A query with these columns instead of its star.
+fn with_columns(query: &Query, declared: &Table) -> Query {
+    let mut query = query.clone();
+    if let QueryBody::Select(select) = &mut query.body {
+        let at = select.at;
+        let column = |column: &Column| SelectItem::Value {
+            value: Expression::Column(ColumnName { table: None, column: column.name.clone(), at }),
+            alias: None,
+        };
+        select.items = declared.columns().iter().map(column).collect();
+    }
+    query
 }
 
 /// The columns that a change fills.
 pub struct Targets<'a> {
     pub table: &'a str,
     /// Names in PostgreSQL; None: all of the table.
-    pub columns: Option<&'a [String]>,
-    /// The declaration of the table, if known.
-    known: Option<Arc<Table>>,
+    pub names: Option<Vec<String>>,
+    /// The table's declaration; None if unknown.
+    declared: Option<Arc<Table>>,
+    /// The statement names them.
+    is_listed: bool,
 }
 
-impl Targets<'_> {
+impl<'a> Targets<'a> {
+    pub fn unknown(table: &'a str) -> Targets<'a> {
+        Targets { table, names: None, declared: None, is_listed: true }
+    }
+
+    fn column(&self, place: usize) -> Option<&Column> {
+        let declared = self.declared.as_ref()?;
+        match &self.names {
+            Some(names) => declared.column(names.get(place)?),
+            None => declared.columns().get(place),
+        }
+    }
+
+    fn is_variant(&self, place: usize) -> bool {
+        self.column(place).is_some_and(|column| column.of == Some(SQL_VARIANT))
+    }
+
+    /// Error 213 or 8101 for an insert without a list that gives another number of values than the table takes;
+    /// `mismatch`: the error of one with a list of this number of columns.
+    pub fn demand_number(
+        &self,
+        given: usize,
+        mismatch: impl FnOnce(usize) -> Error,
+        line: u32,
+    ) -> Result<(), Error> {
+        match (&self.names, &self.declared) {
+            (_, Some(declared)) if !self.is_listed => declared.demand_values(self.table, given, line),
+            (Some(names), _) if names.len() != given => Err(mismatch(names.len())),
+            _ => Ok(()),
+        }
+    }
+
+    /// For an insert without a list: the condition that the table takes this number of values, which PostgreSQL
+    /// evaluates when it plans the statement, and again after a change of the table.
+    pub fn guard(&self, given: usize) -> Option<String> {
+        (!self.is_listed).then(|| format!("tsql.takes({}::regclass, {given})", literal(self.table)))
+    }
     /// The SQL for whether a column is national, an image or money: from its declaration, on which the statement then
     /// depends, or from PostgreSQL's catalogue.
     pub fn kind(&self, place: usize, variables: &mut dyn Variables) -> String {
-        let name = self.columns.and_then(|columns| columns.get(place));
-        let column = self.known.as_ref().and_then(|known| match name {
-            Some(name) => known.column(name),
-            None => known.columns().get(place),
-        });
+        let name = self.names.as_ref().and_then(|names| names.get(place));
+        let column = self.column(place);
         variables.note_use(self.table, column.map(|column| column.name.as_str()));
         match column.and_then(|column| column.of) {
             // the column of a view does not show whether it is an image
@@ -421,7 +426,7 @@ pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, dialect: &Di
         filled.columns.as_ref().map_or_else(String::new, |columns| format!(" ({})", quoted_list(columns)));
     let overriding = if filled.with_identity { " overriding system value" } else { "" };
     let names: Vec<String> = (1..=width).map(|place| format!("c{place}")).collect();
-    let targets = Targets { table: &filled.table, columns: filled.columns.as_deref(), known: None };
+    let targets = Targets { names: filled.columns.clone(), ..Targets::unknown(&filled.table) };
     let carry = |(place, name): (usize, &String)| {
         let kind = || targets.kind(place, &mut NoVariables(NO_VARIABLES));
         carried_into(&Value::unknown(name.as_str()), kind, dialect)
@@ -462,9 +467,11 @@ fn rows_sql(
     rows.iter().enumerate().map(row_sql).collect::<Vec<_>>().join(", ")
 }
 
-/// The condition that an insert without columns has as many values as the table takes.
-fn takes(into: &str, given: usize) -> String {
-    format!("tsql.takes({}, {given})", literal(into))
+/// The columns of a list; None for none.
+fn listed(columns: &[Name]) -> Result<Option<Vec<String>>, Error> {
+    let folded = columns.iter().map(|column| folded(&column.text, column.at.line));
+    let folded = folded.collect::<Result<Vec<_>, _>>()?;
+    Ok(Some(folded).filter(|columns| !columns.is_empty()))
 }
 
 pub fn mismatch(columns: usize, values: usize, line: u32) -> Error {
@@ -474,7 +481,7 @@ pub fn mismatch(columns: usize, values: usize, line: u32) -> Error {
     Error::new(number, text, line)
 }
 
-fn mismatch_of_query(columns: usize, items: usize, line: u32) -> Error {
+pub fn mismatch_of_query(columns: usize, items: usize, line: u32) -> Error {
     let (number, how_many) = if columns < items { (121, "more") } else { (120, "fewer") };
     let text = format!(
         "The select list for the INSERT statement contains {how_many} items than the insert list. The number of \

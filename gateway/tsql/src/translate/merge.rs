@@ -49,13 +49,8 @@ impl Translation<'_> {
                 sql.push_str(&format!(" and {}", self.condition(condition)?));
             }
             if let MergeAction::Insert { columns, values: Some(values) } = &clause.action {
-                if self.inserted_columns(&into, columns, line)?.is_none() {
-                    // without columns all of them are filled
-                    let takes = format!("tsql.takes({}, {})", names::literal(&into), values.len());
-                    sql.push_str(&format!(" and {takes}"));
-                    if !self.scope.filled.contains_key(&into) {
-                        self.result.unlisted = Some(into.clone());
-                    }
+                if let Some(guard) = self.inserted(&into, columns, line)?.guard(values.len()) {
+                    sql.push_str(&format!(" and {guard}"));
                 }
             }
             let action = match &clause.action {
@@ -110,11 +105,8 @@ impl Translation<'_> {
             }
             return Ok(String::from("insert default values"));
         };
-        let named = self.inserted_columns(into, columns, line)?;
-        if let Some(named) = named.as_ref().filter(|named| named.len() != values.len()) {
-            return Err(mismatch(named.len(), values.len(), line));
-        }
-        let targets = self.targets(into, named.as_deref());
+        let targets = self.inserted(into, columns, line)?;
+        targets.demand_number(values.len(), |width| mismatch(width, values.len(), line), line)?;
         let mut written = Vec::with_capacity(values.len());
         for (place, value) in values.iter().enumerate() {
             written.push(match value {
@@ -127,7 +119,8 @@ impl Translation<'_> {
         }
         let is_overriding = self.scope.identity_insert.as_deref() == Some(into) && !columns.is_empty();
         let overriding = if is_overriding { " overriding system value" } else { "" };
-        let named = named.map_or_else(String::new, |named| format!(" ({})", quoted_list(&named)));
+        let named =
+            targets.names.as_ref().map_or_else(String::new, |named| format!(" ({})", quoted_list(named)));
         Ok(format!("insert{named}{overriding} values ({})", written.join(", ")))
     }
 }

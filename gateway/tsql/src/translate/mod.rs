@@ -125,13 +125,10 @@ pub fn condition(
     Translation::new(scope, variables).condition(expression)
 }
 
-/// The table and columns that `insert … execute` fills, and the table again if the insert names no columns and the
-/// scope does not know which take values.
-pub fn filled(insert: &Insert, scope: &Scope) -> Result<(Filled, Option<String>), Error> {
+/// The table and the named columns that `insert … execute` fills.
+pub fn filled(insert: &Insert, scope: &Scope) -> Result<Filled, Error> {
     let mut variables = NoVariables("the target of an insert");
-    let mut translation = Translation::new(scope, &mut variables);
-    let filled = translation.filled(insert)?;
-    Ok((filled, translation.result.unlisted))
+    Translation::new(scope, &mut variables).filled(insert)
 }
 
 pub use current::{place_of, Changes, Current};
@@ -141,7 +138,7 @@ pub use insert::{insert_of_rows, mismatch};
 pub use keyed::{of_table, OfTable};
 pub use order::refuse_order;
 pub use pointers::{change_of_text, check_of_text, text_change};
-pub use tables::{collated, column_type, declared_table, forgotten, note_columns};
+pub use tables::{collated, column_type, declared_table, forgotten};
 pub use title::{ListItem, ResultType, Title};
 pub use translation::{Translated, Verb};
 pub(crate) use walk::any;

@@ -1,6 +1,6 @@
 //! OUTPUT: the rows before and after a change.
 
-use super::insert::Targets;
+use super::insert::{mismatch_of_query, Targets};
 use super::item::{numbered, titles, Item, Stands};
 use super::translation::{ChangedRows, Translation};
 use super::variables::Variables;
@@ -67,11 +67,11 @@ impl Translation<'_> {
             return Ok(format!("{with}{returning}"));
         };
         let target = self.target(target)?;
-        let folded = columns.iter().map(|column| names::folded(&column.text, column.at.line));
-        let named = folded.collect::<Result<Vec<_>, _>>()?;
-        let columns = Some(named.as_slice()).filter(|named| !named.is_empty());
         let into = table(&target)?;
-        let targets = self.targets(&into, columns);
+        let targets = self.inserted(&into, columns, line)?;
+        if items.iter().all(|item| item.name.is_some()) {
+            targets.demand_number(items.len(), |width| mismatch_of_query(width, items.len(), line), line)?;
+        }
         Ok(kept((&with, &returning), &targets, &items, self.scope.dialect, self.variables))
     }
 }
@@ -89,9 +89,9 @@ fn kept(
         with => format!("{with},"),
     };
     let columns =
-        target.columns.map_or_else(String::new, |columns| format!(" ({})", names::quoted_list(columns)));
+        target.names.as_ref().map_or_else(String::new, |names| format!(" ({})", names::quoted_list(names)));
     let into = format!("{}{columns}", target.table);
-    let guard = format!("tsql.takes_output({})", literal(target.table));
+    let mut guard = format!("tsql.takes_output({})", literal(target.table));
     if items.iter().any(|item| item.name.is_none()) {
         return format!(
             "{with} \"@changed\" as ({returning}) insert into {into} select * from \"@changed\" where {guard}"
@@ -106,6 +106,7 @@ fn kept(
         })
         .collect();
     let (values, names) = (values.join(", "), names.join(", "));
+    guard.extend(target.guard(items.len()).map(|takes| format!(" and {takes}")));
     format!(
         "{with} \"@changed\" ({names}) as ({returning}) \
          insert into {into} select {values} from \"@changed\" where {guard}"

@@ -94,8 +94,8 @@ impl Translation<'_> {
     fn writetext(&mut self, write: &Writetext) -> Result<String, Error> {
         let place = self.place(&write.column, &write.pointer, WRITE)?;
         let value = self.value(&write.value)?;
-        let columns = [folded(&write.column.column, write.column.at.line)?];
-        let targets = self.targets(&place.table, Some(&columns));
+        let column = folded(&write.column.column, write.column.at.line)?;
+        let targets = self.target_column(&place.table, Some(column));
         let value = carried_into(&value, || targets.kind(0, self.variables), self.scope.dialect);
         Ok(place.changed(&value))
     }

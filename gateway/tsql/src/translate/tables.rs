@@ -68,22 +68,6 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     Ok(with_declarations("create_table", create_sql, &whole, &declared, &shown, further))
 }
 
-/// Notes a new table's columns, for later inserts.
-pub fn note_columns(scope: &mut Scope, table: String, create: &CreateTable) {
-    let is_variant = |element: &TableElement| match element {
-        TableElement::Column(column) => match &column.kind {
-            ColumnKind::Typed(of) if of.name == types::SQL_VARIANT.name => {
-                Some(names::stored(&column.name.text))
-            }
-            _ => None,
-        },
-        TableElement::Constraint(_) => None,
-    };
-    let variants: Vec<String> = create.elements.iter().filter_map(is_variant).collect();
-    scope.filled.insert(table.clone(), filled_columns(create, !variants.is_empty()));
-    scope.variants.insert(table, variants);
-}
-
 /// The columns of a new table, as queries know them.
 pub fn declared_table(create: &CreateTable, scope: &Scope) -> Result<Table, Error> {
     let mut declared = Table::default();
@@ -106,22 +90,15 @@ pub fn declared_table(create: &CreateTable, scope: &Scope) -> Result<Table, Erro
             of => of,
         };
         let name = folded(&column.name.text, column.name.at.line)?;
-        declared.add(Column { name, of, sent: (0, 0), catalogued: Box::default() });
+        declared.add(Column {
+            name,
+            of,
+            is_identity: column.identity.is_some(),
+            is_computed: matches!(column.kind, ColumnKind::Computed { .. }),
+            ..Column::default()
+        });
     }
     Ok(declared)
-}
-
-/// The columns filled by an insert without columns, if they are not all or if `must_name`.
-fn filled_columns(create: &CreateTable, must_name: bool) -> Option<Vec<String>> {
-    let (mut filled, mut number) = (Vec::new(), 0);
-    for element in &create.elements {
-        let TableElement::Column(column) = element else { continue };
-        number += 1;
-        if column.identity.is_none() && matches!(column.kind, ColumnKind::Typed(_)) {
-            filled.push(column.name.text.clone());
-        }
-    }
-    (must_name || filled.len() < number).then_some(filled)
 }
 
 /// Drops a temporary table if it exists, without PostgreSQL's notice if it does not.

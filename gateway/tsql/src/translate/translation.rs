@@ -61,8 +61,6 @@ pub struct Translated {
     pub into: Option<String>,
     /// The table in which it changes, or creates, no more rows than the limit of `set rowcount`.
     pub limited: Option<String>,
-    /// That table again, if the insert names no columns and the scope does not know which take values.
-    pub unlisted: Option<String>,
     /// For a select that returns rows.
     pub items: Vec<ListItem>,
     pub filled: Option<FilledBy>,
