@@ -1,4 +1,4 @@
--- sp_addtype and sp_droptype; rules and defaults bound to columns and user types (gateway/sql/24_user_types.sql).
+-- sp_addtype and sp_droptype; rules and defaults bound to columns and user types (gateway/sql/ddl/user_types.sql).
 
 create function sys.sp_addtype(typename text, phystype text, nulltype text default 'null', owner text default null)
 returns integer

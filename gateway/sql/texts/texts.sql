@@ -1,4 +1,4 @@
--- Texts: SQL Server, "String functions". Lengths and positions are in UTF-16 units (01_units.sql).
+-- Texts: SQL Server, "String functions". Lengths and positions are in UTF-16 units (texts/units.sql).
 
 create or replace function tsql.len(value text) returns integer
 language sql immutable parallel safe return tsql.units(rtrim(value, ' '));

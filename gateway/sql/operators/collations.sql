@@ -1,4 +1,4 @@
--- Operators, aggregates and functions of case-insensitive texts (01_collations.sql).
+-- Operators, aggregates and functions of case-insensitive texts (types/collations.sql).
 
 do $$
 declare
@@ -243,7 +243,7 @@ begin
       format('(l::text operator(tsql.%s) r::text)::tsql.ci_varchar', of.sign));
   end loop;
 
-  -- values converted for columns (08_carriers.sql)
+  -- values converted for columns (conversions/carriers.sql)
   for of in
     select format_type(castsource, null) as carrier, base.type as base, base.own, f.proname as function_,
       f.pronargs > 1 as has_length, f.provolatile as volatility

@@ -1,5 +1,5 @@
 -- CREATE DATABASE and CREATE SCHEMA: a database of T-SQL is a schema of PostgreSQL, and so is a schema in a database, whose
--- comment names it (procedures/system/schemas.sql).
+-- comment names it (procedures/system/views/schemas.sql).
 
 create or replace function tsql.is_site_schema(schema text)
 returns boolean

@@ -251,7 +251,7 @@ language sql immutable parallel safe return tsql.read_bytes(value);
 create or replace function tsql.text_of(value xml) returns text
 language sql immutable parallel safe return value::text;
 
--- the declared digits of columns of datetime2(n) and time(n) (11_declarations.sql)
+-- the declared digits of columns of datetime2(n) and time(n) (ddl/declarations.sql)
 create or replace function tsql.digits_of(tables regclass[], named name) returns integer
 language sql stable parallel safe
 return (

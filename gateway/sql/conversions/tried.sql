@@ -11,8 +11,8 @@ begin
 end
 $$;
 
--- Conversions to nvarchar equal those to varchar except for numbers and bytes (03_conversions.sql,
--- 03_conversions_bytes.sql); those to ASE's varchar except for whole numbers.
+-- Conversions to nvarchar equal those to varchar except for numbers and bytes (conversions/conversions.sql,
+-- conversions/bytes.sql); those to ASE's varchar except for whole numbers.
 do $$
 declare
   source record;
@@ -25,7 +25,7 @@ begin
         when 'integer'::regtype then 'int' end as whole
     from pg_proc
     where pronamespace = 'tsql'::regnamespace and proname = 'to_varchar' and pronargs = 2
-      -- 30_collations.sql has those
+      -- operators/collations.sql has those
       and format_type(proargtypes[0], null) not like 'tsql.ci\_%'
   loop
     if source.whole is null and source.type <> 'bytea' then
