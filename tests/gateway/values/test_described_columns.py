@@ -11,8 +11,8 @@ from decimal import Decimal
 
 import psycopg
 import pytest
-from test_described import described
 
+from described_columns import described
 from raw_tds import BATCH7, RawClient, batch7
 from servers import RunningServer
 from tds_clients import Clients

@@ -123,7 +123,7 @@ def test_differences_are_reported_and_no_client_sees_them(
         administrator.execute("drop function ringlog.only_new; notify ringlog_catalogue")
 
 
-CAPTURES = sorted((Path(__file__).parent / "captures").glob("*.bin"))
+CAPTURES = sorted((Path(__file__).parents[1] / "captures").glob("*.bin"))
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.stem)

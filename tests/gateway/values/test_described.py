@@ -4,24 +4,17 @@ Types, lengths, precision and scale: SQL Server's documentation, "Precision, sca
 precedence", the return types of each function; ISNULL and literals take no nulls.
 """
 
-import struct
 from collections.abc import Iterator
 
 import pymssql
 import pytest
 
 from authors import author_with_schema
+from described_columns import ERROR, described
 from raw_tds import BATCH7, RawClient, batch7
 from servers import Login, RunningServer
 from tds_clients import Clients, CtClient, Param
 from waiting import wait_until
-
-FIXED = {0x26: "int", 0x68: "bit", 0x6D: "float", 0x6E: "money", 0x6F: "datetime", 0x24: "uniqueidentifier"}
-SIZED = {0xA7: "varchar", 0xAF: "char", 0xE7: "nvarchar", 0xEF: "nchar", 0xA5: "varbinary", 0xAD: "binary"}
-SCALED = {0x29: "time", 0x2A: "datetime2", 0x2B: "datetimeoffset"}
-DIGITS = {0x6A: "decimal", 0x6C: "numeric"}
-NULLABLE = 1
-COLMETADATA, ERROR, DONE, DONE_BYTES = 0x81, 0xAA, 0xFD, 13
 
 
 @pytest.fixture(scope="module")
@@ -30,39 +23,6 @@ def client(server: RunningServer) -> Iterator[RawClient]:
         client.log_in7(server.reader)
         client.packet_size = 4096
         yield client
-
-
-def described(client: RawClient, text: str) -> list[str]:
-    """The columns of the first result, as `varchar(3) not null`: fixed types with their bytes in brackets."""
-    client.send(BATCH7, batch7(text))
-    raw = client.receive()
-    while raw[0] == DONE:
-        raw = raw[DONE_BYTES:]
-    assert raw[0] == COLMETADATA, raw
-    (count,) = struct.unpack_from("<H", raw, 1)
-    at, found = 3, []
-    for _ in range(count):
-        flags, token = struct.unpack_from("<HB", raw, at + 4)
-        at += 7
-        if token in SIZED:
-            (size,) = struct.unpack_from("<H", raw, at)
-            at += 2 if "binary" in SIZED[token] else 7
-            length = "max" if size == 0xFFFF else str(size // (2 if SIZED[token][0] == "n" else 1))
-            name = f"{SIZED[token]}({length})"
-        elif token in DIGITS:
-            name = f"{DIGITS[token]}({raw[at + 1]},{raw[at + 2]})"
-            at += 3
-        elif token in SCALED:
-            name = f"{SCALED[token]}({raw[at]})"
-            at += 1
-        elif token == 0x28:
-            name = "date"
-        else:
-            name = f"{FIXED[token]}[{raw[at]}]"
-            at += 1
-        found.append(name + ("" if flags & NULLABLE else " not null"))
-        at += 1 + 2 * raw[at]
-    return found
 
 
 @pytest.mark.parametrize(

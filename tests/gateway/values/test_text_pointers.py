@@ -28,7 +28,7 @@ from tds_clients import Admin, Clients
 
 pytestmark = pytest.mark.usefixtures("functions")
 ORDERS = pytest.mark.parametrize("order", [LITTLE, BIG])
-PROGRAMS = Path(__file__).parent / "programs"
+PROGRAMS = Path(__file__).parents[1] / "programs"
 
 
 def logged_in(server: RunningServer, order: Order = LITTLE) -> RawClient:
