@@ -1,6 +1,4 @@
-drop function if exists ringlog.find_signals(text);
-
-create function ringlog.find_signals(pattern text default '%')
+create or replace function ringlog.find_signals(pattern text default '%')
 returns table (
   signal text,
   table_name text,

@@ -1,5 +1,3 @@
--- the former signature
-drop function if exists ringlog.signal_bins(text, timestamptz, timestamptz, interval, timestamptz);
 
 create or replace function ringlog.signal_bins(
   names text[],

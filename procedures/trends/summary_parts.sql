@@ -1,5 +1,3 @@
--- the former signature
-drop function if exists ringlog.summary_parts(text, timestamptz, timestamptz, integer);
 
 create or replace function ringlog.summary_parts(
   table_name text,

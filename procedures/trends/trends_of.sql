@@ -1,8 +1,5 @@
--- the former signature and result
-drop function if exists ringlog.trends_of(text[], timestamptz, timestamptz, integer);
-drop function if exists ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean);
 
-create function ringlog.trends_of(
+create or replace function ringlog.trends_of(
   names text[],
   from_time timestamptz,
   to_time timestamptz,

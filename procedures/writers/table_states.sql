@@ -1,8 +1,3 @@
--- Drops former versions with other arguments or columns.
-drop function if exists ringlog.table_states();
-drop function if exists ringlog.table_states(text[]);
-drop function if exists ringlog.table_states(text[], boolean);
-
 create or replace function ringlog.table_states(names text[] default null, again boolean default false)
 returns table (
   table_name text,

@@ -5,19 +5,6 @@
 
 grant usage, create on schema tsql_global to public;
 
--- of an earlier version, with advisory locks
-do $$
-begin
-  if exists (
-    select from pg_catalog.pg_attribute where attrelid = to_regclass('tsql.global_table') and attname = 'session'
-  ) then
-    drop table tsql.global_table;
-    drop view tsql.session_of_globals;
-    drop sequence tsql.global_session;
-  end if;
-end
-$$;
-
 create table if not exists tsql.global_table (
   relation oid primary key,
   marker oid not null

@@ -1,4 +1,4 @@
--- Temporary tables of procedures, dropping of tables and views, checks of their columns.
+-- Temporary tables of procedures.
 
 create or replace function tsql.drop_temporary(names text[], if_exists boolean)
 returns void
@@ -71,58 +71,3 @@ $$;
 
 comment on function tsql.forget_tables(oid[]) is
 $$Drops the temporary tables that a procedure or a batch has created and left.$$;
-
-
-create or replace function tsql.drop_relation(kind text, schema text, name text, if_exists boolean)
-returns void
-language plpgsql
-as $$
-declare
-  found regclass := (
-    select c.oid from pg_catalog.pg_class c
-    where c.relname = name
-      and c.relkind = any (case kind when 'view' then '{v,m}' else '{r,p,f}' end::"char"[])
-      and c.relnamespace = case schema when 'pg_temp' then pg_catalog.pg_my_temp_schema() else (
-        select n.oid from pg_catalog.pg_namespace n where n.nspname = schema
-      ) end
-      and pg_catalog.pg_has_role(c.relowner, 'usage')
-  );
-begin
-  if schema = 'tsql_global' then
-    perform tsql.drop_global(name, if_exists);
-    return;
-  end if;
-  if found is not null then
-    execute format('drop %s %s', kind, found);
-  elsif not if_exists then
-    perform tsql.raise(3701, 11, 5, format(
-      'Cannot drop the %s ''%s'', because it does not exist or you do not have permission.', kind, name));
-  end if;
-end
-$$;
-
-comment on function tsql.drop_relation(text, text, text, boolean) is
-$$Drops a table or view of one schema (pg_temp: a temporary table), with the caller's rights. Error: it does not exist or
-belongs to another login (3701).$$;
-
-create or replace function tsql.all_grouped(target text, keys text[]) returns boolean
-language plpgsql stable
-as $$
-declare
-  other record;
-begin
-  select attname, relname into other
-  from pg_attribute
-  join pg_class on pg_class.oid = attrelid
-  where attrelid = to_regclass(target) and attnum > 0 and not attisdropped and lower(attname) <> all (keys)
-  order by attnum
-  limit 1;
-  if found then
-    perform tsql.fail(8120, format('Column ''%s.%s'' is invalid in the select list because it is not contained in either '
-      'an aggregate function or the GROUP BY clause.', other.relname, other.attname));
-  end if;
-  return true;
-end
-$$;
-comment on function tsql.all_grouped(text, text[]) is
-  'True if a table has only these columns; error 8120 otherwise: * with GROUP BY.';
