@@ -76,7 +76,7 @@ language sql
 immutable
 as $$
   select case
-    when pattern is null or pattern = '%' then true
+    when pattern is null or as_pattern and pattern = '%' then true
     when as_pattern then name ~* sys.pattern(pattern)
     else lower(name) = lower(pattern)
   end

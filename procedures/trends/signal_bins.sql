@@ -1,4 +1,3 @@
-
 create or replace function ringlog.signal_bins(
   names text[],
   from_time timestamptz,

@@ -1,4 +1,3 @@
-
 create or replace function ringlog.summary_parts(
   table_name text,
   from_time timestamptz,

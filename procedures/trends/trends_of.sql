@@ -1,4 +1,3 @@
-
 create or replace function ringlog.trends_of(
   names text[],
   from_time timestamptz,

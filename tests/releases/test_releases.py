@@ -43,8 +43,8 @@ def test_each_minor_version_has_its_site() -> None:
 def test_a_released_database_becomes_todays(site: Path, folder: Path, todays: list[str]) -> None:
     given, before, answered = restored(site, folder)
     if site.name.startswith(f"{MINOR}."):
-        # the release can take this database back: only texts of functions differ
-        assert before == todays
+        # the release can take this database back: it makes schema sys again, and the rest is the same but for texts
+        assert without_sys(before) == without_sys(todays)
         assert versions.migrations() == ()
     with serving(folder / "data", facility=folder / "plant.toml") as server:
         # a restored copy does not write an archive until the operator permits it
@@ -71,6 +71,10 @@ def test_a_released_database_becomes_todays(site: Path, folder: Path, todays: li
             done = ringlog(*words, "--data", server.data)
             assert done.returncode == 0, (words, done.stdout, done.stderr)
         assert json.loads(ringlog("status", "--json", "--data", server.data).stdout)["tables"]
+
+
+def without_sys(lines: list[str]) -> list[str]:
+    return [line for line in lines if not line.split(" ", 1)[1].startswith("sys.")]
 
 
 def archived_rows(server: RunningServer) -> bool:

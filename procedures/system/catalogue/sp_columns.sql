@@ -10,33 +10,34 @@ as $$
   where described.relation = any (relations)
 $$;
 
-create function sys.sp_columns(
+create function sys.odbc_type(code integer, odbcver integer)
+returns integer
+language sql
+immutable
+as $$
+  -- dates and times have other codes in ODBC 2
+  select case when odbcver < 3 and code between 91 and 93 then code - 82 else code end
+$$;
+
+create function sys.sp_columns_100(
   table_name text,
   table_owner text default null,
   table_qualifier text default null,
   column_name text default null,
-  odbcver integer default 2
+  namescope integer default 0,
+  odbcver integer default 2,
+  fusepattern boolean default true
 )
 returns table (
-  "TABLE_QUALIFIER" sys.sysname,
-  "TABLE_OWNER" sys.sysname,
-  "TABLE_NAME" sys.sysname,
-  "COLUMN_NAME" sys.sysname,
-  "DATA_TYPE" smallint,
-  "TYPE_NAME" sys.sysname,
-  "PRECISION" integer,
-  "LENGTH" integer,
-  "SCALE" smallint,
-  "RADIX" smallint,
-  "NULLABLE" smallint,
-  "REMARKS" sys.remarks,
-  "COLUMN_DEF" sys.remarks,
-  "SQL_DATA_TYPE" smallint,
-  "SQL_DATETIME_SUB" smallint,
-  "CHAR_OCTET_LENGTH" integer,
-  "ORDINAL_POSITION" integer,
-  "IS_NULLABLE" sys.remarks,
-  "SS_DATA_TYPE" smallint
+  "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
+  "COLUMN_NAME" sys.sysname, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname, "PRECISION" integer,
+  "LENGTH" integer, "SCALE" smallint, "RADIX" smallint, "NULLABLE" smallint, "REMARKS" sys.remarks,
+  "COLUMN_DEF" sys.remarks, "SQL_DATA_TYPE" smallint, "SQL_DATETIME_SUB" smallint, "CHAR_OCTET_LENGTH" integer,
+  "ORDINAL_POSITION" integer, "IS_NULLABLE" sys.remarks, "SS_IS_SPARSE" smallint, "SS_IS_COLUMN_SET" smallint,
+  "SS_IS_COMPUTED" smallint, "SS_IS_IDENTITY" smallint, "SS_UDT_CATALOG_NAME" sys.sysname,
+  "SS_UDT_SCHEMA_NAME" sys.sysname, "SS_UDT_ASSEMBLY_TYPE_NAME" sys.sysname,
+  "SS_XML_SCHEMACOLLECTION_CATALOG_NAME" sys.sysname, "SS_XML_SCHEMACOLLECTION_SCHEMA_NAME" sys.sysname,
+  "SS_XML_SCHEMACOLLECTION_NAME" sys.sysname, "SS_DATA_TYPE" smallint
 )
 language plpgsql
 stable
@@ -44,7 +45,7 @@ as $$
 #variable_conflict use_variable
 declare
   before constant text := sys.enter(nullif(table_qualifier, '%'));
-  relations constant oid[] := sys.relations_named(table_name);
+  relations constant oid[] := sys.relations_named(table_name, fusepattern);
   remarks constant jsonb := sys.remarks(relations);
 begin
   return query
@@ -68,118 +69,52 @@ begin
     case when types.characters is not null then types.odbc_length end,
     columns.place,
     case when columns.is_nullable then 'YES' else 'NO' end::sys.remarks,
+    0::smallint,
+    0::smallint,
+    columns.is_computed::integer::smallint,
+    columns.is_identity::integer::smallint,
+    null::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.sysname,
     case when columns.is_nullable then types.ss_nullable else types.ss_type end::smallint
   from sys.every_column as columns
   cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
   where columns.relation = any (relations)
-    and sys.matches(columns.name, nullif(column_name, ''))
+    and sys.matches(columns.name, nullif(column_name, ''), fusepattern)
     and sys.matches(columns.table_schema, nullif(table_owner, ''))
   order by 1, 2, 3, 17;
   perform sys.leave(before);
 end
 $$;
 
-comment on function sys.sp_columns(text, text, text, text, integer) is
-'SQL Server: sp_columns. The columns of the tables whose name is like @table_name.';
+comment on function sys.sp_columns_100(text, text, text, text, integer, integer, boolean) is
+$$SQL Server: sp_columns_100, which clients of version 10 (2008) and later call. The columns of the tables whose name is like
+@table_name.$$;
 
-create function sys.odbc_type(code integer, odbcver integer)
-returns integer
-language sql
-immutable
-as $$
-  -- dates and times have other codes in ODBC 2
-  select case when odbcver < 3 and code between 91 and 93 then code - 82 else code end
-$$;
-
-create function sys.sp_columns_100(
+create function sys.sp_columns(
   table_name text,
   table_owner text default null,
   table_qualifier text default null,
   column_name text default null,
-  namescope integer default 0,
-  odbcver integer default 2,
-  fusepattern boolean default true
+  odbcver integer default 2
 )
 returns table (
-  "TABLE_QUALIFIER" sys.sysname,
-  "TABLE_OWNER" sys.sysname,
-  "TABLE_NAME" sys.sysname,
-  "COLUMN_NAME" sys.sysname,
-  "DATA_TYPE" smallint,
-  "TYPE_NAME" sys.sysname,
-  "PRECISION" integer,
-  "LENGTH" integer,
-  "SCALE" smallint,
-  "RADIX" smallint,
-  "NULLABLE" smallint,
-  "REMARKS" sys.remarks,
-  "COLUMN_DEF" sys.remarks,
-  "SQL_DATA_TYPE" smallint,
-  "SQL_DATETIME_SUB" smallint,
-  "CHAR_OCTET_LENGTH" integer,
-  "ORDINAL_POSITION" integer,
-  "IS_NULLABLE" sys.remarks,
-  "SS_IS_SPARSE" smallint,
-  "SS_IS_COLUMN_SET" smallint,
-  "SS_IS_COMPUTED" smallint,
-  "SS_IS_IDENTITY" smallint,
-  "SS_UDT_CATALOG_NAME" sys.sysname,
-  "SS_UDT_SCHEMA_NAME" sys.sysname,
-  "SS_UDT_ASSEMBLY_TYPE_NAME" sys.sysname,
-  "SS_XML_SCHEMACOLLECTION_CATALOG_NAME" sys.sysname,
-  "SS_XML_SCHEMACOLLECTION_SCHEMA_NAME" sys.sysname,
-  "SS_XML_SCHEMACOLLECTION_NAME" sys.sysname,
-  "SS_DATA_TYPE" smallint
+  "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
+  "COLUMN_NAME" sys.sysname, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname, "PRECISION" integer,
+  "LENGTH" integer, "SCALE" smallint, "RADIX" smallint, "NULLABLE" smallint, "REMARKS" sys.remarks,
+  "COLUMN_DEF" sys.remarks, "SQL_DATA_TYPE" smallint, "SQL_DATETIME_SUB" smallint, "CHAR_OCTET_LENGTH" integer,
+  "ORDINAL_POSITION" integer, "IS_NULLABLE" sys.remarks, "SS_DATA_TYPE" smallint
 )
-language plpgsql
+language sql
 stable
 as $$
-#variable_conflict use_variable
-declare
-  before constant text := sys.enter(nullif(table_qualifier, '%'));
-  tables constant text := case when fusepattern then table_name else sys.as_pattern(table_name) end;
-  relations constant oid[] := sys.relations_named(tables);
-begin
-  return query
   select
     listed."TABLE_QUALIFIER", listed."TABLE_OWNER", listed."TABLE_NAME", listed."COLUMN_NAME", listed."DATA_TYPE",
     listed."TYPE_NAME", listed."PRECISION", listed."LENGTH", listed."SCALE", listed."RADIX", listed."NULLABLE",
     listed."REMARKS", listed."COLUMN_DEF", listed."SQL_DATA_TYPE", listed."SQL_DATETIME_SUB",
-    listed."CHAR_OCTET_LENGTH", listed."ORDINAL_POSITION", listed."IS_NULLABLE",
-    0::smallint,
-    0::smallint,
-    columns.is_computed::integer::smallint,
-    columns.is_identity::integer::smallint,
-    null::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.sysname,
-    listed."SS_DATA_TYPE"
-  from sys.sp_columns(
-    tables,
-    table_owner,
-    null,
-    case when fusepattern then column_name else sys.as_pattern(column_name) end,
-    odbcver
-  ) as listed
-  join sys.every_column as columns
-    on columns.table_schema = listed."TABLE_OWNER" and columns.table_name = listed."TABLE_NAME" and columns.name = listed."COLUMN_NAME"
-    and columns.relation = any (relations)
-  order by 1, 2, 3, 17;
-  perform sys.leave(before);
-end
+    listed."CHAR_OCTET_LENGTH", listed."ORDINAL_POSITION", listed."IS_NULLABLE", listed."SS_DATA_TYPE"
+  from sys.sp_columns_100(table_name, table_owner, table_qualifier, column_name, 0, odbcver) as listed
 $$;
 
-comment on function sys.sp_columns_100(text, text, text, text, integer, integer, boolean) is
-'SQL Server: sp_columns_100, which clients of version 10 (2008) and later call.';
-
-create function sys.as_pattern(name text)
-returns text
-language sql
-immutable
-strict
-as $$
-  select regexp_replace(name, '[][\\%_]', '\\\&', 'g')
-$$;
-
-comment on function sys.as_pattern(text) is 'The pattern of which only this name is.';
+comment on function sys.sp_columns(text, text, text, text, integer) is 'SQL Server: sp_columns, the same for older clients.';
 
 create function sybsystemprocs.sp_columns(
   table_name text,
@@ -189,25 +124,11 @@ create function sybsystemprocs.sp_columns(
   odbcver integer default 2
 )
 returns table (
-  "TABLE_QUALIFIER" sys.sysname,
-  "TABLE_OWNER" sys.sysname,
-  "TABLE_NAME" sys.sysname,
-  "COLUMN_NAME" sys.sysname,
-  "DATA_TYPE" smallint,
-  "TYPE_NAME" sys.sysname,
-  "PRECISION" integer,
-  "LENGTH" integer,
-  "SCALE" smallint,
-  "RADIX" smallint,
-  "NULLABLE" smallint,
-  "REMARKS" sys.remarks,
-  "SS_DATA_TYPE" smallint,
-  "COLID" smallint,
-  "COLUMN_DEF" sys.remarks,
-  "SQL_DATA_TYPE" smallint,
-  "SQL_DATETIME_SUB" smallint,
-  "CHAR_OCTET_LENGTH" integer,
-  "ORDINAL_POSITION" integer,
+  "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
+  "COLUMN_NAME" sys.sysname, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname, "PRECISION" integer,
+  "LENGTH" integer, "SCALE" smallint, "RADIX" smallint, "NULLABLE" smallint, "REMARKS" sys.remarks,
+  "SS_DATA_TYPE" smallint, "COLID" smallint, "COLUMN_DEF" sys.remarks, "SQL_DATA_TYPE" smallint,
+  "SQL_DATETIME_SUB" smallint, "CHAR_OCTET_LENGTH" integer, "ORDINAL_POSITION" integer,
   "IS_NULLABLE" sys.remarks
 )
 language plpgsql

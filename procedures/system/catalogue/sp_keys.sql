@@ -4,12 +4,8 @@ create function sys.sp_pkeys(
   table_qualifier text default null
 )
 returns table (
-  "TABLE_QUALIFIER" sys.sysname,
-  "TABLE_OWNER" sys.sysname,
-  "TABLE_NAME" sys.sysname,
-  "COLUMN_NAME" sys.sysname,
-  "KEY_SEQ" smallint,
-  "PK_NAME" sys.sysname
+  "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
+  "COLUMN_NAME" sys.sysname, "KEY_SEQ" smallint, "PK_NAME" sys.sysname
 )
 language plpgsql
 stable
@@ -48,20 +44,10 @@ create function sys.sp_fkeys(
   fktable_qualifier text default null
 )
 returns table (
-  "PKTABLE_QUALIFIER" sys.sysname,
-  "PKTABLE_OWNER" sys.sysname,
-  "PKTABLE_NAME" sys.sysname,
-  "PKCOLUMN_NAME" sys.sysname,
-  "FKTABLE_QUALIFIER" sys.sysname,
-  "FKTABLE_OWNER" sys.sysname,
-  "FKTABLE_NAME" sys.sysname,
-  "FKCOLUMN_NAME" sys.sysname,
-  "KEY_SEQ" smallint,
-  "UPDATE_RULE" smallint,
-  "DELETE_RULE" smallint,
-  "FK_NAME" sys.sysname,
-  "PK_NAME" sys.sysname,
-  "DEFERRABILITY" smallint
+  "PKTABLE_QUALIFIER" sys.sysname, "PKTABLE_OWNER" sys.sysname, "PKTABLE_NAME" sys.sysname,
+  "PKCOLUMN_NAME" sys.sysname, "FKTABLE_QUALIFIER" sys.sysname, "FKTABLE_OWNER" sys.sysname,
+  "FKTABLE_NAME" sys.sysname, "FKCOLUMN_NAME" sys.sysname, "KEY_SEQ" smallint, "UPDATE_RULE" smallint,
+  "DELETE_RULE" smallint, "FK_NAME" sys.sysname, "PK_NAME" sys.sysname, "DEFERRABILITY" smallint
 )
 language plpgsql
 stable

@@ -46,13 +46,8 @@ create function sys.sp_table_privileges(
   fusepattern boolean default true
 )
 returns table (
-  "TABLE_QUALIFIER" sys.sysname,
-  "TABLE_OWNER" sys.sysname,
-  "TABLE_NAME" sys.sysname,
-  "GRANTOR" sys.sysname,
-  "GRANTEE" sys.sysname,
-  "PRIVILEGE" sys.sysname,
-  "IS_GRANTABLE" sys.sysname
+  "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname, "GRANTOR" sys.sysname,
+  "GRANTEE" sys.sysname, "PRIVILEGE" sys.sysname, "IS_GRANTABLE" sys.sysname
 )
 language plpgsql
 stable
@@ -89,13 +84,8 @@ create function sys.sp_column_privileges(
   column_name text default null
 )
 returns table (
-  "TABLE_QUALIFIER" sys.sysname,
-  "TABLE_OWNER" sys.sysname,
-  "TABLE_NAME" sys.sysname,
-  "COLUMN_NAME" sys.sysname,
-  "GRANTOR" sys.sysname,
-  "GRANTEE" sys.sysname,
-  "PRIVILEGE" sys.sysname,
+  "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
+  "COLUMN_NAME" sys.sysname, "GRANTOR" sys.sysname, "GRANTEE" sys.sysname, "PRIVILEGE" sys.sysname,
   "IS_GRANTABLE" sys.sysname
 )
 language plpgsql

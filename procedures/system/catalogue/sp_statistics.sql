@@ -7,18 +7,9 @@ create function sys.sp_statistics(
   accuracy text default 'Q'
 )
 returns table (
-  "TABLE_QUALIFIER" sys.sysname,
-  "TABLE_OWNER" sys.sysname,
-  "TABLE_NAME" sys.sysname,
-  "NON_UNIQUE" smallint,
-  "INDEX_QUALIFIER" sys.sysname,
-  "INDEX_NAME" sys.sysname,
-  "TYPE" smallint,
-  "SEQ_IN_INDEX" smallint,
-  "COLUMN_NAME" sys.sysname,
-  "COLLATION" sys.sysname,
-  "CARDINALITY" bigint,
-  "PAGES" integer,
+  "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname, "NON_UNIQUE" smallint,
+  "INDEX_QUALIFIER" sys.sysname, "INDEX_NAME" sys.sysname, "TYPE" smallint, "SEQ_IN_INDEX" smallint,
+  "COLUMN_NAME" sys.sysname, "COLLATION" sys.sysname, "CARDINALITY" bigint, "PAGES" integer,
   "FILTER_CONDITION" sys.remarks
 )
 language plpgsql
@@ -82,18 +73,9 @@ create function sys.sp_statistics_100(
   accuracy text default 'Q'
 )
 returns table (
-  "TABLE_QUALIFIER" sys.sysname,
-  "TABLE_OWNER" sys.sysname,
-  "TABLE_NAME" sys.sysname,
-  "NON_UNIQUE" smallint,
-  "INDEX_QUALIFIER" sys.sysname,
-  "INDEX_NAME" sys.sysname,
-  "TYPE" smallint,
-  "SEQ_IN_INDEX" smallint,
-  "COLUMN_NAME" sys.sysname,
-  "COLLATION" sys.sysname,
-  "CARDINALITY" bigint,
-  "PAGES" integer,
+  "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname, "NON_UNIQUE" smallint,
+  "INDEX_QUALIFIER" sys.sysname, "INDEX_NAME" sys.sysname, "TYPE" smallint, "SEQ_IN_INDEX" smallint,
+  "COLUMN_NAME" sys.sysname, "COLLATION" sys.sysname, "CARDINALITY" bigint, "PAGES" integer,
   "FILTER_CONDITION" sys.remarks
 )
 language sql
@@ -112,14 +94,8 @@ create function sys.sp_special_columns(
   odbcver integer default 2
 )
 returns table (
-  "SCOPE" smallint,
-  "COLUMN_NAME" sys.sysname,
-  "DATA_TYPE" smallint,
-  "TYPE_NAME" sys.sysname,
-  "PRECISION" integer,
-  "LENGTH" integer,
-  "SCALE" smallint,
-  "PSEUDO_COLUMN" smallint
+  "SCOPE" smallint, "COLUMN_NAME" sys.sysname, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname,
+  "PRECISION" integer, "LENGTH" integer, "SCALE" smallint, "PSEUDO_COLUMN" smallint
 )
 language plpgsql
 stable
@@ -167,14 +143,8 @@ create function sys.sp_special_columns_100(
   odbcver integer default 2
 )
 returns table (
-  "SCOPE" smallint,
-  "COLUMN_NAME" sys.sysname,
-  "DATA_TYPE" smallint,
-  "TYPE_NAME" sys.sysname,
-  "PRECISION" integer,
-  "LENGTH" integer,
-  "SCALE" smallint,
-  "PSEUDO_COLUMN" smallint
+  "SCOPE" smallint, "COLUMN_NAME" sys.sysname, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname,
+  "PRECISION" integer, "LENGTH" integer, "SCALE" smallint, "PSEUDO_COLUMN" smallint
 )
 language sql
 stable

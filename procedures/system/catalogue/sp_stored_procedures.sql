@@ -1,3 +1,18 @@
+create function sys.procedures_named(name text, owner text, as_pattern boolean)
+returns setof sys.every_listed_procedure
+language sql
+stable
+as $$
+  select procedures.*
+  from sys.every_listed_procedure as procedures
+  where sys.matches(procedures.name, regexp_replace(nullif($1, ''), ';\d+$', ''), as_pattern)
+    and procedures.number = coalesce(substring($1 from ';(\d+)$')::smallint, procedures.number)
+    and sys.matches(procedures.shown_schema, nullif(owner, ''))
+$$;
+
+comment on function sys.procedures_named(text, text, boolean) is
+'The listed procedures whose name, or name;number, matches a pattern, or equals it.';
+
 create function sys.sp_stored_procedures(
   sp_name text default null,
   sp_owner text default null,
@@ -5,13 +20,8 @@ create function sys.sp_stored_procedures(
   fusepattern boolean default true
 )
 returns table (
-  "PROCEDURE_QUALIFIER" sys.sysname,
-  "PROCEDURE_OWNER" sys.sysname,
-  "PROCEDURE_NAME" sys.line,
-  "NUM_INPUT_PARAMS" integer,
-  "NUM_OUTPUT_PARAMS" integer,
-  "NUM_RESULT_SETS" integer,
-  "REMARKS" sys.remarks,
+  "PROCEDURE_QUALIFIER" sys.sysname, "PROCEDURE_OWNER" sys.sysname, "PROCEDURE_NAME" sys.line,
+  "NUM_INPUT_PARAMS" integer, "NUM_OUTPUT_PARAMS" integer, "NUM_RESULT_SETS" integer, "REMARKS" sys.remarks,
   "PROCEDURE_TYPE" smallint
 )
 language plpgsql
@@ -31,11 +41,7 @@ begin
     -1,
     sys.remark(pg_catalog.obj_description(procedures.oid, 'pg_proc')),
     2::smallint
-  from sys.every_numbered_procedure as procedures
-  where procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas union all select 'ringlog'::regnamespace))
-    and sys.matches(procedures.name, regexp_replace(nullif(sp_name, ''), ';\d+$', ''), fusepattern)
-    and procedures.number = coalesce(substring(sp_name from ';(\d+)$')::smallint, procedures.number)
-    and sys.matches(procedures.shown_schema, nullif(sp_owner, ''))
+  from sys.procedures_named(sp_name, sp_owner, fusepattern) as procedures
   order by 1, 2, 3;
   perform sys.leave(before);
 end
@@ -54,26 +60,11 @@ create function sys.sp_sproc_columns(
   fusepattern boolean default true
 )
 returns table (
-  "PROCEDURE_QUALIFIER" sys.sysname,
-  "PROCEDURE_OWNER" sys.sysname,
-  "PROCEDURE_NAME" sys.line,
-  "COLUMN_NAME" sys.sysname,
-  "COLUMN_TYPE" smallint,
-  "DATA_TYPE" smallint,
-  "TYPE_NAME" sys.sysname,
-  "PRECISION" integer,
-  "LENGTH" integer,
-  "SCALE" smallint,
-  "RADIX" smallint,
-  "NULLABLE" smallint,
-  "REMARKS" sys.remarks,
-  "COLUMN_DEF" sys.remarks,
-  "SQL_DATA_TYPE" smallint,
-  "SQL_DATETIME_SUB" smallint,
-  "CHAR_OCTET_LENGTH" integer,
-  "ORDINAL_POSITION" integer,
-  "IS_NULLABLE" sys.remarks,
-  "SS_DATA_TYPE" smallint
+  "PROCEDURE_QUALIFIER" sys.sysname, "PROCEDURE_OWNER" sys.sysname, "PROCEDURE_NAME" sys.line,
+  "COLUMN_NAME" sys.sysname, "COLUMN_TYPE" smallint, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname,
+  "PRECISION" integer, "LENGTH" integer, "SCALE" smallint, "RADIX" smallint, "NULLABLE" smallint,
+  "REMARKS" sys.remarks, "COLUMN_DEF" sys.remarks, "SQL_DATA_TYPE" smallint, "SQL_DATETIME_SUB" smallint,
+  "CHAR_OCTET_LENGTH" integer, "ORDINAL_POSITION" integer, "IS_NULLABLE" sys.remarks, "SS_DATA_TYPE" smallint
 )
 language plpgsql
 stable
@@ -104,7 +95,7 @@ begin
     parameters.place,
     case when parameters.place > 0 then 'YES' else 'NO' end::sys.remarks,
     types.ss_nullable::smallint
-  from sys.every_numbered_procedure as procedures
+  from sys.procedures_named(procedure_name, procedure_owner, fusepattern) as procedures
   cross join lateral (
     -- ODBC: 1 input, 2 input and output, 5 return value
     select '@RETURN_VALUE' as name, 5 as kind, 'integer'::regtype::oid as type, -1 as typmod, null as declared,
@@ -116,11 +107,7 @@ begin
     where listed.procedure = procedures.oid
   ) as parameters
   cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
-  where procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas union all select 'ringlog'::regnamespace))
-    and sys.matches(procedures.name, regexp_replace(nullif(procedure_name, ''), ';\d+$', ''), fusepattern)
-    and procedures.number = coalesce(substring(procedure_name from ';(\d+)$')::smallint, procedures.number)
-    and sys.matches(procedures.shown_schema, nullif(procedure_owner, ''))
-    and sys.matches(parameters.name, nullif(column_name, ''), fusepattern)
+  where sys.matches(parameters.name, nullif(column_name, ''), fusepattern)
   order by 1, 2, 3, 18;
   perform sys.leave(before);
 end
@@ -139,34 +126,15 @@ create function sys.sp_sproc_columns_100(
   fusepattern boolean default true
 )
 returns table (
-  "PROCEDURE_QUALIFIER" sys.sysname,
-  "PROCEDURE_OWNER" sys.sysname,
-  "PROCEDURE_NAME" sys.line,
-  "COLUMN_NAME" sys.sysname,
-  "COLUMN_TYPE" smallint,
-  "DATA_TYPE" smallint,
-  "TYPE_NAME" sys.sysname,
-  "PRECISION" integer,
-  "LENGTH" integer,
-  "SCALE" smallint,
-  "RADIX" smallint,
-  "NULLABLE" smallint,
-  "REMARKS" sys.remarks,
-  "COLUMN_DEF" sys.remarks,
-  "SQL_DATA_TYPE" smallint,
-  "SQL_DATETIME_SUB" smallint,
-  "CHAR_OCTET_LENGTH" integer,
-  "ORDINAL_POSITION" integer,
-  "IS_NULLABLE" sys.remarks,
-  "SS_TYPE_CATALOG_NAME" sys.sysname,
-  "SS_TYPE_SCHEMA_NAME" sys.sysname,
-  "SS_UDT_CATALOG_NAME" sys.sysname,
-  "SS_UDT_SCHEMA_NAME" sys.sysname,
-  "SS_UDT_ASSEMBLY_TYPE_NAME" sys.sysname,
-  "SS_XML_SCHEMACOLLECTION_CATALOG_NAME" sys.sysname,
-  "SS_XML_SCHEMACOLLECTION_SCHEMA_NAME" sys.sysname,
-  "SS_XML_SCHEMACOLLECTION_NAME" sys.sysname,
-  "SS_DATA_TYPE" smallint
+  "PROCEDURE_QUALIFIER" sys.sysname, "PROCEDURE_OWNER" sys.sysname, "PROCEDURE_NAME" sys.line,
+  "COLUMN_NAME" sys.sysname, "COLUMN_TYPE" smallint, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname,
+  "PRECISION" integer, "LENGTH" integer, "SCALE" smallint, "RADIX" smallint, "NULLABLE" smallint,
+  "REMARKS" sys.remarks, "COLUMN_DEF" sys.remarks, "SQL_DATA_TYPE" smallint, "SQL_DATETIME_SUB" smallint,
+  "CHAR_OCTET_LENGTH" integer, "ORDINAL_POSITION" integer, "IS_NULLABLE" sys.remarks,
+  "SS_TYPE_CATALOG_NAME" sys.sysname, "SS_TYPE_SCHEMA_NAME" sys.sysname, "SS_UDT_CATALOG_NAME" sys.sysname,
+  "SS_UDT_SCHEMA_NAME" sys.sysname, "SS_UDT_ASSEMBLY_TYPE_NAME" sys.sysname,
+  "SS_XML_SCHEMACOLLECTION_CATALOG_NAME" sys.sysname, "SS_XML_SCHEMACOLLECTION_SCHEMA_NAME" sys.sysname,
+  "SS_XML_SCHEMACOLLECTION_NAME" sys.sysname, "SS_DATA_TYPE" smallint
 )
 language sql
 stable

@@ -6,10 +6,7 @@ create function sys.sp_tables(
   fusepattern boolean default true
 )
 returns table (
-  "TABLE_QUALIFIER" sys.sysname,
-  "TABLE_OWNER" sys.sysname,
-  "TABLE_NAME" sys.sysname,
-  "TABLE_TYPE" sys.sysname,
+  "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname, "TABLE_TYPE" sys.sysname,
   "REMARKS" sys.remarks
 )
 language plpgsql

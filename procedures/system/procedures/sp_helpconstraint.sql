@@ -11,13 +11,8 @@ $$;
 
 create function sys.sp_helpconstraint(objname text)
 returns table (
-  constraint_type sys.line,
-  constraint_name sys.sysname,
-  delete_action varchar(11),
-  update_action varchar(11),
-  status_enabled varchar(8),
-  status_for_replication varchar(19),
-  constraint_keys sys.list
+  constraint_type sys.line, constraint_name sys.sysname, delete_action varchar(11), update_action varchar(11),
+  status_enabled varchar(8), status_for_replication varchar(19), constraint_keys sys.list
 )
 language plpgsql
 stable

@@ -1,13 +1,7 @@
 create function sys.sp_lock(spid1 integer default null, spid2 integer default null)
 returns table (
-  spid integer,
-  dbid smallint,
-  "ObjId" integer,
-  "IndId" smallint,
-  "Type" sys.sysname,
-  "Resource" sys.sysname,
-  "Mode" sys.sysname,
-  "Status" sys.sysname
+  spid integer, dbid smallint, "ObjId" integer, "IndId" smallint, "Type" sys.sysname, "Resource" sys.sysname,
+  "Mode" sys.sysname, "Status" sys.sysname
 )
 language sql
 stable

@@ -56,15 +56,8 @@ cross join lateral (
 
 create function sys.sp_who("LOGINAME" text default null)
 returns table (
-  spid integer,
-  ecid smallint,
-  status sys.sysname,
-  loginame sys.sysname,
-  hostname sys.sysname,
-  blk sys.sysname,
-  dbname sys.sysname,
-  cmd sys.sysname,
-  request_id integer
+  spid integer, ecid smallint, status sys.sysname, loginame sys.sysname, hostname sys.sysname, blk sys.sysname,
+  dbname sys.sysname, cmd sys.sysname, request_id integer
 )
 language plpgsql
 stable

@@ -159,8 +159,8 @@ select
   'MODIFIES'::character varying(30) as sql_data_access,
   null::timestamp as created,
   null::timestamp as last_altered
-from sys.every_procedure as procedures
-where procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas union all select 'ringlog'::regnamespace));
+from sys.every_listed_procedure as procedures
+where procedures.number = 1;
 
 create view tsql_information_schema.parameters as
 select

@@ -263,6 +263,11 @@ where procedures.prokind in ('f', 'p')
 create view sys.every_procedure as
 select * from sys.every_numbered_procedure where number = 1;
 
+-- Those of the database, and ringlog's own.
+create view sys.every_listed_procedure as
+select * from sys.every_numbered_procedure
+where namespace = any (array(select schemas.oid from sys.every_schema as schemas union all select 'ringlog'::regnamespace));
+
 create view sys.every_bindable as
 select
   functions.oid,
