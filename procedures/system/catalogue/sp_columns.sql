@@ -1,7 +1,5 @@
-create function sys.remarks(relations oid[])
-returns jsonb
-language sql
-stable
+create function sys.remarks(relations oid[]) returns jsonb
+language sql stable
 as $$
   -- by table and column. Looked up in memory: without statistics of thousands of new columns a join with all their
   -- signals may take seconds
@@ -10,10 +8,8 @@ as $$
   where described.relation = any (relations)
 $$;
 
-create function sys.odbc_type(code integer, odbcver integer)
-returns integer
-language sql
-immutable
+create function sys.odbc_type(code integer, odbcver integer) returns integer
+language sql immutable
 as $$
   -- dates and times have other codes in ODBC 2
   select case when odbcver < 3 and code between 91 and 93 then code - 82 else code end
@@ -39,8 +35,7 @@ returns table (
   "SS_XML_SCHEMACOLLECTION_CATALOG_NAME" sys.sysname, "SS_XML_SCHEMACOLLECTION_SCHEMA_NAME" sys.sysname,
   "SS_XML_SCHEMACOLLECTION_NAME" sys.sysname, "SS_DATA_TYPE" smallint
 )
-language plpgsql
-stable
+language plpgsql stable
 as $$
 #variable_conflict use_variable
 declare
@@ -103,8 +98,7 @@ returns table (
   "COLUMN_DEF" sys.remarks, "SQL_DATA_TYPE" smallint, "SQL_DATETIME_SUB" smallint, "CHAR_OCTET_LENGTH" integer,
   "ORDINAL_POSITION" integer, "IS_NULLABLE" sys.remarks, "SS_DATA_TYPE" smallint
 )
-language sql
-stable
+language sql stable
 as $$
   select
     listed."TABLE_QUALIFIER", listed."TABLE_OWNER", listed."TABLE_NAME", listed."COLUMN_NAME", listed."DATA_TYPE",
@@ -131,8 +125,7 @@ returns table (
   "SQL_DATETIME_SUB" smallint, "CHAR_OCTET_LENGTH" integer, "ORDINAL_POSITION" integer,
   "IS_NULLABLE" sys.remarks
 )
-language plpgsql
-stable
+language plpgsql stable
 as $$
 #variable_conflict use_variable
 declare

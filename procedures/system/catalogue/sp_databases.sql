@@ -1,7 +1,5 @@
-create function sys.size_of(schema oid)
-returns bigint
-language sql
-stable
+create function sys.size_of(schema oid) returns bigint
+language sql stable
 as $$
   select coalesce(sum(pg_catalog.pg_total_relation_size(relations.oid)), 0)::bigint
   from pg_catalog.pg_class as relations
@@ -10,8 +8,7 @@ $$;
 
 create function sys.sp_databases()
 returns table ("DATABASE_NAME" sys.sysname, "DATABASE_SIZE" integer, "REMARKS" sys.remarks)
-language sql
-stable
+language sql stable
 as $$
   select
     databases.name::sys.sysname,
@@ -27,8 +24,7 @@ comment on function sys.sp_databases() is
 
 create function sys.sp_server_info("ATTRIBUTE_ID" integer default null)
 returns table (attribute_id integer, attribute_name sys.sysname, attribute_value sys.line)
-language sql
-stable
+language sql stable
 as $$
   select listed.id, listed.name::sys.sysname, listed.value::sys.line
   from (values

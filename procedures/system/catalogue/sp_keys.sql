@@ -7,8 +7,7 @@ returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
   "COLUMN_NAME" sys.sysname, "KEY_SEQ" smallint, "PK_NAME" sys.sysname
 )
-language plpgsql
-stable
+language plpgsql stable
 as $$
 #variable_conflict use_variable
 declare
@@ -49,8 +48,7 @@ returns table (
   "FKTABLE_NAME" sys.sysname, "FKCOLUMN_NAME" sys.sysname, "KEY_SEQ" smallint, "UPDATE_RULE" smallint,
   "DELETE_RULE" smallint, "FK_NAME" sys.sysname, "PK_NAME" sys.sysname, "DEFERRABILITY" smallint
 )
-language plpgsql
-stable
+language plpgsql stable
 as $$
 #variable_conflict use_variable
 declare

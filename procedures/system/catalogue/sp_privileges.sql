@@ -49,8 +49,7 @@ returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname, "GRANTOR" sys.sysname,
   "GRANTEE" sys.sysname, "PRIVILEGE" sys.sysname, "IS_GRANTABLE" sys.sysname
 )
-language plpgsql
-stable
+language plpgsql stable
 as $$
 #variable_conflict use_variable
 declare
@@ -88,8 +87,7 @@ returns table (
   "COLUMN_NAME" sys.sysname, "GRANTOR" sys.sysname, "GRANTEE" sys.sysname, "PRIVILEGE" sys.sysname,
   "IS_GRANTABLE" sys.sysname
 )
-language plpgsql
-stable
+language plpgsql stable
 as $$
 #variable_conflict use_variable
 declare

@@ -12,8 +12,7 @@ returns table (
   "COLUMN_NAME" sys.sysname, "COLLATION" sys.sysname, "CARDINALITY" bigint, "PAGES" integer,
   "FILTER_CONDITION" sys.remarks
 )
-language plpgsql
-stable
+language plpgsql stable
 as $$
 #variable_conflict use_variable
 declare
@@ -64,26 +63,6 @@ comment on function sys.sp_statistics(text, text, text, text, text, text) is
 $$SQL Server and ASE: sp_statistics. The indexes of a table and its columns, with rows and pages (8,192 bytes) by
 PostgreSQL's statistics.$$;
 
-create function sys.sp_statistics_100(
-  table_name text,
-  table_owner text default null,
-  table_qualifier text default null,
-  index_name text default '%',
-  is_unique text default 'N',
-  accuracy text default 'Q'
-)
-returns table (
-  "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname, "NON_UNIQUE" smallint,
-  "INDEX_QUALIFIER" sys.sysname, "INDEX_NAME" sys.sysname, "TYPE" smallint, "SEQ_IN_INDEX" smallint,
-  "COLUMN_NAME" sys.sysname, "COLLATION" sys.sysname, "CARDINALITY" bigint, "PAGES" integer,
-  "FILTER_CONDITION" sys.remarks
-)
-language sql
-stable
-as $$
-  select * from sys.sp_statistics(table_name, table_owner, table_qualifier, index_name, is_unique, accuracy)
-$$;
-
 create function sys.sp_special_columns(
   table_name text,
   table_owner text default null,
@@ -97,8 +76,7 @@ returns table (
   "SCOPE" smallint, "COLUMN_NAME" sys.sysname, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname,
   "PRECISION" integer, "LENGTH" integer, "SCALE" smallint, "PSEUDO_COLUMN" smallint
 )
-language plpgsql
-stable
+language plpgsql stable
 as $$
 #variable_conflict use_variable
 declare
@@ -133,21 +111,16 @@ $$;
 comment on function sys.sp_special_columns(text, text, text, text, text, text, integer) is
 'SQL Server and ASE: sp_special_columns. The columns that identify a row: the primary key.';
 
-create function sys.sp_special_columns_100(
-  table_name text,
-  table_owner text default null,
-  table_qualifier text default null,
-  col_type text default 'R',
-  scope text default 'T',
-  nullable text default 'U',
-  odbcver integer default 2
-)
-returns table (
-  "SCOPE" smallint, "COLUMN_NAME" sys.sysname, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname,
-  "PRECISION" integer, "LENGTH" integer, "SCALE" smallint, "PSEUDO_COLUMN" smallint
-)
-language sql
-stable
-as $$
-  select * from sys.sp_special_columns(table_name, table_owner, table_qualifier, col_type, scope, nullable, odbcver)
+-- clients of version 10 (2008) and later call them by these names
+do $$
+declare
+  definition text;
+begin
+  foreach definition in array array[
+    pg_get_functiondef('sys.sp_statistics'::regproc), pg_get_functiondef('sys.sp_special_columns'::regproc)
+  ]
+  loop
+    execute regexp_replace(definition, '^CREATE OR REPLACE FUNCTION sys.\w+', '\&_100');
+  end loop;
+end
 $$;

@@ -1,7 +1,6 @@
 create function sys.procedures_named(name text, owner text, as_pattern boolean)
 returns setof sys.every_listed_procedure
-language sql
-stable
+language sql stable
 as $$
   select procedures.*
   from sys.every_listed_procedure as procedures
@@ -24,8 +23,7 @@ returns table (
   "NUM_INPUT_PARAMS" integer, "NUM_OUTPUT_PARAMS" integer, "NUM_RESULT_SETS" integer, "REMARKS" sys.remarks,
   "PROCEDURE_TYPE" smallint
 )
-language plpgsql
-stable
+language plpgsql stable
 as $$
 #variable_conflict use_variable
 declare
@@ -66,8 +64,7 @@ returns table (
   "REMARKS" sys.remarks, "COLUMN_DEF" sys.remarks, "SQL_DATA_TYPE" smallint, "SQL_DATETIME_SUB" smallint,
   "CHAR_OCTET_LENGTH" integer, "ORDINAL_POSITION" integer, "IS_NULLABLE" sys.remarks, "SS_DATA_TYPE" smallint
 )
-language plpgsql
-stable
+language plpgsql stable
 as $$
 #variable_conflict use_variable
 declare
@@ -136,8 +133,7 @@ returns table (
   "SS_XML_SCHEMACOLLECTION_CATALOG_NAME" sys.sysname, "SS_XML_SCHEMACOLLECTION_SCHEMA_NAME" sys.sysname,
   "SS_XML_SCHEMACOLLECTION_NAME" sys.sysname, "SS_DATA_TYPE" smallint
 )
-language sql
-stable
+language sql stable
 as $$
   select
     listed."PROCEDURE_QUALIFIER", listed."PROCEDURE_OWNER", listed."PROCEDURE_NAME", listed."COLUMN_NAME",

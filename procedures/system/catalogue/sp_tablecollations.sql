@@ -5,8 +5,7 @@ returns table (
   tds_collation_100 bytea,
   collation_100 sys.sysname
 )
-language sql
-stable
+language sql stable
 as $$
   select
     columns.column_id,

@@ -9,8 +9,7 @@ returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname, "TABLE_TYPE" sys.sysname,
   "REMARKS" sys.remarks
 )
-language plpgsql
-stable
+language plpgsql stable
 as $$
 #variable_conflict use_variable
 declare

@@ -1,10 +1,8 @@
 -- Extended properties are comments of PostgreSQL: the description of an object is its comment, where this is no T-SQL text or
 -- declaration; all others follow as JSON in the comment's last line.
 
-create function sys.properties(comment text, is_text boolean default false)
-returns table (name text, value text)
-language sql
-immutable
+create function sys.properties(comment text, is_text boolean default false) returns table (name text, value text)
+language sql immutable
 as $$
   select each.key, each.value from jsonb_each_text(sys.comment_properties(comment)) as each
   union all
@@ -16,10 +14,8 @@ $$;
 comment on function sys.properties(text, boolean) is
 'The properties in a comment. is_text: the comment is the T-SQL text of the object, not a description.';
 
-create function sys.with_property(comment text, name text, value text, is_text boolean)
-returns text
-language plpgsql
-immutable
+create function sys.with_property(comment text, name text, value text, is_text boolean) returns text
+language plpgsql immutable
 as $$
 declare
   base text := sys.comment_base(comment);
@@ -117,8 +113,7 @@ join sys.every_description as descriptions on descriptions.relation = relations.
 comment on view sys.extended_properties is
 'SQL Server: Catalog Views, sys.extended_properties: those of sp_addextendedproperty, the facility file and COMMENT ON';
 
-create function sys.enter_schema(name text)
-returns text
+create function sys.enter_schema(name text) returns text
 language sql
 as $$
   select case
@@ -132,10 +127,8 @@ $$;
 comment on function sys.enter_schema(text) is
 'As sys.enter, for the name of a schema: one of the current database, its user, or another database. Null: there is none.';
 
-create function sys.entered_schema(name text)
-returns text
-language sql
-stable
+create function sys.entered_schema(name text) returns text
+language sql stable
 as $$
   select coalesce((select schemas.name from sys.every_schema as schemas where schemas.name = lower(entered_schema.name)), 'dbo')
 $$;
@@ -144,8 +137,7 @@ comment on function sys.entered_schema(text) is 'The schema that sys.enter_schem
 
 create function sys.list_properties(text, text, text, text, text, text, text)
 returns table (objtype sys.sysname, objname sys.sysname, name sys.sysname, value text)
-language plpgsql
-stable
+language plpgsql stable
 as $$
 declare
   before constant text := sys.enter_schema($3);
@@ -179,10 +171,8 @@ $$;
 create function sys.fn_listextendedproperty(
   name text default null, level0type text default null, level0name text default null, level1type text default null,
   level1name text default null, level2type text default null, level2name text default null
-)
-returns table (objtype sys.sysname, objname sys.sysname, name sys.sysname, value text)
-language sql
-stable
+) returns table (objtype sys.sysname, objname sys.sysname, name sys.sysname, value text)
+language sql stable
 as $$ select * from sys.list_properties($1, $2, $3, $4, $5, $6, $7) $$;
 
 comment on function sys.fn_listextendedproperty(text, text, text, text, text, text, text) is
@@ -191,8 +181,7 @@ comment on function sys.fn_listextendedproperty(text, text, text, text, text, te
 create function sys.change_property(
   procedure text, property text, value text, level0type text, level0name text, level1type text, level1name text,
   level2type text, level2name text
-)
-returns integer
+) returns integer
 language plpgsql
 as $$
 declare
@@ -248,23 +237,20 @@ do not fit together (15600).$$;
 create function sys.sp_addextendedproperty(
   name text, value text default null, level0type text default null, level0name text default null,
   level1type text default null, level1name text default null, level2type text default null, level2name text default null
-)
-returns integer
+) returns integer
 language sql
 as $$ select sys.change_property('sp_addextendedproperty', $1, $2, $3, $4, $5, $6, $7, $8) $$;
 
 create function sys.sp_updateextendedproperty(
   name text, value text default null, level0type text default null, level0name text default null,
   level1type text default null, level1name text default null, level2type text default null, level2name text default null
-)
-returns integer
+) returns integer
 language sql
 as $$ select sys.change_property('sp_updateextendedproperty', $1, $2, $3, $4, $5, $6, $7, $8) $$;
 
 create function sys.sp_dropextendedproperty(
   name text, level0type text default null, level0name text default null,
   level1type text default null, level1name text default null, level2type text default null, level2name text default null
-)
-returns integer
+) returns integer
 language sql
 as $$ select sys.change_property('sp_dropextendedproperty', $1, null, $2, $3, $4, $5, $6, $7) $$;

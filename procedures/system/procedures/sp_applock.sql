@@ -1,18 +1,14 @@
 -- Locks of applications, by name: PostgreSQL's advisory locks.
-create function sys.applock_key(resource text)
-returns bigint
-language sql
-stable
+create function sys.applock_key(resource text) returns bigint
+language sql stable
 as $$
   select hashtextextended('applock ' || sys.current_database() || ' ' || resource, 0)
 $$;
 
 comment on function sys.applock_key(text) is 'The advisory lock of a resource: each database has its own.';
 
-create function sys.applock_owner(owner text)
-returns text
-language plpgsql
-stable
+create function sys.applock_owner(owner text) returns text
+language plpgsql stable
 as $$
 begin
   if lower(owner) not in ('session', 'transaction') then
@@ -33,8 +29,7 @@ create function sys.sp_getapplock(
   "LockOwner" text default 'Transaction',
   "LockTimeout" integer default -1,
   "DbPrincipal" text default null
-)
-returns integer
+) returns integer
 language plpgsql
 as $$
 declare
@@ -85,8 +80,7 @@ $$SQL Server: sp_getapplock. Returns 0: granted, 1: granted after a wait, -1: no
 
 create function sys.sp_releaseapplock(
   "Resource" text, "LockOwner" text default 'Transaction', "DbPrincipal" text default null
-)
-returns integer
+) returns integer
 language plpgsql
 as $$
 declare

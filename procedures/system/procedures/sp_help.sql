@@ -1,14 +1,11 @@
 -- As in ASE's syscolumns: the length of a text without limit is that of its pointer.
-create function sys.ase_bytes(characters integer, bytes integer, ase_length integer)
-returns integer
-language sql
-immutable
+create function sys.ase_bytes(characters integer, bytes integer, ase_length integer) returns integer
+language sql immutable
 as $$
   select case when bytes = -1 then 16 when characters > 0 then ase_length else bytes end
 $$;
 
-create function sys.help(objname text, ase boolean)
-returns integer
+create function sys.help(objname text, ase boolean) returns integer
 language plpgsql
 as $$
 declare
@@ -116,10 +113,8 @@ begin
 end
 $$;
 
-create function sys.kind_of(type text)
-returns text
-language sql
-immutable
+create function sys.kind_of(type text) returns text
+language sql immutable
 as $$
   select case trim(type)
     when 'U' then 'user table' when 'V' then 'view' when 'P' then 'stored procedure'
@@ -129,8 +124,7 @@ as $$
   end
 $$;
 
-create function sys.sp_help(objname text default null)
-returns integer
+create function sys.sp_help(objname text default null) returns integer
 language sql
 as $$
   select sys.help(objname, false)
@@ -140,8 +134,7 @@ comment on function sys.sp_help(text) is
 $$SQL Server: sp_help, without filegroups and row GUIDs. Without a name the objects of the current database; of a table
 its columns, indexes, constraints; of a procedure its parameters; of a type its definition.$$;
 
-create function sybsystemprocs.sp_help(objname text default null)
-returns integer
+create function sybsystemprocs.sp_help(objname text default null) returns integer
 language sql
 as $$
   select sys.help(objname, true)

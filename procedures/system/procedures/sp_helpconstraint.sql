@@ -1,8 +1,6 @@
 -- The names of columns, as a list.
-create function sys.column_list(relation oid, numbers smallint[])
-returns text
-language sql
-stable
+create function sys.column_list(relation oid, numbers smallint[]) returns text
+language sql stable
 as $$
   select string_agg(columns.name, ', ' order by listed.place)
   from unnest(numbers) with ordinality as listed (number, place)
@@ -14,8 +12,7 @@ returns table (
   constraint_type sys.line, constraint_name sys.sysname, delete_action varchar(11), update_action varchar(11),
   status_enabled varchar(8), status_for_replication varchar(19), constraint_keys sys.list
 )
-language plpgsql
-stable
+language plpgsql stable
 as $$
 #variable_conflict use_column
 declare

@@ -1,7 +1,6 @@
 create function sys.sp_helpindex(objname text)
 returns table (index_name sys.sysname, index_description sys.line, index_keys sys.list)
-language plpgsql
-stable
+language plpgsql stable
 as $$
 #variable_conflict use_column
 declare

@@ -1,7 +1,5 @@
-create function sys.sp_helptext(objname text)
-returns table ("Text" sys.line)
-language plpgsql
-stable
+create function sys.sp_helptext(objname text) returns table ("Text" sys.line)
+language plpgsql stable
 as $$
 declare
   id constant integer := sys.demand_object(objname);

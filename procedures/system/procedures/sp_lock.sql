@@ -3,8 +3,7 @@ returns table (
   spid integer, dbid smallint, "ObjId" integer, "IndId" smallint, "Type" sys.sysname, "Resource" sys.sysname,
   "Mode" sys.sysname, "Status" sys.sysname
 )
-language sql
-stable
+language sql stable
 as $$
   select
     sys.spid_of(locks.pid),

@@ -1,5 +1,4 @@
-create function sys.sp_rename(objname text, newname text, objtype text default 'object')
-returns integer
+create function sys.sp_rename(objname text, newname text, objtype text default 'object') returns integer
 language plpgsql
 as $$
 declare
@@ -113,8 +112,7 @@ $$SQL Server and ASE: sp_rename. A site's table, view, column, index, constraint
 procedures and views are not changed. Errors: no such name (15225), the new name is taken (15335), a table of the facility
 (102).$$;
 
-create function sys.none_to_rename(objname text, kind text)
-returns void
+create function sys.none_to_rename(objname text, kind text) returns void
 language plpgsql
 as $$
 begin
@@ -123,8 +121,7 @@ begin
 end
 $$;
 
-create function sys.taken_by_another(newname text, kind text)
-returns void
+create function sys.taken_by_another(newname text, kind text) returns void
 language plpgsql
 as $$
 begin

@@ -1,5 +1,4 @@
-create function sys.sp_spaceused(objname text default null, updateusage text default 'false')
-returns integer
+create function sys.sp_spaceused(objname text default null, updateusage text default 'false') returns integer
 language plpgsql
 as $$
 declare
@@ -50,10 +49,8 @@ begin
 end
 $$;
 
-create function sys.count_of_rows(relation oid)
-returns bigint
-language plpgsql
-stable
+create function sys.count_of_rows(relation oid) returns bigint
+language plpgsql stable
 as $$
 declare
   counted bigint;
@@ -68,10 +65,8 @@ $$;
 comment on function sys.count_of_rows(oid) is
 'The rows of a table, counted one by one; null if the caller may not read it.';
 
-create function sys.kilobytes(bytes numeric)
-returns character varying
-language sql
-immutable
+create function sys.kilobytes(bytes numeric) returns character varying
+language sql immutable
 as $$
   select (coalesce(bytes, 0)::bigint / 1024) || ' KB'
 $$;

@@ -1,6 +1,5 @@
 -- PostgreSQL's current counts: two samples make sp_sysmon's report.
-create function sys.counters()
-returns table (section text, item text, value numeric)
+create function sys.counters() returns table (section text, item text, value numeric)
 language plpgsql
 as $$
 declare
@@ -100,10 +99,8 @@ begin
 end
 $$;
 
-create function sys.shown_table(relation oid)
-returns text
-language sql
-stable
+create function sys.shown_table(relation oid) returns text
+language sql stable
 as $$
   -- a partition counts for its table, and that of a log is known by the log's name
   select
@@ -113,8 +110,7 @@ as $$
   where relations.oid = coalesce(pg_catalog.pg_partition_root(relation), relation)
 $$;
 
-create function sys.sp_sysmon("interval" text, section text default null)
-returns integer
+create function sys.sp_sysmon("interval" text, section text default null) returns integer
 language plpgsql
 as $$
 declare
@@ -249,10 +245,8 @@ $$ASE: sp_sysmon interval [, section]. Waits for the interval ('hh:mm:ss', can b
 counted in it. Through the gateway its own counts follow: network, calls of procedures, group commit. Sections: xactsum,
 diskio, dcache, recovery, tables, procs, netio, commits. PostgreSQL adds up a busy connection's counts once a second.$$;
 
-create function sys.counted(counted jsonb, section text, item text)
-returns numeric
-language sql
-immutable
+create function sys.counted(counted jsonb, section text, item text) returns numeric
+language sql immutable
 as $$
   select coalesce(sum(listed.count), 0)
   from jsonb_to_recordset(counted) as listed (section text, item text, count numeric)
@@ -285,8 +279,7 @@ $$;
 -- The gateway's counts: OpenMetrics text (gateway/src/metrics.rs) from before and after the interval.
 create function sys.read_metrics(metrics text)
 returns table (name text, procedure text, bound double precision, value double precision)
-language sql
-immutable
+language sql immutable
 as $$
   select
     parts.found[1],

@@ -1,5 +1,4 @@
-create function sys.activity()
-returns setof pg_catalog.pg_stat_activity
+create function sys.activity() returns setof pg_catalog.pg_stat_activity
 language plpgsql
 stable
 rows 100
@@ -16,10 +15,8 @@ begin
 end
 $$;
 
-create function sys.spid_of(pid integer)
-returns integer
-language sql
-stable
+create function sys.spid_of(pid integer) returns integer
+language sql stable
 as $$
   -- the gateway sets application_name to the client's number, program and machine: "17 program (machine)"
   select coalesce(substring(sessions.application_name from '^(\d+) .* \(.*\)$')::integer, sessions.pid)
@@ -59,8 +56,7 @@ returns table (
   spid integer, ecid smallint, status sys.sysname, loginame sys.sysname, hostname sys.sysname, blk sys.sysname,
   dbname sys.sysname, cmd sys.sysname, request_id integer
 )
-language plpgsql
-stable
+language plpgsql stable
 as $$
 begin
   if "LOGINAME" is not null and lower("LOGINAME") <> 'active' and "LOGINAME" !~ '^\d+$'

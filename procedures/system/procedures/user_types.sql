@@ -49,8 +49,7 @@ as $$ select sys.sp_addtype(typename, phystype, nulltype) $$;
 comment on function sybsystemprocs.sp_addtype(text, text, text) is
 'ASE: sp_addtype. Without null or not null, the type takes no nulls; `identity` is a third choice.';
 
-create function sys.sp_droptype(typename text)
-returns integer
+create function sys.sp_droptype(typename text) returns integer
 language plpgsql
 as $$
 begin
@@ -68,8 +67,7 @@ $$;
 comment on function sys.sp_droptype(text) is
 'SQL Server and ASE: sp_droptype. Errors: there is no such type (15036), a column has it (15180).';
 
-create function sys.bind(kind text, name text, objname text, futureonly text)
-returns void
+create function sys.bind(kind text, name text, objname text, futureonly text) returns void
 language plpgsql
 as $$
 declare

@@ -53,8 +53,7 @@ $$;
 
 create function sys.sp_dboption(
   dbname text default null, optname text default null, optvalue text default null, dockpt text default null
-)
-returns integer
+) returns integer
 language plpgsql
 as $$
 declare

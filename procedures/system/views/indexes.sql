@@ -88,10 +88,8 @@ from sys.every_index_column;
 
 comment on view sys.index_columns is 'SQL Server: Catalog Views, sys.index_columns';
 
-create function sys.parts_of(relation oid)
-returns table (relid oid)
-language sql
-stable
+create function sys.parts_of(relation oid) returns table (relid oid)
+language sql stable
 as $$
   select sys.stored_in(relation)
   union

@@ -1,8 +1,6 @@
 -- The texts of procedures, views and triggers.
-create function sys.object_definition(id integer)
-returns text
-language plpgsql
-stable
+create function sys.object_definition(id integer) returns text
+language plpgsql stable
 as $$
 declare
   source text;

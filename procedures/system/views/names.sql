@@ -1,11 +1,8 @@
 -- SQL Server's metadata functions for names and numbers. They return null for objects that do not exist or that the
 -- caller has no right to.
 
-create function sys.parsename(name text, part integer)
-returns text
-language plpgsql
-immutable
-strict
+create function sys.parsename(name text, part integer) returns text
+language plpgsql immutable strict
 as $$
 declare
   parts text[] := '{}';
@@ -46,11 +43,8 @@ $$;
 comment on function sys.parsename(text, integer) is
 'SQL Server: PARSENAME, a part of a name: 1 the object, 2 the schema, 3 the database, 4 the server';
 
-create function sys.quotename(name text, quote text default '[')
-returns text
-language sql
-immutable
-strict
+create function sys.quotename(name text, quote text default '[') returns text
+language sql immutable strict
 as $$
   select case
     when length(name) > 128 then null
@@ -63,10 +57,8 @@ as $$
   end
 $$;
 
-create function sys.schema_of(name text)
-returns text
-language sql
-stable
+create function sys.schema_of(name text) returns text
+language sql stable
 as $$
   -- log..t and log.dbo.t name a database; t and dbo.t are in the current one; log.t is log..t, as in PostgreSQL, unless the
   -- database has a schema of that name
@@ -82,10 +74,8 @@ $$;
 
 comment on function sys.schema_of(text) is 'The schema of PostgreSQL that has the object of this name; null if there is none.';
 
-create function sys.object_id(name text, type text default null)
-returns integer
-language plpgsql
-stable
+create function sys.object_id(name text, type text default null) returns integer
+language plpgsql stable
 as $$
 #variable_conflict use_variable
 declare
@@ -186,36 +176,28 @@ comment on function sys.object_id(text, text) is
 $$SQL Server: OBJECT_ID, of an object of the current database or of the one named, in the letters given or in small
 ones. Of #t it is the id of the session's own temporary table or procedure, of ##t that of the global one.$$;
 
-create function sys.object_name(id integer, database integer default null)
-returns sys.sysname
-language sql
-stable
+create function sys.object_name(id integer, database integer default null) returns sys.sysname
+language sql stable
 as $$
   select objects.name::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1
 $$;
 
-create function sys.object_schema_name(id integer, database integer default null)
-returns sys.sysname
-language sql
-stable
+create function sys.object_schema_name(id integer, database integer default null) returns sys.sysname
+language sql stable
 as $$
   select objects.schema::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1
 $$;
 
-create function sys.col_name(id integer, number integer)
-returns sys.sysname
-language sql
-stable
+create function sys.col_name(id integer, number integer) returns sys.sysname
+language sql stable
 as $$
   select columns.name::sys.sysname
   from sys.every_column as columns
   where columns.relation = id::oid and columns.number = col_name.number
 $$;
 
-create function sys.col_length(object text, name text)
-returns smallint
-language sql
-stable
+create function sys.col_length(object text, name text) returns smallint
+language sql stable
 as $$
   select types.bytes::smallint
   from sys.every_column as columns
@@ -223,30 +205,24 @@ as $$
   where columns.relation = sys.object_id(object)::oid and columns.name = col_length.name
 $$;
 
-create function sys.index_col(object text, index integer, key integer)
-returns sys.sysname
-language sql
-stable
+create function sys.index_col(object text, index integer, key integer) returns sys.sysname
+language sql stable
 as $$
   select columns.name::sys.sysname
   from sys.every_index_column as columns
   where columns.relation::integer = sys.object_id(object) and columns.number = index and columns.place = key
 $$;
 
-create function sys.type_name(id integer)
-returns sys.sysname
-language sql
-stable
+create function sys.type_name(id integer) returns sys.sysname
+language sql stable
 as $$
   select types.name from sys.every_system_type as types where types.user_type_id = id
   union all
   select users.name from sys.every_user_type as users where users.oid = id::oid
 $$;
 
-create function sys.type_id(name text)
-returns integer
-language sql
-stable
+create function sys.type_id(name text) returns integer
+language sql stable
 as $$
   select types.user_type_id from sys.every_system_type as types where types.name = lower(sys.parsename(type_id.name, 1))
   union all
@@ -255,147 +231,111 @@ as $$
   select types.user_type_id from sys.table_types as types where sys.is_same_name(types.name, sys.parsename(type_id.name, 1))
 $$;
 
-create function sys.schema_name(id integer default 1)
-returns sys.sysname
-language sql
-stable
+create function sys.schema_name(id integer default 1) returns sys.sysname
+language sql stable
 as $$
   select schemas.name from sys.schemas as schemas where schemas.schema_id = id
 $$;
 
-create function sys.schema_id(name text default 'dbo')
-returns integer
-language sql
-stable
+create function sys.schema_id(name text default 'dbo') returns integer
+language sql stable
 as $$
   select schemas.schema_id from sys.schemas as schemas where lower(schemas.name) = lower(schema_id.name)
 $$;
 
-create function sys.db_name()
-returns sys.sysname
-language sql
-stable
+create function sys.db_name() returns sys.sysname
+language sql stable
 as $$
   select case when current_schema() like 'pg\_temp\_%' then 'tempdb' else sys.current_database() end::sys.sysname
 $$;
 
-create function sys.db_name(id integer)
-returns sys.sysname
-language sql
-stable
+create function sys.db_name(id integer) returns sys.sysname
+language sql stable
 as $$
   select databases.name::sys.sysname from sys.every_database as databases where databases.number = id
 $$;
 
-create function sys.db_id()
-returns integer
-language sql
-stable
+create function sys.db_id() returns integer
+language sql stable
 as $$
   select databases.number from sys.every_database as databases where databases.name = sys.current_database()
 $$;
 
-create function sys.db_id(name text)
-returns integer
-language sql
-stable
+create function sys.db_id(name text) returns integer
+language sql stable
 as $$
   select databases.number from sys.every_database as databases where databases.name = db_id.name
 $$;
 
-create function sys.has_dbaccess(name text)
-returns integer
-language sql
-stable
+create function sys.has_dbaccess(name text) returns integer
+language sql stable
 as $$
   select case when exists (select from sys.every_database as databases where databases.name = has_dbaccess.name)
     then 1 when exists (select from pg_catalog.pg_namespace where nspname = has_dbaccess.name) then 0 end
 $$;
 
-create function sys.user_name()
-returns sys.sysname
-language sql
-stable
+create function sys.user_name() returns sys.sysname
+language sql stable
 as $$
   select current_user::sys.sysname
 $$;
 
-create function sys.user_name(id integer)
-returns sys.sysname
-language sql
-stable
+create function sys.user_name(id integer) returns sys.sysname
+language sql stable
 as $$
   select users.name from sys.database_principals as users where users.principal_id = id
 $$;
 
-create function sys.user_id()
-returns integer
-language sql
-stable
+create function sys.user_id() returns integer
+language sql stable
 as $$
   select oid::integer from pg_catalog.pg_roles where rolname = current_user
 $$;
 
-create function sys.user_id(name text)
-returns integer
-language sql
-stable
+create function sys.user_id(name text) returns integer
+language sql stable
 as $$
   select users.principal_id from sys.database_principals as users where users.name = user_id.name
 $$;
 
-create function sys.suser_name()
-returns sys.sysname
-language sql
-stable
+create function sys.suser_name() returns sys.sysname
+language sql stable
 as $$
   select session_user::sys.sysname
 $$;
 
-create function sys.suser_name(id integer)
-returns sys.sysname
-language sql
-stable
+create function sys.suser_name(id integer) returns sys.sysname
+language sql stable
 as $$
   select logins.name from sys.server_principals as logins where logins.principal_id = id
 $$;
 
-create function sys.suser_id()
-returns integer
-language sql
-stable
+create function sys.suser_id() returns integer
+language sql stable
 as $$
   select oid::integer from pg_catalog.pg_roles where rolname = session_user
 $$;
 
-create function sys.suser_id(name text)
-returns integer
-language sql
-stable
+create function sys.suser_id(name text) returns integer
+language sql stable
 as $$
   select logins.principal_id from sys.server_principals as logins where logins.name = suser_id.name
 $$;
 
-create function sys.suser_sname(sid bytea default null)
-returns sys.sysname
-language sql
-stable
+create function sys.suser_sname(sid bytea default null) returns sys.sysname
+language sql stable
 as $$
   select case when sid is null then session_user::sys.sysname end
 $$;
 
-create function sys.original_login()
-returns sys.sysname
-language sql
-stable
+create function sys.original_login() returns sys.sysname
+language sql stable
 as $$
   select session_user::sys.sysname
 $$;
 
-create function sys.is_member(role text)
-returns integer
-language sql
-stable
+create function sys.is_member(role text) returns integer
+language sql stable
 as $$
   select case
     when lower(rtrim(role)) = 'public' then 1
@@ -405,10 +345,8 @@ as $$
   end
 $$;
 
-create function sys.is_srvrolemember(role text, login text default null)
-returns integer
-language sql
-stable
+create function sys.is_srvrolemember(role text, login text default null) returns integer
+language sql stable
 as $$
   select case
     when lower(rtrim(role)) = 'public' then 1
@@ -422,10 +360,8 @@ as $$
 $$;
 
 -- The sequence behind a table's identity column.
-create function sys.identity_of(object text)
-returns setof pg_catalog.pg_sequence
-language sql
-stable
+create function sys.identity_of(object text) returns setof pg_catalog.pg_sequence
+language sql stable
 as $$
   select numbers.*
   from pg_catalog.pg_attribute as columns
@@ -435,10 +371,8 @@ as $$
 $$;
 
 -- SQL Server: IDENT_CURRENT gives the seed where no value has been given yet.
-create function sys.ident_current(object text)
-returns numeric
-language sql
-stable
+create function sys.ident_current(object text) returns numeric
+language sql stable
 as $$
   select coalesce(
     case
@@ -450,18 +384,14 @@ as $$
   from sys.identity_of(object) as numbers
 $$;
 
-create function sys.ident_seed(object text)
-returns numeric
-language sql
-stable
+create function sys.ident_seed(object text) returns numeric
+language sql stable
 as $$
   select numbers.seqstart::numeric(38, 0) from sys.identity_of(object) as numbers
 $$;
 
-create function sys.ident_incr(object text)
-returns numeric
-language sql
-stable
+create function sys.ident_incr(object text) returns numeric
+language sql stable
 as $$
   select numbers.seqincrement::numeric(38, 0) from sys.identity_of(object) as numbers
 $$;

@@ -1,28 +1,22 @@
 -- Objects of the current database: tables and views on which the caller has any right, their constraints, and, in every
 -- database, the procedures that the caller may execute. An id is PostgreSQL's oid. Information that PostgreSQL does not
 -- keep, such as the creation time, is null.
-create function sys.may_see(relation oid)
-returns boolean
-language sql
-stable
+create function sys.may_see(relation oid) returns boolean
+language sql stable
 as $$
   select pg_catalog.has_table_privilege(relation, 'select, insert, update, delete, truncate, references, trigger')
     or pg_catalog.has_any_column_privilege(relation, 'select, insert, update, references')
 $$;
 
-create function sys.shown_name(id oid, catalogue name, name name)
-returns text
-language sql
-stable
+create function sys.shown_name(id oid, catalogue name, name name) returns text
+language sql stable
 as $$
   select coalesce(said.shown, name::text) from sys.declaration(pg_catalog.obj_description(id, catalogue)) as said
 $$;
 
 -- The name that the T-SQL of a view, procedure or function gives it. PostgreSQL's name of it has a digest at its end.
-create function sys.named_by_text(stored name, source text)
-returns text
-language plpgsql
-immutable
+create function sys.named_by_text(stored name, source text) returns text
+language plpgsql immutable
 as $$
 declare
   blank constant text := '(?:\s|--[^\n]*\n|/\*(?:[^*]|\*+[^*/])*\*+/)';
@@ -41,10 +35,8 @@ begin
 end
 $$;
 
-create function sys.shown_column(relation oid, number integer, name name)
-returns text
-language sql
-stable
+create function sys.shown_column(relation oid, number integer, name name) returns text
+language sql stable
 as $$
   select coalesce(said.shown, name::text)
   from sys.declaration(pg_catalog.col_description(relation, number)) as said
@@ -54,8 +46,7 @@ $$;
 -- indexes and tables share a namespace; a long one is in its comment.
 create function sys.shown_index(index_id oid, constraint_id oid, constraint_name name, index_name name, table_name name)
 returns text
-language sql
-stable
+language sql stable
 as $$
   select case
     when constraint_id is not null then sys.shown_name(constraint_id, 'pg_constraint', constraint_name)
@@ -66,10 +57,8 @@ as $$
   from sys.declaration(pg_catalog.obj_description(index_id, 'pg_class')) as said
 $$;
 
-create function sys.is_global(relation oid)
-returns boolean
-language plpgsql
-stable
+create function sys.is_global(relation oid) returns boolean
+language plpgsql stable
 as $$
 begin
   return pg_catalog.to_regprocedure('tsql.is_global(oid)') is not null and tsql.is_global(relation);
@@ -80,10 +69,8 @@ comment on function sys.is_global(oid) is
 'Whether a table of schema tsql_global is a global temporary table (##t) of an open session.';
 
 -- A log is a view of its table, in which it is stored, and of its archived weeks. T-SQL shows a table.
-create function sys.stored_in(relation oid)
-returns oid
-language sql
-stable
+create function sys.stored_in(relation oid) returns oid
+language sql stable
 as $$
   select coalesce(
     (
@@ -302,10 +289,8 @@ where constraints.contype in ('p', 'u', 'f', 'c')
 
 -- An expression in PostgreSQL's SQL as T-SQL: operators and functions without their schema, convert for the functions that
 -- convert, and no casts, which repeat the types of T-SQL. Literals stay as they are.
-create function sys.shown_expression(expression text)
-returns text
-language sql
-immutable
+create function sys.shown_expression(expression text) returns text
+language sql immutable
 as $$
   select pg_catalog.string_agg(
     case when left(part.found[1], 1) = '''' then part.found[1] else (
@@ -322,10 +307,8 @@ $$;
 
 -- A default in T-SQL if it is a literal with conversions to the column's type, or the current time; any other one as
 -- sys.shown_expression shows it.
-create function sys.default_text(expression text)
-returns text
-language sql
-immutable
+create function sys.default_text(expression text) returns text
+language sql immutable
 as $$
   select '(' || coalesce(
       case when said.found[2] is null then said.found[1] else 'getdate()' end, sys.shown_expression(expression)) || ')'

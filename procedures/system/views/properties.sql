@@ -1,9 +1,7 @@
 -- SQL Server's property functions. An unknown property is null, as for a wrong name in SQL Server.
 
-create function sys.serverproperty(property text)
-returns text
-language sql
-stable
+create function sys.serverproperty(property text) returns text
+language sql stable
 as $$
   select case lower(rtrim(property))
     when 'productversion' then '12.0.2000.8'
@@ -31,10 +29,8 @@ $$;
 comment on function sys.serverproperty(text) is
 'SQL Server: SERVERPROPERTY. The version is that of @@version, by which clients choose features.';
 
-create function sys.databasepropertyex(database text, property text)
-returns text
-language sql
-stable
+create function sys.databasepropertyex(database text, property text) returns text
+language sql stable
 as $$
   select case lower(rtrim(property))
     when 'collation' then sys.collation_of_database(databases.name)
@@ -57,10 +53,8 @@ as $$
   where databases.name = database
 $$;
 
-create function sys.objectproperty(id integer, property text)
-returns integer
-language sql
-stable
+create function sys.objectproperty(id integer, property text) returns integer
+language sql stable
 as $$
   select case lower(rtrim(property))
     when 'istable' then (objects.type = 'U')::integer
@@ -113,10 +107,8 @@ $$;
 
 comment on function sys.objectproperty(integer, text) is 'SQL Server: OBJECTPROPERTY';
 
-create function sys.objectpropertyex(id integer, property text)
-returns text
-language sql
-stable
+create function sys.objectpropertyex(id integer, property text) returns text
+language sql stable
 as $$
   select case lower(rtrim(property))
     when 'basetype' then (select objects.type from sys.every_object as objects where objects.oid = id::oid limit 1)
@@ -124,10 +116,8 @@ as $$
   end
 $$;
 
-create function sys.columnproperty(id integer, column_name text, property text)
-returns integer
-language sql
-stable
+create function sys.columnproperty(id integer, column_name text, property text) returns integer
+language sql stable
 as $$
   select case lower(rtrim(property))
     when 'allowsnull' then columns.is_nullable::integer
@@ -151,10 +141,8 @@ $$;
 
 comment on function sys.columnproperty(integer, text, text) is 'SQL Server: COLUMNPROPERTY';
 
-create function sys.indexproperty(id integer, index_name text, property text)
-returns integer
-language sql
-stable
+create function sys.indexproperty(id integer, index_name text, property text) returns integer
+language sql stable
 as $$
   select case lower(rtrim(property))
     when 'indexid' then indexes.number
@@ -177,10 +165,8 @@ as $$
   where indexes.relation = id::oid and lower(indexes.name) = lower(rtrim(index_name))
 $$;
 
-create function sys.typeproperty(type text, property text)
-returns integer
-language sql
-stable
+create function sys.typeproperty(type text, property text) returns integer
+language sql stable
 as $$
   select case lower(rtrim(property))
     when 'precision' then types.odbc_precision

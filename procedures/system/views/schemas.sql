@@ -13,10 +13,8 @@ join pg_catalog.pg_namespace as databases
 -- an owner without this right could show his tables in a database of others
 where pg_catalog.has_schema_privilege(schemas.nspowner, databases.oid, 'create');
 
-create function sys.current_database()
-returns name
-language sql
-stable
+create function sys.current_database() returns name
+language sql stable
 as $$
   -- a procedure in a schema has this schema first in its path
   select coalesce((select schemas.database from sys.every_inner_schema as schemas where schemas.name = current_schema()), current_schema())
@@ -25,11 +23,8 @@ $$;
 comment on function sys.current_database() is 'The name of the schema of PostgreSQL that is the current database.';
 
 -- A function, which PostgreSQL runs once for a query: a view it may run for each object.
-create function sys.schemas_here()
-returns table (oid oid, name text, number integer)
-language plpgsql
-stable
-rows 2
+create function sys.schemas_here() returns table (oid oid, name text, number integer)
+language plpgsql stable rows 2
 as $$
 declare
   here constant name := sys.current_database();

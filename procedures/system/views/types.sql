@@ -4,8 +4,7 @@
 -- through a domain.
 create domain sys.sysname as character varying(128);
 -- names are compared without their case, as they are in statements
-create function sys.is_same_name(l text, r text)
-returns boolean
+create function sys.is_same_name(l text, r text) returns boolean
 language sql
 immutable
 parallel safe
@@ -38,10 +37,8 @@ create domain sys.list as character varying(2078);
 
 -- `T-SQL "ColB" varchar(20)`: as create table of T-SQL writes it into the comments of columns, tables and constraints (schema
 -- tsql, declare_columns and declare_names).
-create function sys.declaration(comment text)
-returns table (shown text, type text, user_type text)
-language sql
-immutable
+create function sys.declaration(comment text) returns table (shown text, type text, user_type text)
+language sql immutable
 as $$
   -- expressions alone, which become part of a query: for each of thousands of columns a function would be called
   select
@@ -51,21 +48,16 @@ as $$
 $$;
 
 -- A comment without the extended properties in its last line, and these: see extended_properties.sql.
-create function sys.comment_base(comment text)
-returns text
-language sql
-immutable
+create function sys.comment_base(comment text) returns text
+language sql immutable
 as $$ select regexp_replace(comment, '\n-- extended properties: \{.*\}$', '') $$;
 
-create function sys.comment_properties(comment text)
-returns jsonb
-language sql
-immutable
+create function sys.comment_properties(comment text) returns jsonb
+language sql immutable
 as $$ select coalesce(substring(comment from '\n-- extended properties: (\{.*\})$')::jsonb, '{}') $$;
 
 create function sys.base_of(domain oid, out type oid, out typmod integer)
-language plpgsql
-stable
+language plpgsql stable
 as $$
 declare
   found record;
@@ -213,8 +205,7 @@ returns table (
   ase_radix integer,
   ase_usertype integer
 )
-language sql
-stable
+language sql stable
 as $$
   select
     types.name,
@@ -355,10 +346,8 @@ $$;
 comment on function sys.described_type(oid, integer, text) is
 $$The T-SQL type of a PostgreSQL type with its modifier, or the declared one, as the gateway announces it to clients of 7.3
 and later (name to ss_nullable) and to those of TDS 5.0 (ase_…).$$;
-create function sys.collation_of_database(schema text)
-returns text
-language sql
-stable
+create function sys.collation_of_database(schema text) returns text
+language sql stable
 as $$
   select coalesce(substring(
     pg_catalog.obj_description(to_regnamespace(quote_ident(schema)), 'pg_namespace') from '^T-SQL collation (\w+)'),
@@ -369,10 +358,8 @@ comment on function sys.collation_of_database(text) is
 'The default collation of a database: what the comment of its schema says, otherwise the binary one.';
 
 -- The collation of text, ntext, varchar, char, nvarchar and nchar; null for other types.
-create function sys.collation_of(system_type_id integer, type oid)
-returns sys.sysname
-language sql
-stable
+create function sys.collation_of(system_type_id integer, type oid) returns sys.sysname
+language sql stable
 as $$
   -- PostgreSQL does not keep the name of a column's: that of its database, if it is one of these
   select case
