@@ -64,6 +64,7 @@ ORDER = (
     "times/format_times",
     "texts/pointers",
     "operators/collations",
+    "run/former",
 )
 """Files in sql/, each after those that it needs."""
 
@@ -73,7 +74,7 @@ _COMMENT = "The meaning of T-SQL, which translated queries name; made of "
 def install(connection: sa.Connection) -> list[str]:
     """Updates the existing schema, which the role owns, to the sources. Returns the changes.
 
-    Nothing is dropped: tables and views may use its types and functions.
+    Tables and views may use its types and functions: only those that run/former.sql names are dropped.
     """
     scripts = _scripts()
     made_of = _COMMENT + sha256("".join(scripts).encode()).hexdigest()

@@ -230,14 +230,6 @@ comment on function tsql.tell_caught(tsql.error) is
 $$Sends a caught error, after which the procedure continues. Returns its number.$$;
 
 
--- the form used by procedures of earlier versions
-create or replace function tsql.tell_caught(sqlstate text, message text, detail text, line integer, procedure text)
-returns integer
-language sql
-set search_path = pg_catalog, pg_temp
-as $$ select tsql.tell_caught(tsql.caught(sqlstate, message, detail, line, procedure)) $$;
-
-
 create or replace function tsql.leave_error(number integer, calls boolean)
 returns void
 language plpgsql

@@ -331,38 +331,6 @@ begin
 end
 $$;
 
--- a quotient with the digits of both operands, null if these are unknown; used by procedures compiled by earlier
--- versions
-create or replace function tsql.divided(
-  l numeric, r numeric, p1 integer, s1 integer, p2 integer, s2 integer, sybase boolean
-) returns numeric
-language sql immutable parallel safe
-return case
-  when l is null or r is null then null
-  when p1 is null or p2 is null then tsql.undeclared_quotient(l, r)
-  else tsql.quotient(l, r, tsql.result_scale('/', sybase, p1, s1, p2, s2))
-end;
-do $$
-declare
-  numbers constant text[] := array['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision'];
-  i integer;
-  j integer;
-begin
-  for i in 1 .. 6 loop
-    for j in 1 .. 6 loop
-      continue when i = 4 and j = 4;
-      execute format(
-        'create or replace function tsql.divided(l %s, r %s, p1 integer, s1 integer, p2 integer, s2 integer,'
-        ' sybase boolean) returns %s language sql immutable parallel safe return %s',
-        numbers[i], numbers[j], numbers[greatest(i, j)],
-        case when 4 in (i, j) and greatest(i, j) = 4
-          then 'tsql.divided(l::numeric, r::numeric, p1, s1, p2, s2, sybase)'
-          else '(l operator(tsql./) r)' end);
-    end loop;
-  end loop;
-end
-$$;
-
 -- concatenation of texts and of bytes
 call tsql.make_operator('+', 'add', 'text', 'text', 'text', '(l || r)');
 call tsql.make_operator('+', 'add', 'character', 'text', 'text', '(tsql.padded(l) || r)');
