@@ -25,6 +25,8 @@ ORDER = (
     "numbers/numbers",
     "types/sql_variant",
     "operators/operators",
+    "operators/alternatives",
+    "operators/order",
     "operators/datetimeoffset",
     "operators/sql_variant",
     "numbers/quotients",

@@ -1,29 +1,11 @@
 -- Comparisons of datetimeoffsets, by the instant: a value without an offset is taken as UTC ("Data type precedence"), a
 -- timestamp with time zone as its instant.
 
-do $$
-declare
-  op record;
-  side record;
-begin
-  for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
-    as ops (sign, name)
-  loop
-    call tsql.make_operator(op.sign, op.name, 'tsql.datetimeoffset', 'tsql.datetimeoffset', 'boolean',
-      format('((l).moment %s (r).moment)', op.sign));
-    for side in select * from (values
-      ('timestamp', '%s at time zone ''UTC'''), ('date', '%s::timestamp at time zone ''UTC'''), ('timestamptz', '%s'),
-      ('text', '(tsql.read_datetimeoffset(%s, 0)).moment')
-    ) as sides (type, instant)
-    loop
-      call tsql.make_operator(op.sign, op.name, 'tsql.datetimeoffset', side.type, 'boolean',
-        format('((l).moment %s %s)', op.sign, format(side.instant, 'r')));
-      call tsql.make_operator(op.sign, op.name, side.type, 'tsql.datetimeoffset', 'boolean',
-        format('(%s %s (r).moment)', format(side.instant, 'l'), op.sign));
-    end loop;
-  end loop;
-end
-$$;
+call tsql.make_comparisons('tsql.datetimeoffset', 'tsql.datetimeoffset', '(%s).moment', '(%s).moment');
+call tsql.make_comparisons('tsql.datetimeoffset', 'timestamp', '(%s).moment', '%s at time zone ''UTC''');
+call tsql.make_comparisons('tsql.datetimeoffset', 'date', '(%s).moment', '%s::timestamp at time zone ''UTC''');
+call tsql.make_comparisons('tsql.datetimeoffset', 'timestamptz', '(%s).moment', '%s');
+call tsql.make_comparisons('tsql.datetimeoffset', 'text', '(%s).moment', '(tsql.read_datetimeoffset(%s, 0)).moment');
 call tsql.make_operator_class('tsql.datetimeoffset', 'by_instant', 'tsql.compare_offsets');
 
 create or replace function tsql.isnull(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset

@@ -17,6 +17,29 @@ begin
 end
 $$;
 
+create or replace procedure tsql.make_comparisons(
+  one text, other text, value_of_one text, value_of_other text, schema text default 'pg_catalog'
+)
+language plpgsql
+as $$
+declare
+  op record;
+begin
+  for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
+    as ops (sign, name)
+  loop
+    call tsql.make_operator(op.sign, op.name, one, other, 'boolean', format('(%s operator(%s.%s) %s)',
+      format(value_of_one, 'l'), schema, op.sign, format(value_of_other, 'r')));
+    if one <> other then
+      call tsql.make_operator(op.sign, op.name, other, one, 'boolean', format('(%s operator(%s.%s) %s)',
+        format(value_of_other, 'l'), schema, op.sign, format(value_of_one, 'r')));
+    end if;
+  end loop;
+end
+$$;
+comment on procedure tsql.make_comparisons(text, text, text, text, text) is
+$$Creates the six comparisons between two types, in both orders. The values compared are expressions with %s for the operand.$$;
+
 create or replace procedure tsql.make_operator_class(type_ text, class text, compare text)
 language plpgsql
 as $$
@@ -110,172 +133,120 @@ begin
 end
 $$;
 
+-- operators between numbers: that of lower precedence is converted; a text and a bit become the other operand's type
 do $$
 declare
   numbers constant text[] := array['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision'];
   readers constant text[] := array['to_smallint', 'to_int', 'to_bigint', 'to_numeric', 'to_real', 'to_float'];
-  i integer;
-  j integer;
   op record;
-  number text;
   side record;
   common text;
-  l text;
-  r text;
 begin
-  -- operators between numbers
   for i in 1 .. 6 loop
-    for j in 1 .. 6 loop
-      common := numbers[greatest(i, j)];
-      l := format('l::%s', common);
-      r := format('r::%s', common);
-      for op in select * from (values ('+', 'add', '+'), ('-', 'subtract', '-'), ('*', 'multiply', '*'),
-        ('/', 'divide', '/'), ('%', 'modulo', '%'), ('+|', 'sybase_add', '+')) as ops (sign, name, plain)
-      loop
-        continue when op.sign = '%' and greatest(i, j) > 4;
-        call tsql.make_operator(op.sign, op.name, numbers[i], numbers[j], common,
-          case when common = 'numeric' and op.sign = '/' then format('tsql.undeclared_quotient(%s, %s)', l, r)
-            when common = 'numeric' and op.sign = '*' then format('tsql.exact_product(%s * %s)', l, r)
-            else format('(%s %s %s)', l, op.plain, r) end);
-      end loop;
-      -- comparisons of a real with a real, an int or a decimal compare reals
-      if 5 in (i, j) and greatest(i, j) = 5 then
-        null;
-      else
-        l := 'l';
-        r := 'r';
-      end if;
-      for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
-        as ops (sign, name)
-      loop
-        call tsql.make_operator(op.sign, op.name, numbers[i], numbers[j], 'boolean',
-          format('(%s %s %s)', l, op.sign, r));
-      end loop;
-      if greatest(i, j) <= 3 then
-        for op in select * from (values ('&', 'bit_and', '&'), ('|', 'bit_or', '|'), ('^', 'bit_xor', '#'))
-          as ops (sign, name, plain)
-        loop
-          call tsql.make_operator(op.sign, op.name, numbers[i], numbers[j], common,
-            format('(l::%s %s r::%s)', common, op.plain, common));
-        end loop;
-      end if;
-    end loop;
-  end loop;
-  for i in 1 .. 6 loop
-    for op in select * from (values ('+', 'add', '+'), ('-', 'subtract', '-'), ('*', 'multiply', '*'),
-      ('/', 'divide', '/'), ('%', 'modulo', '%'), ('+|', 'sybase_add', '+')) as ops (sign, name, plain)
+    for op in select * from (values ('+', 'add', '+', 6), ('-', 'subtract', '-', 6), ('*', 'multiply', '*', 6),
+      ('/', 'divide', '/', 6), ('%', 'modulo', '%', 4), ('+|', 'sybase_add', '+', 6), ('&', 'bit_and', '&', 3),
+      ('|', 'bit_or', '|', 3), ('^', 'bit_xor', '#', 3)) as ops (sign, name, plain, highest)
     loop
-      continue when op.sign = '%' and i > 4;
-      -- operators between a text and a number
-      call tsql.make_operator(op.sign, op.name, 'text', numbers[i], numbers[i],
-        format('(tsql.%I(l) operator(tsql.%s) r)', readers[i], op.plain));
-      call tsql.make_operator(op.sign, op.name, numbers[i], 'text', numbers[i],
-        format('(l operator(tsql.%s) tsql.%I(r))', op.plain, readers[i]));
-      -- operators between a bit and a number
-      common := numbers[i];
-      call tsql.make_operator(op.sign, op.name, 'boolean', numbers[i], common,
-        format('(l::integer::%s operator(tsql.%s) r)', common, op.plain));
-      call tsql.make_operator(op.sign, op.name, numbers[i], 'boolean', common,
-        format('(l operator(tsql.%s) r::integer::%s)', op.plain, common));
+      for j in 1 .. 6 loop
+        continue when greatest(i, j) > op.highest;
+        common := numbers[greatest(i, j)];
+        call tsql.make_operator(op.sign, op.name, numbers[i], numbers[j], common, format(case
+          when common = 'numeric' and op.sign = '/' then 'tsql.undeclared_quotient(l::%1$s, r::%1$s)'
+          when common = 'numeric' and op.sign = '*' then 'tsql.exact_product(l::%1$s * r::%1$s)'
+          else '(l::%1$s %2$s r::%1$s)' end, common, op.plain));
+      end loop;
+      for side in select * from (values ('boolean', format('%%s::integer::%s', numbers[i])),
+        ('text', format('tsql.%I(%%s)', readers[i]))) as sides (type, value)
+      loop
+        continue when i > op.highest or op.highest = 3 and side.type = 'text';
+        common := case op.highest when 3 then op.plain else format('operator(tsql.%s)', op.plain) end;
+        call tsql.make_operator(op.sign, op.name, side.type, numbers[i], numbers[i],
+          format('(%s %s r)', format(side.value, 'l'), common));
+        call tsql.make_operator(op.sign, op.name, numbers[i], side.type, numbers[i],
+          format('(l %s %s)', common, format(side.value, 'r')));
+      end loop;
     end loop;
-    for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
-      as ops (sign, name)
-    loop
-      call tsql.make_operator(op.sign, op.name, 'text', numbers[i], 'boolean',
-        format('(tsql.%I(l) %s r)', readers[i], op.sign));
-      call tsql.make_operator(op.sign, op.name, numbers[i], 'text', 'boolean',
-        format('(l %s tsql.%I(r))', op.sign, readers[i]));
-      call tsql.make_operator(op.sign, op.name, 'boolean', numbers[i], 'boolean',
-        format('(l::integer::%s %s r)', numbers[i], op.sign));
-      call tsql.make_operator(op.sign, op.name, numbers[i], 'boolean', 'boolean',
-        format('(l %s r::integer::%s)', op.sign, numbers[i]));
+    for j in i .. 6 loop
+      -- a real with a real, an int or a decimal: reals are compared
+      common := case when j = 5 then '%s::real' else '%s' end;
+      call tsql.make_comparisons(numbers[i], numbers[j], common, common);
     end loop;
+    call tsql.make_comparisons('text', numbers[i], format('tsql.%I(%%s)', readers[i]), '%s');
+    call tsql.make_comparisons('boolean', numbers[i], format('%%s::integer::%s', numbers[i]), '%s');
   end loop;
-  for op in select * from (values ('&', 'bit_and', '&'), ('|', 'bit_or', '|'), ('^', 'bit_xor', '#'))
-    as ops (sign, name, plain)
-  loop
-    call tsql.make_operator(op.sign, op.name, 'boolean', 'boolean', 'boolean',
-      format('((l::integer %s r::integer) <> 0)', op.plain));
-    for i in 1 .. 3 loop
-      call tsql.make_operator(op.sign, op.name, 'boolean', numbers[i], numbers[i],
-        format('(l::integer::%s %s r)', numbers[i], op.plain));
-      call tsql.make_operator(op.sign, op.name, numbers[i], 'boolean', numbers[i],
-        format('(l %s r::integer::%s)', op.plain, numbers[i]));
-    end loop;
-  end loop;
+end
+$$;
+call tsql.make_operator('&', 'bit_and', 'boolean', 'boolean', 'boolean', '((l::integer & r::integer) <> 0)');
+call tsql.make_operator('|', 'bit_or', 'boolean', 'boolean', 'boolean', '((l::integer | r::integer) <> 0)');
+call tsql.make_operator('^', 'bit_xor', 'boolean', 'boolean', 'boolean', '((l::integer # r::integer) <> 0)');
 
-  -- comparisons of the other types
-  for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
-    as ops (sign, name)
+-- comparisons of texts and of bytes ignore trailing blanks and zeros. Those of varchar and bpchar are defined explicitly:
+-- otherwise PostgreSQL could not choose between those of domains (sys.sysname)
+do $$
+declare
+  texts constant text[] := array['text', 'varchar', 'bpchar'];
+begin
+  for i in 1 .. 3 loop
+    for j in i .. 3 loop
+      call tsql.make_comparisons(texts[i], texts[j],
+        'pg_catalog.rtrim(%s::text, '' '')', 'pg_catalog.rtrim(%s::text, '' '')');
+    end loop;
+  end loop;
+end
+$$;
+call tsql.make_comparisons('bytea', 'bytea',
+  'pg_catalog.rtrim(%s, ''\x00''::bytea)', 'pg_catalog.rtrim(%s, ''\x00''::bytea)');
+-- bytes become a text, which has the higher precedence
+call tsql.make_comparisons('bytea', 'text', 'tsql.text_of(%s)', '%s', 'tsql');
+call tsql.make_comparisons('bytea', 'integer', 'tsql.to_int(%s)', '%s');
+call tsql.make_comparisons('boolean', 'boolean', '%s', '%s');
+call tsql.make_comparisons('boolean', 'text', '%s', 'tsql.read_bit(%s)');
+
+-- comparisons of times
+call tsql.make_comparisons('time', 'time', '%s', '%s');
+call tsql.make_comparisons('time', 'text', '%s', 'tsql.moment(%s)::time');
+call tsql.make_comparisons('date', 'date', '%s', '%s');
+call tsql.make_comparisons('date', 'text', '%s', 'tsql.moment(%s)::date');
+call tsql.make_comparisons('date', 'timestamp', '%s', '%s');
+call tsql.make_comparisons('date', 'timestamptz', 'tsql.instant(%s)', '%s');
+call tsql.make_comparisons('timestamp', 'timestamp', '%s', '%s');
+call tsql.make_comparisons('timestamp', 'text', '%s', 'tsql.moment(%s)');
+call tsql.make_comparisons('timestamp', 'timestamptz', 'tsql.instant(%s)', '%s');
+call tsql.make_comparisons('timestamptz', 'timestamptz', '%s', '%s');
+call tsql.make_comparisons('timestamptz', 'text', '%s', 'tsql.instant(tsql.moment(%s))');
+do $$
+declare
+  other text;
+begin
+  foreach other in array array['boolean', 'integer', 'numeric', 'double precision'] loop
+    call tsql.make_comparisons('timestamp', other, '%s', 'tsql.to_datetime(%s)');
+    call tsql.make_comparisons('timestamptz', other, '%s', 'tsql.instant(tsql.moment(%s))');
+    call tsql.make_comparisons('tsql.smalldatetime', other, '%s::timestamp', 'tsql.to_smalldatetime(%s)');
+  end loop;
+  -- the other operand of a datetime or smalldatetime column is converted to its type, and rounded
+  foreach other in array array['text', 'varchar', 'bpchar'] loop
+    call tsql.make_comparisons('tsql.datetime', other, '%s::timestamp', 'tsql.to_datetime(%s::text)');
+    call tsql.make_comparisons('tsql.smalldatetime', other, '%s::timestamp', 'tsql.to_smalldatetime(%s::text)');
+  end loop;
+end
+$$;
+
+-- comparisons of guids
+do $$
+declare
+  op record;
+  side record;
+begin
+  for op in select * from (values ('=', 'eq', '%s'), ('<>', 'ne', '%s'), ('<', 'lt', 'tsql.guid_key(%s)'),
+    ('<=', 'le', 'tsql.guid_key(%s)'), ('>', 'gt', 'tsql.guid_key(%s)'), ('>=', 'ge', 'tsql.guid_key(%s)'))
+    as ops (sign, name, key)
   loop
-    -- trailing blanks are ignored
-    call tsql.make_operator(op.sign, op.name, 'text', 'text', 'boolean',
-      format('(pg_catalog.rtrim(l, '' '') %s pg_catalog.rtrim(r, '' ''))', op.sign));
-    -- defined explicitly: otherwise PostgreSQL could not choose between those of domains (sys.sysname)
-    for i in 1 .. 3 loop
-      for j in 1 .. 3 loop
-        continue when i = 1 and j = 1;
-        call tsql.make_operator(op.sign, op.name, (array['text', 'varchar', 'bpchar'])[i],
-          (array['text', 'varchar', 'bpchar'])[j], 'boolean',
-          format('(pg_catalog.rtrim(l::text, '' '') %s pg_catalog.rtrim(r::text, '' ''))', op.sign));
-      end loop;
-    end loop;
-    call tsql.make_operator(op.sign, op.name, 'boolean', 'boolean', 'boolean', format('(l %s r)', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'boolean', 'text', 'boolean',
-      format('(l %s tsql.read_bit(r))', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'text', 'boolean', 'boolean',
-      format('(tsql.read_bit(l) %s r)', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'bytea', 'bytea', 'boolean',
-      format('(pg_catalog.rtrim(l, ''\x00''::bytea) %s pg_catalog.rtrim(r, ''\x00''::bytea))', op.sign));
-    -- bytes become a text, which has the higher precedence
-    call tsql.make_operator(op.sign, op.name, 'bytea', 'text', 'boolean',
-      format('(tsql.text_of(l) operator(tsql.%s) r)', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'text', 'bytea', 'boolean',
-      format('(l operator(tsql.%s) tsql.text_of(r))', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'bytea', 'integer', 'boolean', format('(tsql.to_int(l) %s r)', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'integer', 'bytea', 'boolean', format('(l %s tsql.to_int(r))', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'time', 'time', 'boolean', format('(l %s r)', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'time', 'text', 'boolean',
-      format('(l %s tsql.moment(r)::time)', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'text', 'time', 'boolean',
-      format('(tsql.moment(l)::time %s r)', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'date', 'text', 'boolean',
-      format('(l %s tsql.moment(r)::date)', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'text', 'date', 'boolean',
-      format('(tsql.moment(l)::date %s r)', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'timestamp', 'text', 'boolean',
-      format('(l %s tsql.moment(r))', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'text', 'timestamp', 'boolean',
-      format('(tsql.moment(l) %s r)', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'timestamptz', 'text', 'boolean',
-      format('(l %s tsql.instant(tsql.moment(r)))', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'text', 'timestamptz', 'boolean',
-      format('(tsql.instant(tsql.moment(l)) %s r)', op.sign));
-    foreach number in array array['boolean', 'integer', 'numeric', 'double precision'] loop
-      call tsql.make_operator(op.sign, op.name, 'timestamp', number, 'boolean',
-        format('(l %s tsql.to_datetime(r))', op.sign));
-      call tsql.make_operator(op.sign, op.name, number, 'timestamp', 'boolean',
-        format('(tsql.to_datetime(l) %s r)', op.sign));
-      call tsql.make_operator(op.sign, op.name, 'timestamptz', number, 'boolean',
-        format('(l %s tsql.instant(tsql.moment(r)))', op.sign));
-      call tsql.make_operator(op.sign, op.name, number, 'timestamptz', 'boolean',
-        format('(tsql.instant(tsql.moment(l)) %s r)', op.sign));
-    end loop;
-    for i in 1 .. 3 loop
-      for j in 1 .. 3 loop
-        call tsql.make_operator(op.sign, op.name, (array['date', 'timestamp', 'timestamptz'])[i],
-          (array['date', 'timestamp', 'timestamptz'])[j], 'boolean',
-          format(case when i < 3 and j = 3 then '(tsql.instant(l) %s r)' when i = 3 and j < 3 then '(l %s tsql.instant(r))'
-            else '(l %s r)' end, op.sign));
-      end loop;
-    end loop;
     for side in select * from (values
       ('uuid', 'uuid', 'l', 'r'), ('uuid', 'text', 'l', 'tsql.read_guid(r)'), ('text', 'uuid', 'tsql.read_guid(l)', 'r')
     ) as sides (l, r, left_value, right_value)
     loop
       call tsql.make_operator(op.sign, op.name, side.l, side.r, 'boolean',
-        format(case when op.sign in ('=', '<>') then '(%s %s %s)' else '(tsql.guid_key(%s) %s tsql.guid_key(%s))' end,
-          side.left_value, op.sign, side.right_value));
+        format('(%s %s %s)', format(op.key, side.left_value), op.sign, format(op.key, side.right_value)));
     end loop;
   end loop;
 end
@@ -297,36 +268,6 @@ begin
   loop
     call tsql.make_operator(of.sign, of.name, of.l, of.r, of.result,
       format('tsql.refused(%s, %L, null::%s)', of.number, of.message, of.result));
-  end loop;
-end
-$$;
-
--- the other operand of a datetime or smalldatetime column is converted to its type, and rounded
-do $$
-declare
-  of record;
-  sides record;
-  number text;
-begin
-  for of in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
-    as ops (sign, name)
-  loop
-    for sides in
-      select moments.type as moment, texts.type as text
-      from unnest('{datetime,smalldatetime}'::text[]) as moments (type)
-      cross join unnest('{text,varchar,bpchar}'::text[]) as texts (type)
-    loop
-      call tsql.make_operator(of.sign, of.name, 'tsql.' || sides.moment, sides.text, 'boolean',
-        format('(l::timestamp %s tsql.to_%s(r::text))', of.sign, sides.moment));
-      call tsql.make_operator(of.sign, of.name, sides.text, 'tsql.' || sides.moment, 'boolean',
-        format('(tsql.to_%s(l::text) %s r::timestamp)', sides.moment, of.sign));
-    end loop;
-    foreach number in array array['boolean', 'integer', 'numeric', 'double precision'] loop
-      call tsql.make_operator(of.sign, of.name, 'tsql.smalldatetime', number, 'boolean',
-        format('(l::timestamp %s tsql.to_smalldatetime(r))', of.sign));
-      call tsql.make_operator(of.sign, of.name, number, 'tsql.smalldatetime', 'boolean',
-        format('(tsql.to_smalldatetime(l) %s r::timestamp)', of.sign));
-    end loop;
   end loop;
 end
 $$;
@@ -409,242 +350,3 @@ begin
   end loop;
 end
 $$;
-
--- the first argument that is not null, in the type of the first (isnull) or in the type of higher precedence (coalesce)
-do $$
-declare
-  types constant text[] := array['text', 'boolean', 'smallint', 'integer', 'bigint', 'numeric', 'real',
-    'double precision', 'timestamp', 'timestamptz'];
-  readers constant text[] := array['text_of', 'to_bit', 'to_smallint', 'to_int', 'to_bigint', 'to_numeric', 'to_real',
-    'to_float', 'moment', 'moment'];
-  i integer;
-  j integer;
-  higher integer;
-  to_first text;
-  l text;
-  r text;
-begin
-  for i in 1 .. 10 loop
-    for j in 1 .. 10 loop
-      -- a number is converted to a datetime implicitly, a datetime to a number only explicitly
-      continue when greatest(i, j) = 10 and least(i, j) between 2 and 8;
-      if greatest(i, j) = 9 and least(i, j) between 2 and 8 then
-        if i = 9 then
-          execute format('create or replace function tsql.isnull(l timestamp, r %s) returns timestamp language sql'
-            ' immutable parallel safe return coalesce(l, tsql.to_datetime(r))', types[j]);
-        end if;
-        execute format('create or replace function tsql.either(l %s, r %s) returns timestamp language sql immutable'
-          ' parallel safe return coalesce(%s, %s)', types[i], types[j],
-          case i when 9 then 'l' else 'tsql.to_datetime(l)' end, case j when 9 then 'r' else 'tsql.to_datetime(r)' end);
-        continue;
-      end if;
-      to_first := case when i = j then 'r' when i = 10 then 'tsql.moment(r)::timestamptz'
-        when (i, j) = (9, 10) then 'r::timestamp' else format('tsql.%I(r)', readers[i]) end;
-      execute format('create or replace function tsql.isnull(l %s, r %s) returns %s language sql %s parallel safe'
-        ' return coalesce(l, %s)', types[i], types[j], types[i],
-        case when 10 in (i, j) then 'stable' else 'immutable' end, to_first);
-      higher := greatest(i, j);
-      l := case when i = higher then 'l' when higher = 10 then 'tsql.moment(l)::timestamptz'
-        else format('tsql.%I(l)', readers[higher]) end;
-      r := case when j = higher then 'r' when higher = 10 then 'tsql.moment(r)::timestamptz'
-        else format('tsql.%I(r)', readers[higher]) end;
-      execute format('create or replace function tsql.either(l %s, r %s) returns %s language sql %s parallel safe'
-        ' return coalesce(%s, %s)', types[i], types[j], types[higher],
-        case when higher = 10 then 'stable' else 'immutable' end, l, r);
-    end loop;
-  end loop;
-end
-$$;
--- a char keeps its trailing blanks
-create or replace function tsql.isnull(l bpchar, r bpchar) returns bpchar
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.isnull(l bpchar, r text) returns bpchar
-language sql immutable parallel safe return coalesce(l, r::bpchar);
-create or replace function tsql.isnull(l bpchar, r text, length integer) returns bpchar
-language sql immutable parallel safe return coalesce(l, rpad(tsql.within(r, length), coalesce(length, length(r)))::bpchar);
-create or replace function tsql.isnull(l text, r text, length integer) returns text
-language sql immutable parallel safe return coalesce(l, tsql.within(r, length));
-create or replace function tsql.isnull(l anyelement, r text, length integer) returns anyelement
-language sql stable parallel safe as $$ select tsql.isnull(l, r) $$;
-comment on function tsql.isnull(anyelement, text, integer) is 'ISNULL of a column with a text as its replacement, cut to the column''s length.';
-create or replace function tsql.either(l bpchar, r bpchar) returns bpchar
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.either(l bpchar, r text) returns text
-language sql immutable parallel safe return coalesce(tsql.text_of(l), r);
-create or replace function tsql.either(l text, r bpchar) returns text
-language sql immutable parallel safe return coalesce(l, tsql.text_of(r));
-create or replace function tsql.with_blanks(value anyelement) returns anyelement
-language sql immutable parallel safe as 'select value';
-create or replace function tsql.with_blanks(value text) returns text
-language sql immutable parallel safe return value;
-create or replace function tsql.with_blanks(value bpchar) returns text
-language sql immutable parallel safe return tsql.text_of(value);
-comment on function tsql.with_blanks(anyelement) is
-  'A char as text with its blanks, which PostgreSQL''s cast would remove; values of other types are unchanged.';
--- A value as the domain of `other`, where PostgreSQL would use the base type: NULL combined with a value, and a whole
--- number combined with money. Only the type of `other` matters.
-create or replace function tsql.null_of(other anyelement) returns anyelement
-language sql immutable parallel safe as 'select case when false then other end';
-create or replace function tsql.beside(value anyelement, other anycompatible) returns anyelement
-language sql immutable parallel safe as 'select value';
-do $$
-declare
-  whole text;
-  other text;
-begin
-  foreach whole in array array['smallint', 'integer', 'bigint'] loop
-    foreach other in array array['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'tsql.money',
-      'tsql.smallmoney'] loop
-      execute format('create or replace function tsql.beside(value %s, other %s) returns %s language sql immutable'
-        ' parallel safe return %s', whole, other, case when other like '%money' then other else whole end,
-        case when other like '%money' then replace(other, '.', '.to_') || '(value)' else 'value' end);
-    end loop;
-  end loop;
-end
-$$;
--- money and whole numbers give money
-do $$
-declare
-  l text;
-  r text;
-begin
-  foreach l in array array['tsql.money', 'tsql.smallmoney'] loop
-    foreach r in array array['tsql.money', 'tsql.smallmoney', 'tsql.tinyint', 'smallint', 'integer', 'bigint', 'numeric',
-      'double precision', 'text', 'varchar'] loop
-      execute format('create or replace function tsql.isnull(l %1$s, r %2$s) returns %1$s language sql immutable'
-        ' parallel safe return coalesce(l, tsql.to_%3$s(r))', l, r, substr(l, 6));
-      continue when r in ('numeric', 'double precision', 'text', 'varchar');
-      execute format('create or replace function tsql.either(l %s, r %s) returns tsql.money language sql immutable'
-        ' parallel safe return coalesce(l::tsql.money, tsql.to_money(r))', l, r);
-      continue when r like '%money';
-      execute format('create or replace function tsql.either(l %s, r %s) returns tsql.money language sql immutable'
-        ' parallel safe return coalesce(tsql.to_money(l), r::tsql.money)', r, l);
-    end loop;
-  end loop;
-end
-$$;
--- the length of a text column, to which ISNULL converts a number; null for other columns
-do $$
-declare
-  r text;
-begin
-  foreach r in array array['boolean', 'smallint', 'integer', 'bigint', 'numeric', 'tsql.money', 'tsql.smallmoney', 'real',
-    'double precision', 'uuid'] loop
-    execute format('create or replace function tsql.isnull(l text, r %s, length integer, is_national boolean) returns text'
-      ' language sql immutable parallel safe return coalesce(l, case when length is null then tsql.text_of(r) else %s end)', r,
-      case when r in ('boolean', 'smallint', 'integer')
-        then 'case when is_national then tsql.to_nvarchar(r, length) else tsql.to_varchar(r, length) end'
-        else 'tsql.to_varchar(r, length)' end);
-    execute format('create or replace function tsql.isnull(l bpchar, r %s, length integer, is_national boolean) returns bpchar'
-      ' language sql immutable parallel safe'
-      ' return tsql.isnull(l, tsql.isnull(null::text, r, length, is_national), length)', r);
-  end loop;
-end
-$$;
-create or replace function tsql.isnull(l text, r anycompatible, length integer, is_national boolean) returns text
-language sql stable parallel safe
-as $$ select coalesce(l, tsql.within(tsql.text_of(r), length)) $$;
-create or replace function tsql.isnull(l bpchar, r bpchar, length integer, is_national boolean) returns bpchar
-language sql immutable parallel safe return tsql.isnull(l, r::text, length);
-create or replace function tsql.isnull(l anyelement, r anycompatible, length integer, is_national boolean) returns anyelement
-language sql stable parallel safe as $$ select tsql.isnull(l, r) $$;
-comment on function tsql.isnull(anyelement, anycompatible, integer, boolean) is
-  'ISNULL of a column, with the length of a text column (null: none) and whether it is national.';
-create or replace function tsql.isnull(l date, r date) returns date
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.isnull(l date, r text) returns date
-language sql immutable parallel safe return coalesce(l, tsql.moment(r)::date);
-create or replace function tsql.isnull(l time, r time) returns time
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.isnull(l time, r text) returns time
-language sql immutable parallel safe return coalesce(l, tsql.moment(r)::time);
-create or replace function tsql.isnull(l bytea, r bytea) returns bytea
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.isnull(l uuid, r uuid) returns uuid
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.isnull(l uuid, r text) returns uuid
-language sql immutable parallel safe return coalesce(l, tsql.read_guid(r));
-create or replace function tsql.either(l uuid, r uuid) returns uuid
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.either(l uuid, r text) returns uuid
-language sql immutable parallel safe return coalesce(l, tsql.read_guid(r));
-create or replace function tsql.either(l text, r uuid) returns uuid
-language sql immutable parallel safe return coalesce(tsql.read_guid(l), r);
-create or replace function tsql.either(l bytea, r bytea) returns bytea
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.either(l date, r date) returns date
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.either(l date, r text) returns date
-language sql immutable parallel safe return coalesce(l, tsql.moment(r)::date);
-create or replace function tsql.either(l text, r date) returns date
-language sql immutable parallel safe return coalesce(tsql.moment(l)::date, r);
-create or replace function tsql.either(l date, r timestamp) returns timestamp
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.either(l timestamp, r date) returns timestamp
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.either(l time, r time) returns time
-language sql immutable parallel safe return coalesce(l, r);
-
--- a key of ORDER BY whose type the compiler does not know; PostgreSQL inlines the bodies, so that an index on a column can
--- be used
-create or replace function tsql.ordered(value anyelement) returns anyelement
-language sql immutable parallel safe as 'select value';
-do $$
-declare
-  type_ text;
-begin
-  -- bodies of standard SQL (return …) are parsed when they are created, which makes planning faster
-  foreach type_ in array array['boolean', 'smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'text',
-    'date', 'time', 'timestamp', 'timestamptz']
-  loop
-    execute format('create or replace function tsql.ordered(value %1$s) returns %1$s'
-      ' language sql immutable parallel safe return value', type_);
-  end loop;
-end
-$$;
-create or replace function tsql.ordered(value uuid) returns uuid
-language sql immutable parallel safe return tsql.guid_key(value);
-
-create or replace function tsql.lesser(l uuid, r uuid) returns uuid
-language sql immutable strict parallel safe return case when tsql.guid_key(r) < tsql.guid_key(l) then r else l end;
-create or replace function tsql.greater(l uuid, r uuid) returns uuid
-language sql immutable strict parallel safe return case when tsql.guid_key(r) > tsql.guid_key(l) then r else l end;
-create or replace aggregate tsql.min(uuid) (sfunc = tsql.lesser, stype = uuid);
-create or replace aggregate tsql.max(uuid) (sfunc = tsql.greater, stype = uuid);
--- the same names for all types, for values whose type the compiler does not know; an index on a column can be used too
-do $$
-declare
-  of record;
-begin
-  for of in
-    select aggfnoid, proname, proargtypes[0]::regtype as type, aggtransfn, aggcombinefn, aggsortop
-    from pg_aggregate
-    join pg_proc on pg_proc.oid = aggfnoid
-    join pg_type on pg_type.oid = proargtypes[0]
-    where proname in ('min', 'max') and pronamespace = 'pg_catalog'::regnamespace and pronargs = 1
-      and typtype <> 'p' and proargtypes[0] <> 'uuid'::regtype
-  loop
-    execute format('create or replace aggregate tsql.%I(%s) (sfunc = %s, stype = %s, combinefunc = %s,'
-      ' sortop = operator(pg_catalog.%s), parallel = safe)', of.proname, of.type, of.aggtransfn, of.type, of.aggcombinefn,
-      case of.proname when 'min' then '<' else '>' end);
-  end loop;
-end
-$$;
-do $$
-declare
-  of record;
-begin
-  for of in select * from unnest(array['money', 'smallmoney']) as type
-    cross join (values ('max', 'larger'), ('min', 'smaller')) as functions (name, other)
-  loop
-    execute format('create or replace function tsql.as_%1$s(value numeric) returns tsql.%1$s language sql immutable strict'
-      ' parallel safe return value::tsql.%1$s', of.type);
-    execute format('create or replace aggregate tsql.%I(tsql.%s) (sfunc = numeric_%s, stype = numeric,'
-      ' finalfunc = tsql.as_%2$s, combinefunc = numeric_%3$s, parallel = safe)', of.name, of.type, of.other);
-  end loop;
-end
-$$;
-create or replace function tsql.least(variadic guids uuid[]) returns uuid
-language sql immutable parallel safe return (select tsql.min(guid) from unnest(guids) as guid);
-create or replace function tsql.greatest(variadic guids uuid[]) returns uuid
-language sql immutable parallel safe return (select tsql.max(guid) from unnest(guids) as guid);
