@@ -1,4 +1,4 @@
--- Conversions to bytes and guids, and from bytes to texts (conversions/conversions.sql).
+-- Conversions to bytes and guids, and from bytes to texts (as in conversions/numbers.sql).
 
 create or replace function tsql.wide_bytes(value text) returns bytea
 language sql immutable strict parallel safe

@@ -1,4 +1,4 @@
--- Conversions to times (conversions/conversions.sql).
+-- Conversions to times (as in conversions/numbers.sql).
 
 create or replace function tsql.to_datetime(value timestamp) returns timestamp
 language sql immutable strict parallel safe return tsql.in_range(value);

@@ -11,7 +11,7 @@ begin
 end
 $$;
 
--- Conversions to nvarchar equal those to varchar except for numbers and bytes (conversions/conversions.sql,
+-- Conversions to nvarchar equal those to varchar except for numbers and bytes (conversions/texts.sql,
 -- conversions/bytes.sql); those to ASE's varchar except for whole numbers.
 do $$
 declare
