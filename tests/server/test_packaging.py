@@ -37,9 +37,12 @@ def test_the_source_distribution_has_every_crate() -> None:
 def test_every_sql_file_is_in_the_wheel(folder: str) -> None:
     parser = configparser.ConfigParser()
     parser.read(ROOT / "setup.cfg")
-    package, _, _ = folder.partition("/")
-    patterns = parser["options.package_data"][f"ringlog.{package}"].split(", ")
-    packed = {file for pattern in patterns for file in (ROOT / package).glob(pattern)}
+    packed = {
+        file
+        for package, patterns in parser["options.package_data"].items()
+        for pattern in patterns.split(", ")
+        for file in ROOT.joinpath(*package.split(".")).resolve().glob(pattern)
+    }
     existing = {*(ROOT / folder).glob("**/*.sql")}
     assert existing
     assert existing <= packed
