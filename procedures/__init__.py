@@ -149,6 +149,7 @@ SYSTEM = (
     "views/types",
     "views/databases",
     "views/principals",
+    "views/relations",
     "views/objects",
     "views/columns",
     "views/indexes",
