@@ -64,7 +64,7 @@ TESTED := develop
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest -n $(WORKERS)
 # What `make check` runs of them.
-CHECKED := tests/schema tests/tsql tests/gateway/test_statement_table.py tests/server/test_packaging.py
+CHECKED := tests/schema tests/tsql tests/gateway/batches/test_statement_table.py tests/server/test_packaging.py
 # The page of retrieval, and the library that draws its charts.
 PAGE := retrieval/page
 CHARTS := $(PAGE)/uplot.js

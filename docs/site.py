@@ -15,11 +15,11 @@ from typer.main import get_command
 
 from ringlog.cli import app
 from ringlog.loader.metrics import Metrics
-from ringlog.procedures import OF_A_SAMPLE_TABLE, OF_A_TABLE
+from ringlog.procedures import OF_A_SAMPLE_TABLE, OF_A_TABLE, OVER_ALL_TABLES
 from ringlog.retrieval.plain.openapi import DESCRIPTION
 
 _OF_TABLES = {
-    **{f"{file}.sql": name for file, name in OF_A_TABLE.items() if file != "import"},
+    **{f"rows/{file}.sql": name for file, name in OF_A_TABLE.items() if file != "import"},
     **{f"samples/{file}.sql": name for file, name in OF_A_SAMPLE_TABLE.items()},
 }
 _CALLED = (
@@ -114,7 +114,7 @@ def procedures() -> Iterator[str]:
     for file, name in _OF_TABLES.items():
         yield from _procedure(file, name.format("<table>"))
     for name in _CALLED:
-        yield from _procedure(f"{name}.sql", name)
+        yield from _procedure(f"{OVER_ALL_TABLES[name]}.sql", name)
 
 
 def writers() -> Iterator[str]:

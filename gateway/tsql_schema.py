@@ -8,13 +8,78 @@ from psycopg import sql
 
 from ringlog.schema.change import run
 
+ORDER = (
+    "types/collations",
+    "types/domains",
+    "texts/units",
+    "times/clock",
+    "times/date_texts",
+    "times/times",
+    "conversions/chart",
+    "conversions/reading",
+    "catalogue/columns",
+    "conversions/texts",
+    "conversions/numbers",
+    "conversions/bytes",
+    "conversions/binary_times",
+    "conversions/times",
+    "types/datetimeoffset",
+    "texts/texts",
+    "numbers/numbers",
+    "types/sql_variant",
+    "operators/operators",
+    "operators/alternatives",
+    "operators/order",
+    "operators/datetimeoffset",
+    "operators/sql_variant",
+    "numbers/quotients",
+    "numbers/aggregates",
+    "conversions/carriers",
+    "errors/messages",
+    "conversions/tried",
+    "ddl/blanks",
+    "ddl/declarations",
+    "ddl/tables",
+    "ddl/views",
+    "ddl/alterations",
+    "ddl/rowversions",
+    "errors/errors",
+    "catalogue/procedures",
+    "ddl/procedures",
+    "run/columns",
+    "errors/raising",
+    "run/sessions",
+    "run/temporary_tables",
+    "run/transactions",
+    "errors/violations",
+    "run/calls",
+    "ddl/functions",
+    "texts/hashes",
+    "texts/hexadecimal",
+    "times/moments",
+    "ddl/databases",
+    "texts/json",
+    "texts/json_rows",
+    "ddl/sequences",
+    "ddl/user_types",
+    "texts/words",
+    "ddl/rights",
+    "ddl/globals",
+    "numbers/format_numbers",
+    "times/format_times",
+    "texts/pointers",
+    "operators/collations",
+    "run/former",
+)
+"""Files in sql/, each after those that it needs."""
+
 _COMMENT = "The meaning of T-SQL, which translated queries name; made of "
 
 
 def install(connection: sa.Connection) -> list[str]:
     """Updates the existing schema, which the role owns, to the sources. Returns the changes.
 
-    Nothing is dropped: tables and views may use its types and functions.
+    Tables and views may use its types and functions: only those that run/former.sql names are dropped.
     """
     scripts = _scripts()
     made_of = _COMMENT + sha256("".join(scripts).encode()).hexdigest()
@@ -28,6 +93,5 @@ def install(connection: sa.Connection) -> list[str]:
 
 
 def _scripts() -> list[str]:
-    """In the order in which they are run, which their names begin with."""
     folder = files(__name__.rpartition(".")[0]).joinpath("sql")
-    return [file.read_text() for file in sorted(folder.iterdir(), key=lambda file: file.name)]
+    return [folder.joinpath(f"{file}.sql").read_text() for file in ORDER]

@@ -1,8 +1,8 @@
 """Imports old rows from files into the logs, by COPY and the rules of put.
 
 A block of rows at a time is copied into a table of the session, from which the procedure import_<table>
-stores it and records the position in the file, in one transaction: see procedures/import.sql. If it is killed
-at any moment, the same command continues after the last stored row.
+stores it and records the position in the file, in one transaction: see procedures/rows/import.sql. If it is
+killed at any moment, the same command continues after the last stored row.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""The SQL of every stored procedure, one concern a file.
+"""The SQL of every stored procedure, one concern a file, in folders by subject.
 
 The files are templates of psycopg.sql, which quotes the inserted names.
 """
@@ -25,7 +25,7 @@ OF_A_TABLE = {
     "get_range": "get_{}_range",
     "last": "last_{}",
 }
-"""The procedures of each table: file and name."""
+"""The procedures of each table: file in rows/, and name."""
 
 WRITING = ("put", "put_claimed", "put_batch", "import")
 """Those of them that a retired table does not have."""
@@ -40,97 +40,100 @@ OF_A_SAMPLE_TABLE = {
 }
 """The procedures of each table of samples: file in samples/, and name."""
 
-OVER_ALL_TABLES = (
-    "nanoseconds",
-    "moment",
-    "node_of_table",
-    "demand_table_here",
-    "signal_of_number",
-    "number_of_signal",
-    "note_signal_change",
-    "demand_signal",
-    "names_numbers",
-    "settle_signals",
-    "add_signal",
-    "change_signal",
-    "pause_signal",
-    "resume_signal",
-    "rename_signal",
-    "retire_signal",
-    "list_signals",
-    "merge_samples",
-    "get_signal",
-    "get_latest",
-    "get_waveform",
-    "get_waveforms",
-    "get_waveform_points",
-    "get_waveform_trend",
-    "waveforms_of",
-    "waveform_columns",
-    "byte_order",
-    "readable_tables",
-    "find_signals",
-    "describe_signal",
-    "demand_here",
-    "node_of_tables",
-    "demand_online",
-    "reads_archive",
-    "demand_log",
-    "partial_logs",
-    "demand_number",
-    "signal_places",
-    "trend_places",
-    "waveform_scalars",
-    "summary_parts",
-    "queries_of_bins",
-    "bins_of_places",
-    "signal_bins",
-    "bins_of_trends",
-    "trend_in_bins",
-    "trends_of",
-    "get_trend",
-    "get_trends",
-    "get_statistics",
-    "get_states",
-    "get_distribution",
-    "table_now",
-    "demand_writer",
-    "claim_writer",
-    "release_claim",
-    "report_writer",
-    "report_ledger",
-    "report_events",
-    "written_signals",
-    "report_signals",
-    "signal_states",
-    "record_late_row",
-    "record_moved_row",
-    "record_moved_block",
-    "refuse_moved",
-    "refuse_archive",
-    "insert_into_log",
-    "view_samples",
-    "view_archive",
-    "newest_archived",
-    "archived_files",
-    "list_archived",
-    "manifest_changed",
-    "registry_changed",
-    "losses",
-    "table_callers",
-    "arrivals",
-    "silences",
-    "table_states",
-    "likely_reading",
-    "differences",
-    "damaged_place",
-    "note_damage",
-    "mend_ring",
-    "mark_summaries",
-    "make_week",
-    "begin_import",
-)
-"""Names, of files as of procedures."""
+OVER_ALL_TABLES = {
+    file.rpartition("/")[2]: file
+    for file in (
+        "times/nanoseconds",
+        "times/moment",
+        "nodes/node_of_table",
+        "nodes/demand_table_here",
+        "signals/signal_of_number",
+        "signals/number_of_signal",
+        "signals/note_signal_change",
+        "signals/demand_signal",
+        "signals/names_numbers",
+        "signals/settle_signals",
+        "signals/add_signal",
+        "signals/change_signal",
+        "signals/pause_signal",
+        "signals/resume_signal",
+        "signals/rename_signal",
+        "signals/retire_signal",
+        "signals/list_signals",
+        "housekeeping/merge_samples",
+        "signals/get_signal",
+        "signals/get_latest",
+        "waveforms/get_waveform",
+        "waveforms/get_waveforms",
+        "waveforms/get_waveform_points",
+        "waveforms/get_waveform_trend",
+        "waveforms/waveforms_of",
+        "waveforms/waveform_columns",
+        "waveforms/byte_order",
+        "nodes/readable_tables",
+        "signals/find_signals",
+        "signals/describe_signal",
+        "nodes/demand_here",
+        "nodes/node_of_tables",
+        "archive/demand_online",
+        "archive/reads_archive",
+        "archive/demand_log",
+        "archive/partial_logs",
+        "signals/demand_number",
+        "signals/signal_places",
+        "trends/trend_places",
+        "waveforms/waveform_scalars",
+        "trends/summary_parts",
+        "trends/queries_of_bins",
+        "trends/bins_of_places",
+        "trends/signal_bins",
+        "trends/bins_of_trends",
+        "trends/trend_in_bins",
+        "trends/trends_of",
+        "trends/get_trend",
+        "trends/get_trends",
+        "trends/get_statistics",
+        "trends/get_states",
+        "trends/get_distribution",
+        "writers/table_now",
+        "writers/demand_writer",
+        "writers/claim_writer",
+        "writers/release_claim",
+        "writers/report_writer",
+        "writers/report_ledger",
+        "writers/report_events",
+        "writers/written_signals",
+        "writers/report_signals",
+        "writers/signal_states",
+        "housekeeping/record_late_row",
+        "nodes/record_moved_row",
+        "nodes/record_moved_block",
+        "nodes/refuse_moved",
+        "archive/refuse_archive",
+        "archive/insert_into_log",
+        "archive/view_samples",
+        "archive/view_archive",
+        "archive/newest_archived",
+        "archive/archived_files",
+        "archive/list_archived",
+        "archive/manifest_changed",
+        "signals/registry_changed",
+        "writers/losses",
+        "writers/table_callers",
+        "writers/arrivals",
+        "writers/silences",
+        "writers/table_states",
+        "times/likely_reading",
+        "rows/differences",
+        "housekeeping/damaged_place",
+        "housekeeping/note_damage",
+        "housekeeping/mend_ring",
+        "housekeeping/mark_summaries",
+        "housekeeping/make_week",
+        "writers/begin_import",
+    )
+}
+"""The procedures over all tables: name and file."""
 
 DEADBAND = r"^(\d+(\.\d+)?|\.\d+)([eE]-?\d+)?( ?%)?$"
 """The form of a deadband that is a number or a part, for PostgreSQL and for Python."""
@@ -140,48 +143,49 @@ SYSTEM_SCHEMAS = ("sys", "sybsystemprocs", "tsql_information_schema", "tsql", "t
 TDS 5.0; INFORMATION_SCHEMA; functions of compiled queries; global temporary tables. The first two are named
 as in SQL Server and in ASE."""
 
-_SYSTEM = (
+SYSTEM = (
     "clear",
-    "schemas",
-    "types",
-    "databases",
-    "principals",
-    "objects",
-    "columns",
-    "indexes",
-    "constraints",
-    "modules",
-    "names",
-    "checkident",
-    "properties",
-    "information_schema",
+    "views/schemas",
+    "views/types",
+    "views/databases",
+    "views/principals",
+    "views/relations",
+    "views/objects",
+    "views/columns",
+    "views/indexes",
+    "views/constraints",
+    "views/modules",
+    "views/names",
+    "procedures/checkident",
+    "views/properties",
+    "views/information_schema",
     "calling",
-    "extended_properties",
-    "user_types",
-    "sequences",
-    "sp_tables",
-    "sp_columns",
-    "sp_stored_procedures",
-    "sp_keys",
-    "sp_privileges",
-    "sp_statistics",
-    "sp_databases",
-    "sp_helpindex",
-    "sp_helpconstraint",
-    "sp_tablecollations",
-    "sp_helptext",
-    "sp_help",
-    "sp_spaceused",
-    "sp_who",
-    "sp_lock",
-    "without_effect",
-    "sp_rename",
-    "sp_applock",
-    "sp_sysmon",
+    "procedures/extended_properties",
+    "procedures/user_types",
+    "procedures/sequences",
+    "catalogue/sp_tables",
+    "catalogue/sp_columns",
+    "catalogue/sp_stored_procedures",
+    "catalogue/sp_keys",
+    "catalogue/sp_privileges",
+    "catalogue/sp_statistics",
+    "catalogue/sp_databases",
+    "procedures/sp_helpindex",
+    "procedures/sp_helpconstraint",
+    "catalogue/sp_tablecollations",
+    "procedures/sp_helptext",
+    "procedures/sp_help",
+    "procedures/sp_spaceused",
+    "procedures/sp_who",
+    "procedures/sp_lock",
+    "procedures/without_effect",
+    "procedures/sp_rename",
+    "procedures/sp_applock",
+    "procedures/sp_sysmon",
     "elsewhere",
     "rights",
 )
-# files in system/, each after those it needs
+"""Files in system/, each after those that it needs."""
 
 
 @dataclass(frozen=True)
@@ -267,7 +271,7 @@ def table_procedures(
         name: value if isinstance(value, str) else value.as_string() for name, value in of_the_table.items()
     }
     put = sql.Literal(OF_A_TABLE["put"].format(called or table)).as_string()
-    written["refusal"] = _filled("put_refused", written | {"name": put})
+    written["refusal"] = _filled("rows/put_refused", written | {"name": put})
     for file, pattern in OF_A_TABLE.items():
         if retired and file in WRITING:
             continue
@@ -277,7 +281,7 @@ def table_procedures(
             "this": _quoted(name),
             "name": sql.Literal(name).as_string(),
         }
-        yield Procedure(name, _filled(file, written))
+        yield Procedure(name, _filled(f"rows/{file}", written))
 
 
 def _until(table: str) -> sql.Composable:
@@ -395,7 +399,7 @@ def _policy(ring: sql.Identifier, log: sql.Identifier, nth: int, period: float |
     if nth == 1 and period is None:
         return sql.SQL("")
     seconds = None if period is None else timedelta(seconds=period)
-    return sql.SQL(_read("put_policy")).format(
+    return sql.SQL(_read("rows/put_policy")).format(
         ring=ring, log=log, nth=sql.Literal(nth), period=sql.Literal(seconds)
     )
 
@@ -427,7 +431,7 @@ def _staged_without_nan(
 def _number_or_null(column: str, waveforms: Collection[str]) -> str:
     value = sql.Identifier("r", column)
     if column in waveforms:
-        return sql.SQL(_read("without_nan_points").strip()).format(value=value).as_string()
+        return sql.SQL(_read("rows/without_nan_points").strip()).format(value=value).as_string()
     # NaN is greater than infinity
     return sql.SQL("case when abs({0}) < 'infinity' then {0} end").format(value).as_string()
 
@@ -436,7 +440,7 @@ def _point_checks(
     file: str, procedure: str, table: str, waveforms: Mapping[str, int], staged: sql.Identifier | None = None
 ) -> sql.Composable:
     return sql.SQL("\n").join(
-        sql.SQL(_read(file)).format(
+        sql.SQL(_read(f"rows/{file}")).format(
             name=sql.Literal(OF_A_TABLE[procedure].format(table)),
             value=sql.Identifier("r", column),
             points=sql.Literal(points),
@@ -457,7 +461,7 @@ def _decimal_check(
         sql.SQL("({}, {})").format(sql.Literal(column), value)
         for column, value in zip(decimals, values, strict=True)
     ]
-    return sql.SQL(_read(file)).format(
+    return sql.SQL(_read(f"rows/{file}")).format(
         name=sql.Literal(OF_A_TABLE[procedure].format(table)),
         values=_list(values),
         named=_list(named),
@@ -468,7 +472,7 @@ def _decimal_check(
 def online_view(table: str, columns: Sequence[str], waveforms: Collection[str], ring_schema: str) -> str:
     """The SQL of `online.<table>` over a ring that leaves its waveforms to the log."""
     return (
-        sql.SQL(_read("online"))
+        sql.SQL(_read("rows/online"))
         .format(
             ring=sql.Identifier("online", table),
             stored=sql.Identifier(ring_schema, table),
@@ -483,18 +487,18 @@ def online_view(table: str, columns: Sequence[str], waveforms: Collection[str], 
 
 def shared_procedures() -> Iterator[Procedure]:
     """The procedures over all tables."""
-    for name in OVER_ALL_TABLES:
-        yield Procedure(name, _filled(name, _SHARED) if name in _WITH_SHARED else _read(name))
+    for name, file in OVER_ALL_TABLES.items():
+        yield Procedure(name, _filled(file, _SHARED) if name in _WITH_SHARED else _read(file))
 
 
 def superusers_procedure() -> Procedure:
     """The procedure that only a superuser can create; readers do without it otherwise."""
-    return Procedure("array_bytes", _read("array_bytes"))
+    return Procedure("array_bytes", _read("waveforms/array_bytes"))
 
 
 def system_script() -> Procedure:
     """The SQL that makes the system schemas again: run as their owner, in one transaction."""
-    return Procedure("sys", "\n".join(_read(f"system/{file}") for file in _SYSTEM))
+    return Procedure("sys", "\n".join(_read(f"system/{file}") for file in SYSTEM))
 
 
 @cache

@@ -40,7 +40,7 @@ OVER_ALL_PARAMETERS = (
     "restore_snapshot",
     "forget_snapshot",
 )
-"""Names of files and procedures."""
+"""Names of procedures and of their files in parameter/shared/."""
 
 ROWS = "parameter_rows"
 """Schema of the stored rows of all times."""
@@ -96,7 +96,7 @@ def parameter_procedures(
 def shared_procedures() -> Iterator[Procedure]:
     """The procedures over all parameter tables."""
     for name in OVER_ALL_PARAMETERS:
-        yield Procedure(name, _read(name))
+        yield Procedure(name, _read(f"shared/{name}"))
 
 
 def _fill(

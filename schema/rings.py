@@ -74,8 +74,8 @@ def _complete(connection: sa.Connection, schema: str, name: str) -> int:
 
 def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
     """Makes the empty rows of a ring again from the log, and its indexes, after a damage
-    (procedures/mend_ring.sql). Writers and readers continue. Returns the number of rows made, and of those
-    that stay empty because the log has no row for them.
+    (procedures/housekeeping/mend_ring.sql). Writers and readers continue. Returns the number of rows made,
+    and of those that stay empty because the log has no row for them.
 
     Raises LookupError when there is no such table here.
     """

@@ -1,10 +1,7 @@
 -- Common functions of the system procedures: patterns of names, the current database, result sets.
 
-create function sys.pattern(pattern text)
-returns text
-language plpgsql
-immutable
-strict
+create function sys.pattern(pattern text) returns text
+language plpgsql immutable strict
 as $$
 declare
   regex text := '';
@@ -42,18 +39,14 @@ comment on function sys.pattern(text) is
 $$The regular expression of a pattern of LIKE: % _ [abc] [^a-c], and \ before a letter that means itself, as ODBC
 drivers write it. Null for a class without its end, which matches nothing.$$;
 
-create function sys.literal(letter text)
-returns text
-language sql
-immutable
+create function sys.literal(letter text) returns text
+language sql immutable
 as $$
   select case when letter ~ '^\w$' or letter = ' ' then letter else '\' || letter end
 $$;
 
-create function sys.class(members text)
-returns text
-language sql
-immutable
+create function sys.class(members text) returns text
+language sql immutable
 as $$
   -- a reversed range is empty
   select case
@@ -70,13 +63,11 @@ as $$
     ) as parts (written, place)
 $$;
 
-create function sys.matches(name text, pattern text, as_pattern boolean default true)
-returns boolean
-language sql
-immutable
+create function sys.matches(name text, pattern text, as_pattern boolean default true) returns boolean
+language sql immutable
 as $$
   select case
-    when pattern is null or pattern = '%' then true
+    when pattern is null or as_pattern and pattern = '%' then true
     when as_pattern then name ~* sys.pattern(pattern)
     else lower(name) = lower(pattern)
   end
@@ -85,10 +76,8 @@ $$;
 comment on function sys.matches(text, text, boolean) is
 'Whether a name matches a pattern, or equals it, in any case. A null pattern matches all.';
 
-create function sys.relations_named(name text, as_pattern boolean default true)
-returns oid[]
-language sql
-stable
+create function sys.relations_named(name text, as_pattern boolean default true) returns oid[]
+language sql stable
 as $$
   -- check rights only for matching names
   select coalesce(array_agg(named.oid), '{}')
@@ -104,17 +93,14 @@ comment on function sys.relations_named(text, boolean) is
 $$The tables and views of the current database whose name matches a pattern, or equals it. A query that joins with them
 uses indexes instead of reading all tables.$$;
 
-create function sys.remark(description text)
-returns sys.remarks
-language sql
-immutable
+create function sys.remark(description text) returns sys.remarks
+language sql immutable
 as $$
   -- its first sentence or paragraph, on one line
   select left(replace(split_part(split_part(description, E'\n\n', 1), '. ', 1), E'\n', ' '), 254)::sys.remarks
 $$;
 
-create function sys.enter(database text)
-returns text
+create function sys.enter(database text) returns text
 language plpgsql
 as $$
 declare
@@ -147,8 +133,7 @@ comment on function sys.enter(text) is
 $$Makes a database the current one for the rest of the function that calls this; sys.leave goes back to the one that this
 returned. Null changes nothing.$$;
 
-create function sys.leave(before text)
-returns void
+create function sys.leave(before text) returns void
 language plpgsql
 as $$
 begin
@@ -156,8 +141,7 @@ begin
 end
 $$;
 
-create function sys.announce(rows refcursor, counted boolean default true)
-returns void
+create function sys.announce(rows refcursor, counted boolean default true) returns void
 language plpgsql
 as $$
 begin
@@ -169,8 +153,7 @@ comment on function sys.announce(refcursor, boolean) is
 $$Announces a result set: the gateway fetches the cursor once the procedure has returned, in the order of these notices.
 `counted`: its number of rows is sent, as without SET NOCOUNT ON.$$;
 
-create function sys.announce_fitted(query text, data jsonb, number numeric, variadic names text[])
-returns void
+create function sys.announce_fitted(query text, data jsonb, number numeric, variadic names text[]) returns void
 language plpgsql
 as $$
 declare
@@ -192,10 +175,8 @@ $$Announces a result whose texts are no wider than they must be, as ASE's sp_aut
 widest that a column may have. `query` is for format: each varchar(%s) in it is the width of the column of `names` in
 the same place; $1 and $2 are `data` and `number`.$$;
 
-create function sys.demand_object(name text)
-returns integer
-language plpgsql
-stable
+create function sys.demand_object(name text) returns integer
+language plpgsql stable
 as $$
 declare
   id constant integer := sys.object_id(name);

@@ -1,9 +1,7 @@
 -- The views with a column of that name, by which PostgreSQL finds the few objects of a query: see below.
 create function sys.described(database text, with_procedures boolean)
 returns table (relation oid, object_id integer, id integer, table_name sys.sysname)
-language plpgsql
-stable
-rows 500
+language plpgsql stable rows 500
 as $$
 declare
   before constant text := sys.enter(database);

@@ -1,6 +1,7 @@
 """Today's ringlog on the databases of released versions, as docs/how-to/upgrade.md promises."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -43,8 +44,9 @@ def test_each_minor_version_has_its_site() -> None:
 def test_a_released_database_becomes_todays(site: Path, folder: Path, todays: list[str]) -> None:
     given, before, answered = restored(site, folder)
     if site.name.startswith(f"{MINOR}."):
-        # the release can take this database back: only texts of functions differ
-        assert before == todays
+        # the release can take this database back: it makes T-SQL's functions and views again; the rest is
+        # the same but for the texts of functions
+        assert without_t_sql(before) == without_t_sql(todays)
         assert versions.migrations() == ()
     with serving(folder / "data", facility=folder / "plant.toml") as server:
         # a restored copy does not write an archive until the operator permits it
@@ -71,6 +73,10 @@ def test_a_released_database_becomes_todays(site: Path, folder: Path, todays: li
             done = ringlog(*words, "--data", server.data)
             assert done.returncode == 0, (words, done.stdout, done.stderr)
         assert json.loads(ringlog("status", "--json", "--data", server.data).stdout)["tables"]
+
+
+def without_t_sql(lines: list[str]) -> list[str]:
+    return [line for line in lines if not re.match(r"\w+ sys\.|function tsql\.", line)]
 
 
 def archived_rows(server: RunningServer) -> bool:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ringlog import procedures
+from ringlog.gateway import tsql_schema
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -28,6 +31,29 @@ def test_the_source_distribution_has_every_crate() -> None:
     members = tomllib.loads((ROOT / "gateway/Cargo.toml").read_text())["workspace"]["members"]
     grafted = set(re.findall(r"(?m)^graft gateway/(\S+)$", (ROOT / "MANIFEST.in").read_text()))
     assert {"src" if member == "." else member for member in members} == grafted
+
+
+@pytest.mark.parametrize("folder", ["adoption", "gateway/sql", "procedures", "retrieval"])
+def test_every_sql_file_is_in_the_wheel(folder: str) -> None:
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    packed = {
+        file
+        for package, patterns in parser["options.package_data"].items()
+        for pattern in patterns.split(", ")
+        for file in ROOT.joinpath(*package.split(".")).resolve().glob(pattern)
+    }
+    existing = {*(ROOT / folder).glob("**/*.sql")}
+    assert existing
+    assert existing <= packed
+
+
+@pytest.mark.parametrize(
+    ("folder", "files"), [("gateway/sql", tsql_schema.ORDER), ("procedures/system", procedures.SYSTEM)]
+)
+def test_every_sql_file_is_installed(folder: str, files: tuple[str, ...]) -> None:
+    existing = [str(file.relative_to(ROOT / folder)) for file in (ROOT / folder).glob("**/*.sql")]
+    assert sorted(existing) == sorted(f"{file}.sql" for file in files)
 
 
 def test_all_parts_have_the_version_that_the_changelog_begins_with() -> None:

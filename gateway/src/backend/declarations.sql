@@ -1,5 +1,5 @@
 -- The T-SQL declarations of the columns of some tables that RowDescription lacks: the name in its case, and the type,
--- from the column's comment (sql/11_declarations.sql) or a domain of schema tsql; whether it is not null, an identity
+-- from the column's comment (sql/ddl/declarations.sql) or a domain of schema tsql; whether it is not null, an identity
 -- column, computed. Also the oids of types of schema tsql, as rows without a column.
 select a.attrelid, a.attnum, pg_catalog.replace(said.found[1], '""', '"'), coalesce(nullif(said.found[2], ''), t.typname),
     a.attnotnull, a.attidentity <> '', a.attgenerated <> ''

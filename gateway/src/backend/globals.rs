@@ -1,4 +1,4 @@
-//! Global temporary tables, `##t` (`gateway/sql/26_globals.sql`): tables of ended sessions are dropped before a
+//! Global temporary tables, `##t` (`gateway/sql/ddl/globals.sql`): tables of ended sessions are dropped before a
 //! statement that names one.
 
 use super::connection::Backend;

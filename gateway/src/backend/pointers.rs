@@ -1,5 +1,5 @@
 //! Results with texts and images of T-SQL's tables: each value is sent with a pointer to it, by which the client may
-//! replace it (`gateway/sql/29_text_pointers.sql`). A pointer contains the version of the row, so the query is prepared
+//! replace it (`gateway/sql/texts/pointers.sql`). A pointer contains the version of the row, so the query is prepared
 //! with the versions as additional columns.
 
 use super::declarations::FIRST_OF_USERS;

@@ -67,7 +67,7 @@ impl Open {
     }
 
     /// Reads the columns of tables and views: type and modifier as PostgreSQL sends them, a type of schema tsql that is
-    /// not a domain, and the declaration by the column's comment (sql/11_declarations.sql) or a domain of schema tsql.
+    /// not a domain, and the declaration by the column's comment (sql/ddl/declarations.sql) or a domain of schema tsql.
     /// The number of a temporary table is 0. Rows of a view that PostgreSQL cannot update cannot be locked.
     async fn ask_for(&mut self, names: impl Iterator<Item = &String> + Clone) -> Result<(), PgError> {
         let listed = array(names.clone().map(|name| literal(name)), "text");

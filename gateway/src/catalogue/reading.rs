@@ -274,7 +274,7 @@ async fn read_partial(connection: &mut Connection) -> Result<BTreeMap<String, Pa
     Ok(partial)
 }
 
-/// Reads which schemas are in databases, and which have a default collation without case (sql/24_databases.sql).
+/// Reads which schemas are in databases, and which have a default collation without case (sql/ddl/databases.sql).
 async fn read_databases(connection: &mut Connection) -> Result<Databases, PgError> {
     let mut databases = Databases { are_all: true, ..Databases::default() };
     let declared = "select n.nspname, pg_catalog.substring(d.description, '^T-SQL collation (\\w+)'), \

@@ -1,7 +1,7 @@
 //! The T-SQL declarations of columns that PostgreSQL does not keep: columns are described to clients as declared.
 //!
-//! Types with their own conversion and rounding are domains in schema tsql (`01_types.sql`); for the others the
-//! column's comment contains name and type (`11_declarations.sql`).
+//! Types with their own conversion and rounding are domains in schema tsql (`types/domains.sql`); for the others the
+//! column's comment contains name and type (`ddl/declarations.sql`).
 
 use super::announcing::{column_type, user_type};
 use super::pgtype::PgType;

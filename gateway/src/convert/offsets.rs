@@ -1,5 +1,5 @@
 //! datetimeoffset: PostgreSQL's tsql.datetimeoffset, a composite type of the instant, the minutes of its offset, and a
-//! json that is always `{}` (gateway/sql/03_offsets.sql).
+//! json that is always `{}` (gateway/sql/types/datetimeoffset.sql).
 
 use super::{calendar, ConvertError, PgType, Value};
 use crate::tds::types::clock;

@@ -1,5 +1,5 @@
 //! sql_variant: PostgreSQL's tsql.sql_variant, a composite type of the declared base type, the value as a text, and a
-//! json that is always `{}` (gateway/sql/05_variants.sql).
+//! json that is always `{}` (gateway/sql/types/sql_variant.sql).
 
 use super::{ConvertError, PgType, Value};
 use crate::tds::types::{bytes_at_7, TypeInfo, TypeToken, Variant};

@@ -1,5 +1,5 @@
 //! Lengths of texts in UTF-16 units, as T-SQL counts them ("nchar and nvarchar": n is in byte-pairs). Schema tsql
-//! counts in the same way (gateway/sql/01_units.sql).
+//! counts in the same way (gateway/sql/texts/units.sql).
 
 /// The error for a text that would be cut inside a character of two units, which has no half here.
 pub const HALF: &str =
@@ -54,6 +54,6 @@ mod tests {
 
     #[test]
     fn schema_tsql_refuses_in_the_same_words() {
-        assert!(include_str!("../../sql/01_units.sql").contains(HALF));
+        assert!(include_str!("../../sql/texts/units.sql").contains(HALF));
     }
 }

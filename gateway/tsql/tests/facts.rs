@@ -17,14 +17,13 @@ fn is_written(name: &str, sql: &str) {
 
 #[test]
 fn sql_says_what_the_tables_say() {
-    is_written("03_chart.sql", &conversions::sql());
-    is_written("19_errors.sql", &errors::sql());
+    is_written("conversions/chart.sql", &conversions::sql());
+    is_written("errors/errors.sql", &errors::sql());
 }
 
 fn sql() -> String {
-    let mut files: Vec<_> = folder().read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect()
+    let paths = |folder: PathBuf| folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    paths(folder()).flat_map(paths).map(|file| std::fs::read_to_string(file).unwrap()).collect()
 }
 
 #[test]
@@ -52,20 +51,23 @@ fn domains_of_columns_are_there() {
 #[test]
 fn lists_of_types_in_sql_are_those_of_the_table() {
     let read = |name: &str| std::fs::read_to_string(folder().join(name)).unwrap();
-    let (variants, carriers) = (read("05_variants.sql"), read("08_carriers.sql"));
+    let (variants, carriers) = (read("types/sql_variant.sql"), read("conversions/carriers.sql"));
     for name in types::names() {
         let of = types::named(name, &[], 0, 1).unwrap();
         let class = conversions::name(conversions::class(of));
         if let Some(base) = of.variant_base() {
             let base = base.split('(').next().unwrap_or_default();
-            assert!(variants.contains(&format!("('{base}', '{class}', '")), "{name}: 05_variants.sql");
+            assert!(variants.contains(&format!("('{base}', '{class}', '")), "{name}: types/sql_variant.sql");
         }
         let held = match name {
             _ if DOMAINS.contains(&name) => format!("tsql.{name}"),
             _ if of.is_plain() && !of.is_text() => of.sql(),
             _ => continue,
         };
-        assert!(carriers.contains(&format!("when '{held}' then '{class}'")), "{name}: 08_carriers.sql");
+        assert!(
+            carriers.contains(&format!("when '{held}' then '{class}'")),
+            "{name}: conversions/carriers.sql"
+        );
     }
 }
 

@@ -34,14 +34,6 @@ $$A SQLSTATE, or that of a number T-SQL has for an error of this text or constra
 operator that there is none of, a value beyond a type, and, unless in ASE, a row that is there already by a key or a
 UNIQUE constraint. Indexes that T-SQL has made are named by their table first.$$;
 
--- as procedures of earlier versions ask
-create or replace function tsql.own_state(sqlstate text, table_ text, constraint_ text, sybase boolean)
-returns text
-language sql
-immutable
-as $$ select tsql.own_state(sqlstate, '', table_, constraint_, sybase) $$;
-
-
 create or replace function tsql.own_message(sqlstate text, message text)
 returns text
 language sql

@@ -144,7 +144,7 @@ pub fn is_global(table: &str) -> bool {
     own_name(table).starts_with("##")
 }
 
-/// The schema of global temporary tables, which the gateway manages (`gateway/sql/26_globals.sql`).
+/// The schema of global temporary tables, which the gateway manages (`gateway/sql/ddl/globals.sql`).
 pub const GLOBALS: &str = "tsql_global";
 
 /// The schema of `#t` or `##t`.

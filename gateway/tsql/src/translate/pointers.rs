@@ -1,5 +1,5 @@
 //! Texts and images by their pointers. A pointer contains the version of a row and the column in it
-//! (`gateway/sql/29_text_pointers.sql`): a statement finds the row by both, or fails.
+//! (`gateway/sql/texts/pointers.sql`): a statement finds the row by both, or fails.
 
 use super::calls::CallTranslation;
 use super::translation::Translation;

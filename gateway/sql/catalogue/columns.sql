@@ -1,0 +1,99 @@
+-- What is declared of the columns of tables (ddl/declarations.sql).
+
+create or replace function tsql.digits_of(tables regclass[], named name) returns integer
+language sql stable parallel safe
+return (
+  select case when declared is not null then coalesce(declared[1]::integer, 7) end
+  from unnest(tables) with ordinality as sources (source, place)
+  join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped,
+    regexp_match(col_description(attrelid, attnum), '^T-SQL "(?:[^"]|"")+" (?:datetime2|time)(?:\((\d)\))?(?: as "|\n|$)') as declared
+  order by place
+  limit 1
+);
+comment on function tsql.digits_of(regclass[], name) is
+  'The digits of a column of the first of these tables that has it, if it is declared as a datetime2 or time.';
+create or replace function tsql.digits_returned(function text) returns integer
+language sql stable parallel safe
+return (
+  select case when declared is not null then coalesce(declared[1]::integer, 7) end
+  from pg_proc, regexp_match(right(prosrc, 100), '\n-- returns (?:datetime2|time)(?:\((\d)\))?\n$') as declared
+  where oid = to_regproc(function)
+);
+comment on function tsql.digits_returned(text) is 'The digits of a function of T-SQL that returns a datetime2 or time.';
+create or replace function tsql.is_national(tables regclass[], named name) returns boolean
+language sql stable parallel safe
+return coalesce((
+  -- PostgreSQL's types have nchar and nvarchar
+  select case when said like 'ntext%' then true when atttypid in ('varchar'::regtype, 'bpchar'::regtype) then said is null
+    else atttypid = to_regtype('sys.sysname') end
+  from unnest(tables) with ordinality as sources (source, place)
+  join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped,
+    substring(col_description(attrelid, attnum) from '^T-SQL "(?:[^"]|"")+" ((?:(?! ?as ")[^\n])+)') as said
+  order by place
+  limit 1
+), false);
+comment on function tsql.is_national(regclass[], name) is
+  'Whether a column of the first of these tables that has it is declared as nchar, nvarchar or ntext.';
+create or replace function tsql.is_national(target regclass, place integer) returns boolean
+language sql stable parallel safe
+return (
+  select tsql.is_national(array[target], attname)
+  from pg_attribute
+  where attrelid = target and attnum > 0 and not attisdropped
+  order by attnum
+  offset place - 1
+  limit 1
+);
+comment on function tsql.is_national(regclass, integer) is 'The same for a column by its number, from 1.';
+create or replace function tsql.is_national_or_image(target regclass, named name) returns boolean
+language sql stable parallel safe
+return (
+  select case
+    when atttypid in ('tsql.money'::regtype, 'tsql.smallmoney'::regtype) then true
+    when atttypid <> 'bytea'::regtype then tsql.is_national(array[target], named)
+    when said is not null then said = 'image'
+    -- a column of a view has no declaration of its own
+    when relkind <> 'v' then false
+  end
+  from pg_attribute
+  join pg_class on pg_class.oid = attrelid,
+    substring(col_description(attrelid, attnum) from '^T-SQL "(?:[^"]|"")+" ((?:(?! ?as ")[^\n])+)') as said
+  where attrelid = target and attname = named and attnum > 0 and not attisdropped
+);
+comment on function tsql.is_national_or_image(regclass, name) is
+  'Whether a column is a national text, which takes bytes as UTF-16, an image, which takes a text as its bytes, or money, which '
+  'takes a text with a currency symbol; null if that is not known.';
+create or replace function tsql.is_national_or_image(target regclass, place integer) returns boolean
+language sql stable parallel safe
+return (
+  select tsql.is_national_or_image(target, attname)
+  from pg_attribute
+  where attrelid = target and attnum > 0 and not attisdropped
+  order by attnum
+  offset place - 1
+  limit 1
+);
+comment on function tsql.is_national_or_image(regclass, integer) is 'The same for a column by its number, from 1.';
+create or replace function tsql.length_of(tables regclass[], named name) returns integer
+language sql stable parallel safe
+return (
+  select case when atttypid in ('varchar'::regtype, 'bpchar'::regtype) and atttypmod > 4 then atttypmod - 4 end
+  from unnest(tables) with ordinality as sources (source, place)
+  join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped
+  order by place
+  limit 1
+);
+comment on function tsql.length_of(regclass[], name) is
+  'The length of a column of the first of these tables that has it, if it is a text of a length.';
+
+create or replace function tsql.is_long(tables regclass[], named name) returns boolean
+language sql stable parallel safe
+return coalesce((
+  select atttypid = 'text'::regtype or atttypid = 'varchar'::regtype and atttypmod = -1
+  from unnest(tables) with ordinality as sources (source, place)
+  join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped
+  order by place
+  limit 1
+), false);
+comment on function tsql.is_long(regclass[], name) is
+  'Whether a column of the first of these tables that has it is a text of any length: varchar(max), nvarchar(max), text, ntext.';

@@ -1,0 +1,164 @@
+-- Conversions to texts.
+
+-- conversions to texts of any length
+create or replace function tsql.text_of(value text) returns text
+language sql immutable parallel safe return value;
+create or replace function tsql.text_of(value character) returns text
+language sql immutable parallel safe return tsql.padded(value);
+create or replace function tsql.text_of(value boolean) returns text
+language sql immutable parallel safe return value::integer::text;
+create or replace function tsql.text_of(value smallint) returns text
+language sql immutable parallel safe return value::text;
+create or replace function tsql.text_of(value integer) returns text
+language sql immutable parallel safe return value::text;
+create or replace function tsql.text_of(value bigint) returns text
+language sql immutable parallel safe return value::text;
+create or replace function tsql.text_of(value numeric) returns text
+language sql immutable parallel safe return value::text;
+create or replace function tsql.text_of(value tsql.money) returns text
+language sql immutable parallel safe return tsql.money_text(value, 0);
+create or replace function tsql.text_of(value tsql.smallmoney) returns text
+language sql immutable parallel safe return tsql.money_text(value, 0);
+create or replace function tsql.text_of(value real) returns text
+language sql immutable parallel safe return tsql.float_text(value::text::double precision, 0);
+create or replace function tsql.text_of(value double precision) returns text
+language sql immutable parallel safe return tsql.float_text(value, 0);
+create or replace function tsql.text_of(value timestamp) returns text
+language sql immutable parallel safe return tsql.datetime_text(value, 0);
+create or replace function tsql.text_of(value timestamptz) returns text
+language sql stable parallel safe return tsql.datetime_text(value::timestamp, 0);
+create or replace function tsql.text_of(value date) returns text
+language sql immutable parallel safe return tsql.date_text(value, 121);
+create or replace function tsql.text_of(value time) returns text
+language sql immutable parallel safe return tsql.time_text(value, 121, 7);
+create or replace function tsql.text_of(value uuid) returns text
+language sql immutable parallel safe return upper(value::text);
+create or replace function tsql.text_of(value bytea) returns text
+language sql immutable parallel safe return tsql.read_bytes(value);
+create or replace function tsql.text_of(value xml) returns text
+language sql immutable parallel safe return value::text;
+
+create or replace function tsql.within(value text, length integer) returns text
+language sql immutable parallel safe
+return case when length is null then value else tsql.cut(value, length) end;
+create or replace function tsql.within(value anyelement, length integer) returns anyelement
+language sql immutable parallel safe as $$ select value $$;
+comment on function tsql.within(text, integer) is 'A text cut to a length, null: any. Values of other types are unchanged.';
+
+create or replace function tsql.text_of_digits(value anyelement, style integer, digits integer) returns text
+language sql immutable parallel safe as $$ select null::text $$;
+comment on function tsql.text_of_digits(anyelement, integer, integer) is
+  'A datetime2 or time with the given number of decimals in a style of CONVERT; null for other types, and without decimals.';
+create or replace function tsql.text_of_digits(value timestamp, style integer, digits integer) returns text
+language sql immutable strict parallel safe return tsql.datetime2_text(value, style, digits);
+create or replace function tsql.text_of_digits(value time, style integer, digits integer) returns text
+language sql immutable strict parallel safe return tsql.time_text(value, style, digits);
+do $$
+declare
+  source text;
+begin
+  -- PostgreSQL would convert these to timestamps and times
+  foreach source in array array['date', 'timestamptz', 'interval', 'timetz'] loop
+    execute format('create or replace function tsql.text_of_digits(value %s, style integer, digits integer) returns text'
+      ' language sql immutable parallel safe return null::text', source);
+  end loop;
+end
+$$;
+
+create or replace function tsql.too_long(value text, length integer, type_ text) returns text
+language plpgsql immutable parallel safe
+as $$
+begin
+  if length(value) > length then
+    case
+      when type_ like 'tsql.%money' then
+        perform tsql.fail(234, 'There is insufficient result space to convert a money value to varchar.');
+      when type_ in ('real', 'double precision', 'float') then
+        perform tsql.fail(232, format('Arithmetic overflow error for type varchar, value = %s.', value));
+      when type_ = 'uuid' then
+        perform tsql.fail(8170, 'Insufficient result space to convert uniqueidentifier value to char.');
+      else
+        perform tsql.fail(8115, format('Arithmetic overflow error converting %s to data type varchar.',
+          case type_ when 'bigint' then 'expression' else type_ end));
+    end case;
+  end if;
+  return value;
+end
+$$;
+
+-- conversions to texts of limited length: longer texts and times are cut, longer whole numbers become *
+do $$
+declare
+  source text;
+  body text;
+begin
+  foreach source in array array['text', 'character', 'timestamp', 'timestamptz', 'date', 'time', 'bytea', 'xml'] loop
+    execute format(
+      'create or replace function tsql.to_varchar(value %1$s, length integer) returns text'
+      ' language sql %2$s parallel safe return tsql.cut(tsql.text_of(value), length)',
+      source, case source when 'timestamptz' then 'stable' else 'immutable' end);
+  end loop;
+  foreach source in array array['boolean', 'smallint', 'integer'] loop
+    execute format(
+      'create or replace function tsql.to_varchar(value %1$s, length integer) returns text'
+      ' language sql immutable parallel safe return case when pg_catalog.length(tsql.text_of(value)) > length'
+      ' then ''*'' else tsql.text_of(value) end', source);
+  end loop;
+  foreach source in array
+    array['bigint', 'numeric', 'tsql.money', 'tsql.smallmoney', 'real', 'double precision', 'uuid'] loop
+    execute format(
+      'create or replace function tsql.to_varchar(value %1$s, length integer) returns text'
+      ' language sql immutable parallel safe return tsql.too_long(tsql.text_of(value), length, %1$L)', source);
+  end loop;
+  -- in nvarchar a longer number is an error and not * ("CAST and CONVERT", "Truncating and rounding results")
+  foreach source in array array['boolean', 'smallint', 'integer'] loop
+    execute format(
+      'create or replace function tsql.to_nvarchar(value %1$s, length integer) returns text'
+      ' language sql immutable parallel safe return tsql.too_long(tsql.text_of(value), length, ''expression'')', source);
+  end loop;
+  -- with a style
+  for source, body in select * from (values
+    ('timestamp', 'tsql.datetime_text(value, style)'),
+    -- a timestamp with time zone, which clients receive as a datetime2
+    ('timestamptz', 'case when style in (21, 25, 121, 126, 127) then tsql.datetime2_text(value::timestamp, style, 6)'
+      ' else tsql.datetime_text(tsql.moment(value), style) end'),
+    ('date', 'tsql.date_text(value, style)'),
+    ('time', 'tsql.time_text(value, style, 7)')
+  ) as times (type, text) loop
+    execute format(
+      'create or replace function tsql.to_varchar(value %1$s, length integer, style integer) returns text'
+      ' language sql %2$s parallel safe return pg_catalog.left(%3$s, coalesce(length, 8000))',
+      source, case source when 'timestamptz' then 'stable' else 'immutable' end, body);
+  end loop;
+  foreach source in array array['text', 'character', 'boolean', 'smallint', 'integer', 'bigint', 'numeric', 'uuid'] loop
+    execute format(
+      'create or replace function tsql.to_varchar(value %1$s, length integer, style integer) returns text'
+      ' language sql immutable parallel safe return tsql.to_varchar(value, coalesce(length, 8000))', source);
+  end loop;
+  foreach source in array array['tsql.money', 'tsql.smallmoney'] loop
+    execute format(
+      'create or replace function tsql.to_varchar(value %1$s, length integer, style integer) returns text'
+      ' language sql immutable parallel safe'
+      ' return tsql.too_long(tsql.money_text(value, style), coalesce(length, 8000), %1$L)', source);
+  end loop;
+end
+$$;
+create or replace function tsql.to_varchar(value real, length integer, style integer) returns text
+language sql immutable parallel safe
+return tsql.too_long(tsql.float_text(case style when 0 then value::text::double precision
+  else value::double precision end, style), coalesce(length, 8000), 'real');
+create or replace function tsql.to_varchar(value double precision, length integer, style integer) returns text
+language sql immutable parallel safe
+return tsql.too_long(tsql.float_text(value, style), coalesce(length, 8000), 'float');
+create or replace function tsql.to_varchar(value bytea, length integer, style integer) returns text
+language plpgsql immutable parallel safe
+as $$
+begin
+  -- the others are translated by the compiler
+  if style <> 0 then
+    perform tsql.fail(281, format('%s is not a valid style number when converting from varbinary to a character string.',
+      style));
+  end if;
+  return tsql.to_varchar(value, coalesce(length, 8000));
+end
+$$;

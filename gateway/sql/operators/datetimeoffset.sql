@@ -1,0 +1,35 @@
+-- Comparisons of datetimeoffsets, by the instant: a value without an offset is taken as UTC ("Data type precedence"), a
+-- timestamp with time zone as its instant.
+
+call tsql.make_comparisons('tsql.datetimeoffset', 'tsql.datetimeoffset', '(%s).moment', '(%s).moment');
+call tsql.make_comparisons('tsql.datetimeoffset', 'timestamp', '(%s).moment', '%s at time zone ''UTC''');
+call tsql.make_comparisons('tsql.datetimeoffset', 'date', '(%s).moment', '%s::timestamp at time zone ''UTC''');
+call tsql.make_comparisons('tsql.datetimeoffset', 'timestamptz', '(%s).moment', '%s');
+call tsql.make_comparisons('tsql.datetimeoffset', 'text', '(%s).moment', '(tsql.read_datetimeoffset(%s, 0)).moment');
+call tsql.make_operator_class('tsql.datetimeoffset', 'by_instant', 'tsql.compare_offsets');
+
+create or replace function tsql.isnull(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
+language sql immutable parallel safe return case when (l).moment is null then r else l end;
+create or replace function tsql.either(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
+language sql immutable parallel safe return tsql.isnull(l, r);
+do $$
+declare
+  side text;
+  function_ text;
+begin
+  foreach side in array array['timestamp', 'date', 'text'] loop
+    foreach function_ in array array['isnull', 'either'] loop
+      execute format(
+        'create or replace function tsql.%I(l tsql.datetimeoffset, r %s) returns tsql.datetimeoffset'
+        ' language sql immutable parallel safe return tsql.isnull(l, tsql.to_datetimeoffset(r, 7))', function_, side);
+    end loop;
+  end loop;
+end
+$$;
+
+create or replace function tsql.lesser(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
+language sql immutable strict parallel safe return case when (r).moment < (l).moment then r else l end;
+create or replace function tsql.greater(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
+language sql immutable strict parallel safe return case when (r).moment > (l).moment then r else l end;
+create or replace aggregate tsql.min(tsql.datetimeoffset) (sfunc = tsql.lesser, stype = tsql.datetimeoffset);
+create or replace aggregate tsql.max(tsql.datetimeoffset) (sfunc = tsql.greater, stype = tsql.datetimeoffset);

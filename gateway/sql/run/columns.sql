@@ -1,0 +1,143 @@
+-- Checks of the columns that a compiled text expects.
+
+create or replace function tsql.demand_columns(relation oid, names text[]) returns boolean
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  name text;
+  found text[] := '{}';
+begin
+  -- not from pg_attribute: the snapshot may be older than the change that caused this replanning
+  for place in 1..1600 loop
+    name := (pg_identify_object_as_address('pg_class'::regclass, relation, place)).object_names[3];
+    exit when name is null;
+    if name not like '........pg.dropped.%' then
+      found := found || name;
+    end if;
+  end loop;
+  if found is distinct from names then
+    raise exception 'the columns of % are others now', relation::regclass using errcode = 'RL007';
+  end if;
+  return true;
+end
+$$;
+
+comment on function tsql.demand_columns(oid, text[]) is
+$$True; an error (RL007) when a table or composite type has other columns than these, or in another order. It is
+immutable for PostgreSQL to evaluate it when a statement is planned; since the statement has the relation's oid, it is
+planned again when that has changed.$$;
+
+create or replace function tsql.demand_declared(relation regclass, columns jsonb)
+returns void
+language plpgsql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if tsql.is_declared_otherwise(relation, columns) then
+    perform tsql.fail(2801, format(
+      'The definition of object ''%s'' has changed since it was compiled: ALTER the procedure, function or trigger '
+      'that uses it.', (select relname from pg_class where oid = relation)));
+  end if;
+end
+$$;
+
+comment on function tsql.demand_declared(regclass, jsonb) is
+$$Error 2801 if a table's columns are declared otherwise than a procedure was compiled with. It is immutable, and its
+arguments are constants: PostgreSQL evaluates it when it plans the procedure's first statement, and again after a change
+of the table.$$;
+
+
+create or replace function tsql.is_declared_otherwise(relation oid, columns jsonb)
+returns boolean
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select
+    from jsonb_each_text(columns) as known (name, declared)
+    left join (
+      select a.attname, concat(n.nspname || '.', t.typname, ' ', a.atttypmod, ' ', said.found[2]) as declared
+      from pg_attribute a
+      join pg_type t on t.oid = a.atttypid
+      left join pg_namespace n on n.oid = t.typnamespace and n.nspname = 'tsql'
+      left join lateral regexp_match(
+        col_description(a.attrelid, a.attnum), '^T-SQL "((?:[^"]|"")+)" ?((?:(?! ?as ")[^\n])*)') said (found) on true
+      where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
+    ) as actual on actual.attname = known.name
+    where actual.declared is distinct from known.declared
+  )
+$$;
+
+comment on function tsql.is_declared_otherwise(oid, jsonb) is
+$$Whether columns of a table have other types than the given ones, by their names: type, modifier and T-SQL's declaration
+as the gateway reads them; null for no such column. It is volatile: it sees what has been committed while PostgreSQL
+waited for the table.$$;
+
+
+create or replace function tsql.outdated()
+returns table (schema text, source text, read_as text, owner text)
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  one record;
+  is_outdated boolean;
+begin
+  for one in
+    select p.oid, case when p.pronamespace = pg_my_temp_schema() then '' else n.nspname end as schema,
+      substring(p.prosrc from '\n-- bound as ([a-z0-9 ]+): ') as read_as,
+      substring(p.prosrc from '\n-- bound as [a-z0-9 ]+: ([^\n]+)\n') as bound, pg_get_userbyid(p.proowner) as owner
+    from pg_proc p
+    join pg_namespace n on n.oid = p.pronamespace
+    where p.prosrc like E'%\n-- bound as %' and pg_has_role(session_user, p.proowner, 'member')
+      -- not of a trigger that went with its table: it would be made on a new one of the name
+      and (p.prorettype <> 'trigger'::regtype or exists (select from pg_trigger where tgfoid = p.oid))
+      and (not starts_with(n.nspname, 'pg_temp_') or n.oid = pg_my_temp_schema())
+  loop
+    begin
+      is_outdated := exists (
+        select from jsonb_each(one.bound::jsonb) as named (name, columns)
+        where tsql.is_declared_otherwise(to_regclass(named.name), named.columns) and to_regclass(named.name) is not null
+      );
+    exception when data_exception or syntax_error_or_access_rule_violation then
+      is_outdated := false;
+    end;
+    if is_outdated then
+      schema := one.schema;
+      source := tsql.source(one.oid);
+      read_as := one.read_as;
+      owner := one.owner;
+      return next;
+    end if;
+  end loop;
+end
+$$;
+
+comment on function tsql.outdated() is
+$$The procedures, functions and triggers compiled from T-SQL of which a table has changed since, of the owners that the
+session may act as: their schema ('' for the session's own), T-SQL, how it was read, and the owner.$$;
+
+create or replace function tsql.all_grouped(target text, keys text[]) returns boolean
+language plpgsql stable
+as $$
+declare
+  other record;
+begin
+  select attname, relname into other
+  from pg_attribute
+  join pg_class on pg_class.oid = attrelid
+  where attrelid = to_regclass(target) and attnum > 0 and not attisdropped and lower(attname) <> all (keys)
+  order by attnum
+  limit 1;
+  if found then
+    perform tsql.fail(8120, format('Column ''%s.%s'' is invalid in the select list because it is not contained in either '
+      'an aggregate function or the GROUP BY clause.', other.relname, other.attname));
+  end if;
+  return true;
+end
+$$;
+comment on function tsql.all_grouped(text, text[]) is
+  'True if a table has only these columns; error 8120 otherwise: * with GROUP BY.';

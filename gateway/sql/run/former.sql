@@ -1,0 +1,15 @@
+-- Functions of 1.0.0 that nothing calls now: forms for procedures that were compiled before it.
+do $$
+declare
+  -- in one statement, because they depend on one another
+  former constant text := (
+    select string_agg(oid::regprocedure::text, ', ') from pg_proc
+    where pronamespace = 'tsql'::regnamespace
+      and (proname, pronargs) in (('divided', 7), ('own_state', 4), ('tell_caught', 5))
+  );
+begin
+  if former is not null then
+    execute 'drop function ' || former;
+  end if;
+end
+$$;

@@ -1,0 +1,419 @@
+-- Objects of the current database: tables and views, their constraints, and, in every database, the procedures that the
+-- caller may execute. An id is PostgreSQL's oid. Information that PostgreSQL does not keep, such as the creation time, is
+-- null.
+
+-- A T-SQL procedure may be a function in PostgreSQL; its text determines its kind. Those of ringlog and of other databases
+-- are dbo's.
+create view sys.every_numbered_procedure as
+select
+  procedures.oid,
+  case when procedures.proname ~ '~[0-9a-f]{16}$'
+    then sys.named_by_text(procedures.proname, pg_catalog.obj_description(procedures.oid, 'pg_proc'))
+    else pg_catalog.regexp_replace(procedures.proname, ';\d+$', '')
+  end collate "C" as name,
+  pg_catalog.regexp_replace(procedures.proname, ';\d+$', '')::name as stored,
+  -- in its group
+  coalesce(substring(procedures.proname from ';(\d+)$')::smallint, 1::smallint) as number,
+  procedures.pronamespace as namespace,
+  schemas.nspname as schema,
+  coalesce(here.name, 'dbo') as shown_schema,
+  coalesce(here.number, 1) as schema_id,
+  procedures.prokind as kind,
+  procedures.proretset as returns_set,
+  procedures.prorettype as return_type,
+  procedures.pronargs - procedures.pronargdefaults as required,
+  coalesce(procedures.proallargtypes, procedures.proargtypes::oid[]) as types,
+  procedures.proargmodes as modes,
+  procedures.proargnames as names,
+  -- the types of the parameters of T-SQL
+  substring(procedures.prosrc from '.*\n-- takes ([^\n]+)\n') as takes,
+  case
+    when procedures.prosrc not like '%-- compiled from T-SQL, %'
+      or pg_catalog.obj_description(procedures.oid, 'pg_proc')
+        !~* concat('^', blank.text, '*create', blank.text, '+(or\s+(alter|replace)\s+)?function\M')
+    then 'P'
+    when not procedures.proretset then 'FN'
+    when procedures.prolang = (select oid from pg_catalog.pg_language where lanname = 'sql') then 'IF'
+    else 'TF'
+  end as type
+from pg_catalog.pg_proc as procedures
+join pg_catalog.pg_namespace as schemas on schemas.oid = procedures.pronamespace
+left join sys.every_schema as here on here.oid = procedures.pronamespace
+cross join (values ('(\s|--[^\n]*\n|/\*([^*]|\*+[^*/])*\*+/)')) as blank (text)
+where procedures.prokind in ('f', 'p')
+  and procedures.provariadic = 0
+  and procedures.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
+  -- an array: PostgreSQL believes that few schemas are left, and would read all procedures for each; and only for
+  -- procedures of these schemas what takes time
+  and case
+    when procedures.pronamespace = any (array(
+      select namespaces.oid
+      from pg_catalog.pg_namespace as namespaces
+      where namespaces.nspname not in ('pg_catalog', 'information_schema', 'sys', 'sybsystemprocs', 'tsql', 'tsql_global',
+          'tsql_information_schema')
+        and pg_catalog.has_schema_privilege(namespaces.oid, 'usage')
+    ))
+    then procedures.prosrc !~ '-- (rule|default) of T-SQL$' and pg_catalog.has_function_privilege(procedures.oid, 'execute')
+  end
+  -- objects of extensions count as PostgreSQL's own
+  and not exists (
+    select from pg_catalog.pg_depend as depending
+    where depending.classid = 'pg_catalog.pg_proc'::regclass
+      and depending.objid = procedures.oid and depending.deptype = 'e'
+  );
+
+-- A group counts as its first procedure.
+create view sys.every_procedure as
+select * from sys.every_numbered_procedure where number = 1;
+
+-- Those of the database, and ringlog's own.
+create view sys.every_listed_procedure as
+select * from sys.every_numbered_procedure
+where namespace = any (array(select schemas.oid from sys.every_schema as schemas union all select 'ringlog'::regnamespace));
+
+create view sys.every_bindable as
+select
+  functions.oid,
+  functions.proname as name,
+  case when functions.prosrc like '%-- rule of T-SQL' then 'R' else 'D' end as type,
+  schemas.name as schema,
+  schemas.number as schema_id
+from pg_catalog.pg_proc as functions
+join sys.every_schema as schemas on schemas.oid = functions.pronamespace
+where functions.prosrc ~ '-- (rule|default) of T-SQL$';
+
+create view sys.every_constraint as
+select
+  constraints.oid,
+  sys.shown_name(constraints.oid, 'pg_constraint', constraints.conname) collate "C" as name,
+  case constraints.contype when 'p' then 'PK' when 'u' then 'UQ' when 'f' then 'F' else 'C' end as type,
+  relations.oid as relation,
+  relations.schema,
+  relations.schema_id,
+  constraints.conindid as index,
+  constraints.confrelid as referenced,
+  constraints.conkey as columns,
+  constraints.confkey as referenced_columns,
+  constraints.confupdtype as update_action,
+  constraints.confdeltype as delete_action,
+  constraints.convalidated as is_validated
+from pg_catalog.pg_constraint as constraints
+join sys.every_relation as relations on sys.stored_in(relations.oid) = constraints.conrelid
+where constraints.contype in ('p', 'u', 'f', 'c')
+  -- a bound rule
+  and constraints.conname not like 'T-SQL rule %';
+
+-- An expression in PostgreSQL's SQL as T-SQL: operators and functions without their schema, convert for the functions that
+-- convert, and no casts, which repeat the types of T-SQL. Literals stay as they are.
+create function sys.shown_expression(expression text) returns text
+language sql immutable
+as $$
+  select pg_catalog.string_agg(
+    case when left(part.found[1], 1) = '''' then part.found[1] else (
+      select pg_catalog.regexp_replace(pg_catalog.regexp_replace(pg_catalog.regexp_replace(pg_catalog.regexp_replace(
+        part.found[1],
+        'OPERATOR\(tsql\.([^)]+)\)', '\1', 'g'),
+        '::(?:tsql\.)?(?:"[^"]+"|character varying|double precision|(?:timestamp|time)(?:\(\d\))? with(?:out)? time zone|\w+)'
+        '(?:\(\d+(?:, ?\d+)?\))?(?:\[\])?', '', 'g'),
+        '\mtsql\.to_(\w+)\(', 'convert(\1, ', 'g'),
+        '\mtsql\.(?=\w)', '', 'g')
+    ) end, '' order by part.place)
+  from pg_catalog.regexp_matches(expression, '''(?:[^'']|'''')*''|[^'']+', 'g') with ordinality as part (found, place)
+$$;
+
+-- A default in T-SQL if it is a literal with conversions to the column's type, or the current time; any other one as
+-- sys.shown_expression shows it.
+create function sys.default_text(expression text) returns text
+language sql immutable
+as $$
+  select '(' || coalesce(
+      case when said.found[2] is null then said.found[1] else 'getdate()' end, sys.shown_expression(expression)) || ')'
+  from (
+    select pg_catalog.regexp_match(
+      expression,
+      '^\(*(?:tsql\.(?:(?:to|fitted)_[a-z0-9_]+|carry)\(\(*)*'
+      '(?:(''(?:[^'']|'''')*''|-?[0-9]+(?:\.[0-9]+)?|NULL)|(tsql\.getdate\(clock_timestamp\(\)\)))'
+      '(?:\)|::[a-z ]+(?:\([0-9]+(?:,[0-9]+)?\))?[a-z ]*|, [0-9]+)*$'
+    ) as found
+  ) as said
+$$;
+
+create view sys.every_default as
+select
+  defaults.oid,
+  coalesce(pg_catalog.replace(named.of_default[2], '''''', ''''), 'DF_' || relations.name || '_' || columns.attname) as name,
+  named.of_default is not null as is_named,
+  relations.oid as relation,
+  relations.schema,
+  relations.schema_id,
+  columns.attnum as column,
+  columns.attname as column_name,
+  columns.attgenerated as generated,
+  case columns.attgenerated
+    when '' then sys.default_text(coalesce(named.of_default[1], said.expression))
+    else '(' || sys.shown_expression(said.expression) || ')'
+  end as definition
+from pg_catalog.pg_attrdef as defaults
+join sys.every_relation as relations on relations.oid = defaults.adrelid
+join pg_catalog.pg_attribute as columns
+  on columns.attrelid = defaults.adrelid and columns.attnum = defaults.adnum
+cross join pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid) as said (expression)
+-- tsql.named_default has the value and the name
+cross join pg_catalog.regexp_match(
+  said.expression, '^tsql\.named_default\((.*), ''((?:[^'']|'''')*)''::text\)$'
+) as named (of_default);
+
+-- T-SQL triggers, one for each function that has the text; triggers of further events are parts of it.
+create view sys.every_trigger as
+select
+  functions.oid,
+  functions.proname as name,
+  triggers.tgrelid as relation,
+  relations.schema,
+  relations.schema_id,
+  triggers.tgenabled = 'D' as is_disabled
+from pg_catalog.pg_trigger as triggers
+join sys.every_relation as relations on relations.oid = triggers.tgrelid
+join pg_catalog.pg_proc as functions on functions.oid = triggers.tgfoid and functions.proname = triggers.tgname
+where not triggers.tgisinternal
+  and functions.prosrc like '%-- compiled from T-SQL, %'
+  -- the name that tsql.create_trigger gives the function of a further event
+  and not exists (
+    select from pg_catalog.pg_proc as first
+    where first.pronamespace = functions.pronamespace
+      and functions.proname in (first.proname || ' insert', first.proname || ' update', first.proname || ' delete')
+      and sys.comment_base(pg_catalog.obj_description(first.oid, 'pg_proc'))
+        = sys.comment_base(pg_catalog.obj_description(functions.oid, 'pg_proc'))
+  );
+
+-- Sequences, but for those of identity columns.
+create view sys.every_sequence as
+select
+  classes.oid,
+  classes.relname as name,
+  schemas.name as schema,
+  schemas.number as schema_id,
+  classes.relowner as owner,
+  held.seqtypid as type,
+  held.seqstart as start,
+  held.seqincrement as increment,
+  held.seqmin as least,
+  held.seqmax as most,
+  held.seqcycle as cycles,
+  case when classes.relkind = 'S' and pg_catalog.has_sequence_privilege(classes.oid, 'select, usage')
+    then pg_catalog.pg_sequence_last_value(classes.oid) end as last
+from pg_catalog.pg_class as classes
+join pg_catalog.pg_sequence as held on held.seqrelid = classes.oid
+join sys.every_schema as schemas on schemas.oid = classes.relnamespace
+-- the function fails for other relations, and is called before the join
+where case when classes.relkind = 'S' then pg_catalog.has_sequence_privilege(classes.oid, 'select, usage, update') end
+  and not exists (
+    select from pg_catalog.pg_depend as depending
+    where depending.classid = 'pg_catalog.pg_class'::regclass and depending.objid = classes.oid and depending.deptype in ('a', 'i')
+  );
+
+create view sys.every_object as
+select listed.oid, listed.name, listed.parent, listed.type, listed.schema, listed.schema_id, kinds.description
+from (
+  select oid, name, 0::oid as parent, type, schema, schema_id from sys.every_relation
+  union all
+  select oid, name, 0, type, shown_schema, schema_id
+  from sys.every_procedure
+  where namespace = any (array(
+    select schemas.oid from sys.every_schema as schemas
+    union all
+    -- ringlog's own are those of the rings and logs
+    select 'ringlog'::regnamespace where current_schema() in ('online', 'log')
+  ))
+  union all
+  select oid, name, relation, type, schema, schema_id from sys.every_constraint
+  union all
+  select oid, name, relation, 'D', schema, schema_id from sys.every_default where generated = ''
+  union all
+  select oid, name, relation, 'TR', schema, schema_id from sys.every_trigger
+  union all
+  select oid, name, 0, type, schema, schema_id from sys.every_bindable
+  union all
+  select oid, name, 0, 'SO', schema, schema_id from sys.every_sequence
+) as listed
+join (values
+  ('U', 'USER_TABLE'),
+  ('V', 'VIEW'),
+  ('P', 'SQL_STORED_PROCEDURE'),
+  ('FN', 'SQL_SCALAR_FUNCTION'),
+  ('IF', 'SQL_INLINE_TABLE_VALUED_FUNCTION'),
+  ('TF', 'SQL_TABLE_VALUED_FUNCTION'),
+  ('TR', 'SQL_TRIGGER'),
+  ('PK', 'PRIMARY_KEY_CONSTRAINT'),
+  ('UQ', 'UNIQUE_CONSTRAINT'),
+  ('F', 'FOREIGN_KEY_CONSTRAINT'),
+  ('C', 'CHECK_CONSTRAINT'),
+  ('D', 'DEFAULT_CONSTRAINT'),
+  ('R', 'RULE'),
+  ('SO', 'SEQUENCE_OBJECT')
+) as kinds (type, description) on kinds.type = listed.type;
+
+create view sys.objects as
+select
+  listed.name::sys.sysname as name,
+  listed.oid::integer as object_id,
+  null::integer as principal_id,
+  listed.schema_id,
+  listed.parent::integer as parent_object_id,
+  listed.type::character(2) as type,
+  listed.description::sys.sysname as type_desc,
+  null::timestamp as create_date,
+  null::timestamp as modify_date,
+  false as is_ms_shipped,
+  false as is_published,
+  false as is_schema_published
+from sys.every_object as listed;
+
+comment on view sys.objects is 'SQL Server: Catalog Views, sys.objects';
+
+create view sys.all_objects as
+select * from sys.objects;
+
+comment on view sys.all_objects is
+'SQL Server: Catalog Views, sys.all_objects. The system''s own views and procedures are left out.';
+
+create view sys.tables as
+select
+  objects.*,
+  case classes.relkind when 'p' then 2 end as lob_data_space_id,
+  (
+    select max(attnum)::integer from pg_catalog.pg_attribute where attrelid = classes.oid
+  ) as max_column_id_used,
+  true as uses_ansi_nulls,
+  false as is_memory_optimized,
+  false as is_external,
+  0::smallint as temporal_type,
+  'NON_TEMPORAL_TABLE'::sys.sysname as temporal_type_desc
+from sys.objects as objects
+-- by the oid, which has an index: a join by number would scan all relations for each
+join pg_catalog.pg_class as classes on classes.oid = objects.object_id::oid
+where objects.type = 'U';
+
+comment on view sys.tables is 'SQL Server: Catalog Views, sys.tables';
+
+create view sys.views as
+select
+  objects.*,
+  false as is_replicated,
+  false as has_opaque_metadata,
+  false as with_check_option,
+  false as is_date_correlation_view
+from sys.objects as objects
+where objects.type = 'V';
+
+comment on view sys.views is 'SQL Server: Catalog Views, sys.views';
+
+create view sys.all_views as
+select * from sys.views;
+
+create view sys.procedures as
+select
+  objects.*,
+  false as is_auto_executed,
+  false as is_execution_replicated
+from sys.objects as objects
+where objects.type = 'P';
+
+comment on view sys.procedures is 'SQL Server: Catalog Views, sys.procedures';
+
+create view sys.triggers as
+select
+  objects.name,
+  objects.object_id,
+  1::smallint as parent_class,
+  'OBJECT_OR_COLUMN'::sys.sysname as parent_class_desc,
+  objects.parent_object_id as parent_id,
+  objects.type,
+  objects.type_desc,
+  objects.create_date,
+  objects.modify_date,
+  objects.is_ms_shipped,
+  triggers.is_disabled,
+  false as is_not_for_replication,
+  false as is_instead_of_trigger
+from sys.objects as objects
+join sys.every_trigger as triggers on triggers.oid::integer = objects.object_id
+where objects.type = 'TR';
+
+comment on view sys.triggers is 'SQL Server: Catalog Views, sys.triggers';
+
+-- An empty view of a kind of objects that does not exist here.
+create view sys.synonyms as
+select objects.*, null::text as base_object_name from sys.objects as objects where false;
+
+create view sys.sequences as
+select
+  objects.*,
+  sequences.start::bigint as start_value,
+  sequences.increment::bigint as increment,
+  sequences.least::bigint as minimum_value,
+  sequences.most::bigint as maximum_value,
+  sequences.cycles as is_cycling,
+  false as is_cached,
+  null::integer as cache_size,
+  types.system_type_id::smallint as system_type_id,
+  types.user_type_id,
+  types.digits::smallint as precision,
+  0::smallint as scale,
+  coalesce(sequences.last, sequences.start)::bigint as current_value,
+  sequences.last is not distinct from case when sequences.increment > 0 then sequences.most else sequences.least end
+    and not sequences.cycles as is_exhausted
+from sys.objects as objects
+join sys.every_sequence as sequences on sequences.oid = objects.object_id::oid
+cross join lateral sys.described_type(sequences.type, -1) as types
+where objects.type = 'SO';
+
+comment on view sys.sequences is 'SQL Server: Catalog Views, sys.sequences';
+
+create view sys.system_views as
+select
+  relname::sys.sysname as name,
+  oid::integer as object_id,
+  4 as schema_id,
+  'V'::character(2) as type,
+  'VIEW'::sys.sysname as type_desc
+from pg_catalog.pg_class
+where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'sys')
+  and relkind = 'v'
+  and relname not like 'every\_%';
+
+comment on view sys.system_views is 'SQL Server: Catalog Views, sys.system_views';
+
+create view sys.sysobjects as
+select
+  objects.name,
+  objects.object_id as id,
+  case objects.type when 'D' then 'D' else objects.type end::character(2) as xtype,
+  objects.schema_id::smallint as uid,
+  0::smallint as info,
+  0 as status,
+  0 as base_schema_ver,
+  0 as replinfo,
+  objects.parent_object_id as parent_obj,
+  objects.create_date as crdate,
+  0::smallint as ftcatid,
+  0 as schema_ver,
+  0 as stats_schema_ver,
+  case objects.type when 'PK' then 'K' when 'UQ' then 'K' when 'F' then 'RI' else objects.type end::character(2)
+    as type,
+  0::smallint as userstat,
+  0::smallint as sysstat,
+  0::smallint as indexdel,
+  objects.modify_date as refdate,
+  0 as version,
+  0 as deltrig,
+  0 as instrig,
+  0 as updtrig,
+  0 as seltrig,
+  0 as category,
+  0::smallint as cache,
+  'dbo'::sys.sysname as loginame
+from sys.objects as objects;
+
+comment on view sys.sysobjects is
+'SQL Server: System Compatibility Views, sys.sysobjects; type (U, V, P, TR, K, RI, D) and loginame as in sysobjects of ASE';

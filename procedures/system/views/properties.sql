@@ -1,0 +1,179 @@
+-- SQL Server's property functions. An unknown property is null, as for a wrong name in SQL Server.
+
+create function sys.serverproperty(property text) returns text
+language sql stable
+as $$
+  select case lower(rtrim(property))
+    when 'productversion' then '12.0.2000.8'
+    when 'productmajorversion' then '12'
+    when 'productminorversion' then '0'
+    when 'productlevel' then 'RTM'
+    when 'edition' then 'ringlog'
+    -- Standard
+    when 'engineedition' then '2'
+    when 'servername' then 'ringlog'
+    when 'machinename' then 'ringlog'
+    -- that of tempdb
+    when 'collation' then sys.collation_of_database(sys.current_database())
+    when 'isclustered' then '0'
+    when 'ishadrenabled' then '0'
+    when 'isfulltextinstalled' then '0'
+    when 'isintegratedsecurityonly' then '0'
+    when 'issingleuser' then '0'
+    when 'processid' then pg_catalog.pg_backend_pid()::text
+    when 'sqlcharsetname' then 'utf8'
+    when 'licensetype' then 'DISABLED'
+  end
+$$;
+
+comment on function sys.serverproperty(text) is
+'SQL Server: SERVERPROPERTY. The version is that of @@version, by which clients choose features.';
+
+create function sys.databasepropertyex(database text, property text) returns text
+language sql stable
+as $$
+  select case lower(rtrim(property))
+    when 'collation' then sys.collation_of_database(databases.name)
+    when 'status' then 'ONLINE'
+    when 'updateability' then 'READ_WRITE'
+    when 'useraccess' then 'MULTI_USER'
+    when 'recovery' then 'FULL'
+    when 'version' then '782'
+    when 'isautoclose' then '0'
+    when 'isautoshrink' then '0'
+    when 'isinstandby' then '0'
+    when 'isansinullsenabled' then '1'
+    when 'isquotedidentifiersenabled' then '1'
+    when 'isfulltextenabled' then '0'
+    when 'sqlsortorder' then '0'
+    when 'comparisonstyle' then '0'
+    when 'lcid' then '1033'
+  end
+  from sys.every_database as databases
+  where databases.name = database
+$$;
+
+create function sys.objectproperty(id integer, property text) returns integer
+language sql stable
+as $$
+  select case lower(rtrim(property))
+    when 'istable' then (objects.type = 'U')::integer
+    when 'isusertable' then (objects.type = 'U')::integer
+    when 'isview' then (objects.type = 'V')::integer
+    when 'isprocedure' then (objects.type = 'P')::integer
+    when 'isconstraint' then (objects.type in ('PK', 'UQ', 'F', 'C', 'D'))::integer
+    when 'isprimarykey' then (objects.type = 'PK')::integer
+    when 'isuniquecnst' then (objects.type = 'UQ')::integer
+    when 'isforeignkey' then (objects.type = 'F')::integer
+    when 'ischeckcnst' then (objects.type = 'C')::integer
+    when 'cnstisdisabled' then (
+      select (not coalesce((pg_catalog.to_jsonb(held) ->> 'conenforced')::boolean, true))::integer
+      from pg_catalog.pg_constraint as held where held.oid = objects.oid
+    )
+    when 'cnstisnottrusted' then (
+      select (not held.convalidated)::integer from pg_catalog.pg_constraint as held where held.oid = objects.oid
+    )
+    when 'isdefaultcnst' then (objects.type = 'D')::integer
+    when 'isdefault' then (objects.type = 'D' and objects.parent = 0)::integer
+    when 'isrule' then (objects.type = 'R')::integer
+    when 'istrigger' then 0
+    when 'isscalarfunction' then (objects.type = 'FN')::integer
+    when 'istablefunction' then (objects.type in ('IF', 'TF'))::integer
+    when 'isinlinefunction' then (objects.type = 'IF')::integer
+    when 'issystemtable' then 0
+    when 'ismsshipped' then 0
+    when 'isencrypted' then 0
+    when 'ownerid' then 1
+    when 'schemaid' then objects.schema_id
+    when 'tablehasprimarykey' then exists (
+      select from sys.every_constraint as keys where keys.relation = objects.oid and keys.type = 'PK'
+    )::integer
+    when 'tablehasforeignkey' then exists (
+      select from sys.every_constraint as keys where keys.relation = objects.oid and keys.type = 'F'
+    )::integer
+    when 'tablehasindex' then exists (
+      select from sys.every_index as indexes where indexes.relation = objects.oid
+    )::integer
+    when 'tablehasidentity' then exists (
+      select from sys.every_column as columns
+      where columns.relation = objects.oid and columns.is_identity
+    )::integer
+    when 'tablehasclustindex' then 0
+  end
+  from sys.every_object as objects
+  where objects.oid = id::oid
+  limit 1
+$$;
+
+comment on function sys.objectproperty(integer, text) is 'SQL Server: OBJECTPROPERTY';
+
+create function sys.objectpropertyex(id integer, property text) returns text
+language sql stable
+as $$
+  select case lower(rtrim(property))
+    when 'basetype' then (select objects.type from sys.every_object as objects where objects.oid = id::oid limit 1)
+    else sys.objectproperty(id, property)::text
+  end
+$$;
+
+create function sys.columnproperty(id integer, column_name text, property text) returns integer
+language sql stable
+as $$
+  select case lower(rtrim(property))
+    when 'allowsnull' then columns.is_nullable::integer
+    when 'columnid' then columns.number::integer
+    when 'iscomputed' then columns.is_computed::integer
+    when 'isidentity' then columns.is_identity::integer
+    when 'isrowguidcol' then 0
+    when 'issparse' then 0
+    when 'ishidden' then 0
+    when 'iscolumnset' then 0
+    when 'ordinal' then columns.place
+    when 'precision' then case when types.characters is null then types.digits else types.characters end
+    when 'scale' then case when types.radix = 10 or types.sub is not null then types.scale end
+    when 'charmaxlen' then types.characters
+    when 'usesansitrim' then case when types.characters is not null then 1 end
+  end
+  from sys.every_column as columns
+  cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
+  where columns.relation = id::oid and lower(columns.name) = lower(rtrim(column_name))
+$$;
+
+comment on function sys.columnproperty(integer, text, text) is 'SQL Server: COLUMNPROPERTY';
+
+create function sys.indexproperty(id integer, index_name text, property text) returns integer
+language sql stable
+as $$
+  select case lower(rtrim(property))
+    when 'indexid' then indexes.number
+    when 'isunique' then indexes.is_unique::integer
+    when 'isclustered' then 0
+    when 'isdisabled' then 0
+    when 'ishypothetical' then 0
+    when 'isstatistics' then 0
+    when 'isautostatistics' then 0
+    when 'iscolumnstore' then 0
+    when 'isfulltextkey' then 0
+    when 'isoptimizedforsequentialkey' then 0
+    when 'ispadindex' then 0
+    when 'ispagelockdisallowed' then 0
+    when 'isrowlockdisallowed' then 0
+    when 'indexfillfactor' then 0
+    when 'indexdepth' then null
+  end
+  from sys.every_index as indexes
+  where indexes.relation = id::oid and lower(indexes.name) = lower(rtrim(index_name))
+$$;
+
+create function sys.typeproperty(type text, property text) returns integer
+language sql stable
+as $$
+  select case lower(rtrim(property))
+    when 'precision' then types.odbc_precision
+    when 'scale' then types.odbc_scale
+    when 'allowsnull' then (types.name not in ('timestamp', 'sysname'))::integer
+    when 'ownerid' then 4
+  end
+  from sys.every_system_type as types
+  where types.name = lower(sys.parsename(type, 1))
+$$;
