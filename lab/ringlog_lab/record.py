@@ -10,13 +10,3 @@ class Figure:
     name: str
     amount: float
     unit: str
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A figure of one of several ways to do the same."""
-
-    form: str
-    what: str
-    amount: float
-    unit: str

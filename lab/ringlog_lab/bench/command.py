@@ -23,7 +23,6 @@ from ringlog_lab.bench.plots import draw
 from ringlog_lab.bench.report import heading, markdown, tables
 from ringlog_lab.bench.results import Results, new_results
 from ringlog_lab.native_load import Stand
-from ringlog_lab.peers.finding import TIMESCALEDB, Timescaledb, found
 from ringlog_lab.programs import build
 
 # PostgreSQL's rows are at most a page: 1,000 reals are half of one.
@@ -69,7 +68,6 @@ def bench(
     weeks: Annotated[
         int, typer.Option(metavar="N", min=1, max=1000, help="Archived weeks in part archive.")
     ] = 520,
-    timescaledb: Timescaledb = None,
     stall: Annotated[
         float | None,
         typer.Option(
@@ -98,7 +96,6 @@ def bench(
     console = Console(highlight=False)
     try:
         parts = _parts(only, stall)
-        peers = found(timescaledb)
         plan = Plan(
             parts,
             seconds,
@@ -113,13 +110,12 @@ def bench(
             writers,
             logins,
             weeks,
-            peers.programs.get(TIMESCALEDB),
         )
         if data is not None and data.exists():
             raise LoadTestUsageError(f"{data} exists: the benchmark makes a data directory of its own")
         earlier = None if compare is None else Results.read(compare)
         out.mkdir(parents=True, exist_ok=True)
-        results = _run(console, plan, data, peers.absent.get(TIMESCALEDB, ""))
+        results = _run(console, plan, data)
     except LoadTestUsageError as error:
         _say(str(error))
         raise typer.Exit(2) from None
@@ -149,7 +145,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, numbers))
 
 
-def _run(console: Console, plan: Plan, data: Path | None, without_timescaledb: str) -> Results:
+def _run(console: Console, plan: Plan, data: Path | None) -> Results:
     interrupt_once()
     with temporary_folder("ringlog-bench-") as folder, _progress(console, plan) as doing:
         (folder / "programs").mkdir()
@@ -167,7 +163,6 @@ def _run(console: Console, plan: Plan, data: Path | None, without_timescaledb: s
                 "writers": plan.writers,
                 "logins": plan.logins,
                 "weeks": plan.weeks,
-                "timescaledb": without_timescaledb,
             },
             data or folder,
         )

@@ -1,7 +1,7 @@
 """The parts of a run, in the order of their measurement."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,7 +47,6 @@ from ringlog_lab.native_load import (
     Load,
     Stand,
 )
-from ringlog_lab.peers import timescaledb
 
 USUAL = ("write", "lone", "memory", "columns", "read")
 """the parts of a run without named parts"""
@@ -83,8 +82,6 @@ class Plan:
     """at once in part logins"""
     weeks: int = 520
     """archived, of part archive"""
-    timescaledb: Path | None = None
-    """programs of a PostgreSQL with it, beside which part history runs"""
 
     def tables(self) -> Iterator[Tables]:
         """The required tables."""
@@ -150,7 +147,7 @@ class Plan:
             forms = len(FORMS | OF_WAVEFORMS)
             yield "retrieval", 20 + forms * len(CLIENTS) * (1 + self.short) + beside
         if "history" in self.parts:
-            yield "history", 120 + 20 * self.minutes * (3 if self.timescaledb else 1)
+            yield "history", 120 + 20 * self.minutes
         if "archive" in self.parts:
             yield "archive", 60 + self.weeks / 10
         if "waveforms" in self.parts:
@@ -332,15 +329,9 @@ class _Measuring:
             self._doing("history", what)
 
         plan, server = self._plan, self._stand.server
-        with TemporaryDirectory(prefix="ringlog-bench-history-") as folder, ExitStack() as stack:
+        with TemporaryDirectory(prefix="ringlog-bench-history-") as folder:
             self._results.kept.extend(measure_history(server, folder, plan.rounds, doing))
-            beside = None
-            if plan.timescaledb is not None:
-                # PostgreSQL's account has to reach it
-                Path(folder).chmod(0o755)
-                beside = stack.enter_context(timescaledb.serving(plan.timescaledb, server, Path(folder)))
-                self._results.options["timescaledb"] = beside.version
-            self._results.compared.extend(measure_half_load(server, beside, plan.minutes, plan.rounds, doing))
+        self._results.kept.extend(measure_half_load(server, plan.minutes, plan.rounds, doing))
         with TemporaryDirectory(prefix="ringlog-bench-archive-") as folder:
             self._results.beside_archive.extend(
                 measure_beside_archive(

@@ -48,9 +48,7 @@ def tables(results: Results) -> Iterator[TextTable]:
     if results.beside_http:
         yield _beside_http(results)
     if results.kept:
-        yield _figures("Ten years", results.kept)
-    if results.compared:
-        yield _compared(results)
+        yield _figures("Ten years, and HALF's load", results.kept)
     if results.beside_archive:
         yield _beside_archive(results)
     if results.old_weeks:
@@ -306,18 +304,6 @@ def _beside_archive(results: Results) -> TextTable:
 
 def _figures(title: str, figures: Iterable[Figure]) -> TextTable:
     return TextTable(title, ["", "median"], [[one.name, _number(one.amount, 2, one.unit)] for one in figures])
-
-
-def _compared(results: Results) -> TextTable:
-    forms = [*dict.fromkeys(one.form for one in results.compared)]
-    found = {(one.form, one.what): one for one in results.compared}
-    rows = []
-    for what in dict.fromkeys(one.what for one in results.compared):
-        cells = (found.get((form, what)) for form in forms)
-        rows.append([what, *(_MISSING if one is None else _number(one.amount, 2, one.unit) for one in cells)])
-    beside = results.options.get("timescaledb", "")
-    title = f"HALF's load, {results.options['minutes']} min of 2,000 channels at 10 Hz; TimescaleDB: {beside}"
-    return TextTable(title, ["", *forms], rows)
 
 
 def _titles(results: Results) -> dict[str, str]:

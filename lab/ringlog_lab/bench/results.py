@@ -26,7 +26,7 @@ from ringlog_lab.bench.reading import Reading
 from ringlog_lab.bench.text import Compiling, Timing, WriterBesideTexts
 from ringlog_lab.bench.waveforms import Waveforms
 from ringlog_lab.native_load import Measurement
-from ringlog_lab.record import Compared, Figure
+from ringlog_lab.record import Figure
 
 FORMAT = 1
 
@@ -61,9 +61,7 @@ class Results:
     beside_http: list[BesideHttp] = field(default_factory=list)
     """writers, alone and beside readers over HTTP"""
     kept: list[Figure] = field(default_factory=list)
-    """of ten years"""
-    compared: list[Compared] = field(default_factory=list)
-    """HALF's load, in ringlog and in TimescaleDB"""
+    """of ten years, and of HALF's load"""
     old_weeks: list[Figure] = field(default_factory=list)
     """SQL over archived weeks"""
     beside_archive: list[BesideArchive] = field(default_factory=list)

@@ -31,8 +31,7 @@ from ringlog.server.postgres import Postgres
 from ringlog_lab.bench import history as bench_history
 from ringlog_lab.bench.beside_archive import measure_beside_archive
 from ringlog_lab.bench.comparison import compare
-from ringlog_lab.bench.half_forms import CHANNELS
-from ringlog_lab.bench.half_load import measure_half_load
+from ringlog_lab.bench.half_load import CHANNELS, measure_half_load
 from ringlog_lab.bench.history import SPANS, measure_history
 from ringlog_lab.bench.mixed import Mixed
 from ringlog_lab.bench.old_weeks import Size, measure_old_weeks
@@ -151,12 +150,11 @@ def test_figures_of_archived_weeks(temporary_directory: Path) -> None:
 
 
 def test_figures_of_halfs_load(server: Server) -> None:
-    figures = {one.what: one for one in measure_half_load(server, None, 1, 1, lambda _: None)}
-    assert {one.form for one in figures.values()} == {"ringlog"}
+    figures = {one.name: one for one in measure_half_load(server, 1, 1, lambda _: None)}
     assert all(one.amount > 0 for one in figures.values())
     # 8 bytes a double, a row's head, seq_no and time for 100 of them; the key's pages
-    assert 8 < figures["a value on the disk"].amount < 16
-    assert "min max mean of 10 s, 100 channels, from summaries" in figures
+    assert 8 < figures["HALF's load, a value on the disk"].amount < 16
+    assert "HALF's load, min max mean of 10 s from summaries of 100 channels" in figures
     assert sum(log_rows(server.administrator, name) for name in half().names) * 100 == 600 * CHANNELS
 
 
