@@ -34,7 +34,7 @@ from ringlog.history.files import read
 from ringlog.history.folder import Folder
 from ringlog.history.incoming import Description, Source
 from ringlog.history.manifest import manifest
-from ringlog.history.migration import Migration
+from ringlog.history.migration.migrating import Migration
 from ringlog.history.sources.bcp_files import BcpFiles
 from ringlog.history.sources.csv_files import CsvFiles
 from ringlog.schema.column_type import ColumnType

@@ -20,7 +20,7 @@ from ringlog.server.database import chosen_database, demand_facility
 if TYPE_CHECKING:
     from ringlog.adoption.old_rows import OldRows
     from ringlog.history.incoming import Description, Source
-    from ringlog.history.migration import Progress
+    from ringlog.history.migration.progress import Progress
     from ringlog.history.pace import Pace
 
 migrate_app = typer.Typer(
@@ -108,7 +108,8 @@ def migrate_history(
     rows were left out, because the archive has other rows with their keys.
     """
     from ringlog.history.incoming import IncomingError, description_of
-    from ringlog.history.migration import Existing, Migration, MigrationError, progress
+    from ringlog.history.migration.migrating import Existing, Migration, MigrationError
+    from ringlog.history.migration.progress import progress
     from ringlog.history.pace import Pace, hours_of
 
     try:
@@ -232,7 +233,7 @@ def migrate_plan(
 @migrate_app.command("status")
 def migrate_status(data: Data = None, dsn: Dsn = None) -> None:
     """List the progress of each source of old rows."""
-    from ringlog.history.migration import progress
+    from ringlog.history.migration.progress import progress
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)

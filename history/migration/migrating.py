@@ -6,33 +6,27 @@ manifest, stores the summaries, which were made on the way, and records the prog
 kill at any moment the next run continues with the same week. No row passes through PostgreSQL.
 """
 
-import pickle
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from queue import Queue
-from tempfile import TemporaryFile
-from typing import Any
 
-import numpy as np
 import psycopg
 import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
-from ringlog.history import files, late, ownership
+from ringlog.history import files, ownership
 from ringlog.history.connection import connect, rows
 from ringlog.history.fields import of_log, stored_as
 from ringlog.history.folder import Damaged, Folder
 from ringlog.history.incoming import Checksum, Description, Incoming, IncomingSamples, Source, by_week
-from ringlog.history.making_spans import enter_spans, spans_of
 from ringlog.history.manifest import (
     ColdWeek,
     about,
@@ -43,25 +37,22 @@ from ringlog.history.manifest import (
     settings,
     write_manifest,
 )
+from ringlog.history.migration.progress import Moved
+from ringlog.history.migration.week import AHEAD, Merging, Newest, Summaries, counted_by
 from ringlog.history.pace import Pace
-from ringlog.history.spans import Spans, combined
 from ringlog.history.summaries import Turn, reach
 from ringlog.history.summaries import alone as summaries_alone
-from ringlog.history.summary_table import SummaryTable, summary_table
+from ringlog.history.summary_table import summary_table
 from ringlog.schema import archive_tables, catalogue, clock, logs, session
 from ringlog.schema.change import driver, run, tried
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import KEY_COLUMNS
-from ringlog.schema.layout import BLOCK, LOG_TABLES
+from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.partitions import Week, alone, log_partitions
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import archive_file, migration
 
 _COMING = "_coming"
-_SUMMED = 200_000
-"""values that are summarised at once: a processor's cache holds them"""
-_AHEAD = 4
-"""batches that are read ahead of the writing"""
 
 
 class MigrationError(Exception):
@@ -74,54 +65,6 @@ class Existing(StrEnum):
     REFUSE = "refuse"
     MERGE = "merge"
     """of two rows with one key the archive's stays"""
-
-
-@dataclass(frozen=True)
-class Moved:
-    """A week that is in the archive now."""
-
-    week: Week
-    rows: int
-    """that were received"""
-    values: int
-    bytes: int
-    """of its file"""
-    repeated: int
-    """rows that the archive had already"""
-    conflicting: int
-    """rows whose key the archive has with other values: left out"""
-    checksum: str
-    seconds: float
-    fraction: float | None
-    """of the source, that has been read"""
-
-
-@dataclass(frozen=True)
-class Progress:
-    """The progress of a source; times are in UTC."""
-
-    table: str
-    source: str
-    reached: datetime | None
-    until: datetime
-    rows: int
-    values: int
-    left_out: int
-    began: datetime
-    begun_at: float
-    fraction: float
-    noted: datetime
-
-    @property
-    def is_done(self) -> bool:
-        return self.reached is not None and self.reached >= self.until
-
-    def ends(self, now: datetime) -> datetime | None:
-        """The expected end, at the speed of this run; None: not known yet."""
-        done = self.fraction - self.begun_at
-        if self.is_done or done <= 0 or self.noted <= self.began:
-            return None
-        return max(now, self.noted + (self.noted - self.began) * ((1 - self.fraction) / done))
 
 
 class Migration:
@@ -191,7 +134,7 @@ class Migration:
             before: Future[Moved] | None = None
             try:
                 for week, of_week in by_week(batches):
-                    enter = self._written(folder, week, of_week, _Collected(summaries, pool), until)
+                    enter = self._written(folder, week, of_week, Summaries(summaries, pool), until)
                     if before is not None:
                         yield before.result()
                     before = entering.submit(enter)
@@ -308,7 +251,7 @@ class Migration:
         """The log's rows, read ahead by a thread of its own."""
         incoming = self._incoming
         assert incoming is not None
-        ready: Queue[pa.RecordBatch | BaseException | None] = Queue(_AHEAD)
+        ready: Queue[pa.RecordBatch | BaseException | None] = Queue(AHEAD)
         ended = threading.Event()
 
         def work() -> None:
@@ -351,7 +294,7 @@ class Migration:
         folder: Folder,
         week: Week,
         batches: Iterator[pa.RecordBatch],
-        spans: "_Collected",
+        spans: Summaries,
         until: datetime,
     ) -> Callable[[], Moved]:
         """Writes a week's file. Returns the work that is left: to read it back and to enter it."""
@@ -371,13 +314,13 @@ class Migration:
                 " --existing merge adds rows to them"
             )
         name = f"{self._table}/{_COMING}/{week.start:%Gw%V}.parquet"
-        merging = _Merging(folder, old) if old is not None and old.rows else None
-        newest = _Newest(self._table, self._kind) if self._kind else None
+        merging = Merging(folder, old) if old is not None and old.rows else None
+        newest = Newest(self._table, self._kind) if self._kind else None
         came = Checksum()
         stored = came if merging is None else Checksum()
 
         def passing() -> Iterator[pa.RecordBatch]:
-            counted = _counted(batches, came)
+            counted = counted_by(batches, came)
             for batch in counted if merging is None else merging.batches(counted):
                 if newest is not None:
                     newest.add(batch)
@@ -444,8 +387,8 @@ class Migration:
         coming: str,
         written: Callable[..., ColdWeek],
         old: ColdWeek | None,
-        spans: "_Collected",
-        newest: "_Newest | None",
+        spans: Summaries,
+        newest: Newest | None,
         moved: Moved,
         until: datetime,
         left_out: int,
@@ -511,17 +454,6 @@ class Migration:
         self._left_out_before = left_out
 
 
-def progress(connection: sa.Connection) -> list[Progress]:
-    """The progress of each source of old rows, by table."""
-    columns = [migration.c[name] for name in ("table_name", *(each.name for each in fields(Progress)[1:]))]
-    found = connection.execute(sa.select(*columns).order_by(migration.c.table_name, migration.c.began))
-    return [Progress(*(_in_utc(each) for each in row)) for row in found]
-
-
-def _in_utc(value: Any) -> Any:
-    return value.astimezone(UTC) if isinstance(value, datetime) else value
-
-
 @contextmanager
 def _one_run(conninfo: str, table: str) -> Iterator[None]:
     """Keeps other runs out. Raises MigrationError when there is one."""
@@ -536,155 +468,3 @@ def _one_run(conninfo: str, table: str) -> Iterator[None]:
             # a closed session keeps it until PostgreSQL notices
             with suppress(psycopg.OperationalError):
                 connection.execute(f"select pg_advisory_unlock{lock}".encode(), [table])
-
-
-def _counted(batches: Iterator[pa.RecordBatch], sum_: Checksum) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        sum_.add(batch)
-        yield batch
-
-
-class _Merging:
-    """Merges received rows with those of the week's file."""
-
-    def __init__(self, folder: Folder, old: ColdWeek) -> None:
-        self._cold = files.read(folder, old.file, footer=old.footer)
-        self._held: pa.RecordBatch | None = None
-        """rows of the file that were read and not merged"""
-        self.repeated = 0
-        self.conflicting = 0
-
-    def batches(self, came: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """All rows, ordered by their key; of two with one key the file's."""
-        schema = None
-        for batch in came:
-            schema, left = batch.schema, pa.table(batch)
-            while left.num_rows and (cold := self._next()) is not None:
-                count = late.until(pa.table(cold), left)
-                if count < cold.num_rows:
-                    self._held = cold.slice(count)
-                if not count:
-                    break
-                cold = cold.slice(0, count)
-                count = late.until(left, pa.table(cold))
-                yield from self._merged(cold, left.slice(0, count))
-                left = left.slice(count)
-            yield from left.to_batches()
-        while schema is not None and (cold := self._next()) is not None:
-            yield from late.cast(schema, cold).to_batches()
-
-    def _next(self) -> pa.RecordBatch | None:
-        held, self._held = self._held, None
-        return next(self._cold, None) if held is None else held
-
-    def _merged(self, cold: pa.RecordBatch, came: pa.Table) -> Iterator[pa.RecordBatch]:
-        there = late.found(iter([cold]), came)
-        self.repeated += int(there.repeated.sum())
-        self.conflicting += int(there.conflicting.sum())
-        return late.merged(iter([cold]), came)
-
-
-class _Newest:
-    """The newest of the samples of each signal, by its number."""
-
-    def __init__(self, table: str, kind: ColumnType) -> None:
-        self._table = table
-        self._kind = kind
-        self._found: dict[int, pa.RecordBatch] = {}
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        numbers = batch["number"].to_numpy()
-        for place in np.flatnonzero(np.append(numbers[1:] != numbers[:-1], [True])):
-            self._found[int(numbers[place])] = batch.slice(int(place), 1)
-
-    def store(self, connection: psycopg.Connection, week: Week) -> None:
-        """Enters them where a signal's newest archived sample is older, and marks the week's summaries for
-        housekeeping."""
-        if not self._found:
-            return
-        rows = pa.Table.from_batches([*self._found.values()])
-        times = rows["time"].cast(pa.int64()).to_numpy() * 1000 + rows["nanoseconds"].to_numpy()
-        query = sql.SQL(
-            'insert into ringlog.last_archived as known (number, table_name, "time", value, severity, status)'
-            " values (%s, {table}, %s, (%s::{kind})::text, %s, %s)"
-            ' on conflict (number) do update set "time" = excluded."time", value = excluded.value,'
-            " severity = excluded.severity, status = excluded.status"
-            ' where excluded."time" > known."time"'
-        ).format(table=sql.Literal(self._table), kind=sql.SQL(self._kind.sql))
-        alarms = [rows[name].to_pylist() for name in ("severity", "status")]
-        values = [rows["number"].to_pylist(), times.tolist(), rows["value"].to_pylist(), *alarms]
-        with connection.cursor() as cursor:
-            cursor.executemany(query, [*zip(*values, strict=True)])
-        connection.execute(
-            'insert into ringlog.summary_mark (table_name, "time") select table_name, moment'
-            " from ringlog.summarised, generate_series(%s::timestamptz,"
-            " least(%s, until) - interval '1 us', levels[1] * interval '1 s') as moment"
-            " where table_name = %s and levels <> '{}'",
-            [week.start, week.end, self._table],
-        )
-
-
-class _Collected:
-    """The summaries of a week's rows, made by a thread of `pool` and kept in a file until they are stored."""
-
-    def __init__(self, table: SummaryTable | None, pool: ThreadPoolExecutor) -> None:
-        self._table = table
-        self._pool = pool
-        self._spool = TemporaryFile()  # noqa: SIM115 - until close
-        self._parts: list[Spans] = []
-        self._count = 0
-        self._futures: list[Future[None]] = []
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        if self._table is None:
-            return
-        while len(self._futures) >= _AHEAD:
-            self._futures.pop(0).result()
-        self._futures.append(self._pool.submit(self._add, self._table, batch))
-
-    def _add(self, table: SummaryTable, batch: pa.RecordBatch) -> None:
-        step = max(1, _SUMMED // len(table.columns))
-        for begin in range(0, batch.num_rows, step):
-            self._parts.append(spans_of(table, batch.slice(begin, step)))
-            block = BLOCK[table.levels[0]]
-            self._count += len(self._parts[-1])
-            is_block_over = self._parts[0].numbers[0] // block != self._parts[-1].numbers[-1] // block
-            if is_block_over and self._count * len(table.columns) > _SUMMED:
-                self._flush(block)
-
-    def _flush(self, block: int | None = None) -> None:
-        """Writes the spans to the file; with `block` only those of complete blocks of so many spans."""
-        if not self._parts:
-            return
-        spans = combined(Spans.together(self._parts), 1)
-        over = (
-            np.ones(len(spans), bool)
-            if block is None
-            else spans.numbers // block < spans.numbers[-1] // block
-        )
-        pickle.dump(spans.chosen(over), self._spool, pickle.HIGHEST_PROTOCOL)
-        self._parts = [] if block is None else [spans.chosen(~over)]
-        self._count = sum(map(len, self._parts))
-
-    def finish(self) -> None:
-        """Waits for the thread."""
-        for future in self._futures:
-            future.result()
-        self._futures = []
-        self._flush()
-
-    def store(self, connection: psycopg.Connection) -> None:
-        """Stores the spans; again after a transaction that was rolled back."""
-        if self._table is not None:
-            enter_spans(connection, self._table, self._read())
-
-    def _read(self) -> Iterable[Spans]:
-        self._spool.seek(0)
-        while True:
-            try:
-                yield pickle.load(self._spool)
-            except EOFError:
-                return
-
-    def close(self) -> None:
-        self._spool.close()
