@@ -25,10 +25,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pymssql
 
-from ringlog.adoption.copying import Source as Login
-from ringlog.adoption.objects import OldColumn, OldTable
-from ringlog.adoption.old_rows import OldRows
 from ringlog.adoption.rings import Ring
+from ringlog.adoption.rows.copying import Source as Login
+from ringlog.adoption.rows.old_rows import OldRows
+from ringlog.adoption.server.objects import OldColumn, OldTable
 from ringlog.clients import Address
 from ringlog.history.files import read
 from ringlog.history.folder import Folder

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from ringlog.loader.cli import option
 from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
 from ringlog.loadtest.experiment.facility import write_facility
 from ringlog.loadtest.experiment.running import interrupt_once, temporary_folder
@@ -40,10 +41,8 @@ def bench(
     connections: Annotated[int, typer.Option(metavar="N", min=1, max=240, help="Callers at once.")] = 60,
     only: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,...",
-            show_default=False,
-            help=f"These parts only: {', '.join(PARTS)}. Without it {', '.join(USUAL)}.",
+        option(
+            metavar="A,B,...", help=f"These parts only: {', '.join(PARTS)}. Without it {', '.join(USUAL)}."
         ),
     ] = None,
     readers: Annotated[
@@ -70,12 +69,11 @@ def bench(
     ] = 520,
     stall: Annotated[
         float | None,
-        typer.Option(
+        option(
             metavar="S",
-            min=1,
-            show_default=False,
             help="Measure the longest wait of a call in this many seconds at full rate, alternating with "
             "direct calls; 600 for the target. Without --only nothing else is measured.",
+            min=1,
         ),
     ] = None,
     data: Annotated[
@@ -87,9 +85,7 @@ def bench(
     ),
     compare: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", show_default=False, help="bench.json of an earlier run to compare with."
-        ),
+        option(metavar="FILE", help="bench.json of an earlier run to compare with."),
     ] = None,
 ) -> None:
     """Compare the gateway with direct calls of PostgreSQL, alternately, on a server of its own."""

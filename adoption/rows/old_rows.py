@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ringlog.adoption.copying import WEEK, Source, as_text
-from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import OldColumn
 from ringlog.adoption.rings import Ring
-from ringlog.adoption.texts import Reading, Unreadable, reading
+from ringlog.adoption.rows.copying import WEEK, Source, as_text
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.objects import OldColumn
+from ringlog.adoption.server.texts import Reading, Unreadable, reading
 from ringlog.gateway import OldServer, OldServerError
 from ringlog.history import incoming
 from ringlog.history.incoming import Description, IncomingError, fraction_of

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from psycopg import sql
 
-from ringlog.adoption.collations import BINARY
-from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import Grant, Member, Old
 from ringlog.adoption.rings import Sorted
+from ringlog.adoption.server.collations import BINARY
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.objects import Grant, Member, Old
 from ringlog.schema.database import SEARCH_PATH
 
 OF_TABLES = ("SELECT", "INSERT", "UPDATE", "DELETE", "REFERENCES")

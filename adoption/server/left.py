@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ringlog.adoption.collations import here
-from ringlog.adoption.objects import OldColumn
-from ringlog.adoption.parts import Query, TableName
+from ringlog.adoption.server.collations import here
+from ringlog.adoption.server.objects import OldColumn
+from ringlog.adoption.server.parts import Query, TableName
 
 _DATABASE = 0  # sys.triggers.parent_class
 _HISTORY = 1  # sys.tables.temporal_type

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from ringlog.adoption.objects import Module
-from ringlog.adoption.owners import PART, SKIPPED, plain
+from ringlog.adoption.conversion.owners import PART, SKIPPED, plain
+from ringlog.adoption.server.objects import Module
 
 _Place: TypeAlias = tuple[str, str]
 """a module by its database and name, in small letters"""

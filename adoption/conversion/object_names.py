@@ -7,7 +7,7 @@ owner's name in front: `ops.t` is `ops_t`.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from ringlog.adoption.objects import Reference
+from ringlog.adoption.server.objects import Reference
 
 
 class ObjectNames:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ringlog.adoption.names import quoted
+from ringlog.adoption.server.names import quoted
 
 NO_SCALE = -1
 """The scale of a time whose type has none, as ASE's."""

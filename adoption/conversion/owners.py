@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import Module
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.objects import Module
 
 _PLAIN_OWNERS = frozenset({"dbo", "sys", "information_schema"})
 SKIPPED = r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/"

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from ringlog.adoption.conversion.owners import PART, SKIPPED, plain
 from ringlog.adoption.databases import is_system
-from ringlog.adoption.left import listed
-from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import Module, Old
-from ringlog.adoption.owners import PART, SKIPPED, plain
+from ringlog.adoption.server.left import listed
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.objects import Module, Old
 
 _NAME = re.compile(
     rf"(?is){SKIPPED}"

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from ringlog.adoption.objects import Module
-from ringlog.adoption.owners import without_owners
+from ringlog.adoption.conversion.owners import without_owners
+from ringlog.adoption.server.objects import Module
 
 _SKIPPED = r"(?P<text>'(?:[^']|'')*')|--[^\n]*|/\*.*?\*/"
 # a text or variable in parentheses, sp_executesql, or a procedure that a variable names (not its status)

@@ -12,13 +12,13 @@ from typing import Any
 
 import pymssql
 
-from ringlog.adoption import ase, collations, dynamic, left, sql_server
-from ringlog.adoption.names import quoted
-from ringlog.adoption.object_names import ObjectNames
-from ringlog.adoption.objects import Member, Module, Old, OldTable
-from ringlog.adoption.owners import BEFORE, placed, without_owners
-from ringlog.adoption.parts import Parts, Query, Rows
-from ringlog.adoption.session import ABSENT, is_of_server, message_of, number, rows_of
+from ringlog.adoption.conversion.object_names import ObjectNames
+from ringlog.adoption.conversion.owners import BEFORE, placed, without_owners
+from ringlog.adoption.server import ase, collations, dynamic, left, sql_server
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.objects import Member, Module, Old, OldTable
+from ringlog.adoption.server.parts import Parts, Query, Rows
+from ringlog.adoption.server.session import ABSENT, is_of_server, message_of, number, rows_of
 
 _COUNTED = 10_000_000  # rows; of larger tables the server's number is used
 _KINDS = {

@@ -16,13 +16,13 @@ from zoneinfo import ZoneInfo
 import psycopg
 from psycopg import sql
 
-from ringlog.adoption.digest import Digest
-from ringlog.adoption.moments import moment
-from ringlog.adoption.names import quoted
 from ringlog.adoption.rings import Ring
-from ringlog.adoption.session import connected, rows_of
-from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
-from ringlog.adoption.threads import in_threads
+from ringlog.adoption.rows.digest import Digest
+from ringlog.adoption.rows.threads import in_threads
+from ringlog.adoption.server.moments import moment
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.session import connected, rows_of
+from ringlog.adoption.server.texts import QuestionMarks, Unreadable, reading
 from ringlog.clients import Address
 from ringlog.schema import session
 from ringlog.schema.layout import LOG_TABLES

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ringlog.adoption.objects import Grant, Member, Old
-from ringlog.adoption.rights import CALLED, OF_TABLES, OWNERS, is_system, of_fixed_roles
+from ringlog.adoption.conversion.rights import CALLED, OF_TABLES, OWNERS, is_system, of_fixed_roles
+from ringlog.adoption.server.objects import Grant, Member, Old
 
 _EVERYBODY = frozenset({"public", "guest", "dbo", "sys", "INFORMATION_SCHEMA"})
 

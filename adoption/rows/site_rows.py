@@ -12,16 +12,16 @@ import psycopg
 import pymssql
 from psycopg import sql
 
-from ringlog.adoption.composites import compared
-from ringlog.adoption.composites import stored as stored_as
-from ringlog.adoption.copier import copier
-from ringlog.adoption.copying import Source
-from ringlog.adoption.digest import Digest
-from ringlog.adoption.objects import OldColumn, OldTable
-from ringlog.adoption.session import ABSENT, connected, message_of, number
-from ringlog.adoption.tables import ROW_VERSIONS
-from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
-from ringlog.adoption.threads import in_threads
+from ringlog.adoption.conversion.tables import ROW_VERSIONS
+from ringlog.adoption.rows.composites import compared
+from ringlog.adoption.rows.composites import stored as stored_as
+from ringlog.adoption.rows.copier import copier
+from ringlog.adoption.rows.copying import Source
+from ringlog.adoption.rows.digest import Digest
+from ringlog.adoption.rows.threads import in_threads
+from ringlog.adoption.server.objects import OldColumn, OldTable
+from ringlog.adoption.server.session import ABSENT, connected, message_of, number
+from ringlog.adoption.server.texts import QuestionMarks, Unreadable, reading
 from ringlog.schema import session
 
 _BATCH = 2000  # rows

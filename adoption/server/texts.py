@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from ringlog.adoption.composites import DATETIMEOFFSET, SQL_VARIANT, offset, variant, variant_expression
 from ringlog.adoption.errors import AdoptionError
-from ringlog.adoption.left import listed
-from ringlog.adoption.moments import moment
-from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import Old, OldColumn
+from ringlog.adoption.rows.composites import DATETIMEOFFSET, SQL_VARIANT, offset, variant, variant_expression
+from ringlog.adoption.server.left import listed
+from ringlog.adoption.server.moments import moment
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.objects import Old, OldColumn
 from ringlog.gateway import charset_name, decode_text
 
 _UTF_8 = "utf8"

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from ringlog.adoption.objects import Module, OldTable
 from ringlog.adoption.rings import Ring
+from ringlog.adoption.server.objects import Module, OldTable
 
 _BY = r"(?:insert(?:\s+into)?|update|delete(?:\s+from)?|truncate\s+table|merge(?:\s+into)?)"
 _OWNER = r'(?:[\["]?\w+[\]"]?\s*\.+\s*)*'

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import Check, Grant, OldColumn, OldIndex, OldKey, Reference
-from ringlog.adoption.parts import Parts, Query, Rows, TableName, condition_of_rule, default_of
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.objects import Check, Grant, OldColumn, OldIndex, OldKey, Reference
+from ringlog.adoption.server.parts import Parts, Query, Rows, TableName, condition_of_rule, default_of
 
 _OBJECT, _SCHEMA = 1, 3  # database_permissions.class
 # rights that every object may have, and that are granted with a schema or the database too

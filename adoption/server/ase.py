@@ -8,8 +8,8 @@ from typing import Any
 
 import pymssql
 
-from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import (
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.objects import (
     NO_SCALE,
     Check,
     Grant,
@@ -19,8 +19,8 @@ from ringlog.adoption.objects import (
     OldTable,
     Reference,
 )
-from ringlog.adoption.parts import Parts, Query, Rows, TableName, condition_of_rule, default_of, joined
-from ringlog.adoption.session import number
+from ringlog.adoption.server.parts import Parts, Query, Rows, TableName, condition_of_rule, default_of, joined
+from ringlog.adoption.server.session import number
 
 # sysprotects.action and protecttype
 _ACTIONS = {

@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 from psycopg import sql
 
-from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import Module, Old
-from ringlog.adoption.order import ordered
-from ringlog.adoption.rights import Rights
+from ringlog.adoption.conversion.order import ordered
+from ringlog.adoption.conversion.rights import Rights
+from ringlog.adoption.conversion.tables import TableScript
 from ringlog.adoption.rings import Ring, Sorted, facility_type
-from ringlog.adoption.tables import TableScript
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.objects import Module, Old
 
 _Statement: TypeAlias = tuple[str, str]
 """the database it is for, and its T-SQL"""

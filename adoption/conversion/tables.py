@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ringlog.adoption.composites import DATETIMEOFFSET
-from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import OldColumn, OldKey, OldTable
+from ringlog.adoption.rows.composites import DATETIMEOFFSET
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.objects import OldColumn, OldKey, OldTable
 from ringlog.gateway import TsqlError, translate
 
 _FINEST = 7

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ringlog.adoption.objects import Check, OldColumn, Reference
+from ringlog.adoption.server.objects import Check, OldColumn, Reference
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 Query: TypeAlias = Callable[[str], Rows]
