@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from ringlog_lab.native_load import Measurement
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -10,3 +12,18 @@ class Figure:
     name: str
     amount: float
     unit: str
+
+
+@dataclass(frozen=True)
+class Disturbed:
+    """Writers measured during other work, or alone."""
+
+    work: str
+    """`texts`, `http` or `archive`"""
+    amount: float
+    """of it: texts a second, readers, weeks; 0: none, the writers are alone"""
+    writing: Measurement
+    answers: int = 0
+    """requests answered meanwhile"""
+    memory: int = 0
+    """resident bytes of the process that answers, at most"""

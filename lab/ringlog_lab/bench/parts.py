@@ -20,8 +20,8 @@ from ringlog.loadtest.experiment.facility import (
     waveforms,
 )
 from ringlog.loadtest.experiment.native import WARM
-from ringlog_lab.bench.beside_archive import measure_beside_archive
-from ringlog_lab.bench.beside_http import measure_beside_http
+from ringlog_lab.bench.during_archiving import measure_during_archiving
+from ringlog_lab.bench.during_http import measure_during_http
 from ringlog_lab.bench.logins import measure_logins
 from ringlog_lab.bench.many_tables import measure_many_tables
 from ringlog_lab.bench.mixed import CONTENDERS as MIXED
@@ -29,7 +29,7 @@ from ringlog_lab.bench.mixed import NICE, READERS, measure_mixed
 from ringlog_lab.bench.over_http import CLIENTS, FORMS, OF_WAVEFORMS, fetch
 from ringlog_lab.bench.reading import fill, read_alternating
 from ringlog_lab.bench.results import Results
-from ringlog_lab.bench.text import measure_beside, measure_compiling, measure_texts, usual
+from ringlog_lab.bench.text import measure_compiling, measure_during_texts, measure_texts, usual
 from ringlog_lab.bench.waveforms import (
     POINTS,
     SMALL,
@@ -306,8 +306,8 @@ class _Measuring:
         for one in fetch(self._stand.server, history(plan.columns), plan.rows, plan.short):
             self._doing("retrieval", f"{one.form} by {one.clients}")
             self._results.fetching.append(one)
-        self._results.beside_http.extend(
-            measure_beside_http(
+        self._results.disturbed.extend(
+            measure_during_http(
                 self._stand,
                 self._main,
                 history(self._plan.columns),
@@ -333,8 +333,8 @@ class _Measuring:
             self._results.kept.extend(measure_history(server, folder, plan.rounds, doing))
         self._results.kept.extend(measure_half_load(server, plan.minutes, plan.rounds, doing))
         with TemporaryDirectory(prefix="ringlog-bench-archive-") as folder:
-            self._results.beside_archive.extend(
-                measure_beside_archive(
+            self._results.disturbed.extend(
+                measure_during_archiving(
                     self._stand,
                     self._main,
                     Path(folder),
@@ -415,8 +415,8 @@ class _Measuring:
             )
         )
         results.compiling.extend(measure_compiling(self._stand, self._main, doing))
-        results.beside.extend(
-            measure_beside(
+        results.disturbed.extend(
+            measure_during_texts(
                 self._stand,
                 self._main,
                 self._main,

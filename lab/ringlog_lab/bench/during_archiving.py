@@ -1,9 +1,8 @@
-"""Writers beside the archive: the cost of writing and comparing an old week for them."""
+"""Writers while a week is archived: the cost of writing and comparing an old week for them."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +14,8 @@ from ringlog.loadtest.experiment.facility import Tables, old_week
 from ringlog.schema import session
 from ringlog.schema.layout import OWNER
 from ringlog.schema.partitions import Week
-from ringlog_lab.native_load import TDS74, Load, Measurement, Stand
+from ringlog_lab.native_load import TDS74, Load, Stand
+from ringlog_lab.record import Disturbed
 
 RATE = 5.0
 """calls a second of each writer"""
@@ -27,15 +27,7 @@ _BEFORE = 3.0
 """Seconds that the writers take to log in."""
 
 
-@dataclass(frozen=True)
-class BesideArchive:
-    """Writers measured while a week was archived, or alone."""
-
-    archiving: bool
-    writing: Measurement
-
-
-def measure_beside_archive(
+def measure_during_archiving(
     stand: Stand,
     tables: Tables,
     folder: Path,
@@ -44,8 +36,8 @@ def measure_beside_archive(
     seconds: float,
     rounds: int,
     doing: Callable[[str], None],
-) -> Iterator[BesideArchive]:
-    """`connections` writers at RATE each, alone and beside the archiving of a week into a folder, in turns.
+) -> Iterator[Disturbed]:
+    """`connections` writers at RATE each, alone and during the archiving of a week into a folder, in turns.
 
     The archive works as in the server's housekeeping, with the same rests. Raises LoadTestError when it ended
     before the writers.
@@ -58,11 +50,11 @@ def measure_beside_archive(
     load = Load(TDS74, tables, connections, seconds, rate=RATE)
     for round in range(rounds):
         doing("writers alone")
-        yield BesideArchive(False, stand.run(load, PART, round))
-        doing("writers beside the archive")
+        yield Disturbed(PART, 0, stand.run(load, PART, round))
+        doing("writers during archiving")
         with _archiving(administrator.info.dsn):
             writing = stand.run(load, PART, round)
-        yield BesideArchive(True, writing)
+        yield Disturbed(PART, 1, writing)
     administrator.execute("delete from ringlog.history")
 
 
