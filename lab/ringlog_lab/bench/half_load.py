@@ -38,7 +38,7 @@ _ROW = np.dtype(
 def measure_half_load(
     server: Server, minutes: int, rounds: int, doing: Callable[[str], None]
 ) -> Iterator[Figure]:
-    """Figures of so many minutes of the load. Raises LoadTestError for a wrong answer."""
+    """Figures of these minutes of the load. Raises LoadTestError for a wrong answer."""
     doing("making HALF's load")
     count = minutes * 60 * HERTZ
     begin = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=minutes + 1)

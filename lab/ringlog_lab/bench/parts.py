@@ -69,7 +69,7 @@ class Plan:
     connections: int
     stall: float | None = None
     readers: Sequence[int] = READERS
-    """beside the writers of part mixed"""
+    """during the writers of part mixed"""
     count: int = 600
     """of the tables of part tables"""
     rows: int = 100_000

@@ -48,7 +48,7 @@ class Results:
     measurements: list[Measurement] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
     mixed: list[tuple[str, Mixed]] = field(default_factory=list)
-    """contender and its measurements beside readers"""
+    """contender and its measurements while others read"""
     timings: list[Timing] = field(default_factory=list)
     """of usual texts"""
     compiling: list[Compiling] = field(default_factory=list)

@@ -26,7 +26,7 @@ from ringlog_lab.record import Disturbed
 SENDERS, RATE = 20, 1000.0
 """connections that send different texts, and how many texts a second all of them together"""
 PUTS = 50.0
-"""calls a second of the writer beside them"""
+"""calls a second of the writer meanwhile"""
 PYMSSQL, CANNED, PSYCOPG = "tds74", "canned", "psycopg"
 """contenders: pymssql to the gateway, pymssql to a proxy that answers a repeated text itself, and psycopg to
 PostgreSQL"""
@@ -103,7 +103,7 @@ def usual(tables: Tables) -> tuple[Usual, ...]:
 def measure_texts(
     stand: Stand, tables: Tables, *, seconds: float, rounds: int, doing: Callable[[str], None]
 ) -> Iterator[Timing]:
-    """Each usual text by pymssql and by psycopg, alternating, for so many seconds each."""
+    """Each usual text by pymssql and by psycopg, alternating, for the same seconds each."""
     server = stand.server
     numbers = itertools.cycle(range(1, tables.rows + 1))
     with (

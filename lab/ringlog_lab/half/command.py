@@ -9,11 +9,11 @@ from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time
 from ringlog_lab.half import report
-from ringlog_lab.half.beside import START
 from ringlog_lab.half.ioc import Listened, listen, missing_part
 from ringlog_lab.half.published import PVS
 from ringlog_lab.half.replay import MOST_HOURS, PVS_OF_A_TABLE, facility, sample_table
 from ringlog_lab.half.report import Scale
+from ringlog_lab.half.servers import START
 from ringlog_lab.half.target import Inserted, Kept, Queried, Replayed, Target
 from ringlog_lab.half.targets import Narrow, Ringlog, Sampled
 from ringlog_lab.peers.finding import TITLES, Beside, Influxdb, Peers, Questdb, Timescaledb, found

@@ -1,4 +1,4 @@
-"""The results of `half`, beside papers/002."""
+"""The results of `half`, compared with papers/002."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _METHOD = [
     "only.",
     "CPU: of a batch that of the gateway and all of PostgreSQL, or of the other server's process; of a query "
     "that of the PostgreSQL process which answers, the mean of all queries. The clock also counts the client "
-    "and what else runs on the machine: beside other work, compare by CPU.",
+    "and what else runs on the machine: during other work, compare by CPU.",
     "IOC: calc records of a real soft IOC that count, each PV at 10 Hz, over Channel Access into `ringlog "
     "load --source ca`. An update that is missing in the log shows as a gap in its count; the IOC itself "
     "drops updates when it has no time, and both share this machine.",

@@ -19,7 +19,7 @@ CONNECTIONS = 4
 
 @dataclass(frozen=True)
 class Inserted:
-    """Batches of so many minutes of all PVs."""
+    """Batches of all PVs: minutes of data, written by all connections."""
 
     target: str
     minutes: float
@@ -60,7 +60,7 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Queried:
-    """One PV over so many hours, again and again."""
+    """One PV over some hours, again and again."""
 
     target: str
     hours: float
@@ -149,7 +149,7 @@ class Target(ABC):
         return Kept(self.name, self.items, self.found(), self.size(), took)
 
     def query(self, hours: float, seconds: float, way: str) -> Queried:
-        """Reads the first PV over the first so many hours, for so long, at least thrice."""
+        """Reads the first PV over the first `hours`, for these seconds, at least thrice."""
         items = max(1, round(hours * 3600 * HERTZ))
         until = midnight() + timedelta(seconds=(items - 0.5) / HERTZ)
         took: list[float] = []

@@ -78,7 +78,7 @@ class Look:
     archived_rows: int
     archived_bytes: int
     cpu: float
-    """seconds of gateway and PostgreSQL since this start"""
+    """CPU of gateway and PostgreSQL since this start, in seconds"""
 
 
 def look(server: Server, seconds: float, clock: float, start: int, rows: Callable[[], int]) -> Look:

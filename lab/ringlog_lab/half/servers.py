@@ -38,4 +38,4 @@ START: dict[str, Callable[[Path, Server, Path, int], AbstractContextManager[Star
     finding.QUESTDB: _questdb,
     finding.INFLUXDB: _influxdb,
 }
-"""By its name: from its program, beside a server of ringlog, on data below a folder, for so many PVs."""
+"""Starts a server by its name: its program, a server of ringlog, a folder for its data, the number of PVs."""
