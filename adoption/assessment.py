@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from ringlog.adoption.objects import Module, Old
-from ringlog.adoption.rights import Rights
+from ringlog.adoption.conversion.rights import Rights
+from ringlog.adoption.conversion.tables import TableScript
 from ringlog.adoption.rings import Ring, Sorted
-from ringlog.adoption.tables import TableScript
+from ringlog.adoption.server.objects import Module, Old
 from ringlog.gateway import TsqlError, translate
 
 BY_GATEWAY = "run by the gateway, with the rights of its callers"

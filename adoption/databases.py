@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 import pymssql
 
 from ringlog.adoption.errors import AdoptionError
-from ringlog.adoption.session import is_of_server, rows_of
+from ringlog.adoption.server.session import is_of_server, rows_of
 from ringlog.procedures import SYSTEM_SCHEMAS
 from ringlog.schema.layout import SCHEMAS
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from ringlog.adoption.copying import identity
+from ringlog.adoption.rows.copying import identity
 from ringlog.schema import session
 
 _THERE = """

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 import pymssql
 
 from ringlog.adoption.errors import AdoptionError
-from ringlog.adoption.moments import moment
-from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import Old, OldTable
-from ringlog.adoption.session import rows_of
+from ringlog.adoption.server.moments import moment
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.objects import Old, OldTable
+from ringlog.adoption.server.session import rows_of
 
 TYPES = {
     "real": "real",

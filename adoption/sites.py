@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pymssql
 
-from ringlog.adoption.across import across
-from ringlog.adoption.catalogue import read
+from ringlog.adoption.conversion.across import across
+from ringlog.adoption.conversion.rights import rights
+from ringlog.adoption.conversion.roles import with_distinct_roles
+from ringlog.adoption.conversion.scripts import Database
+from ringlog.adoption.conversion.tables import table_scripts
+from ringlog.adoption.conversion.writers import decisions, replaced
 from ringlog.adoption.databases import demand_names, listed, reason_against, site_databases
 from ringlog.adoption.errors import AdoptionError
-from ringlog.adoption.objects import Old
-from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, bounds_by, sort
-from ringlog.adoption.roles import with_distinct_roles
-from ringlog.adoption.scripts import Database
-from ringlog.adoption.session import connected, is_of_server, message_of
-from ringlog.adoption.tables import table_scripts
-from ringlog.adoption.writers import decisions, replaced
+from ringlog.adoption.server.catalogue import read
+from ringlog.adoption.server.objects import Old
+from ringlog.adoption.server.session import connected, is_of_server, message_of
 from ringlog.clients import Address
 
 

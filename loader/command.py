@@ -28,6 +28,7 @@ from ringlog.clients import (
 from ringlog.clients.figures import State
 from ringlog.clients.listening import host_and_port
 from ringlog.loader.backfill import backfill as import_files
+from ringlog.loader.cli import option
 from ringlog.loader.control_socket import ControlSocket, ring
 from ringlog.loader.display import Board, Display, LineDisplay, LiveDisplay
 from ringlog.loader.notify import notify
@@ -53,15 +54,12 @@ MiB = 2**20
 
 Spool = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--spool",
         metavar="DIR",
-        show_default=False,
-        help=(
-            "Folder of the spools, which keep rows until they are acknowledged. Default: "
-            "$RINGLOG_SPOOL, otherwise /var/spool/ringlog for root and ~/.local/state/ringlog for "
-            "others."
-        ),
+        help="Folder of the spools, which keep rows until they are acknowledged. Default: "
+        "$RINGLOG_SPOOL, otherwise /var/spool/ringlog for root and ~/.local/state/ringlog for "
+        "others.",
     ),
 ]
 
@@ -74,7 +72,7 @@ def load(
     ],
     tables: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", show_default=False, help="These tables only. Default: all."),
+        option(metavar="A,B,...", help="These tables only. Default: all."),
     ] = None,
     source: Annotated[
         str,
@@ -105,13 +103,10 @@ def load(
     ] = False,
     password_file: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="FILE",
-            show_default=False,
-            help=(
-                "The password is its first line. Default: $RINGLOG_PASSWORD, otherwise ~/.ringlogpass, "
-                "otherwise a prompt."
-            ),
+            help="The password is its first line. Default: $RINGLOG_PASSWORD, otherwise ~/.ringlogpass, "
+            "otherwise a prompt.",
         ),
     ] = None,
     backfill: Annotated[
@@ -126,22 +121,18 @@ def load(
     ] = False,
     processes: Annotated[
         int | None,
-        typer.Option(
+        option(
             metavar="N",
+            help="Number of processes that write all tables, with one thread per table. Default: one "
+            "process per table. With --backfill: number of tables imported at once. Default: the "
+            "number of processors.",
             min=1,
-            show_default=False,
-            help=(
-                "Number of processes that write all tables, with one thread per table. Default: one "
-                "process per table. With --backfill: number of tables imported at once. Default: the "
-                "number of processors."
-            ),
         ),
     ] = None,
     metrics: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="HOST:PORT",
-            show_default=False,
             help="Address of the writers' metrics for Prometheus (/metrics). Default: none.",
         ),
     ] = None,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from ringlog.loader.cli import option
 from ringlog.loadtest import lab
 from ringlog.loadtest.all_experiments import run_all
 from ringlog.loadtest.experiment.catalogue import write_report_of
@@ -29,7 +30,7 @@ def everything(
     ] = "30s",
     only: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", show_default=False, help="These experiments only. Default: all."),
+        option(metavar="A,B,...", help="These experiments only. Default: all."),
     ] = None,
     data: Data = None,
     output: Output = OUTPUT,

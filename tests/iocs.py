@@ -1,4 +1,4 @@
-"""Soft IOCs for the tests."""
+"""Soft IOCs for the tests, and programs that are their clients."""
 
 import os
 import subprocess
@@ -6,7 +6,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from waiting import wait_until
+from servers import RINGLOG, RunningServer
+from waiting import PATIENCE, wait_until
 
 
 @dataclass
@@ -46,3 +47,60 @@ class Ioc:
         assert self.process is not None
         self.process.kill()
         self.process.wait()
+
+
+@dataclass
+class Loader:
+    """`ringlog load` from an IOC."""
+
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def is_running(self) -> bool:
+        assert self.process.poll() is None, self.said()
+        return True
+
+    def stop(self) -> str:
+        """Ends it; returns its output."""
+        self.process.terminate()
+        self.process.wait(PATIENCE)
+        assert self.process.returncode == 0, self.said()
+        return self.said()
+
+
+class Programs:
+    """Programs that end with the test."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self.folder = folder
+        self.environment = environment
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def start(self, name: str, *command: str | Path, **environment: str) -> "subprocess.Popen[bytes]":
+        """A program whose output is in a file of the folder."""
+        with (self.folder / name).open("ab") as output:
+            process = subprocess.Popen(
+                [str(word) for word in command],
+                stdout=output,
+                stderr=output,
+                env=os.environ | self.environment | environment,
+            )
+        self._running.append(process)
+        return process
+
+    def load(self, server: RunningServer, source: str, tables: str, *options: str) -> Loader:
+        """The writers of tables of a server, whose facility file is named like its data."""
+        url = f"tds://writer@{server.host}:{server.port}"
+        where = ("--facility", server.data.with_suffix(".toml"), "--url", url, "--source", source)
+        secret = {"RINGLOG_PASSWORD": server.writer.password, "RINGLOG_SPOOL": str(self.folder / "spool")}
+        process = self.start("load", RINGLOG, "load", *where, "--tables", tables, *options, **secret)
+        return Loader(process, self.folder / "load")
+
+    def stop(self) -> None:
+        for process in self._running:
+            process.terminate()
+        for process in self._running:
+            process.wait(PATIENCE)

@@ -40,7 +40,7 @@ class Hierarchy:
 
     @contextmanager
     def group(self, name: str, cores: float) -> Iterator["Group"]:
-        """A group whose processes get at most so many cores, before other processes of the machine. They have
+        """A group whose processes get at most these cores, before other processes of the machine. They have
         ended when the block ends. Raises LoadTestError if no group can be made."""
         folder = self.folder / name
         quota = str(round(cores * _PERIOD))

@@ -153,7 +153,7 @@ def _move(given: argparse.Namespace) -> None:
 
 
 def _fill_weeks(dsn: str, table: str, readings: Iterable[str], weeks: int, rows: int) -> None:
-    """Rows of the weeks before this one in a table's log, so many in each, and their summaries."""
+    """Rows of the weeks before this one in a table's log, the same number in each, and their summaries."""
     log = sql.Identifier("log", table)
     columns = sql.SQL(", ").join(map(sql.Identifier, ("count", *readings)))
     values = sql.SQL(", ").join([sql.SQL("n"), *[sql.SQL("random()::real") for _ in readings]])

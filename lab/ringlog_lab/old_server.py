@@ -25,16 +25,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pymssql
 
-from ringlog.adoption.copying import Source as Login
-from ringlog.adoption.objects import OldColumn, OldTable
-from ringlog.adoption.old_rows import OldRows
 from ringlog.adoption.rings import Ring
+from ringlog.adoption.rows.copying import Source as Login
+from ringlog.adoption.rows.old_rows import OldRows
+from ringlog.adoption.server.objects import OldColumn, OldTable
 from ringlog.clients import Address
 from ringlog.history.files import read
 from ringlog.history.folder import Folder
 from ringlog.history.incoming import Description, Source
 from ringlog.history.manifest import manifest
-from ringlog.history.migration import Migration
+from ringlog.history.migration.migrating import Migration
 from ringlog.history.sources.bcp_files import BcpFiles
 from ringlog.history.sources.csv_files import CsvFiles
 from ringlog.schema.column_type import ColumnType

@@ -254,7 +254,7 @@ def _reader(kind: str, command: list[str], password: str) -> Iterator[Reader]:
 
 
 def _check(servers: Sequence[Postgres], readers: int) -> None:
-    """Raises LoadTestError unless each server has so many readers."""
+    """Raises LoadTestError unless each server has this number of readers."""
     query = (
         "select count(*) from pg_stat_activity where usename = any(%s) and backend_type = 'client backend'"
     )

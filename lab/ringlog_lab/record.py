@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from ringlog_lab.native_load import Measurement
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -13,10 +15,15 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A figure of one of several ways to do the same."""
+class Disturbed:
+    """Writers measured during other work, or alone."""
 
-    form: str
-    what: str
+    work: str
+    """`texts`, `http` or `archive`"""
     amount: float
-    unit: str
+    """of it: texts a second, readers, weeks; 0: none, the writers are alone"""
+    writing: Measurement
+    answers: int = 0
+    """requests answered meanwhile"""
+    memory: int = 0
+    """resident bytes of the process that answers, at most"""

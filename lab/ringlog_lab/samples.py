@@ -115,7 +115,7 @@ Call: TypeAlias = list[bytes]
 
 
 def calls(signals: int, samples: int, n: int) -> list[Call]:
-    """`n` calls with so many samples of each signal."""
+    """`n` calls with a number of samples of each signal."""
     random = np.random.default_rng(53)
     names = np.repeat(np.arange(1, signals + 1), samples)
     made = []

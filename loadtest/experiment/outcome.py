@@ -1,14 +1,17 @@
 """The outcome of an experiment, as JSON for reports, comparisons and lab/ringlog_lab/measured/README.md."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.machine import Machine
 from ringlog.loadtest.experiment.text_table import TextTable
 
 FORMAT = 1
+_DIGITS = 6
+"""of the points of a plot: a picture of some 700 pixels shows no more"""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,11 @@ class Line:
     """x, least, greatest: confidence of the line"""
     paper: bool = False
     """of the paper: drawn in black"""
+
+    def __post_init__(self) -> None:
+        for name in ("points", "band"):
+            rounded = (tuple(float(f"{one:.{_DIGITS}g}") for one in point) for point in getattr(self, name))
+            object.__setattr__(self, name, tuple(rounded))
 
 
 @dataclass(frozen=True)
@@ -150,10 +158,49 @@ class Outcome:
 
 
 def write_json(result: object, file: Path) -> None:
-    """Writes a dataclass as readable JSON."""
+    """Writes a dataclass as readable JSON, a record a line, without empty fields that may be absent."""
+    file.write_text(_laid_out(_parts(result), "") + "\n")
+
+
+def _parts(value: Any) -> Any:
+    if is_dataclass(value):
+        return {
+            one.name: _parts(part)
+            for one in fields(value)
+            if (part := getattr(value, one.name)) or part != _default(one)
+        }
+    if isinstance(value, dict):
+        return {name: _parts(part) for name, part in value.items()}
+    return [_parts(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _default(part: "Field[Any]") -> Any:
+    return part.default if part.default_factory is MISSING else part.default_factory()
+
+
+def _laid_out(value: Any, indent: str) -> str:
     import msgspec
 
-    file.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")
+    if not _has_records(value):
+        return msgspec.json.format(msgspec.json.encode(value), indent=0).decode()
+    inner = f"{indent} "
+    if isinstance(value, dict):
+        items = [f'"{name}": {_laid_out(part, inner)}' for name, part in value.items()]
+    else:
+        items = [_laid_out(part, inner) for part in value]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return f"{opening}\n{inner}" + f",\n{inner}".join(items) + f"\n{indent}{closing}"
+
+
+def _has_records(value: Any) -> bool:
+    """Whether a value has more parts than a line shows: parts with parts of their own, or texts."""
+    if isinstance(value, dict):
+        return any(isinstance(part, dict | list) for part in value.values())
+    return isinstance(value, list) and any(isinstance(part, dict) or _is_row(part) for part in value)
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(part, str) for part in value)
 
 
 def read_outcome(file: Path) -> Outcome:

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from ringlog.clients import AddressError, PasswordError
+from ringlog.loader.cli import option
 from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
 
 Time = Annotated[str, typer.Option("--time", metavar="T", help="How long each load lasts: 90s, 120min, 14d.")]
@@ -31,9 +32,7 @@ Output = Annotated[
 ]
 Compare = Annotated[
     Path | None,
-    typer.Option(
-        metavar="DIR", show_default=False, help="The output folder of an earlier run to compare with."
-    ),
+    option(metavar="DIR", help="The output folder of an earlier run to compare with."),
 ]
 OUTPUT = Path(".loadtest")
 

@@ -17,6 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from rich.console import Console
 
 from ringlog.clients import Address
+from ringlog.loader.cli import option
 from ringlog.loadtest.experiment.catalogue import write_report_of
 from ringlog.loadtest.experiment.duration import seconds_of
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
@@ -63,21 +64,19 @@ FacilityFile = Annotated[
 ]
 Url = Annotated[
     str | None,
-    typer.Option(
+    option(
         metavar="URL",
-        show_default=False,
         help="A running server, and its writers' login: tds://user@host:port. Default: a temporary server.",
     ),
 ]
 Reader = Annotated[
     str | None,
-    typer.Option(metavar="NAME", show_default=False, help="With --url: the readers' login."),
+    option(metavar="NAME", help="With --url: the readers' login."),
 ]
 Dsn = Annotated[
     str | None,
-    typer.Option(
+    option(
         metavar="DSN",
-        show_default=False,
         help="With --url: the connection string of its PostgreSQL, to check the acknowledged rows; "
         "ringlog dsn prints it. Default: $RINGLOG_DSN.",
     ),
@@ -96,13 +95,12 @@ Processes = Annotated[
 ]
 ForeignWorkers = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--expect-workers",
         metavar="N",
-        min=1,
-        show_default=False,
         help="Use this number of `ringlog loadtest locust --worker` processes, on any machine, "
         "as Python users.",
+        min=1,
     ),
 ]
 _CORES = max(1, min(os.cpu_count() or 1, 8))

@@ -4,7 +4,7 @@ Libraries for load tests only are imported where they are used, because every co
 module.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ringlog.loadtest.experiment.errors import LoadTestError
@@ -188,8 +188,16 @@ class Result:
         return all(check.good for check in self.checks)
 
     def write(self, folder: Path) -> None:
-        """Writes the result as JSON into a folder, by the experiment's name."""
-        write_json(self, folder / f"{self.experiment}.json")
+        """Writes as JSON, by the experiment's name, the part of it that its report shows."""
+        write_json(
+            replace(self, runs=[self._shown(run) for run in self.runs]), folder / f"{self.experiment}.json"
+        )
+
+    def _shown(self, run: Run) -> Run:
+        if self.experiment != "normal":
+            # only their difference is shown
+            run = replace(run, samples=[*run.samples[:1], *run.samples[1:][-1:]])
+        return run if self.experiment == "max" else replace(run, tables=[], by_second=[])
 
 
 def read_results(folder: Path, experiments: tuple[str, ...]) -> list[Result]:

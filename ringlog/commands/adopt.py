@@ -9,14 +9,15 @@ import typer
 from ringlog.clients import Address, find_password
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
+from ringlog.loader.cli import option
 from ringlog.server.database import chosen_database, demand_facility
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ringlog.adoption.assessment import Assessment
-    from ringlog.adoption.copying import Copied
-    from ringlog.adoption.site_rows import SiteCopied
+    from ringlog.adoption.rows.copying import Copied
+    from ringlog.adoption.rows.site_rows import SiteCopied
 
 
 def adopt(
@@ -26,10 +27,9 @@ def adopt(
     ],
     more: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--database",
             metavar="NAME",
-            show_default=False,
             help="A further database of the server, which becomes a schema of the same facility. Repeatable.",
         ),
     ] = None,
@@ -44,10 +44,9 @@ def adopt(
     ] = "7.4",
     rules: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--rules",
             metavar="FILE",
-            show_default=False,
             help="Decisions about tables (TOML): [ring.TABLE] with seq_no, time, log, cycle; "
             'site = [TABLES]; of several databases "DATABASE.TABLE".',
         ),
@@ -59,9 +58,8 @@ def adopt(
     copies: Annotated[bool, typer.Option("--copy", help="Copy the rows to --data or --dsn.")] = False,
     charset: Annotated[
         str,
-        typer.Option(
+        option(
             metavar="NAME",
-            show_default=False,
             help="Character set of char and varchar at the old server, if it reports none or a wrong one: "
             "iso_1, cp850, cp1252, roman8, eucjis, sjis, utf8, …",
         ),
@@ -83,14 +81,15 @@ def adopt(
     # a TDS client, which `ringlog serve` does without
     import pymssql
 
-    from ringlog.adoption import assessment, scripts
-    from ringlog.adoption.copying import Ledger, Source, archived, copy, identity, without_time
+    from ringlog.adoption import assessment
+    from ringlog.adoption.conversion import scripts
     from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.rings import Rules, read_rules
-    from ringlog.adoption.session import message_of, number
-    from ringlog.adoption.site_rows import copy_site, unreferenced
+    from ringlog.adoption.rows.copying import Ledger, Source, archived, copy, identity, without_time
+    from ringlog.adoption.rows.site_rows import copy_site, unreferenced
+    from ringlog.adoption.server.session import message_of, number
+    from ringlog.adoption.server.texts import codec, doubts
     from ringlog.adoption.sites import chosen, read_all
-    from ringlog.adoption.texts import codec, doubts
 
     address = Address.parse(old)
     named = [name for name in (address.database, *(more or ())) if name]

@@ -23,9 +23,9 @@ def assess(
 
     Each batch is compiled by itself, without the tables that it names. Code 1: a batch is refused.
     """
+    from ringlog.adoption.conversion.script_files import assess as assessed
+    from ringlog.adoption.conversion.script_files import batches, files, report, text_of
     from ringlog.adoption.errors import AdoptionError
-    from ringlog.adoption.script_files import assess as assessed
-    from ringlog.adoption.script_files import batches, files, report, text_of
 
     try:
         found = files(paths)

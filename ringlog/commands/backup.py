@@ -7,6 +7,7 @@ import typer
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.copies.backup import back_up
+from ringlog.loader.cli import option
 from ringlog.server.database import chosen_database
 
 
@@ -16,11 +17,8 @@ def backup(
     ],
     keep: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            show_default=False,
-            help="Delete older copies than the N newest of each server. Default: none.",
+        option(
+            metavar="N", help="Delete older copies than the N newest of each server. Default: none.", min=1
         ),
     ] = None,
     data: Data = None,

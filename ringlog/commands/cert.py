@@ -9,6 +9,7 @@ import typer
 
 from ringlog.errors import UsageError
 from ringlog.gateway import Tls, self_signed
+from ringlog.loader.cli import option
 
 TlsUse = Literal["offered", "required"]
 
@@ -33,14 +34,11 @@ def cert(
     ],
     host: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--host",
             metavar="NAME",
-            show_default=False,
-            help=(
-                "A host name or address under which clients connect to the server; may be repeated. "
-                "Default: this machine's name, localhost, 127.0.0.1 and ::1."
-            ),
+            help="A host name or address under which clients connect to the server; may be repeated. "
+            "Default: this machine's name, localhost, 127.0.0.1 and ::1.",
         ),
     ] = None,
     days: Annotated[

@@ -15,6 +15,7 @@ import psycopg
 import typer
 
 from ringlog.commands.options import Data, Dsn
+from ringlog.loader.cli import option
 from ringlog.monitoring.watching import safety
 from ringlog.nodes.servers import Everywhere
 from ringlog.schema import catalogue, session
@@ -50,10 +51,9 @@ def doctor(
     dsn: Dsn = None,
     tls_cert: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
             "--tls-cert",
             metavar="FILE",
-            show_default=False,
             help="A certificate of the server or of HTTP, whose expiry is checked; may be repeated.",
         ),
     ] = None,

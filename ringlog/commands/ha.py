@@ -18,6 +18,7 @@ from rich.table import Table as Grid
 from ringlog.commands.options import logging_command
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
+from ringlog.loader.cli import option
 from ringlog.machines.guard import guard as guard_until
 from ringlog.machines.site import Layout, Machine, Site, SiteError, Unreachable
 from ringlog.machines.state import Access, Member, SiteState, cluster, is_primary, request_switchover, state
@@ -50,11 +51,7 @@ def init(
     ],
     witness: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=ADDRESS",
-            show_default=False,
-            help="A machine that only votes and has no data. May be repeated.",
-        ),
+        option(metavar="NAME=ADDRESS", help="A machine that only votes and has no data. May be repeated."),
     ] = None,
     strict: Annotated[
         bool,
@@ -68,17 +65,12 @@ def init(
     ] = False,
     memory: Annotated[
         str | None,
-        typer.Option(
-            metavar="SIZE",
-            show_default=False,
-            help="Memory of a machine, as 8GB. Default: as much as this one has.",
-        ),
+        option(metavar="SIZE", help="Memory of a machine, as 8GB. Default: as much as this one has."),
     ] = None,
     postgresql: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="DIR",
-            show_default=False,
             help=f"PostgreSQL's programs, as /usr/lib/postgresql/15/bin. Default: PostgreSQL {MAJOR_VERSION} "
             "of ringlog's own wheel.",
         ),
@@ -125,9 +117,7 @@ def status(
 def switchover(
     to: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", show_default=False, help="The next primary. Default: a synchronous standby."
-        ),
+        option(metavar="NAME", help="The next primary. Default: a synchronous standby."),
     ] = None,
     config: Config = _CONFIG,
 ) -> None:

@@ -12,15 +12,16 @@ import typer
 from ringlog.clients import Address, find_password
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
+from ringlog.loader.cli import option
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema import session
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
 
 if TYPE_CHECKING:
-    from ringlog.adoption.old_rows import OldRows
+    from ringlog.adoption.rows.old_rows import OldRows
     from ringlog.history.incoming import Description, Source
-    from ringlog.history.migration import Progress
+    from ringlog.history.migration.progress import Progress
     from ringlog.history.pace import Pace
 
 migrate_app = typer.Typer(
@@ -42,18 +43,15 @@ def migrate_history(
     ],
     query: Annotated[
         str,
-        typer.Option(
-            metavar="SQL",
-            show_default=False,
-            help="postgresql://: a query for the rows. Default: all of the table of that name.",
+        option(
+            metavar="SQL", help="postgresql://: a query for the rows. Default: all of the table of that name."
         ),
     ] = "",
     columns: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--columns",
             metavar="FILE",
-            show_default=False,
             help="Description of the source's columns (TOML): [TABLE] with time, seq_no, timezone, …",
         ),
     ] = None,
@@ -74,9 +72,8 @@ def migrate_history(
     ] = 1,
     hours: Annotated[
         str,
-        typer.Option(
+        option(
             metavar="HOURS",
-            show_default=False,
             help="tds://: read in these hours of the local time only, as 22-06. Default: always.",
         ),
     ] = "",
@@ -85,18 +82,14 @@ def migrate_history(
     ] = "7.4",
     rules: Annotated[
         Path | None,
-        typer.Option(
-            "--rules", metavar="FILE", show_default=False, help="tds://: decisions, as for ringlog adopt."
-        ),
+        option("--rules", metavar="FILE", help="tds://: decisions, as for ringlog adopt."),
     ] = None,
     timezone: Annotated[
         str, typer.Option(metavar="ZONE", help="tds://: time zone of times without one.")
     ] = "UTC",
     charset: Annotated[
         str,
-        typer.Option(
-            metavar="NAME", show_default=False, help="tds://, bcp: character set, as for ringlog adopt."
-        ),
+        option(metavar="NAME", help="tds://, bcp: character set, as for ringlog adopt."),
     ] = "",
     data: Data = None,
     dsn: Dsn = None,
@@ -108,7 +101,8 @@ def migrate_history(
     rows were left out, because the archive has other rows with their keys.
     """
     from ringlog.history.incoming import IncomingError, description_of
-    from ringlog.history.migration import Existing, Migration, MigrationError, progress
+    from ringlog.history.migration.migrating import Existing, Migration, MigrationError
+    from ringlog.history.migration.progress import progress
     from ringlog.history.pace import Pace, hours_of
 
     try:
@@ -177,10 +171,9 @@ def migrate_pvs(
     place: Annotated[Path, typer.Argument(metavar="PATH", help="PB files: one, or a folder of them.")],
     kind: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--type",
             metavar="TYPE",
-            show_default=False,
             help="Only PVs whose values a table of samples of this type can have: double, int, text, …",
         ),
     ] = None,
@@ -232,7 +225,7 @@ def migrate_plan(
 @migrate_app.command("status")
 def migrate_status(data: Data = None, dsn: Dsn = None) -> None:
     """List the progress of each source of old rows."""
-    from ringlog.history.migration import progress
+    from ringlog.history.migration.progress import progress
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
@@ -262,7 +255,7 @@ def _source(place: str, query: str, table: str, described: "Description", charse
     from psycopg import sql
 
     from ringlog.adoption.errors import AdoptionError
-    from ringlog.adoption.texts import codec
+    from ringlog.adoption.server.texts import codec
     from ringlog.history.sources.bcp_files import BcpFiles
     from ringlog.history.sources.csv_files import CsvFiles
     from ringlog.history.sources.parquet_files import ParquetFiles
@@ -326,13 +319,13 @@ def _old_server(
     """The log of a ring at an old server. Raises UsageError and ServerError."""
     import pymssql
 
-    from ringlog.adoption.copying import Source as OldServer
     from ringlog.adoption.errors import AdoptionError
-    from ringlog.adoption.old_rows import OldRows
     from ringlog.adoption.rings import Rules, read_rules
-    from ringlog.adoption.session import message_of, number
+    from ringlog.adoption.rows.copying import Source as OldServer
+    from ringlog.adoption.rows.old_rows import OldRows
+    from ringlog.adoption.server.session import message_of, number
+    from ringlog.adoption.server.texts import codec
     from ringlog.adoption.sites import read_all
-    from ringlog.adoption.texts import codec
 
     address = Address.parse(url)
     if not address.database:

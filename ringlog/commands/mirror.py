@@ -13,6 +13,7 @@ import typer
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway import Mirror
+from ringlog.loader.cli import option
 from ringlog.monitoring.metrics import served
 from ringlog.server.descriptors import raise_file_limit
 from ringlog.server.server import Address
@@ -31,10 +32,9 @@ Report = Annotated[
 ]
 Control = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--control",
         metavar="SOCKET",
-        show_default=False,
         help="Socket for ringlog mirror-switch. Default: the report's name and .socket.",
     ),
 ]
@@ -51,11 +51,7 @@ def mirror(
     control: Control = None,
     metrics: Annotated[
         str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            show_default=False,
-            help="Address of the metrics for Prometheus (/metrics). Default: none.",
-        ),
+        option(metavar="HOST:PORT", help="Address of the metrics for Prometheus (/metrics). Default: none."),
     ] = None,
 ) -> None:
     """Pass every client to the old server, send its requests to the new one too, and compare their answers.

@@ -9,41 +9,35 @@ from typing import Annotated, Any
 import typer
 
 from ringlog import logs
+from ringlog.loader.cli import option
 from ringlog.logs import Format, Level
 from ringlog.server.programs import PACKAGED
 
 Data = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--data",
         metavar="DIR",
-        show_default=False,
-        help=(
-            "Data directory of the embedded PostgreSQL. Default: $RINGLOG_DATA, otherwise "
-            "/var/lib/ringlog for root and ~/.local/share/ringlog for others."
-        ),
+        help="Data directory of the embedded PostgreSQL. Default: $RINGLOG_DATA, otherwise "
+        "/var/lib/ringlog for root and ~/.local/share/ringlog for others.",
     ),
 ]
 Dsn = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--dsn",
         metavar="DSN",
-        show_default=False,
         help="Connection string of a PostgreSQL of your own (15 or later), as its administrator. "
         "Default: $RINGLOG_DSN.",
     ),
 ]
 Programs = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--postgres",
         metavar="DIR",
-        show_default=False,
-        help=(
-            "Programs of the PostgreSQL (15 or later) in the data directory, as /usr/lib/postgresql/15; "
-            f"{PACKAGED!r}: ringlog's own. Default: those used last, at first ringlog's own."
-        ),
+        help="Programs of the PostgreSQL (15 or later) in the data directory, as /usr/lib/postgresql/15; "
+        f"{PACKAGED!r}: ringlog's own. Default: those used last, at first ringlog's own.",
     ),
 ]
 LogLevel = Annotated[

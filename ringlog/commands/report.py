@@ -9,6 +9,7 @@ import typer
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import UsageError
+from ringlog.loader.cli import option
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema import session
 from ringlog.server.database import chosen_database, demand_facility
@@ -79,9 +80,7 @@ def losses(
     since: Annotated[
         str, typer.Option(metavar="TIME", help=("Start of the report, this long ago: 90m, 24h, 7d, 2w."))
     ] = "24h",
-    table: Annotated[
-        str | None, typer.Option(metavar="TABLE", show_default=False, help="This table only.")
-    ] = None,
+    table: Annotated[str | None, option(metavar="TABLE", help="This table only.")] = None,
     hourly: Annotated[bool, typer.Option("--hourly", help="Report each hour separately.")] = False,
     data: Data = None,
     dsn: Dsn = None,

@@ -10,6 +10,7 @@ from ringlog.commands.options import Programs
 from ringlog.copies.backup_set import NODES, copy_of, nodes_in, restore_copy
 from ringlog.copies.restore import restore_embedded
 from ringlog.errors import UsageError
+from ringlog.loader.cli import option
 from ringlog.server.account import account_for
 from ringlog.server.postgres import Postgres
 
@@ -18,22 +19,17 @@ def restore(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The backup folder.")],
     to: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="TIME",
-            show_default=False,
-            help=(
-                "The time to restore to, as 2026-11-20T14:00+01:00; without an offset it is in this "
-                "machine's time zone. Default: the end of the archived log. Of servers without an archived "
-                "log, such as nodes: the name of one of their copies."
-            ),
+            help="The time to restore to, as 2026-11-20T14:00+01:00; without an offset it is in this "
+            "machine's time zone. Default: the end of the archived log. Of servers without an archived "
+            "log, such as nodes: the name of one of their copies.",
         ),
     ] = None,
     node: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            show_default=False,
-            help="Restore this node, as of its latest copy, or of the one that --to names.",
+        option(
+            metavar="NAME", help="Restore this node, as of its latest copy, or of the one that --to names."
         ),
     ] = None,
     every: Annotated[

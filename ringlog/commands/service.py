@@ -10,6 +10,7 @@ import typer
 from typer.main import get_command
 
 from ringlog.errors import ServerError, UsageError
+from ringlog.loader.cli import option
 from ringlog.server import systemd
 from ringlog.server.account import SYSTEM_ACCOUNT, Account, system_account
 
@@ -26,9 +27,7 @@ _NAMES = {"serve": "ringlog", "load": "ringlog-load"}
 
 _Name = Annotated[
     str | None,
-    typer.Option(
-        "--name", metavar="NAME", show_default=False, help="The service. Default: ringlog, or ringlog-load."
-    ),
+    option("--name", metavar="NAME", help="The service. Default: ringlog, or ringlog-load."),
 ]
 
 

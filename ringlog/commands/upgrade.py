@@ -8,6 +8,7 @@ import typer
 from ringlog.commands.options import Data, Programs
 from ringlog.copies.upgrade import Upgrade, delete_cluster, older_cluster
 from ringlog.errors import UsageError
+from ringlog.loader.cli import option
 from ringlog.server.database import Embedded, chosen_database
 from ringlog.server.postgres import Postgres
 
@@ -19,10 +20,9 @@ def upgrade(
     ] = False,
     old_programs: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--old-programs",
             metavar="DIR",
-            show_default=False,
             help="Folder of the old PostgreSQL's programs, as /usr/lib/postgresql/15/bin. Default: those that"
             " come with ringlog.",
         ),

@@ -14,6 +14,7 @@ from ringlog.copies.backup_set import checked
 from ringlog.errors import UsageError
 from ringlog.history import verification as history
 from ringlog.history.verification import whole
+from ringlog.loader.cli import option
 from ringlog.nodes.servers import Everywhere, place
 from ringlog.schema import session
 from ringlog.schema.layout import LOG_TABLES
@@ -26,9 +27,8 @@ def verify(
     dsn: Dsn = None,
     backup: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="DIR",
-            show_default=False,
             help="Check the copies in this backup folder instead: every file against its checksum.",
         ),
     ] = None,

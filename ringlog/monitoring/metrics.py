@@ -1,10 +1,14 @@
 """The metrics of the server for Prometheus and compatible programs; and its health checks."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from prometheus_client.core import Metric
+from prometheus_client.openmetrics.exposition import generate_latest
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 PLAIN = "text/plain; version=0.0.4; charset=utf-8"
@@ -67,6 +71,20 @@ def served(
         finally:
             http.shutdown()
             thread.join()
+
+
+@dataclass(frozen=True)
+class _Families:
+    families: Iterable[Metric]
+
+    def collect(self) -> Iterable[Metric]:
+        return self.families
+
+
+def exposition(families: Iterable[Metric]) -> str:
+    """OpenMetrics text without its end."""
+    text: bytes = generate_latest(_Families(families))  # type: ignore[no-untyped-call]
+    return text.decode().removesuffix(_END)
 
 
 def together(*parts: str) -> str:

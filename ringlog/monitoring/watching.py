@@ -1,7 +1,5 @@
-"""The state of the tables, whatever program writes them: for `ringlog status`, and for Prometheus."""
+"""The state of the tables, whatever program writes them: for `ringlog status` and metrics."""
 
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -19,20 +17,11 @@ from ringlog.schema import catalogue, session
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.many import by_connection
 from ringlog.schema.trusted_clock import Clock
-from ringlog.server import releases
 
-# Seconds for which an answer is reused; longer where the query takes long, so that thousands of tables use
-# only a part of a core.
-_FRESH = 10.0
-_PART = 0.05
-_LONGEST_FRESH = 60.0
-_FRESH_GROWTH = 600.0
 # Timeout in seconds of connecting, and of sending until PostgreSQL's machine has acknowledged it.
 _PATIENCE = 5
 # Concurrent connections; few, to leave the machine to its writers.
 _AT_ONCE = 2
-# Seconds for which the metrics keep a connection, which caches statements of each week.
-_KEPT = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -85,25 +74,25 @@ def table_states(conninfo: str) -> list[TableState]:
     with look(conninfo) as connection:
         query = "select table_name from ringlog.every_table where not retired order by 1"
         names = [name for (name,) in connection.execute(query)]
-        callers = _callers(connection)
+        every_caller = callers(connection)
         first, *others = by_connection(names) or [[]]
         with ThreadPoolExecutor(_AT_ONCE) as threads:
-            found = [threads.submit(_states, connection, first, callers)]
-            found += [threads.submit(_states_there, conninfo, some, callers) for some in others]
+            found = [threads.submit(states_of, connection, first, every_caller)]
+            found += [threads.submit(_states_there, conninfo, some, every_caller) for some in others]
             return [state for states in found for state in states.result()]
 
 
-def _callers(connection: psycopg.Connection) -> dict[str, list[Any]]:
+def callers(connection: psycopg.Connection) -> dict[str, list[Any]]:
     query = (
         "select table_name, host, program, login, called, failed, number, error from ringlog.table_callers()"
     )
     return {name: caller for name, *caller in connection.execute(query)}
 
 
-def _states(
+def states_of(
     connection: psycopg.Connection,
     names: Sequence[str] | None,
-    callers: Mapping[str, list[Any]],
+    every_caller: Mapping[str, list[Any]],
     *,
     again: bool = False,
 ) -> list[TableState]:
@@ -113,27 +102,29 @@ def _states(
     )
     nobody = [None] * 7
     rows = connection.execute(query, [None if names is None else [*names], again])
-    return [TableState(*state, *callers.get(state[0], nobody)) for state in rows]
+    return [TableState(*state, *every_caller.get(state[0], nobody)) for state in rows]
 
 
-def _states_there(conninfo: str, names: Sequence[str], callers: Mapping[str, list[Any]]) -> list[TableState]:
+def _states_there(
+    conninfo: str, names: Sequence[str], every_caller: Mapping[str, list[Any]]
+) -> list[TableState]:
     with look(conninfo) as connection:
-        return _states(connection, names, callers)
+        return states_of(connection, names, every_caller)
 
 
-def _has_nodes(connection: psycopg.Connection) -> bool:
+def has_nodes(connection: psycopg.Connection) -> bool:
     if not catalogue.exists(connection, "ringlog", "node"):
         return False
     return connection.execute("select exists (select from ringlog.node)").fetchone() == (True,)
 
 
 def states_everywhere(
-    servers: Everywhere, states_of: Callable[[str], list[TableState]] = table_states
+    servers: Everywhere, states: Callable[[str], list[TableState]] = table_states
 ) -> dict[str | None, list[TableState]]:
     """The tables of every server that can be reached, without old copies of tables that move."""
     where = placing_of(servers.conninfo)
     return {
-        node: [state for state in states_of(server) if where.get(state.table_name, node) == node]
+        node: [state for state in states(server) if where.get(state.table_name, node) == node]
         for node, server in servers
     }
 
@@ -312,254 +303,3 @@ def as_json(
         "clock": clock,
         "failed": left_undone,
     }
-
-
-@dataclass(frozen=True)
-class _Kept:
-    connection: psycopg.Connection
-    until: float
-
-
-class Watch:
-    """The metrics of the tables for Prometheus, read from PostgreSQL at most every ten seconds, less often if
-    that takes long."""
-
-    def __init__(self, conninfo: str, data: Path | None) -> None:
-        self._conninfo = conninfo
-        self._data = data
-        self._lock = threading.Lock()
-        self._text = ""
-        self._until = 0.0
-        self._a_day: float | None = None
-        self._growth_until = 0.0
-        self._kept: dict[str, _Kept] = {}
-
-    def ready(self) -> str | None:
-        """Why the server could not serve now; None when it could."""
-        try:
-            with look(self._conninfo) as connection:
-                connection.execute("select 1")
-        except psycopg.Error as error:
-            return " ".join(str(error).split())
-        return None
-
-    def text(self) -> str:
-        """OpenMetrics text without its end; only `ringlog_up 0` while PostgreSQL does not answer."""
-        with self._lock:
-            if (began := time.monotonic()) > self._until:
-                fresh = _FRESH
-                try:
-                    self._text = self._read()
-                    fresh = min(max(_FRESH, (time.monotonic() - began) / _PART), _LONGEST_FRESH)
-                except (psycopg.Error, OSError):
-                    self._text = _family("ringlog_up", "1 while PostgreSQL answers.", [("", 0)])
-                self._until = time.monotonic() + fresh
-            return self._text
-
-    def _read(self) -> str:
-        first = self._states(self._conninfo)
-        connection = self._kept[self._conninfo].connection
-        states, nodes = first, {}
-        looked_at: dict[str | None, str] = {None: self._conninfo}
-        if _has_nodes(connection):
-            servers = Everywhere(self._conninfo)
-            order = []
-
-            def states_of(server: str) -> list[TableState]:
-                order.append(server)
-                return first if server == self._conninfo else self._states(server)
-
-            found = states_everywhere(servers, states_of)
-            looked_at = dict(zip(found, order, strict=True))
-            states = [state for own in found.values() for state in own]
-            nodes = {name: name not in servers.away for name in servers.nodes}
-        return _metrics(
-            states,
-            space(self._data, self._growth(connection)) if self._data else None,
-            (connection.info.host, connection.info.port),
-            standbys(connection),
-            nodes,
-            {
-                name: clock_doubt(self._kept[server].connection) is not None
-                for name, server in looked_at.items()
-            },
-            connection.info.server_version,
-            safety(connection),
-            [failure for server in looked_at.values() for failure in failures(self._kept[server].connection)],
-        )
-
-    def _states(self, server: str) -> list[TableState]:
-        """The tables of a server, by a kept connection, which has opened each and planned its statement. A
-        lost connection is made again."""
-        kept = self._kept.pop(server, None)
-        if kept is not None:
-            try:
-                if time.monotonic() < kept.until:
-                    return self._ask(server, kept)
-            except psycopg.OperationalError:
-                pass
-            kept.connection.close()
-        return self._ask(server, _Kept(look(server, kept=True), time.monotonic() + _KEPT))
-
-    def _ask(self, server: str, kept: _Kept) -> list[TableState]:
-        states = _states(kept.connection, None, _callers(kept.connection), again=True)
-        self._kept[server] = kept
-        return states
-
-    def _growth(self, connection: psycopg.Connection) -> float | None:
-        """The growth of the logs, which is queried less often."""
-        if (now := time.monotonic()) > self._growth_until:
-            self._a_day, self._growth_until = growth(connection, self._conninfo), now + _FRESH_GROWTH
-        return self._a_day
-
-
-def _metrics(
-    states: list[TableState],
-    left: Space | None,
-    server: tuple[str, int],
-    behind: list[Standby],
-    nodes: Mapping[str, bool],
-    doubts: Mapping[str | None, bool],
-    version: int,
-    safe: Safety,
-    failed: list[Failure],
-) -> str:
-    def of_tables(name: str, description: str, values: list[tuple[str, float | None]]) -> str:
-        samples = [(f'{{table="{table}"}}', value) for table, value in values if value is not None]
-        return _family(name, description, samples)
-
-    parts = [
-        _family("ringlog_up", "1 while PostgreSQL answers.", [("", 1)]),
-        _family(
-            "ringlog_postgresql_reached",
-            "1 for the PostgreSQL that is used, of those that the connection string names.",
-            [(_labels(host=server[0], port=str(server[1])), 1)],
-        ),
-        _family(
-            "ringlog_postgresql_outdated",
-            "1 for a minor release of PostgreSQL that is known to lack published fixes.",
-            [(_labels(version=releases.version_text(version)), releases.outdated(version) is not None)],
-        ),
-        _family(
-            "ringlog_wal_archive_failing",
-            "1 when archiving the write-ahead log has failed since it last worked.",
-            [("", safe.archiving_failed is not None)],
-        ),
-        _family(
-            "ringlog_backup_age_seconds",
-            "Age of the latest copy by ringlog backup; no sample where there is none.",
-            [] if safe.backup_age is None else [("", safe.backup_age)],
-        ),
-        of_tables(
-            "ringlog_table_newest_row_age_seconds",
-            "Time since a row arrived; no sample for an empty ring.",
-            [(state.table_name, state.age) for state in states],
-        ),
-        of_tables(
-            "ringlog_table_cycle_seconds",
-            "Seconds from row to row, from the facility file.",
-            [(state.table_name, state.cycle) for state in states],
-        ),
-        of_tables(
-            "ringlog_table_silent",
-            "1 when no row has arrived for three cycles and a minute.",
-            [(state.table_name, state.silent) for state in states],
-        ),
-        of_tables(
-            "ringlog_table_ahead_seconds",
-            "How far the newest row's time is ahead of the clock, if it is more than a minute; else 0.",
-            [(state.table_name, None if state.unread else state.ahead or 0) for state in states],
-        ),
-        of_tables(
-            "ringlog_table_rows_per_second",
-            "Rows inserted into the log per second, over the last minute.",
-            [(state.table_name, state.rows_per_second) for state in states],
-        ),
-        of_tables(
-            "ringlog_table_default_partition_rows",
-            "Rows of the log whose times belong to no week's partition.",
-            [(state.table_name, state.in_default) for state in states],
-        ),
-        of_tables(
-            "ringlog_table_unread",
-            "1 for a table that is locked or cannot be read, and so has none of those samples.",
-            [(state.table_name, state.unread is not None) for state in states],
-        ),
-        _family(
-            "ringlog_table_last_call_timestamp_seconds",
-            "Time of the last call of put over TDS, and its caller.",
-            [
-                (
-                    _labels(
-                        table=state.table_name,
-                        host=state.host or "",
-                        program=state.program or "",
-                        login=state.login or "",
-                    ),
-                    state.called.timestamp(),
-                )
-                for state in states
-                if state.called
-            ],
-        ),
-        _family(
-            "ringlog_table_last_error_timestamp_seconds",
-            "Time of the last call of put that failed, and its error number.",
-            [
-                (_labels(table=state.table_name, number=str(state.number)), state.failed.timestamp())
-                for state in states
-                if state.failed
-            ],
-        ),
-    ]
-    parts.append(
-        _family(
-            "ringlog_housekeeping_failed",
-            "1 for a table that housekeeping cannot read, and the work that it cannot do.",
-            [(_labels(table=each.table, work=each.work), 1) for each in failed],
-        )
-    )
-    parts.append(
-        _family(
-            "ringlog_clock_doubted",
-            "1 while PostgreSQL's clock has jumped and no week leaves the log by it.",
-            [(_labels(node=node) if node else "", int(doubted)) for node, doubted in doubts.items()],
-        )
-    )
-    if nodes:
-        samples: list[tuple[str, float]] = [(_labels(node=name), int(up)) for name, up in nodes.items()]
-        parts.append(_family("ringlog_node_up", "1 while a node answers.", samples))
-    if behind:
-        labels = [_labels(standby=one.name, host=one.host) for one in behind]
-        parts += [
-            _family(
-                "ringlog_standby_replay_lag_bytes",
-                "Write-ahead log that a standby has not yet replayed.",
-                list(zip(labels, (one.behind for one in behind), strict=True)),
-            ),
-            _family(
-                "ringlog_standby_replay_lag_seconds",
-                "Time from the commit of a row until it is visible on a standby.",
-                list(zip(labels, (one.seconds for one in behind), strict=True)),
-            ),
-        ]
-    if left is not None:
-        parts.append(
-            _family("ringlog_disk_free_bytes", "Free space of the data directory's disk.", [("", left.free)])
-        )
-        if left.days is not None:
-            description = "Time until the disk is full, at the growth of the logs in the last 28 days."
-            parts.append(_family("ringlog_disk_left_seconds", description, [("", left.days * 86_400)]))
-    return "".join(parts)
-
-
-def _labels(**values: str) -> str:
-    """Labels in the text's form; names reported by clients may contain anything."""
-    escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-    return "{" + ",".join(f'{name}="{value.translate(escapes)}"' for name, value in values.items()) + "}"
-
-
-def _family(name: str, description: str, samples: list[tuple[str, float]]) -> str:
-    lines = [f"# HELP {name} {description}", f"# TYPE {name} gauge"]
-    lines += [f"{name}{labels} {value:.17g}" for labels, value in samples]
-    return "\n".join(lines) + "\n"

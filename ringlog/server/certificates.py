@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from prometheus_client.core import GaugeMetricFamily
+
 from ringlog.gateway import Gateway, Tls
+from ringlog.monitoring.metrics import exposition
 from ringlog.retrieval.renewal import followed
 
 log = logging.getLogger(__name__)
@@ -50,11 +53,9 @@ def metrics_of(file: Path) -> str:
         left = (expiry(file) - datetime.now(UTC)).total_seconds()
     except (OSError, ValueError):
         return ""
-    name = "ringlog_certificate_expiry_seconds"
-    return (
-        f"# TYPE {name} gauge\n# UNIT {name} seconds\n"
-        f"# HELP {name} Seconds until the certificate of TLS expires; negative when it has.\n"
-        f"{name} {left:.0f}\n"
+    description = "Seconds until the certificate of TLS expires; negative when it has."
+    return exposition(
+        [GaugeMetricFamily("ringlog_certificate_expiry", description, round(left), unit="seconds")]
     )
 
 

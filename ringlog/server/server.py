@@ -17,9 +17,9 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.gateway import Gateway, Tls
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.monitoring.callers import callers_kept
+from ringlog.monitoring.exported import Watch
 from ringlog.monitoring.metrics import served, together
 from ringlog.monitoring.presence import present
-from ringlog.monitoring.watching import Watch
 from ringlog.nodes.everywhere import nodes_followed
 from ringlog.nodes.servers import known_by_gateway, nodes_of
 from ringlog.schema import session

@@ -11,8 +11,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Self
 
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
 from ringlog import logs
 from ringlog.errors import ServerError
+from ringlog.monitoring.metrics import exposition
 
 log = logging.getLogger(__name__)
 
@@ -45,14 +48,9 @@ class State:
     def metrics(self) -> str:
         """OpenMetrics text without its end."""
         name = f"ringlog_{self.metric}"
-        return (
-            f"# HELP {name}_up 1 while {self.what} runs.\n"
-            f"# TYPE {name}_up gauge\n"
-            f"{name}_up {int(self.up)}\n"
-            f"# HELP {name}_restarts Starts of the process after it ended by itself.\n"
-            f"# TYPE {name}_restarts counter\n"
-            f"{name}_restarts_total {self.restarts}\n"
-        )
+        up = GaugeMetricFamily(f"{name}_up", f"1 while {self.what} runs.", self.up)
+        description = "Starts of the process after it ended by itself."
+        return exposition([up, CounterMetricFamily(f"{name}_restarts", description, self.restarts)])
 
 
 class Died(ServerError):

@@ -13,12 +13,12 @@ import pymssql
 import pytest
 
 from ringlog.adoption.assessment import assess
+from ringlog.adoption.conversion.rights import rights
+from ringlog.adoption.conversion.scripts import Database, write
+from ringlog.adoption.conversion.writers import decisions, replaced
 from ringlog.adoption.errors import AdoptionError
-from ringlog.adoption.objects import Grant, Module, Old, OldColumn, OldTable
-from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, read_rules, sort
-from ringlog.adoption.scripts import Database, write
-from ringlog.adoption.writers import decisions, replaced
+from ringlog.adoption.server.objects import Grant, Module, Old, OldColumn, OldTable
 from ringlog.gateway import translate
 from ringlog.schema.facility_file import load_facility
 from servers import RunningServer, ringlog, serving
@@ -374,7 +374,7 @@ def test_views_have_the_old_names_of_logs_and_columns(tmp_path: Path) -> None:
 
 
 def test_the_facility_file_is_toml(tmp_path: Path) -> None:
-    from ringlog.adoption.scripts import facility
+    from ringlog.adoption.conversion.scripts import facility
 
     text = "\n".join(facility(sort([of(RING, HISTORY)], Rules(), bounds)[0].rings, "Asia/Tokyo"))
     assert tomllib.loads(text)["table"][0]["name"] == "sr_vac"

@@ -6,7 +6,7 @@ import pymssql
 import pytest
 from typer.testing import CliRunner
 
-from ringlog.adoption.script_files import Batch, assess, batches, files
+from ringlog.adoption.conversion.script_files import Batch, assess, batches, files
 from ringlog.cli import app
 from servers import RunningServer
 

@@ -6,11 +6,11 @@ import psycopg
 import pymssql
 import pytest
 
-from ringlog.adoption import collations
-from ringlog.adoption.catalogue import read
-from ringlog.adoption.rights import rights
+from ringlog.adoption.conversion.rights import rights
+from ringlog.adoption.conversion.tables import table_scripts
 from ringlog.adoption.rings import Rules, sort
-from ringlog.adoption.tables import table_scripts
+from ringlog.adoption.server import collations
+from ringlog.adoption.server.catalogue import read
 from servers import RunningServer
 from waiting import wait_until
 

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 import sqlalchemy
 
-from ringlog.adoption.copying import Copied, Ledger, Part, identity
-from ringlog.adoption.threads import in_threads
+from ringlog.adoption.rows.copying import Copied, Ledger, Part, identity
+from ringlog.adoption.rows.threads import in_threads
 
 
 def conninfo(url: sqlalchemy.URL) -> str:

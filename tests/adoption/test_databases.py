@@ -10,13 +10,13 @@ import psycopg
 import pymssql
 import pytest
 
-from ringlog.adoption.across import across
+from ringlog.adoption.conversion.across import across
+from ringlog.adoption.conversion.order import ordered
+from ringlog.adoption.conversion.roles import with_distinct_roles
 from ringlog.adoption.databases import demand_names, site_databases
 from ringlog.adoption.errors import AdoptionError
-from ringlog.adoption.objects import Grant, Member, Module, Old, OldColumn, OldTable
-from ringlog.adoption.order import ordered
 from ringlog.adoption.rings import Rules, sort
-from ringlog.adoption.roles import with_distinct_roles
+from ringlog.adoption.server.objects import Grant, Member, Module, Old, OldColumn, OldTable
 from servers import RunningServer, ringlog, serving
 
 pytestmark = pytest.mark.long

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from ringlog.adoption import ase, left, sql_server
 from ringlog.adoption.assessment import assess
-from ringlog.adoption.catalogue import _modules
-from ringlog.adoption.object_names import ObjectNames
-from ringlog.adoption.objects import Module, Old, OldColumn, OldIndex, OldKey, OldTable, Reference
-from ringlog.adoption.owners import placed, without_owners
-from ringlog.adoption.rights import rights
+from ringlog.adoption.conversion.object_names import ObjectNames
+from ringlog.adoption.conversion.owners import placed, without_owners
+from ringlog.adoption.conversion.rights import rights
+from ringlog.adoption.conversion.scripts import Database, write
+from ringlog.adoption.conversion.tables import table_scripts
 from ringlog.adoption.rings import Rules, sort
-from ringlog.adoption.scripts import Database, write
-from ringlog.adoption.tables import table_scripts
-from ringlog.adoption.texts import doubts, reading
+from ringlog.adoption.server import ase, left, sql_server
+from ringlog.adoption.server.catalogue import _modules
+from ringlog.adoption.server.objects import Module, Old, OldColumn, OldIndex, OldKey, OldTable, Reference
+from ringlog.adoption.server.texts import doubts, reading
 
 
 def asking(**answers: list[tuple[Any, ...]]):  # type: ignore[no-untyped-def]

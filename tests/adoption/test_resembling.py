@@ -8,7 +8,7 @@ from typing import Any, Self
 import pymssql
 import pytest
 
-from ringlog.adoption.catalogue import read
+from ringlog.adoption.server.catalogue import read
 from servers import RunningServer
 
 LACKING = b'relation "sys.security_policies" does not exist'

@@ -7,10 +7,10 @@ import psycopg
 import pymssql
 import pytest
 
-from ringlog.adoption import ase, sql_server
-from ringlog.adoption.objects import Grant, Member, Module, Old, OldColumn, OldTable
-from ringlog.adoption.rights import rights
+from ringlog.adoption.conversion.rights import rights
 from ringlog.adoption.rings import Rules, sort
+from ringlog.adoption.server import ase, sql_server
+from ringlog.adoption.server.objects import Grant, Member, Module, Old, OldColumn, OldTable
 from servers import RunningServer, ringlog, serving
 
 pytestmark = pytest.mark.long

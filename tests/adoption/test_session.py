@@ -46,7 +46,7 @@ def silent(server: RunningServer) -> Iterator[str]:
 SESSION = """
 import sys
 import pymssql
-from ringlog.adoption.session import connected, number, message_of
+from ringlog.adoption.server.session import connected, number, message_of
 from ringlog.clients import Address
 try:
     with connected(Address.parse(sys.argv[1]), sys.argv[2], "7.4", timeout=1):

@@ -8,12 +8,12 @@ import psycopg
 import pymssql
 import pytest
 
-from ringlog.adoption.copying import Source, parts, without_time
-from ringlog.adoption.object_names import ObjectNames
-from ringlog.adoption.objects import OldColumn, OldTable
+from ringlog.adoption.conversion.object_names import ObjectNames
+from ringlog.adoption.conversion.tables import table_scripts
 from ringlog.adoption.rings import Ring
-from ringlog.adoption.site_rows import copy_site
-from ringlog.adoption.tables import table_scripts
+from ringlog.adoption.rows.copying import Source, parts, without_time
+from ringlog.adoption.rows.site_rows import copy_site
+from ringlog.adoption.server.objects import OldColumn, OldTable
 from ringlog.clients import Address
 from servers import Login, RunningServer, ringlog, serving
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from ringlog.adoption import ase
-from ringlog.adoption.dynamic import names_in_dynamic_sql
+from ringlog.adoption.conversion.order import ordered
+from ringlog.adoption.conversion.tables import table_scripts
 from ringlog.adoption.errors import AdoptionError
-from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import Check, Module, Old, OldColumn, OldIndex, OldTable, Reference
-from ringlog.adoption.order import ordered
-from ringlog.adoption.tables import table_scripts
-from ringlog.adoption.texts import QuestionMarks, Unreadable, codec, doubts, reading
+from ringlog.adoption.server import ase
+from ringlog.adoption.server.dynamic import names_in_dynamic_sql
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.objects import Check, Module, Old, OldColumn, OldIndex, OldTable, Reference
+from ringlog.adoption.server.texts import QuestionMarks, Unreadable, codec, doubts, reading
 
 
 def column(name: str, kind: str, length: int = 4, code_page: str = "") -> OldColumn:

@@ -18,6 +18,16 @@ def create_login(admin: Admin, login: Login, *groups: str) -> None:
 
 
 @contextmanager
+def author_and_caller(server: RunningServer, author: Login, caller: Login, schema: str) -> Iterator[Admin]:
+    """The same, and a reader who may use the schema."""
+    with author_with_schema(server, author, schema) as admin:
+        create_login(admin, caller, "daq_reader")
+        admin.execute(f"grant usage on schema {schema} to {caller.user}".encode())
+        yield admin
+        admin.execute(f"drop owned by {caller.user}; drop role {caller.user}".encode())
+
+
+@contextmanager
 def author_with_schema(
     server: RunningServer, login: Login, schema: str, *, writes: bool = False
 ) -> Iterator[Admin]:

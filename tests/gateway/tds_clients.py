@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import psycopg
 import pymssql
@@ -337,8 +337,29 @@ def errors_of(error: pymssql.Error) -> Message:
     return Message(number, int(severity[1]), text.split("DB-Lib error message")[0])
 
 
-def error_number(cursor: pymssql.Cursor, text: str) -> int:
-    """The number of the error that a batch ends with."""
+def result_sets(cursor: pymssql.Cursor, text: str) -> list[list[tuple[Any, ...]]]:
+    """The rows of all result sets of a batch."""
+    cursor.execute(text)
+    found = []
+    while True:
+        if cursor.description:
+            found.append([tuple(row) for row in cursor.fetchall()])
+        if not cursor.nextset():
+            return found
+
+
+def rows_of(cursor: pymssql.Cursor, text: str) -> list[tuple[Any, ...]]:
+    """The rows of all result sets of a batch, together."""
+    return [row for rows in result_sets(cursor, text) for row in rows]
+
+
+def error_of(cursor: pymssql.Cursor, text: str) -> Message:
+    """The error that a batch ends with."""
     with pytest.raises(pymssql.Error) as raised:
         cursor.execute(text)
-    return errors_of(raised.value).number
+    return errors_of(raised.value)
+
+
+def error_number(cursor: pymssql.Cursor, text: str) -> int:
+    """The number of the error that a batch ends with."""
+    return error_of(cursor, text).number

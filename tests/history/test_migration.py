@@ -19,7 +19,8 @@ from ringlog.history.archive import archive
 from ringlog.history.folder import Folder
 from ringlog.history.incoming import Description, Incoming, IncomingError, Source, description_of
 from ringlog.history.manifest import damages, manifest
-from ringlog.history.migration import Existing, Migration, MigrationError, Moved, progress
+from ringlog.history.migration.migrating import Existing, Migration, MigrationError
+from ringlog.history.migration.progress import Moved, progress
 from ringlog.history.reading import read
 from ringlog.history.sources import bcp_files
 from ringlog.history.sources.bcp_files import BcpFiles
@@ -152,13 +153,14 @@ _KILLED = """
 import os, signal, sys
 from datetime import datetime, timedelta
 from pathlib import Path
-from ringlog.history import migration, folder
+from ringlog.history import folder
+from ringlog.history.migration import migrating as migration, week
 from ringlog.history.incoming import Description
 from ringlog.history.sources.parquet_files import ParquetFiles
 from ringlog.schema.session import engine
 
 conninfo, file, now, where, step = sys.argv[1:]
-place = folder.Folder if where == "rename" else migration
+place = {"rename": folder.Folder, "enter_spans": week}.get(where, migration)
 found = getattr(place, where)
 
 def killed(*values, **more):

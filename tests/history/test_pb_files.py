@@ -24,7 +24,8 @@ from ringlog.history import sampled
 from ringlog.history.archive import archive
 from ringlog.history.connection import connect
 from ringlog.history.incoming import Description, Incoming, IncomingError
-from ringlog.history.migration import Existing, Migration, MigrationError, Moved, progress
+from ringlog.history.migration.migrating import Existing, Migration, MigrationError
+from ringlog.history.migration.progress import Moved, progress
 from ringlog.history.reading import read
 from ringlog.history.signals import places
 from ringlog.history.sources.pb_files import PbRows, PbSamples, find, fits, nanoseconds
@@ -209,7 +210,7 @@ _KILLED = """
 import os, signal, sys
 from datetime import datetime
 from pathlib import Path
-from ringlog.history import migration
+from ringlog.history.migration import migrating as migration
 from ringlog.history.incoming import Description
 from ringlog.history.sources.pb_files import PbSamples
 from ringlog.schema.session import engine

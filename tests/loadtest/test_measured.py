@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ringlog.loadtest.experiment.outcome import read_outcome
+from ringlog.loadtest.spring8.results import EXPERIMENTS as SPRING8
 from ringlog.loadtest.spring8.results import read_results
 from ringlog_lab.ess.row_plan import answer, cpu_of, row_cost, wal_of
 from ringlog_lab.measurements import KEPT, text
@@ -18,6 +20,17 @@ EXPERIMENTS = {"normal", "max", "ess", "saturation", "sdalinac", "half", "soak"}
 def test_the_document_is_made_of_the_kept_results() -> None:
     assert {file.stem for file in KEPT.glob("*.json")} >= EXPERIMENTS
     assert DOCUMENT.read_text() == text()
+
+
+def test_the_kept_results_are_what_an_experiment_writes(tmp_path: Path) -> None:
+    for spring8 in read_results(KEPT, SPRING8):
+        spring8.write(tmp_path)
+    for file in KEPT.glob("*.json"):
+        if file.stem not in SPRING8:
+            read_outcome(file).write(tmp_path)
+        assert file.read_text() == (tmp_path / file.name).read_text()
+    # summaries: all calls and samples of a run are in its CSV files
+    assert sum(len(file.read_text().splitlines()) for file in KEPT.glob("*.json")) <= 3000
 
 
 def test_the_kept_results_are_dated_and_whole() -> None:

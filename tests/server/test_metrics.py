@@ -15,7 +15,8 @@ import pytest
 
 from ringlog.clients import Unanswered, call, connect
 from ringlog.commands.status import lasting
-from ringlog.monitoring.watching import Space, Watch
+from ringlog.monitoring.exported import Watch
+from ringlog.monitoring.watching import Space
 from servers import READER, WRITER, RunningServer, add_logins, free_port, ringlog, serving
 from waiting import PATIENCE, wait_until
 
@@ -150,10 +151,10 @@ def test_the_last_caller_and_the_last_error_of_each_table_are_exported(
     assert state["failed"] <= state["called"]
     shown = ringlog("status", "--data", counted.data).stdout
     assert f"{WRITER.user}@{state['host']} {program}" in shown
-    labels = f'table="sr_mag_ps",host="{state["host"]}",program="old \\"daq\\" [/bold]",login="{WRITER.user}"'
-    line = f"ringlog_table_last_call_timestamp_seconds{{{labels}}}"
+    names = f'host="{state["host"]}",login="{WRITER.user}",program="old \\"daq\\" [/bold]"'
+    line = f'ringlog_table_last_call_timestamp_seconds{{{names},table="sr_mag_ps"}}'
     text = wait_until(lambda: line in (found := read(port)) and found)
-    assert 'ringlog_table_last_error_timestamp_seconds{table="sr_mag_ps",number="547"}' in text
+    assert 'ringlog_table_last_error_timestamp_seconds{number="547",table="sr_mag_ps"}' in text
 
 
 @pytest.mark.long

@@ -146,7 +146,7 @@ def test_a_release_that_is_known_to_be_old_is_named(data: Path) -> None:
     old = releases.outdated(version)
     number = releases.version_text(version)
     # Debian's is old or not, as this machine has been updated; each of them says the same
-    assert f'ringlog_postgresql_outdated{{version="{number}"}} {int(old is not None)}\n' in metrics
+    assert f'ringlog_postgresql_outdated{{version="{number}"}} {float(old is not None)}\n' in metrics
     words = [finding["what"] for finding in report]
     assert ("lacks the fixes" in status.stdout, "lacks the fixes" in log, old in words) == (
         old is not None,

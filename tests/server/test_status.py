@@ -54,7 +54,7 @@ def test_a_log_that_is_not_archived_and_the_age_of_the_backup_are_metrics(data: 
 
     with serving(data, "--metrics", f"127.0.0.1:{counts}") as server:
         before = metrics()
-        assert "ringlog_wal_archive_failing 0\n" in before
+        assert "ringlog_wal_archive_failing 0.0\n" in before
         assert "\nringlog_backup_age_seconds " not in before
         made = ringlog("backup", data.with_name("copies"), "--data", data)
         assert made.returncode == 0, made.stderr
@@ -68,7 +68,7 @@ def test_a_log_that_is_not_archived_and_the_age_of_the_backup_are_metrics(data: 
                     and admin.execute("select failed_count > 0 from pg_stat_archiver").fetchone() == (True,)
                 )
             )
-        text = wait_until(lambda: "ringlog_wal_archive_failing 1\n" in (now := metrics()) and now)
+        text = wait_until(lambda: "ringlog_wal_archive_failing 1.0\n" in (now := metrics()) and now)
         (age,) = re.findall(r"^ringlog_backup_age_seconds (\S+)$", text, re.MULTILINE)
         assert 9 * 86_400 <= float(age) < 9 * 86_400 + PATIENCE
         doctor = json.loads(ringlog("doctor", "--json", "--data", data).stdout)

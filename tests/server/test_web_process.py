@@ -93,7 +93,7 @@ def test_a_killed_process_is_restarted_and_reported_by_status_and_metrics(data: 
 
     options = ("--http", f"127.0.0.1:{http}", "--metrics", f"127.0.0.1:{counts}")
     with serving(data, *options) as server:
-        assert "ringlog_http_up 1\nringlog_http_restarts_total 0\n" in re.sub("#.*\n", "", metrics())
+        assert "ringlog_http_up 1.0\nringlog_http_restarts_total 0.0\n" in re.sub("#.*\n", "", metrics())
         first = wait_until(lambda: web_process(server.process.pid))
         first.kill()
         second = wait_until(
@@ -103,7 +103,7 @@ def test_a_killed_process_is_restarted_and_reported_by_status_and_metrics(data: 
         second.kill()
         wait_until(answers)
         assert server.process.poll() is None
-        assert "ringlog_http_restarts_total 2\n" in metrics()
+        assert "ringlog_http_restarts_total 2.0\n" in metrics()
         wait_until(lambda: "HTTP runs, 2 restarts" in ringlog("status", "--data", data).stdout)
     log = data.with_name(data.name + ".stderr").read_text()
     assert "the process that serves HTTP has ended (code -9); it is started again in 1 s" in log

@@ -11,7 +11,7 @@ from pymssql import _mssql
 
 from authors import author_with_schema
 from servers import Login, RunningServer
-from tds_clients import Clients, errors_of
+from tds_clients import Clients, error_number, rows_of
 
 AUTHOR = Login("suite_author", "suite")
 
@@ -219,8 +219,7 @@ def test_a_procedure_that_only_writes_finds_the_callers_temporary_table(
         cursor.execute("create procedure fill_callers @n int as insert #callers values (@n)")
         cursor.execute("create table #Callers (n int)")
         cursor.callproc("fill_callers", (7,))
-        cursor.execute("exec fill_callers 8 select n from #callers order by n")
-        assert cursor.fetchall() == [(7,), (8,)]
+        assert rows_of(cursor, "exec fill_callers 8 select n from #callers order by n") == [(7,), (8,)]
         # in the case of the text or another
         cursor.execute("select object_id('tempdb..#Callers') - object_id('tempdb..#callers')")
         assert cursor.fetchone() == (0,)
@@ -239,14 +238,10 @@ def test_a_trigger_does_not_fire_itself(connection: pymssql.Connection) -> None:
         cursor.execute("create trigger counts on second_one after insert as update second_one set n = n + 1")
         cursor.execute("insert first_one values (1)")
         cursor.execute("insert first_one values (5)")
-        cursor.execute("select n from first_one order by n")
-        assert cursor.fetchall() == [(1,), (2,), (5,), (6,)]
-        cursor.execute("select n from second_one order by n")
-        assert cursor.fetchall() == [(3,), (6,)]
+        assert rows_of(cursor, "select n from first_one order by n") == [(1,), (2,), (5,), (6,)]
+        assert rows_of(cursor, "select n from second_one order by n") == [(3,), (6,)]
         cursor.execute("create trigger returns on second_one after update as insert first_one values (0)")
-        with pytest.raises(pymssql.Error) as raised:
-            cursor.execute("insert first_one values (9)")
-        assert errors_of(raised.value).number == 217
+        assert error_number(cursor, "insert first_one values (9)") == 217
         cursor.execute("drop table first_one drop table second_one")
 
 

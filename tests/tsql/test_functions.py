@@ -150,30 +150,3 @@ def test_a_table_variable_of_a_procedure(three: Site) -> None:
     for _ in range(2):
         called = three.call("uses_variable", 2)
         assert (called.rows, called.status) == ([[(7.0,)]], 2)
-
-
-def test_a_cursor_scrolls(three: Site) -> None:
-    # SQL Server, "FETCH": after the last row the status is -1 and the variables keep their values
-    three.define(
-        """create procedure scrolls @n int as
-        declare @id int, @log varchar(50)
-        set @log = ''
-        declare c scroll cursor for select id from points order by id
-        open c
-        fetch last from c into @id
-        set @log = @log + convert(varchar, @id)
-        fetch prior from c into @id
-        set @log = @log + convert(varchar, @id)
-        fetch absolute 1 from c into @id
-        set @log = @log + convert(varchar, @id)
-        fetch relative @n from c into @id
-        set @log = @log + convert(varchar, @id)
-        fetch relative 5 from c into @id
-        set @log = @log + convert(varchar, @@fetch_status)
-        fetch first from c into @id
-        set @log = @log + convert(varchar, @id)
-        close c
-        deallocate c
-        print @log"""
-    )
-    assert three.call("scrolls", 2).prints == ["3213-11"]

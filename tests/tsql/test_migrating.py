@@ -13,7 +13,7 @@ import pytest
 
 from raw_tds import RawClient
 from servers import Login, RunningServer, set_path
-from tds_clients import Answer, Clients, Param, errors_of
+from tds_clients import Answer, Clients, Param, error_number
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "procedures.md"
 CT_CLIENT = Path(__file__).parents[1] / "gateway" / "programs" / "ct_client.c"
@@ -343,9 +343,7 @@ def test_refusals_name_line_and_construct(migrated: list[Answer], clients: Clien
         assert refused.error.number == 133
         assert "there" in refused.error.text
     with clients.pymssql(DEVELOPER, database="site") as connection, connection.cursor() as cursor:
-        with pytest.raises(pymssql.Error) as error:
-            cursor.execute("create procedure mean_loss as return 1")
-        assert errors_of(error.value).number == 2714
+        assert error_number(cursor, "create procedure mean_loss as return 1") == 2714
 
 
 def test_a_procedure_run_by_the_gateway(migrated: list[Answer], clients: Clients) -> None:

@@ -1,4 +1,4 @@
-"""Errors in procedures written in T-SQL: RAISERROR, @@error, XACT_ABORT, TRY and CATCH."""
+"""Errors in procedures written in T-SQL: RAISERROR, @@error, XACT_ABORT, TRY and CATCH, transactions."""
 
 import psycopg
 import pytest
@@ -210,35 +210,6 @@ def test_raiserror_in_try_is_caught_and_rethrown(site: Site) -> None:
         assert site.call("rethrows", how).errors == [thrown]
 
 
-def test_try_inside_try_and_in_loops(site: Site) -> None:
-    site.define(
-        """create procedure nested as
-        declare @i int = 0, @log varchar(200) = ''
-        while @i < 3
-        begin
-            set @i = @i + 1
-            begin try
-                begin try
-                    if @i = 2 raiserror ('two', 16, 1)
-                    set @log = @log + 'a'
-                end try
-                begin catch
-                    set @log = @log + 'b'
-                    raiserror ('from catch', 16, 2)
-                end catch
-                if @i = 1 continue
-                set @log = @log + 'c'
-            end try
-            begin catch
-                set @log = @log + error_message()
-                break
-            end catch
-        end
-        print @log"""
-    )
-    assert site.call("nested").prints == ["abfrom catch"]
-
-
 def test_the_status_of_a_procedure_with_errors(site: Site, points: None) -> None:
     """ASE Reference Manual: Procedures, "Procedure return status": -6 is a user error, -4 one of severity 14.
 
@@ -281,3 +252,21 @@ def test_an_arithmetic_error_ends_the_procedure_in_ase(
     )
     assert len(site.call(name, 0).errors) == 1
     assert site.rows("select id from site.points order by id") == kept
+
+
+def test_rollback_of_a_callers_transaction_is_refused(site: Site, points: None) -> None:
+    site.define("create procedure rolls_back as insert points values (1, 'a', 0) rollback tran")
+    site.define(
+        """create procedure begins as
+        begin tran
+        insert points values (2, 'b', 0)
+        exec rolls_back
+        commit tran"""
+    )
+    with pytest.raises(psycopg.Error, match="would undo the transaction of its caller"):
+        site.call("begins")
+    assert site.rows("select * from site.points") == []
+    called = site.call("rolls_back")
+    assert [number for number, *_ in called.errors] == [3903]
+    site.define("create procedure commits as commit tran")
+    assert [number for number, *_ in site.call("commits").errors] == [3902]

@@ -27,13 +27,6 @@ def test_parameters_defaults_outputs_and_status(site: Site) -> None:
     assert (missing.value.diag.message_detail or "").startswith("201 16 ")
 
 
-def test_an_omitted_parameter_has_its_default_and_null_remains_null(site: Site) -> None:
-    site.define("create procedure shown @a int = 7, @b varchar(10) = word as select @a, @b")
-    assert site.call("shown").rows == [[(7, "word")]]
-    assert site.call("shown", b="x").rows == [[(7, "x")]]
-    assert site.call("shown", None, None).rows == [[(None, None)]]
-
-
 def test_a_procedure_that_only_writes_is_a_function_that_may_share_transactions(
     site: Site, points: None
 ) -> None:
@@ -69,79 +62,6 @@ def test_variables_are_distinct_from_columns(site: Site, points: None) -> None:
     site.define("create procedure no_column @value int, @status int as select status from points")
     with pytest.raises(psycopg.errors.UndefinedColumn):
         site.call("no_column", 1, 2)
-
-
-def test_control_flow(site: Site) -> None:
-    site.define(
-        """create procedure flow @n int as
-        declare @i int, @sum int = 0
-        set @i = 0
-        while 1 = 1
-        begin
-            set @i = @i + 1
-            if @i > @n break
-            if @i % 2 = 0 continue
-            begin
-                set @sum = @sum + @i
-            end
-        end
-        if @sum > 10
-            print 'much'
-        else if @sum = 0
-            print 'nothing'
-        else
-        begin
-            print 'little'
-            print @sum
-        end
-        return @sum"""
-    )
-    assert site.call("flow", 0).prints == ["nothing"]
-    assert site.call("flow", 4).prints == ["little", "4"]
-    assert site.call("flow", 7).prints == ["much"]
-    assert site.call("flow", 7).status == 16
-
-
-def test_a_value_is_cut_to_its_variable_and_its_parameter(site: Site) -> None:
-    site.define(
-        """create procedure cut @in varchar(3), @out varchar(4) output as
-        declare @local varchar(2)
-        set @local = @in
-        set @out = @local + 'xyz'"""
-    )
-    assert site.call("cut", "abcdef", None).outputs == {"out": "abxy"}
-
-
-def test_select_assigns_the_last_row_or_nothing(site: Site, points: None) -> None:
-    site.run("insert into site.points values (1, 'a', 1), (2, 'b', 2), (3, 'c', 3)")
-    site.define(
-        """create procedure last_name @from int, @name varchar(10) output, @n int output as
-        select @name = name, @n = id from points where id >= @from order by id
-        return @@rowcount"""
-    )
-    called = site.call("last_name", 2, "?", 0)
-    assert called.outputs == {"name": "c", "n": 3}
-    assert called.status == 2
-    # SQL Server reports how many rows were assigned to the variables
-    assert called.events == [("assigned", 2)]
-    called = site.call("last_name", 9, "kept", 5)
-    assert called.outputs == {"name": "kept", "n": 5}
-    assert called.status == 0
-    assert called.rows == []
-
-
-def test_arguments_are_converted_as_t_sql_does(site: Site) -> None:
-    site.define("create procedure takes_all @i int, @t varchar(30), @d datetime as select @i, @t, @d")
-    site.define(
-        """create procedure gives_all as
-        declare @f float, @d datetime, @t varchar(20)
-        select @f = -2.9, @d = '20240506 07:08:09', @t = ' 12 '
-        exec takes_all @f, @d, @d
-        exec takes_all @t, @f, '2024-05-06'"""
-    )
-    first, second = site.call("gives_all").rows
-    assert [(i, t, str(d)) for i, t, d in first] == [(-2, "May  6 2024  7:08AM", "2024-05-06 07:08:09")]
-    assert [(i, t, str(d)) for i, t, d in second] == [(12, "-2.9", "2024-05-06 00:00:00")]
 
 
 def test_procid_and_database(site: Site) -> None:

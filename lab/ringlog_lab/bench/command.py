@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from ringlog.loader.cli import option
 from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
 from ringlog.loadtest.experiment.facility import write_facility
 from ringlog.loadtest.experiment.running import interrupt_once, temporary_folder
@@ -23,7 +24,6 @@ from ringlog_lab.bench.plots import draw
 from ringlog_lab.bench.report import heading, markdown, tables
 from ringlog_lab.bench.results import Results, new_results
 from ringlog_lab.native_load import Stand
-from ringlog_lab.peers.finding import TIMESCALEDB, Timescaledb, found
 from ringlog_lab.programs import build
 
 # PostgreSQL's rows are at most a page: 1,000 reals are half of one.
@@ -41,10 +41,8 @@ def bench(
     connections: Annotated[int, typer.Option(metavar="N", min=1, max=240, help="Callers at once.")] = 60,
     only: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,...",
-            show_default=False,
-            help=f"These parts only: {', '.join(PARTS)}. Without it {', '.join(USUAL)}.",
+        option(
+            metavar="A,B,...", help=f"These parts only: {', '.join(PARTS)}. Without it {', '.join(USUAL)}."
         ),
     ] = None,
     readers: Annotated[
@@ -69,15 +67,13 @@ def bench(
     weeks: Annotated[
         int, typer.Option(metavar="N", min=1, max=1000, help="Archived weeks in part archive.")
     ] = 520,
-    timescaledb: Timescaledb = None,
     stall: Annotated[
         float | None,
-        typer.Option(
+        option(
             metavar="S",
-            min=1,
-            show_default=False,
             help="Measure the longest wait of a call in this many seconds at full rate, alternating with "
             "direct calls; 600 for the target. Without --only nothing else is measured.",
+            min=1,
         ),
     ] = None,
     data: Annotated[
@@ -89,16 +85,13 @@ def bench(
     ),
     compare: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", show_default=False, help="bench.json of an earlier run to compare with."
-        ),
+        option(metavar="FILE", help="bench.json of an earlier run to compare with."),
     ] = None,
 ) -> None:
     """Compare the gateway with direct calls of PostgreSQL, alternately, on a server of its own."""
     console = Console(highlight=False)
     try:
         parts = _parts(only, stall)
-        peers = found(timescaledb)
         plan = Plan(
             parts,
             seconds,
@@ -113,13 +106,12 @@ def bench(
             writers,
             logins,
             weeks,
-            peers.programs.get(TIMESCALEDB),
         )
         if data is not None and data.exists():
             raise LoadTestUsageError(f"{data} exists: the benchmark makes a data directory of its own")
         earlier = None if compare is None else Results.read(compare)
         out.mkdir(parents=True, exist_ok=True)
-        results = _run(console, plan, data, peers.absent.get(TIMESCALEDB, ""))
+        results = _run(console, plan, data)
     except LoadTestUsageError as error:
         _say(str(error))
         raise typer.Exit(2) from None
@@ -149,7 +141,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, numbers))
 
 
-def _run(console: Console, plan: Plan, data: Path | None, without_timescaledb: str) -> Results:
+def _run(console: Console, plan: Plan, data: Path | None) -> Results:
     interrupt_once()
     with temporary_folder("ringlog-bench-") as folder, _progress(console, plan) as doing:
         (folder / "programs").mkdir()
@@ -167,7 +159,6 @@ def _run(console: Console, plan: Plan, data: Path | None, without_timescaledb: s
                 "writers": plan.writers,
                 "logins": plan.logins,
                 "weeks": plan.weeks,
-                "timescaledb": without_timescaledb,
             },
             data or folder,
         )

@@ -182,33 +182,22 @@ def slowest_form(results: Results, contender: str) -> float | None:
     return min((one.rate for one in results.fetching if one.clients == 1), default=None)
 
 
-def beside_http(results: Results, contender: str) -> float | None:
-    """p99 of writers beside readers over HTTP ÷ their p99 alone."""
-    return _ratio(
-        *(
-            median(one.writing.p99 for one in results.beside_http if (one.readers > 0) == reads)
-            for reads in (True, False)
-        )
+def p99_during(work: str) -> FigureOf:
+    """p99 of writers during a work ÷ their p99 alone."""
+
+    def figure(results: Results, _: str) -> float | None:
+        during, alone = (results.during(work, alone=alone) for alone in (False, True))
+        return _ratio(*(median(one.writing.p99 for one in found) for found in (during, alone)))
+
+    return figure
+
+
+def longest_during_texts(results: Results, contender: str) -> float | None:
+    """The longest wait of a put during texts minus that alone, in milliseconds."""
+    during, alone = (
+        median(one.writing.max for one in results.during("texts", alone=alone)) for alone in (False, True)
     )
-
-
-def beside_archive(results: Results, contender: str) -> float | None:
-    """p99 of writers beside the archive ÷ their p99 alone."""
-    return _ratio(
-        *(
-            median(one.writing.p99 for one in results.beside_archive if one.archiving == archiving)
-            for archiving in (True, False)
-        )
-    )
-
-
-def beside_texts(results: Results, contender: str) -> float | None:
-    """The longest wait of a put beside texts minus that alone, in milliseconds."""
-    beside, alone = (
-        median(one.writing.max for one in results.beside if (one.texts > 0) == sends)
-        for sends in (True, False)
-    )
-    return None if beside is None or alone is None else (beside - alone) * 1000
+    return None if during is None or alone is None else (during - alone) * 1000
 
 
 def kept(name: str) -> FigureOf:

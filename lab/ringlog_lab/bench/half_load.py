@@ -1,156 +1,224 @@
-"""HALF's load (papers/002) in ringlog's logs and, where it is installed, in TimescaleDB, in turns."""
+"""HALF's load (papers/002) in ringlog's logs: 2,000 doubles at 10 Hz, as 20 tables of 100 columns.
+
+`ringlog loadtest half` stores HALF's items in other servers too.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from statistics import median
 
 import numpy as np
 from psycopg import sql
 
+from ringlog.history.summaries import ENOUGH, Turn, summarise
 from ringlog.loadtest.experiment.errors import LoadTestError
-from ringlog.loadtest.experiment.server import Server
-from ringlog_lab.bench.half_forms import (
-    BIN,
-    CHANNELS,
-    HERTZ,
-    CompressedItems,
-    Form,
-    HalfLoad,
-    Hypertables,
-    Items,
-    Log,
-)
-from ringlog_lab.bench.history import catch_up, half_column, no_other_summaries
-from ringlog_lab.peers.timescaledb import Timescaledb
-from ringlog_lab.record import Compared
+from ringlog.loadtest.experiment.facility import half
+from ringlog.loadtest.experiment.server import Server, postgres_cpu
+from ringlog.schema.layout import BLOCK, SCHEMA_OF_LEVEL
+from ringlog_lab.bench.history import catch_up, half_column, median_time, no_other_summaries
+from ringlog_lab.record import Figure
 
+TABLES, COLUMNS, HERTZ = half().names, half().column_names, 10
+CHANNELS = len(TABLES) * len(COLUMNS)
+BIN = 10
+"""seconds of a span of the summaries"""
 _ONE, _SOME = (1235,), tuple(range(700, 800))
 """Channels that are read: one with all its bits in use, and all of a table."""
-_WARM = 7
-"""After five executions PostgreSQL chooses the final plan of a prepared statement."""
+_POSTGRES_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+_HEAD, _END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
+_ROW = np.dtype(
+    [
+        *(("n", ">i2"), ("l1", ">i4"), ("s", ">i4"), ("l2", ">i4"), ("t", ">i8")),
+        ("x", [("l", ">i4"), ("v", ">f8")], (len(COLUMNS),)),
+    ]
+)
+"""A row of PostgreSQL's binary COPY: the number of columns, then each with its length."""
 
 
 def measure_half_load(
-    server: Server,
-    timescaledb: Timescaledb | None,
-    minutes: int,
-    rounds: int,
-    doing: Callable[[str], None],
-) -> Iterator[Compared]:
-    """Figures of each form, for so many minutes of the load. Raises LoadTestError for a wrong
-    answer."""
+    server: Server, minutes: int, rounds: int, doing: Callable[[str], None]
+) -> Iterator[Figure]:
+    """Figures of these minutes of the load. Raises LoadTestError for a wrong answer."""
     doing("making HALF's load")
     count = minutes * 60 * HERTZ
     begin = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=minutes + 1)
-    load = HalfLoad(np.column_stack([half_column(channel, count) for channel in range(CHANNELS)]), begin)
-    forms: list[Form] = [Log(load, server)]
-    if timescaledb is not None:
-        there = (load, timescaledb.administrator, timescaledb.postmaster)
-        forms += [Items(*there), CompressedItems(*there), Hypertables(*there)]
+    load = _Load(server, np.column_stack([half_column(channel, count) for channel in range(CHANNELS)]), begin)
     catch_up(server)
     with no_other_summaries(server):
-        yield from _measured(forms, load, rounds, doing)
+        doing("HALF's load, loading")
+        took = load.write()
+        yield Figure("HALF's load, loaded", load.values.size / took / 1e6, "M values/s")
+        yield Figure("HALF's load, a value on the disk", load.size() / load.values.size, "bytes")
+        doing("HALF's load, summaries")
+        began, spent = time.perf_counter(), postgres_cpu(server.postmaster)[0] + time.process_time()
+        load.summarise()
+        yield Figure(f"HALF's load, summaries of {BIN} s", time.perf_counter() - began, "s")
+        spent = postgres_cpu(server.postmaster)[0] + time.process_time() - spent
+        yield Figure(f"HALF's load, summaries of {BIN} s, CPU", spent, "s")
+        load.vacuum()
+        load.check()
+        doing("HALF's load, reading")
+        newest = [
+            [sql.SQL('select * from {} order by "time" desc limit 1').format(table) for table in load.tables],
+            [sql.SQL("select * from ringlog.{}(1)").format(sql.Identifier(f"get_{name}")) for name in TABLES],
+        ]
+        ways = {
+            "all values of": load.rows,
+            f"min max mean of {BIN} s from rows of": load.spans,
+            f"min max mean of {BIN} s from summaries of": load.stored,
+            f"min max mean of {BIN} s with what is not summarised of": load.trends,
+        }
+        for what, queries in ways.items():
+            for channels in (_ONE, _SOME):
+                title = f"HALF's load, {what} {len(channels)} channel{'s' * (len(channels) > 1)}"
+                yield Figure(title, _milliseconds(server, queries(channels), rounds), "ms")
+        shortest = min(_milliseconds(server, queries, rounds) for queries in newest)
+        yield Figure(f"HALF's load, newest value of {CHANNELS:,} channels", shortest, "ms")
 
 
-def _measured(
-    forms: Sequence[Form], load: HalfLoad, rounds: int, doing: Callable[[str], None]
-) -> Iterator[Compared]:
-    for form in forms:
-        form.create()
-    yield from _loading(forms, load, doing)
-    for form in forms:
-        doing(f"{form.title}, summaries")
-        began, spent, own = time.perf_counter(), form.cpu(), time.process_time()
-        form.summarise()
-        took = time.perf_counter() - began
-        spent = form.cpu() - spent + (time.process_time() - own if isinstance(form, Log) else 0.0)
-        yield Compared(form.title, f"summaries of {BIN} s made", took, "s")
-        yield Compared(form.title, f"summaries of {BIN} s made, CPU", spent, "s")
-        form.vacuum()
-        _check(form)
-    questions: dict[str, tuple[int, Callable[[Form], list[list[sql.Composed]]]]] = {
-        "all values of 1 channel": (len(load.values), lambda form: [form.rows(_ONE)]),
-        "all values of 100 channels": (0, lambda form: [form.rows(_SOME)]),
-        f"min max mean of {BIN} s, 1 channel, from rows": (load.bins, lambda form: [form.spans(_ONE)]),
-        f"min max mean of {BIN} s, 100 channels, from rows": (0, lambda form: [form.spans(_SOME)]),
-        f"min max mean of {BIN} s, 1 channel, from summaries": (load.bins, lambda form: [form.stored(_ONE)]),
-        f"min max mean of {BIN} s, 100 channels, from summaries": (0, lambda form: [form.stored(_SOME)]),
-        f"min max mean of {BIN} s, 1 channel, with what is not summarised": (
-            load.bins,
-            lambda form: [form.summaries(_ONE)] if isinstance(form, Log) else [],
-        ),
-        f"min max mean of {BIN} s, 100 channels, with what is not summarised": (
-            0,
-            lambda form: [form.summaries(_SOME)] if isinstance(form, Log) else [],
-        ),
-        "newest value of 2,000 channels": (0, lambda form: form.newest()),
-    }
-    for what, (expected, ways) in questions.items():
-        doing(what)
-        for form in forms:
-            times = [_median_time(form, each, rounds, expected) for each in ways(form)]
-            if times:
-                yield Compared(form.title, what, min(times), "ms")
+def _milliseconds(server: Server, queries: Sequence[sql.Composed], rounds: int) -> float:
+    """The sum of the queries' median times, in ms."""
+    connection = server.administrator
+    return sum(median_time(connection, query.as_bytes(connection), rounds) for query in queries)
 
 
-def _loading(forms: Sequence[Form], load: HalfLoad, doing: Callable[[str], None]) -> Iterator[Compared]:
-    """Loads all of them, a minute of data at a time: each a transaction."""
-    took = dict.fromkeys((form.title for form in forms), 0.0)
-    for first in range(0, len(load.values), 60 * HERTZ):
-        for form in forms:
-            doing(f"{form.title}, loading")
-            sent = [*form.copies(first, first + 60 * HERTZ)]
+class _Load:
+    """The values, a row for each tenth of a second, a column for each channel; and their tables."""
+
+    tables = tuple(sql.Identifier("weeks", name) for name in TABLES)
+    names = sql.SQL(", ").join(map(sql.Identifier, COLUMNS))
+
+    def __init__(self, server: Server, values: np.ndarray, begin: datetime) -> None:
+        self.values, self.begin = values, begin
+        self.end = begin + timedelta(seconds=len(values) / HERTZ)
+        self._bins = len(values) // (BIN * HERTZ)
+        self._server = server
+        self._connection = server.administrator
+
+    def write(self) -> float:
+        """Writes it, a minute in a transaction; returns the seconds of COPY and of the rings' newest rows."""
+        for table in self.tables:
+            self._connection.execute(sql.SQL("truncate {}").format(table))
+        # rows by COPY are older than housekeeping's progress
+        again = "update ringlog.summarised set until = null where table_name = any(%s)"
+        self._connection.execute(again, [TABLES])
+        took = 0.0
+        for first in range(0, len(self.values), 60 * HERTZ):
+            sent = [*self._copies(first, first + 60 * HERTZ)]
             began = time.perf_counter()
-            with form.connection.transaction(), form.connection.cursor() as cursor:
+            with self._connection.transaction(), self._connection.cursor() as cursor:
                 for text, data in sent:
                     with cursor.copy(text) as copy:
                         copy.write(data)
-            took[form.title] += time.perf_counter() - began
-    for form in forms:
-        doing(f"{form.title}, compressing")
+            took += time.perf_counter() - began
         began = time.perf_counter()
-        form.compress()
-        took[form.title] += time.perf_counter() - began
-        form.vacuum()
-        yield Compared(form.title, "loaded", load.values.size / took[form.title] / 1e6, "M values/s")
-        yield Compared(form.title, "a value on the disk", form.size() / load.values.size, "bytes")
+        # COPY bypasses the rings, which have the newest rows
+        for name, log in zip(TABLES, self.tables, strict=True):
+            put = sql.SQL(
+                'select ringlog.{}(row(seq_no, "time", {})::{})'
+                ' from (select * from {} order by "time" desc limit 1) as newest'
+            )
+            ring = sql.Identifier("online", name)
+            self._connection.execute(put.format(sql.Identifier(f"put_{name}"), self.names, ring, log))
+        took += time.perf_counter() - began
+        self.vacuum()
+        return took
+
+    def _copies(self, first: int, last: int) -> Iterator[tuple[sql.Composed, bytes]]:
+        """COPY statements and their data."""
+        begin = (self.begin - _POSTGRES_EPOCH) // timedelta(microseconds=1)
+        for number, table in enumerate(self.tables):
+            rows = np.empty(last - first, _ROW)
+            rows["n"], rows["l1"], rows["l2"] = 2 + len(COLUMNS), 4, 8
+            rows["s"] = np.arange(first, last) % 100 + 1
+            rows["t"] = begin + 1_000_000 // HERTZ * np.arange(first, last)
+            rows["x"]["l"] = 8
+            rows["x"]["v"] = self.values[first:last, number * len(COLUMNS) : (number + 1) * len(COLUMNS)]
+            copy = sql.SQL('copy {} (seq_no, "time", {}) from stdin (format binary)')
+            yield copy.format(table, self.names), _HEAD + rows.tobytes() + _END
+
+    def vacuum(self) -> None:
+        for table in self.tables:
+            self._connection.execute(sql.SQL("vacuum analyze {}").format(table))
+
+    def size(self) -> int:
+        """Bytes of tables and indexes."""
+        query = (
+            "select sum(pg_total_relation_size(relid)) from unnest(%s::regclass[]) as log"
+            " cross join lateral pg_partition_tree(log)"
+        )
+        row = self._connection.execute(query, [[f"weeks.{name}" for name in TABLES]]).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def summarise(self) -> None:
+        """Makes summaries of BIN seconds of all rows."""
+        # other tables have their summaries, and fewer new spans
+        end = self.end + timedelta(seconds=2 * BIN)
+        made = summarise(self._connection.info.dsn, end, enough=min(ENOUGH, self._bins), turn=Turn.HELD)
+        if {made.get(name) for name in TABLES} != {len(self.values)}:
+            raise LoadTestError("the summaries of HALF's load could not be made: a transaction has gone on")
+
+    def check(self) -> None:
+        """Compares the summaries of a channel with its values."""
+        wanted = self.values[:, _ONE[0]].reshape(self._bins, BIN * HERTZ).min(axis=1)
+        for query in (*self.trends(_ONE), *self.stored(_ONE)):
+            cursor = self._connection.execute(query)
+            names = [one.name for one in cursor.description or ()]
+            if [row[names.index("min")] for row in cursor.fetchall()] != wanted.tolist():
+                raise LoadTestError("the summaries of a channel of HALF's load are not those of its values")
+
+    def rows(self, channels: Sequence[int]) -> list[sql.Composed]:
+        """Queries of all values of channels."""
+        text = sql.SQL('select "time", {} from {} where {} order by "time"')
+        return self._for_each_table(channels, text, sql.SQL("{}"))
+
+    def spans(self, channels: Sequence[int]) -> list[sql.Composed]:
+        """Queries of min, max and mean of BIN seconds, from the rows."""
+        text = sql.SQL(
+            "select date_bin('10 s', \"time\", '2000-01-01 00:00+00') as b, {} from {}"
+            " where {} group by b order by b"
+        )
+        return self._for_each_table(channels, text, sql.SQL("min({0}), max({0}), avg({0})"))
+
+    def stored(self, channels: Sequence[int]) -> list[sql.Composed]:
+        """The same from the summaries."""
+        text = sql.SQL(
+            'select column_name, "time", min, max, mean from {} where column_name = any ({}) and {}'
+            # no row of it begins earlier than a block's length before
+            ' and block > {} and block < {} order by column_name, "time"'
+        )
+        begin = self.begin - timedelta(seconds=BIN * BLOCK[BIN])
+        return [
+            text.format(
+                sql.Identifier(SCHEMA_OF_LEVEL[BIN], TABLES[table]), columns, self._between(), begin, self.end
+            )
+            for table, columns in _by_table(channels).items()
+        ]
+
+    def trends(self, channels: Sequence[int]) -> list[sql.Composed]:
+        """The same from the summaries and from rows that are not summarised yet."""
+        names = [f"{TABLES[table]}/{name}" for table, some in _by_table(channels).items() for name in some]
+        query = sql.SQL("select * from ringlog.get_trends({}, {}, {}, {})")
+        return [query.format(",".join(names), self.begin, self.end, self._bins + 1)]
+
+    def _for_each_table(self, channels: Sequence[int], text: sql.SQL, column: sql.SQL) -> list[sql.Composed]:
+        return [
+            text.format(
+                sql.SQL(", ").join(column.format(sql.Identifier(name)) for name in names),
+                self.tables[table],
+                self._between(),
+            )
+            for table, names in _by_table(channels).items()
+        ]
+
+    def _between(self) -> sql.Composed:
+        return sql.SQL('"time" >= {} and "time" < {}').format(self.begin, self.end)
 
 
-def _median_time(form: Form, queries: Sequence[sql.Composed], rounds: int, expected: int) -> float:
-    """Median milliseconds until all answers have arrived in PostgreSQL's binary form, not decoded. The
-    queries are prepared before, as by programs that repeat a query."""
-    server = form.connection.pgconn
-    names = []
-    for number, query in enumerate(queries):
-        names.append(f"asked_{number}".encode())
-        server.prepare(names[-1], query.as_bytes(form.connection))
-    took = []
-    for round in range(-_WARM, rounds):
-        began = time.perf_counter()
-        rows = 0
-        for name in names:
-            result = server.exec_prepared(name, [], result_format=1)
-            if not result.ntuples:
-                raise LoadTestError(
-                    f"{form.title}: {result.error_message.decode(errors='replace') or 'no rows'}"
-                )
-            rows += result.ntuples
-        if round >= 0:
-            took.append(1e3 * (time.perf_counter() - began))
-        if expected and rows != expected:
-            raise LoadTestError(f"{form.title}: {rows} rows instead of {expected}")
-    for name in names:
-        server.exec_(b"deallocate " + name)
-    return median(took)
-
-
-def _check(form: Form) -> None:
-    """Compares the summaries of a channel with its values."""
-    wanted = form.load.values[:, _ONE[0]].reshape(form.load.bins, BIN * HERTZ).min(axis=1)
-    for query in (*form.summaries(_ONE), *form.stored(_ONE)):
-        cursor = form.connection.execute(query)
-        names = [one.name for one in cursor.description or ()]
-        found = [row[names.index("min")] for row in cursor.fetchall()]
-        if found != wanted.tolist():
-            raise LoadTestError(f"{form.title}: the summaries of a channel are not those of its values")
+def _by_table(channels: Sequence[int]) -> dict[int, list[str]]:
+    """The columns of channels, by the number of their table."""
+    names: dict[int, list[str]] = {}
+    for channel in channels:
+        names.setdefault(channel // len(COLUMNS), []).append(COLUMNS[channel % len(COLUMNS)])
+    return names

@@ -1,4 +1,4 @@
-"""Storms of logins: the number of successful clients, and the waits of a writer beside them."""
+"""Storms of logins: the number of successful clients, and the waits of a writer meanwhile."""
 
 import json
 import threading
@@ -35,7 +35,7 @@ class Storm:
     encryption: str
     """in the form of freetds.conf"""
     share: int
-    """one in so many of the requested clients"""
+    """the requested clients for each of these"""
 
 
 STORMS = (
@@ -47,7 +47,7 @@ STORMS = (
 def measure_logins(
     programs: Path, folder: Path, clients: int, seconds: float, doing: Callable[[str], None]
 ) -> Iterator[Figure]:
-    """Storms of so many clients on a separate server, beside one writer, which is measured alone before."""
+    """Storms of this number of clients on a separate server, and a writer, which is measured alone before."""
     facility, settings = folder / "logins.toml", folder / "freetds.conf"
     write_facility(facility, [_WRITTEN])
     certificate, key = make_certificate(folder / "certificate")

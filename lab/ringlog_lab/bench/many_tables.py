@@ -16,7 +16,7 @@ _ASKED = 20
 
 
 def measure_many_tables(folder: Path, count: int, doing: Callable[[str], None]) -> Iterator[Figure]:
-    """Makes so many tables in a separate server, which is then restarted."""
+    """Makes this number of tables in a separate server, which is then restarted."""
     tables = many_tables(count)
     facility, data = folder / "many.toml", folder / "many"
     write_facility(facility, [tables])

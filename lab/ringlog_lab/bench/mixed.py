@@ -1,4 +1,4 @@
-"""Writers beside readers: the cost of a reader that streams rows for the writers, through the gateway and
+"""Writers while others read: the cost of a reader that streams rows for the writers, through the gateway and
 direct."""
 
 import json
@@ -25,7 +25,7 @@ _PROCESSES = 4  # more readers share the processes
 
 @dataclass(frozen=True)
 class Mixed:
-    """Writers measured beside readers."""
+    """Writers measured while others read."""
 
     readers: int
     nice: int
@@ -45,7 +45,7 @@ class Mixed:
 
 
 def kinds(readers: int) -> list[str]:
-    """The query of each of so many readers: wide rows for few readers, all kinds for more."""
+    """The query of each reader: wide rows for few readers, all kinds for more."""
     order = ("wide",) if readers <= 4 else ("wide", "signal", "aggregate", "wide")
     return [order[number % len(order)] for number in range(readers)]
 
@@ -61,7 +61,7 @@ def measure_mixed(
     readers: Sequence[int],
     doing: Callable[[str], None],
 ) -> Iterator[tuple[str, Mixed]]:
-    """Each contender beside each number of readers, alternating; they read `log`. Yields contender and
+    """Each contender with each number of readers, alternating; they read `log`. Yields contender and
     figures: of `connections` writers at full rate, of a single one at RATE, and of the readers alone."""
     for round in range(rounds):
         for count in readers:

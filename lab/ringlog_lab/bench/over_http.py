@@ -34,7 +34,7 @@ OF_WAVEFORMS = {f"waveforms, {form}": FORMS[form] for form in ("csv", "json", "r
 
 @dataclass(frozen=True)
 class Fetching:
-    """The amount that so many clients received in a form, one request after the other."""
+    """The amount that a number of clients received in a form, one request after the other."""
 
     form: str
     clients: int
@@ -58,8 +58,8 @@ class Fetching:
 
 
 def fetch(server: Server, tables: Tables, rows: int, seconds: float) -> Iterator[Fetching]:
-    """Each form by each number of clients, for so long: a log with so many rows, and waveforms with ten times
-    as many points in all.
+    """Each form by each number of clients, for these seconds: a log with `rows` rows, and waveforms with ten
+    times as many points in all.
     """
     waveforms = max(1, 10 * rows // frames().points)
     _fill_frames(server, waveforms)
@@ -75,7 +75,7 @@ def fetch(server: Server, tables: Tables, rows: int, seconds: float) -> Iterator
 
 
 def _fill_frames(server: Server, rows: int) -> None:
-    """Fills the log of `frames` with so many waveforms, a second apart; the last is an hour old."""
+    """Fills the log of `frames` with a number of waveforms, a second apart; the last is an hour old."""
     (table,) = frames().names
     statement = sql.SQL(
         "insert into {log} (seq_no, time, {column}) select 1 + n % {ring},"

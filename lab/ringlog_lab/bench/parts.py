@@ -1,7 +1,7 @@
 """The parts of a run, in the order of their measurement."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,8 +20,8 @@ from ringlog.loadtest.experiment.facility import (
     waveforms,
 )
 from ringlog.loadtest.experiment.native import WARM
-from ringlog_lab.bench.beside_archive import measure_beside_archive
-from ringlog_lab.bench.beside_http import measure_beside_http
+from ringlog_lab.bench.during_archiving import measure_during_archiving
+from ringlog_lab.bench.during_http import measure_during_http
 from ringlog_lab.bench.logins import measure_logins
 from ringlog_lab.bench.many_tables import measure_many_tables
 from ringlog_lab.bench.mixed import CONTENDERS as MIXED
@@ -29,7 +29,7 @@ from ringlog_lab.bench.mixed import NICE, READERS, measure_mixed
 from ringlog_lab.bench.over_http import CLIENTS, FORMS, OF_WAVEFORMS, fetch
 from ringlog_lab.bench.reading import fill, read_alternating
 from ringlog_lab.bench.results import Results
-from ringlog_lab.bench.text import measure_beside, measure_compiling, measure_texts, usual
+from ringlog_lab.bench.text import measure_compiling, measure_during_texts, measure_texts, usual
 from ringlog_lab.bench.waveforms import (
     POINTS,
     SMALL,
@@ -47,7 +47,6 @@ from ringlog_lab.native_load import (
     Load,
     Stand,
 )
-from ringlog_lab.peers import timescaledb
 
 USUAL = ("write", "lone", "memory", "columns", "read")
 """the parts of a run without named parts"""
@@ -70,7 +69,7 @@ class Plan:
     connections: int
     stall: float | None = None
     readers: Sequence[int] = READERS
-    """beside the writers of part mixed"""
+    """during the writers of part mixed"""
     count: int = 600
     """of the tables of part tables"""
     rows: int = 100_000
@@ -83,8 +82,6 @@ class Plan:
     """at once in part logins"""
     weeks: int = 520
     """archived, of part archive"""
-    timescaledb: Path | None = None
-    """programs of a PostgreSQL with it, beside which part history runs"""
 
     def tables(self) -> Iterator[Tables]:
         """The required tables."""
@@ -150,7 +147,7 @@ class Plan:
             forms = len(FORMS | OF_WAVEFORMS)
             yield "retrieval", 20 + forms * len(CLIENTS) * (1 + self.short) + beside
         if "history" in self.parts:
-            yield "history", 120 + 20 * self.minutes * (3 if self.timescaledb else 1)
+            yield "history", 120 + 20 * self.minutes
         if "archive" in self.parts:
             yield "archive", 60 + self.weeks / 10
         if "waveforms" in self.parts:
@@ -309,8 +306,8 @@ class _Measuring:
         for one in fetch(self._stand.server, history(plan.columns), plan.rows, plan.short):
             self._doing("retrieval", f"{one.form} by {one.clients}")
             self._results.fetching.append(one)
-        self._results.beside_http.extend(
-            measure_beside_http(
+        self._results.disturbed.extend(
+            measure_during_http(
                 self._stand,
                 self._main,
                 history(self._plan.columns),
@@ -332,18 +329,12 @@ class _Measuring:
             self._doing("history", what)
 
         plan, server = self._plan, self._stand.server
-        with TemporaryDirectory(prefix="ringlog-bench-history-") as folder, ExitStack() as stack:
+        with TemporaryDirectory(prefix="ringlog-bench-history-") as folder:
             self._results.kept.extend(measure_history(server, folder, plan.rounds, doing))
-            beside = None
-            if plan.timescaledb is not None:
-                # PostgreSQL's account has to reach it
-                Path(folder).chmod(0o755)
-                beside = stack.enter_context(timescaledb.serving(plan.timescaledb, server, Path(folder)))
-                self._results.options["timescaledb"] = beside.version
-            self._results.compared.extend(measure_half_load(server, beside, plan.minutes, plan.rounds, doing))
+        self._results.kept.extend(measure_half_load(server, plan.minutes, plan.rounds, doing))
         with TemporaryDirectory(prefix="ringlog-bench-archive-") as folder:
-            self._results.beside_archive.extend(
-                measure_beside_archive(
+            self._results.disturbed.extend(
+                measure_during_archiving(
                     self._stand,
                     self._main,
                     Path(folder),
@@ -424,8 +415,8 @@ class _Measuring:
             )
         )
         results.compiling.extend(measure_compiling(self._stand, self._main, doing))
-        results.beside.extend(
-            measure_beside(
+        results.disturbed.extend(
+            measure_during_texts(
                 self._stand,
                 self._main,
                 self._main,

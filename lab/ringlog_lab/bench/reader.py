@@ -1,4 +1,4 @@
-"""A process of readers beside the writers: each reads a log repeatedly until standard input ends.
+"""A process of readers: each reads a log repeatedly until standard input ends.
 
 `ringlog_lab.bench.mixed` starts it with its options as JSON on its command line and the password as the
 first line of standard input. It prints `ready` once every reader has had a result, and answers each further
@@ -67,7 +67,7 @@ class _Readers:
     def _newly_found(self) -> str:
         with self._lock:
             found, self.found = self.found, Received()
-            # a reader that waits at this moment has waited at least so long
+            # a reader that waits at this moment has waited at least until now
             waits = [time.monotonic() - since for since in self.since.values()]
         found.longest = max(found.longest, *waits)
         return json.dumps(asdict(found))

@@ -21,7 +21,7 @@ from ringlog_lab.bench.asking import asking
 from ringlog_lab.native_load import GATEWAY, Contender
 
 COPY = "copy"
-"""The contender beside GATEWAY: psycopg's COPY in binary."""
+"""The contender that is compared with GATEWAY: psycopg's COPY in binary."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Reading:
 
 
 def fill(administrator: psycopg.Connection, tables: Tables, rows: int) -> None:
-    """Fills the log of the first of these tables with so many rows, a millisecond apart, from the begin of
-    the week, and settles it.
+    """Fills the log of the first of these tables with a number of rows, a millisecond apart, from the begin
+    of the week, and settles it.
     """
     log = sql.Identifier("log", tables.names[0])
     values = sql.SQL(", ").join([sql.SQL("(random() * 1000)::real")] * tables.columns)
@@ -71,8 +71,8 @@ def fill(administrator: psycopg.Connection, tables: Tables, rows: int) -> None:
 
 
 def settle(administrator: psycopg.Connection, table: str) -> None:
-    """Makes summaries and blocks of a log's rows: no measurement then runs beside that, or reads rows first
-    and blocks later.
+    """Makes summaries and blocks of a log's rows: no measurement then runs at the same time, or reads rows
+    first and blocks later.
     """
     conninfo = conninfo_of(administrator)
     while not _summarised(administrator, table):
@@ -97,7 +97,7 @@ def _summarised(administrator: psycopg.Connection, table: str) -> bool:
 def read_alternating(
     programs: Path, server: Server, tables: Tables, rounds: int, rows: int
 ) -> Iterator[Reading]:
-    """Each contender reads the first so many rows in each round, after one reading that does not count."""
+    """Each contender reads the first `rows` in each round, after one reading that does not count."""
     procedure = f"get_{tables.names[0]}_range"
     with ExitStack() as stack:
         readers: dict[str, Callable[[], dict[str, Any]]] = {

@@ -42,17 +42,11 @@ def tables(results: Results) -> Iterator[TextTable]:
     if results.timings:
         yield _texts(results)
         yield _compiling(results)
-        yield _beside_texts(results)
     if results.fetching:
         yield _fetching(results)
-    if results.beside_http:
-        yield _beside_http(results)
     if results.kept:
-        yield _figures("Ten years", results.kept)
-    if results.compared:
-        yield _compared(results)
-    if results.beside_archive:
-        yield _beside_archive(results)
+        yield _figures("Ten years, and HALF's load", results.kept)
+    yield from _disturbed(results)
     if results.old_weeks:
         yield _figures(f"{results.options['weeks']} archived weeks", results.old_weeks)
     if results.many_tables:
@@ -264,60 +258,38 @@ def _fetching(results: Results) -> TextTable:
     return TextTable("Over HTTP", ["", "bytes", "values/s", "requests/s", "memory", "refused"], rows)
 
 
-def _beside_http(results: Results) -> TextTable:
-    rows = []
-    for readers in sorted({one.readers for one in results.beside_http}):
-        found = [one for one in results.beside_http if one.readers == readers]
-        writing = [one.writing for one in found]
-        rows.append(
-            [
-                f"beside {readers} readers" if readers else "alone",
-                *(
-                    _milliseconds(median(getattr(one, name) for one in writing))
-                    for name in ("p50", "p99", "max")
-                ),
-                _number(median(one.requests / one.writing.seconds for one in found), 1),
-                _number(median(one.memory / 1e6 for one in found) if readers else None, 0, "MB"),
-                _number(median(one.others / one.seconds for one in writing), 2),
-            ]
-        )
-    title = f"{results.options['connections']} writers, 5 calls/s each, beside readers over HTTP"
-    headings = ["", "p50", "p99", "longest", "answers/s", "memory", "readers' and others' cores"]
-    return TextTable(title, headings, rows)
+_WORK = {
+    "texts": ("A writer at 50 calls/s, and 20 connections whose texts all differ", "texts/s"),
+    "http": ("{} writers, 5 calls/s each, and readers over HTTP", "readers"),
+    "archive": ("{} writers, 5 calls/s each, and the archiving of a week", "week"),
+}
+"""Titles, and the units of the work's amount."""
 
 
-def _beside_archive(results: Results) -> TextTable:
-    rows = []
-    for archiving in (False, True):
-        writing = [one.writing for one in results.beside_archive if one.archiving == archiving]
-        rows.append(
-            [
-                "beside the archive" if archiving else "alone",
-                *(
-                    _milliseconds(median(getattr(one, name) for one in writing))
-                    for name in ("p50", "p99", "max")
-                ),
+def _disturbed(results: Results) -> Iterator[TextTable]:
+    for work, (title, unit) in _WORK.items():
+        rows = []
+        for alone in (True, False):
+            found = results.during(work, alone=alone)
+            writing = [one.writing for one in found]
+            times = (median(getattr(one, name) for one in writing) for name in ("p50", "p99", "max"))
+            row = ["alone" if alone else f"{_number(median(one.amount for one in found))} {unit}"]
+            row += [
+                *map(_milliseconds, times),
                 _number(median(one.others / one.seconds for one in writing), 2),
             ]
-        )
-    title = f"{results.options['connections']} writers, 5 calls/s each, beside the archiving of a week"
-    return TextTable(title, ["", "p50", "p99", "longest", "the archive's and others' cores"], rows)
+            if work == "http":
+                row.append(_number(median(one.answers / one.writing.seconds for one in found), 1))
+                row.append(_number(None if alone else median(one.memory / 1e6 for one in found), 0, "MB"))
+            rows.append(row)
+        headings = ["", "p50", "p99", "longest", "others' cores"]
+        headings += ["answers/s", "memory"] if work == "http" else []
+        if results.during(work):
+            yield TextTable(title.format(results.options.get("connections")), headings, rows)
 
 
 def _figures(title: str, figures: Iterable[Figure]) -> TextTable:
     return TextTable(title, ["", "median"], [[one.name, _number(one.amount, 2, one.unit)] for one in figures])
-
-
-def _compared(results: Results) -> TextTable:
-    forms = [*dict.fromkeys(one.form for one in results.compared)]
-    found = {(one.form, one.what): one for one in results.compared}
-    rows = []
-    for what in dict.fromkeys(one.what for one in results.compared):
-        cells = (found.get((form, what)) for form in forms)
-        rows.append([what, *(_MISSING if one is None else _number(one.amount, 2, one.unit) for one in cells)])
-    beside = results.options.get("timescaledb", "")
-    title = f"HALF's load, {results.options['minutes']} min of 2,000 channels at 10 Hz; TimescaleDB: {beside}"
-    return TextTable(title, ["", *forms], rows)
 
 
 def _titles(results: Results) -> dict[str, str]:
@@ -344,28 +316,6 @@ def _compiling(results: Results) -> TextTable:
     titles = _titles(results)
     rows = [[titles[one.text], f"{one.count}", _microseconds(one.seconds)] for one in results.compiling]
     return TextTable("Texts read and translated", ["", "texts", "each"], rows)
-
-
-def _beside_texts(results: Results) -> TextTable:
-    rows = []
-    for sends in (False, True):
-        found = [one for one in results.beside if (one.texts > 0) == sends]
-        writing = [one.writing for one in found]
-        rows.append(
-            [
-                f"beside {_number(median(one.texts for one in found))} texts/s" if sends else "alone",
-                *(
-                    _milliseconds(median(getattr(one, name) for one in writing))
-                    for name in ("p50", "p99", "max")
-                ),
-                _number(median(one.others / one.seconds for one in writing), 2),
-            ]
-        )
-    return TextTable(
-        "A writer at 50 calls/s beside 20 connections whose texts all differ",
-        ["", "p50", "p99", "longest", "others' cores"],
-        rows,
-    )
 
 
 def _stalls(results: Results) -> TextTable:

@@ -18,15 +18,13 @@ from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.machine import file_system
 from ringlog.loadtest.experiment.outcome import write_json
 from ringlog.loadtest.experiment.verification import Check
-from ringlog_lab.bench.beside_archive import BesideArchive
-from ringlog_lab.bench.beside_http import BesideHttp
 from ringlog_lab.bench.mixed import Mixed
 from ringlog_lab.bench.over_http import Fetching
 from ringlog_lab.bench.reading import Reading
-from ringlog_lab.bench.text import Compiling, Timing, WriterBesideTexts
+from ringlog_lab.bench.text import Compiling, Timing
 from ringlog_lab.bench.waveforms import Waveforms
 from ringlog_lab.native_load import Measurement
-from ringlog_lab.record import Compared, Figure
+from ringlog_lab.record import Disturbed, Figure
 
 FORMAT = 1
 
@@ -50,24 +48,18 @@ class Results:
     measurements: list[Measurement] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
     mixed: list[tuple[str, Mixed]] = field(default_factory=list)
-    """contender and its measurements beside readers"""
+    """contender and its measurements while others read"""
     timings: list[Timing] = field(default_factory=list)
     """of usual texts"""
     compiling: list[Compiling] = field(default_factory=list)
-    beside: list[WriterBesideTexts] = field(default_factory=list)
-    """a writer, alone and beside clients that send texts"""
+    disturbed: list[Disturbed] = field(default_factory=list)
+    """writers alone, and during texts, requests over HTTP, archiving"""
     fetching: list[Fetching] = field(default_factory=list)
     """over HTTP"""
-    beside_http: list[BesideHttp] = field(default_factory=list)
-    """writers, alone and beside readers over HTTP"""
     kept: list[Figure] = field(default_factory=list)
-    """of ten years"""
-    compared: list[Compared] = field(default_factory=list)
-    """HALF's load, in ringlog and in TimescaleDB"""
+    """of ten years, and of HALF's load"""
     old_weeks: list[Figure] = field(default_factory=list)
     """SQL over archived weeks"""
-    beside_archive: list[BesideArchive] = field(default_factory=list)
-    """writers, alone and beside the archive"""
     many_tables: list[Figure] = field(default_factory=list)
     logins: list[Figure] = field(default_factory=list)
     """in storms"""
@@ -82,6 +74,10 @@ class Results:
             for one in self.measurements
             if one.part == part and one.contender == contender and columns in (None, one.columns)
         ]
+
+    def during(self, work: str, *, alone: bool = False) -> list[Disturbed]:
+        """Writers during a work, or those of the same part that were alone."""
+        return [one for one in self.disturbed if one.work == work and (one.amount == 0) == alone]
 
     def median(
         self,

@@ -20,12 +20,13 @@ from ringlog.loadtest.experiment.facility import Tables
 from ringlog.loadtest.experiment.server import READER, Server
 from ringlog.schema import session
 from ringlog_lab.bench.texts import sending
-from ringlog_lab.native_load import TDS5, Load, Measurement, Stand
+from ringlog_lab.native_load import TDS5, Load, Stand
+from ringlog_lab.record import Disturbed
 
 SENDERS, RATE = 20, 1000.0
 """connections that send different texts, and how many texts a second all of them together"""
 PUTS = 50.0
-"""calls a second of the writer beside them"""
+"""calls a second of the writer meanwhile"""
 PYMSSQL, CANNED, PSYCOPG = "tds74", "canned", "psycopg"
 """contenders: pymssql to the gateway, pymssql to a proxy that answers a repeated text itself, and psycopg to
 PostgreSQL"""
@@ -69,16 +70,6 @@ class Compiling:
     seconds: float
 
 
-@dataclass(frozen=True)
-class WriterBesideTexts:
-    """A writer beside clients that send different texts, or alone (`texts` is 0)."""
-
-    round: int
-    texts: float
-    """a second"""
-    writing: Measurement
-
-
 def usual(tables: Tables) -> tuple[Usual, ...]:
     """The measured texts; all read the first of the tables."""
     table, columns = tables.names[0], tables.column_names
@@ -112,7 +103,7 @@ def usual(tables: Tables) -> tuple[Usual, ...]:
 def measure_texts(
     stand: Stand, tables: Tables, *, seconds: float, rounds: int, doing: Callable[[str], None]
 ) -> Iterator[Timing]:
-    """Each usual text by pymssql and by psycopg, alternating, for so many seconds each."""
+    """Each usual text by pymssql and by psycopg, alternating, for the same seconds each."""
     server = stand.server
     numbers = itertools.cycle(range(1, tables.rows + 1))
     with (
@@ -220,7 +211,7 @@ def _compiled(server: Server) -> tuple[float, float]:
     return figure("count"), figure("sum")
 
 
-def measure_beside(
+def measure_during_texts(
     stand: Stand,
     written: Tables,
     read: Tables,
@@ -228,20 +219,20 @@ def measure_beside(
     seconds: float,
     rounds: int,
     doing: Callable[[str], None],
-) -> Iterator[WriterBesideTexts]:
-    """A writer at PUTS calls a second, alone and beside SENDERS connections whose texts all differ."""
+) -> Iterator[Disturbed]:
+    """A writer at PUTS calls a second, alone and during texts of SENDERS connections, which all differ."""
     for round in range(rounds):
         for rate in (0.0, RATE) if round % 2 == 0 else (RATE, 0.0):
-            doing(f"a writer beside {rate:.0f} texts/s")
+            doing(f"a writer and {rate:.0f} texts/s")
             load = Load(TDS5, written, 1, seconds, rate=PUTS)
             if rate == 0.0:
-                yield WriterBesideTexts(round, 0.0, stand.run(load, "text", round))
+                yield Disturbed("texts", 0.0, stand.run(load, "text", round))
                 continue
             with sending(stand.server, read.names[0], read.column_names, SENDERS, rate) as sent:
                 sent()
                 began = time.monotonic()
                 writing = stand.run(load, "text", round)
-                yield WriterBesideTexts(round, sent() / (time.monotonic() - began), writing)
+                yield Disturbed("texts", sent() / (time.monotonic() - began), writing)
 
 
 def _psycopg(server: Server) -> psycopg.Connection[Any]:

@@ -21,7 +21,7 @@ POINTS = (1_000, 10_000, 100_000)
 POINT_BYTES = 8
 SMALL = Tables("small_", 4, 200)
 BESIDE = (DIRECT, TDS5)
-"""Contenders that write small rows beside waveforms; the delay of DIRECT is not caused by the gateway."""
+"""Contenders that write small rows during waveforms; the delay of DIRECT is not caused by the gateway."""
 _READ_BYTES = 200_000_000
 _SMALL_RATE = 25.0  # calls a second of each caller
 _BEFORE = 2.0  # seconds of the load of waveforms before the small rows
@@ -37,7 +37,7 @@ class Waveforms:
     readings: list[Reading]
     """`columns` are points"""
     small: list[Measurement]
-    """small rows, alone (part `alone`) and beside waveforms of the same contender (part `beside`)"""
+    """small rows, alone (part `alone`) and during waveforms of the same contender (part `beside`)"""
 
 
 def allow_inserts(server: Server, writers: int) -> None:
@@ -70,7 +70,7 @@ def write_alternating(
 def measure_waveforms(
     stand: Stand, data: Path, writers: int, seconds: float, rounds: int, doing: Callable[[str], None]
 ) -> Waveforms:
-    """Reads the waveforms back, and measures small rows beside further ones."""
+    """Reads the waveforms back, and measures small rows while further ones are written."""
     readings: list[Reading] = []
     for points in POINTS:
         doing(f"reading {points} points")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ringlog.loader.cli import option
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time, names, numbers
@@ -35,18 +36,12 @@ def ess(
     time: Time = "10s",
     scenarios: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,...",
-            show_default=False,
-            help="Scenarios to store, as AAPS-0080; `none` for none. Default: all 48.",
-        ),
+        option(metavar="A,B,...", help="Scenarios to store, as AAPS-0080; `none` for none. Default: all 48."),
     ] = None,
     retrieved: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,...",
-            show_default=False,
-            help="Scenarios to retrieve; `none` for none. Default: AAPS-0010 to AAPS-0120.",
+        option(
+            metavar="A,B,...", help="Scenarios to retrieve; `none` for none. Default: AAPS-0010 to AAPS-0120."
         ),
     ] = None,
     threads: Annotated[

@@ -40,7 +40,7 @@ def keeps_up(written: Written) -> bool:
 
 
 def write_from_ioc(server: Server, scenario: Scenario, folder: Path, seconds: float) -> Written:
-    """Runs a scenario for so long. Raises LoadTestError when the IOC or the writers do not come up."""
+    """Runs a scenario for these seconds. Raises LoadTestError when the IOC or the writers do not come up."""
     own = folder / f"{scenario.name}-ioc"
     own.mkdir()
     file = own / "facility.toml"

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 import ringlog_lab
+from ringlog.loader.cli import option
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.outcome import Outcome, Point
 from ringlog.loadtest.experiment.running import OUTPUT, errors_reported
@@ -37,17 +38,15 @@ def plan(
     ],
     waveforms: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, show_default=False, help="Waveforms that are stored at once."),
+        option(metavar="N", help="Waveforms that are stored at once.", min=1),
     ] = None,
-    points: Annotated[
-        int | None, typer.Option(metavar="N", min=1, show_default=False, help="Points of each waveform.")
-    ] = None,
+    points: Annotated[int | None, option(metavar="N", help="Points of each waveform.", min=1)] = None,
     nodes: Annotated[
         bool, typer.Option("--nodes", help="Compute the number of servers for rows of signals.")
     ] = False,
     signals: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, show_default=False, help="With --nodes: number of signals."),
+        option(metavar="N", help="With --nodes: number of signals.", min=1),
     ] = None,
     columns: Annotated[
         int, typer.Option(metavar="N", min=1, help="With --nodes: columns of each table.")
@@ -62,9 +61,8 @@ def plan(
     type: Annotated[Type, typer.Option(help="Type of the points.")] = Type.DOUBLE,
     results: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="DIR",
-            show_default=False,
             help="Results of `ringlog loadtest ess`, with --nodes of `columns`. Default: those in .loadtest, "
             "else those that come with ringlog.",
         ),

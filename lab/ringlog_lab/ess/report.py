@@ -1,4 +1,4 @@
-"""The results of `ess`, beside tables 2 and 3 of papers/003."""
+"""The results of `ess`, compared with tables 2 and 3 of papers/003."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -28,7 +28,7 @@ _WARM = 32
 
 @dataclass(frozen=True)
 class Retrieved:
-    """The amount that so many threads received in a form, one request after another."""
+    """The amount that a number of threads received in a form, one request after another."""
 
     scenario: Scenario
     form: str
@@ -91,7 +91,7 @@ def _begin() -> datetime:
 def retrieve(
     server: Server, scenario: Scenario, forms: Sequence[str], threads: Sequence[int], seconds: float
 ) -> Iterator[Retrieved]:
-    """Each form by each number of threads for so long.
+    """Each form by each number of threads, for these seconds.
 
     Raises LoadTestError when an answer has another number of frames than the log.
     """

@@ -14,7 +14,7 @@ _COLUMNS = 100
 
 @dataclass(frozen=True)
 class Scenario:
-    """So many waveforms of one length and type, each updated so many times a second."""
+    """Waveforms of one length and type: their number, and the updates of each a second."""
 
     name: str
     waveforms: int

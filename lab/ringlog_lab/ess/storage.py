@@ -59,7 +59,7 @@ class Written:
 
 
 def write(server: Server, scenario: Scenario, seconds: float) -> Written:
-    """Runs a scenario for so long and counts its frames. Raises LoadTestError when a producer fails."""
+    """Runs a scenario for these seconds and counts its frames. Raises LoadTestError when a producer fails."""
     before = empty(server, scenario)
     widths = [scenario.columns] * len(scenario.tables)
     widths[-1] = scenario.waveforms - sum(widths[:-1])

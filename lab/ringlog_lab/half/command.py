@@ -9,12 +9,12 @@ from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time
 from ringlog_lab.half import report
-from ringlog_lab.half.beside import START
 from ringlog_lab.half.ioc import Listened, listen, missing_part
 from ringlog_lab.half.published import PVS
 from ringlog_lab.half.replay import MOST_HOURS, PVS_OF_A_TABLE, facility, sample_table
 from ringlog_lab.half.report import Scale
-from ringlog_lab.half.target import Inserted, Kept, Queried, Replayed, Target
+from ringlog_lab.half.servers import START
+from ringlog_lab.half.target import Kept, Replayed, Target, Timed
 from ringlog_lab.half.targets import Narrow, Ringlog, Sampled
 from ringlog_lab.peers.finding import TITLES, Beside, Influxdb, Peers, Questdb, Timescaledb, found
 from ringlog_lab.stage import Stage, play
@@ -93,7 +93,7 @@ def _replayed(stage: Stage, target: Target, pvs: int, hours: float) -> Replayed:
     minutes = min(1.0, PVS / pvs)
     count = max(1, round(60 * hours / minutes))
     before = target.size()
-    batches: list[Inserted] = []
+    batches: list[Timed] = []
     with stage.steps.step(f"{target.name}, {hours:g} h", float(count)) as progress:
         for _ in range(count):
             batches.append(target.insert(minutes))
@@ -107,8 +107,8 @@ def _perform(
     stage.steps.say(f"Starting a server for {pvs:,} PVs")
     file = stage.folder / "half.toml"
     file.write_text(facility(heard))
-    inserted: list[Inserted] = []
-    queried: list[Queried] = []
+    inserted: list[Timed] = []
+    queried: list[Timed] = []
     kept: list[Kept] = []
     listened: Listened | None = None
     why = missing_part() and f"a soft IOC needs {missing_part()} (pip install 'ringlog[epics]' pvxslibs)"

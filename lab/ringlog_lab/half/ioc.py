@@ -49,7 +49,7 @@ def missing_part() -> str:
 def listen(
     server: Server, facility: Path, folder: Path, pvs: int, seconds: float, show: ShowProgress
 ) -> Listened:
-    """An IOC with so many PVs at 10 Hz and its writers, for so long after every PV is connected.
+    """An IOC with this number of PVs at 10 Hz and its writers, for these seconds after every PV is connected.
 
     Raises LoadTestError when one of them does not come up.
     """

@@ -46,7 +46,7 @@ def sample_table(pvs: int) -> str:
 
 
 def tables(pvs: int) -> int:
-    """The number of tables for so many PVs."""
+    """The number of tables for this number of PVs."""
     return -(-pvs // PVS_OF_A_TABLE)
 
 
@@ -121,7 +121,7 @@ class Recording:
 
 @cache
 def midnight() -> datetime:
-    """The beginning of the data, the same for the whole run: so many days of them end with today's first
+    """The beginning of the data, the same for the whole run: its days end with today's first
     moment."""
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return today - timedelta(hours=MOST_HOURS)

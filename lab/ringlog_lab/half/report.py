@@ -1,4 +1,4 @@
-"""The results of `half`, beside papers/002."""
+"""The results of `half`, compared with papers/002."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog_lab.half import published
 from ringlog_lab.half.ioc import Listened
 from ringlog_lab.half.replay import MOST_HOURS, PVS_OF_A_TABLE
-from ringlog_lab.half.target import CONNECTIONS, Inserted, Kept, Queried, Replayed
+from ringlog_lab.half.target import CONNECTIONS, Kept, Replayed, Timed
 from ringlog_lab.peers.finding import INFLUXDB, QUESTDB, TIMESCALEDB, TITLES
 from ringlog_lab.stage import Stage
 
@@ -30,7 +30,7 @@ _METHOD = [
     "only.",
     "CPU: of a batch that of the gateway and all of PostgreSQL, or of the other server's process; of a query "
     "that of the PostgreSQL process which answers, the mean of all queries. The clock also counts the client "
-    "and what else runs on the machine: beside other work, compare by CPU.",
+    "and what else runs on the machine: during other work, compare by CPU.",
     "IOC: calc records of a real soft IOC that count, each PV at 10 Hz, over Channel Access into `ringlog "
     "load --source ca`. An update that is missing in the log shows as a gap in its count; the IOC itself "
     "drops updates when it has no time, and both share this machine.",
@@ -58,10 +58,10 @@ class Scale:
 def outcome(
     stage: Stage,
     scale: Scale,
-    inserted: Sequence[Inserted],
+    inserted: Sequence[Timed],
     replayed: Replayed | None,
     kept: Sequence[Kept],
-    queried: Sequence[Queried],
+    queried: Sequence[Timed],
     listened: Listened | str,
     versions: Mapping[str, str],
     absent: Mapping[str, str],
@@ -94,9 +94,9 @@ def outcome(
 
 
 def _figures(
-    inserted: Sequence[Inserted],
+    inserted: Sequence[Timed],
     replayed: Replayed | None,
-    queried: Sequence[Queried],
+    queried: Sequence[Timed],
     listened: Listened | str,
 ) -> Iterator[Figure]:
     if isinstance(listened, Listened):
@@ -165,11 +165,11 @@ def _ioc(listened: Listened | str) -> Section:
     return Section(_IOC, (), [TextTable("", ["", ""], rows)])
 
 
-def _idps(inserted: Sequence[Inserted]) -> Section:
+def _idps(inserted: Sequence[Timed]) -> Section:
     rows = [
         [
             one.target,
-            f"{one.minutes:g}",
+            f"{one.length:g}",
             f"{one.items:,}",
             f"{one.seconds:.2f}",
             amount(one.rate),
@@ -187,7 +187,7 @@ def _idps(inserted: Sequence[Inserted]) -> Section:
         "items/s",
         [
             *(
-                Line(name, [(one.minutes, one.rate) for one in inserted if one.target == name])
+                Line(name, [(one.length, one.rate) for one in inserted if one.target == name])
                 for name in names
             ),
             Line(
@@ -206,7 +206,7 @@ def _replay(replayed: Replayed) -> Section:
     tenth = max(1, len(batches) // 10)
     all_of_it = MOST_HOURS / replayed.hours
 
-    def rate(some: Sequence[Inserted]) -> str:
+    def rate(some: Sequence[Timed]) -> str:
         return amount(sum(one.items for one in some) / sum(one.seconds for one in some))
 
     rows = [
@@ -247,11 +247,11 @@ def _kept(kept: Sequence[Kept]) -> Section:
     return Section("Room", [text], [TextTable("On the disk", headings, rows)])
 
 
-def _qdps(queried: Sequence[Queried]) -> Section:
+def _qdps(queried: Sequence[Timed]) -> Section:
     rows = [
         [
             one.target,
-            f"{one.hours:g}",
+            f"{one.length:g}",
             f"{one.items:,}",
             f"{1e3 * one.seconds:.2f}",
             amount(one.rate),
@@ -269,7 +269,10 @@ def _qdps(queried: Sequence[Queried]) -> Section:
         "hours",
         "items/s",
         [
-            *(Line(name, [(one.hours, one.rate) for one in queried if one.target == name]) for name in names),
+            *(
+                Line(name, [(one.length, one.rate) for one in queried if one.target == name])
+                for name in names
+            ),
             Line("the paper, TimescaleDB", [(0.4, published.QDPS), (10.0, published.QDPS)], paper=True),
         ],
         True,

@@ -18,19 +18,22 @@ CONNECTIONS = 4
 
 
 @dataclass(frozen=True)
-class Inserted:
-    """Batches of so many minutes of all PVs."""
+class Timed:
+    """Batches of all PVs, or one PV that is read again and again."""
 
     target: str
-    minutes: float
+    length: float
+    """of the data: minutes of a batch, hours of a query"""
     items: int
+    """written, or of a query"""
     seconds: float
+    """of writing; of a query, the median"""
     cpu: float
-    """seconds that the server took for them"""
+    """seconds that the server took for the batch, or for a query: the mean"""
 
     @property
     def rate(self) -> float:
-        """IDPS: items a second."""
+        """IDPS or QDPS: items a second."""
         return self.items / self.seconds
 
 
@@ -39,7 +42,7 @@ class Replayed:
     """Hours of all PVs, a batch after another."""
 
     hours: float
-    batches: Sequence[Inserted]
+    batches: Sequence[Timed]
     bytes: int
     """bytes by which the data on the disk have grown"""
 
@@ -55,25 +58,6 @@ class Replayed:
     @property
     def rate(self) -> float:
         """Items a second."""
-        return self.items / self.seconds
-
-
-@dataclass(frozen=True)
-class Queried:
-    """One PV over so many hours, again and again."""
-
-    target: str
-    hours: float
-    items: int
-    """of a query"""
-    seconds: float
-    """of a query, the median"""
-    cpu: float
-    """seconds that the server took for a query, the mean"""
-
-    @property
-    def rate(self) -> float:
-        """QDPS: items a second."""
         return self.items / self.seconds
 
 
@@ -114,7 +98,7 @@ class Target(ABC):
         self.items = 0
         """acknowledged"""
 
-    def insert(self, minutes: float, only: int | None = None) -> Inserted:
+    def insert(self, minutes: float, only: int | None = None) -> Timed:
         """Writes a batch of all PVs, or of one table's, by CONNECTIONS writers; the data are made before."""
         rows = max(1, round(minutes * 60 * HERTZ))
         chosen = range(len(self.recordings)) if only is None else [only]
@@ -138,7 +122,7 @@ class Target(ABC):
             raise LoadTestError(f"{self.name}: {failures[0]}")
         self.items += items
         self.readable()
-        return Inserted(self.name, minutes, items, time.monotonic() - began, self.cpu() - spent)
+        return Timed(self.name, minutes, items, time.monotonic() - began, self.cpu() - spent)
 
     def keep(self) -> Kept:
         """Compresses the written data, if the target does so, and counts the stored items."""
@@ -148,8 +132,8 @@ class Target(ABC):
         took = time.monotonic() - began if self.compresses else None
         return Kept(self.name, self.items, self.found(), self.size(), took)
 
-    def query(self, hours: float, seconds: float, way: str) -> Queried:
-        """Reads the first PV over the first so many hours, for so long, at least thrice."""
+    def query(self, hours: float, seconds: float, way: str) -> Timed:
+        """Reads the first PV over the first `hours`, for these seconds, at least thrice."""
         items = max(1, round(hours * 3600 * HERTZ))
         until = midnight() + timedelta(seconds=(items - 0.5) / HERTZ)
         took: list[float] = []
@@ -163,7 +147,7 @@ class Target(ABC):
                 if found != items:
                     raise LoadTestError(f"{way}: {found:,} items instead of {items:,}")
             spent = (reading.cpu() - spent) / len(took)
-        return Queried(way, hours, items, sorted(took)[len(took) // 2], spent)
+        return Timed(way, hours, items, sorted(took)[len(took) // 2], spent)
 
     @abstractmethod
     def prepare(self, table: int, rows: int) -> list[Any]:

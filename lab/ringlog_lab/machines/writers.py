@@ -39,8 +39,8 @@ class Count:
 
 
 class Writers:
-    """One writer per table of the facility, each with so many rows per second. The writers begin at different
-    gateways."""
+    """One writer per table of the facility, each at the same number of rows per second. The writers begin at
+    different gateways."""
 
     def __init__(
         self,

@@ -9,8 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from ringlog.loader.cli import option
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
 
 TIMESCALEDB, QUESTDB, INFLUXDB = NAMES = ("timescaledb", "questdb", "influxdb")
@@ -18,40 +17,36 @@ TITLES = {TIMESCALEDB: "TimescaleDB", QUESTDB: "QuestDB", INFLUXDB: "InfluxDB"}
 
 Timescaledb = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--timescaledb",
         metavar="DIR",
-        envvar="RINGLOG_TIMESCALEDB",
-        show_default=False,
         help="PostgreSQL's folder of programs where TimescaleDB is installed. Default: the usual places.",
+        envvar="RINGLOG_TIMESCALEDB",
     ),
 ]
 Questdb = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--questdb",
         metavar="FILE",
-        envvar="RINGLOG_QUESTDB",
-        show_default=False,
         help="QuestDB's jar. Without it QuestDB is not in the run.",
+        envvar="RINGLOG_QUESTDB",
     ),
 ]
 Influxdb = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--influxdb",
         metavar="FILE",
-        envvar="RINGLOG_INFLUXDB",
-        show_default=False,
         help="influxd of InfluxDB 1. Default: that of the PATH.",
+        envvar="RINGLOG_INFLUXDB",
     ),
 ]
 Beside = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--beside",
         metavar="A,B,...",
-        show_default=False,
         help=f"Servers of {', '.join(NAMES)} that the run requires; `none` for none. Default: all that are "
         "installed.",
     ),

@@ -29,7 +29,7 @@ FACILITY = "".join(
     for number in range(_TABLES)
 )
 NARROW = ("plain", "declared")
-"""CSS's table without and with partitions; beside them ringlog's own."""
+"""CSS's table without and with partitions, and ringlog's own."""
 OWN = "ringlog"
 MIX = {"last hours of 5 signals": 50, "a week of one": 30, "a year of one": 5, "newest of 200": 15}
 """Queries of a hundred."""
@@ -52,12 +52,12 @@ class Read:
         return sorted(one for each in self.times.values() for one in each)
 
     def within(self, seconds: float) -> float:
-        """The part of the queries that took at most so long, 0 to 1."""
+        """The part of the queries that took at most these seconds, 0 to 1."""
         return sum(one <= seconds for one in self.all) / len(self.all)
 
 
 def fill(server: Server, every: float) -> int:
-    """Makes a year of 200 signals in each target, of the last day a sample every so many seconds; returns the
+    """Makes a year of 200 signals in each target, of the last day a sample each `every` seconds; returns the
     values in each. Raises LoadTestError when two targets have other numbers of values."""
     administrator, now = server.administrator, datetime.now(UTC).replace(second=0, microsecond=0)
     moments = (
@@ -135,7 +135,7 @@ def _count(server: Server, where: sql.Identifier) -> int:
 
 
 def reading(server: Server, clients: int, seconds: float) -> Iterator[Read]:
-    """Each target, by so many clients at once for so long."""
+    """Each target, by this number of clients at once, for these seconds."""
     for target in (*NARROW, OWN):
         asked = _own() if target == OWN else _narrow(target)
         yield Read(target, clients, *_load(server, asked, clients, seconds))

@@ -1,4 +1,4 @@
-"""The results of `sdalinac`, beside table 3 and figure 1 of papers/000."""
+"""The results of `sdalinac`, compared with table 3 and figure 1 of papers/000."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

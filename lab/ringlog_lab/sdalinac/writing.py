@@ -57,7 +57,7 @@ type = "double"
 """
 
 Row: TypeAlias = tuple[Any, ...]
-# Writes so many rows, and returns when all are acknowledged.
+# Writes a number of rows, and returns when all are acknowledged.
 Scheme: TypeAlias = Callable[[Sequence[Row]], None]
 
 
@@ -87,7 +87,7 @@ class Wrote:
 
 
 def install(server: Server) -> None:
-    """Makes CSS's archive beside ringlog's tables; the writer may write it."""
+    """Makes CSS's archive in ringlog's database; the writer may write it."""
     server.administrator.execute((Path(__file__).with_name("archive.sql")).read_text())
     for right in ("usage, create on schema css", "all on all tables in schema css"):
         server.administrator.execute(sql.SQL("grant {} to {}").format(sql.SQL(right), sql.Identifier(WRITER)))
@@ -120,7 +120,7 @@ def configurations(server: Server, seconds: float) -> Iterator[Wrote]:
 
 
 def schemes(server: Server, batches: Sequence[int], seconds: float) -> Iterator[Wrote]:
-    """Each way to write one table with keys, in batches of so many rows."""
+    """Each way to write one table with keys, in batches of these numbers of rows."""
     table = "keys"
     with session.connect(server.conninfo(WRITER)) as connection:
         yield _timed(server, table, "single INSERT", 1, _single(connection, table), seconds)
@@ -150,7 +150,7 @@ def _timed(
     values: int = 1,
     ring: str = "sample",
 ) -> Wrote:
-    """Writes for so long into a table of CSS or, without one, one of ringlog's; its rows are counted."""
+    """Writes for these seconds into a table of CSS or, without one, of ringlog; its rows are counted."""
     where = sql.Identifier("css", table) if table else sql.Identifier("weeks", ring)
     if not table or table != "keys":
         server.administrator.execute(sql.SQL("truncate {}").format(where))

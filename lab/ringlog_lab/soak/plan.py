@@ -23,13 +23,13 @@ DAY = 86_400.0
 ONLINE = timedelta(days=1)
 """Age at which weeks go into the archive."""
 RETENTION = timedelta(days=3)
-"""Of every tenth table; its weeks leave the archive too."""
+"""For every tenth table, including its archived weeks."""
 PROCESSES = 3
 _TENTH = 10
 _STEP = 3600.0
 _STEPS = 40
 _AHEAD = timedelta(weeks=5)
-"""The rows end so long before now: no week of theirs is one of those that a new server makes ahead."""
+"""The rows end this long before now: no week of theirs is one of those that a new server makes ahead."""
 _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PATIENCE = 600.0
@@ -41,7 +41,7 @@ class Plan:
 
     days: float
     tables: int
-    """only every so many tables are written"""
+    """1: every table is written; n: every nth"""
     thin: float
     """the factor of their cycles"""
     begin: int
@@ -59,7 +59,7 @@ class Plan:
         return min(_STEP, self.seconds / _STEPS)
 
     def moment(self, seconds: float) -> datetime:
-        """The simulated time after so many seconds, in UTC."""
+        """The simulated time after these seconds, in UTC."""
         return _EPOCH + (self.begin + round(seconds * 1e6)) * _MICROSECOND
 
     def passes_midnight(self, before: float, after: float) -> bool:

@@ -55,7 +55,7 @@ _METHOD = [
     "and pace, a connection for each table, durable commits. Thinned: the tables that are written, or their "
     "cycles, as said above. Omitted: the 60 readers. A process writes a third of the tables, one row after "
     "another, as fast as they are acknowledged; eight sets of readings come in turn.",
-    "Rows carry simulated times, weeks before the machine's clock. Beside the load, summaries are made as of "
+    "Rows carry simulated times, weeks before the machine's clock. During the load, summaries are made as of "
     "each simulated hour, and as of each midnight coming weeks, closed rows, archive "
     f"(weeks after {ONLINE.days} day), retention ({RETENTION.days} days for every tenth table). The server's "
     "own rounds continue by the machine's clock and take the simulated time as theirs. Autovacuum and "

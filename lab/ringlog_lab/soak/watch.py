@@ -3,33 +3,40 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from psycopg.rows import dict_row
+
 from ringlog.loadtest.experiment.server import Server
 from ringlog_lab.stage import memory_of
 
-_SIZES = """
+_QUERY = """
+with
+  relation as (
+    select nspname as schema, relkind, c.oid
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  )
 select
-  coalesce(sum(pg_table_size(c.oid)) filter (where n.nspname = 'log' and c.relkind = 'r'), 0),
-  coalesce(sum(pg_relation_size(c.oid)) filter (where n.nspname = 'log' and c.relkind = 'i'), 0),
-  coalesce(sum(pg_table_size(c.oid)) filter (where n.nspname in ('online', 'ring') and c.relkind = 'r'), 0),
-  coalesce(sum(pg_relation_size(c.oid))
-    filter (where n.nspname in ('online', 'ring') and c.relkind = 'i'), 0),
-  coalesce(sum(pg_total_relation_size(c.oid))
-    filter (where n.nspname = 'pg_catalog' and c.relkind = 'r'), 0),
-  coalesce(sum(pg_total_relation_size(c.oid))
-    filter (where n.nspname = 'ringlog' and c.relkind = 'r'), 0),
-  coalesce(sum(pg_total_relation_size(c.oid))
-    filter (where n.nspname = 'summary' and c.relkind = 'r'), 0),
-  coalesce(sum(pg_total_relation_size(c.oid))
-    filter (where n.nspname = 'closed' and c.relkind = 'r'), 0),
-  count(*) filter (where n.nspname = 'log' and c.relkind = 'r'),
-  count(*)
-from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  coalesce(sum(pg_table_size(oid)) filter (where schema = 'log' and relkind = 'r'), 0) as logs,
+  coalesce(sum(pg_relation_size(oid)) filter (where schema = 'log' and relkind = 'i'), 0) as log_indexes,
+  coalesce(sum(pg_table_size(oid)) filter (where schema in ('online', 'ring') and relkind = 'r'), 0) as rings,
+  coalesce(sum(pg_relation_size(oid)) filter (where schema in ('online', 'ring') and relkind = 'i'), 0)
+    as ring_indexes,
+  coalesce(sum(pg_total_relation_size(oid)) filter (where schema = 'pg_catalog' and relkind = 'r'), 0)
+    as catalogue,
+  coalesce(sum(pg_total_relation_size(oid)) filter (where schema = 'ringlog' and relkind = 'r'), 0) as own,
+  coalesce(sum(pg_total_relation_size(oid)) filter (where schema = 'summary' and relkind = 'r'), 0)
+    as summaries,
+  coalesce(sum(pg_total_relation_size(oid)) filter (where schema = 'closed' and relkind = 'r'), 0) as closed,
+  count(*) filter (where schema = 'log' and relkind = 'r') as partitions,
+  count(*) as relations,
+  (
+    select coalesce(sum(n_dead_tup), 0) from pg_stat_user_tables where schemaname in ('log', 'online', 'ring')
+  ) as dead,
+  (select coalesce(sum(size), 0) from pg_ls_waldir()) as wal_files,
+  (select coalesce(sum(rows), 0) from ringlog.cold_week) as archived_rows,
+  (select coalesce(sum(bytes), 0) from ringlog.cold_week) as archived_bytes
+from relation
 """
-_DEAD = """
-select coalesce(sum(n_dead_tup), 0) from pg_stat_user_tables where schemaname in ('log', 'online', 'ring')
-"""
-_WAL = "select coalesce(sum(size), 0) from pg_ls_waldir()"
-_ARCHIVE = "select coalesce(sum(rows), 0), coalesce(sum(bytes), 0) from ringlog.cold_week"
+"""Figures of PostgreSQL, by the names of fields of Look."""
 
 
 @dataclass(frozen=True)
@@ -71,22 +78,14 @@ class Look:
     archived_rows: int
     archived_bytes: int
     cpu: float
-    """seconds of gateway and PostgreSQL since this start"""
+    """CPU of gateway and PostgreSQL since this start, in seconds"""
 
 
 def look(server: Server, seconds: float, clock: float, start: int, rows: Callable[[], int]) -> Look:
     """Figures of this moment."""
     mark, count = server.mark(), rows()
-
-    def row(query: str) -> list[int]:
-        found = server.administrator.execute(query).fetchone()
-        assert found is not None
-        return [int(one) for one in found]
-
-    logs, log_indexes, rings, ring_indexes, catalogue, own, summaries, closed, partitions, relations = row(
-        _SIZES
-    )
-    archived_rows, archived_bytes = row(_ARCHIVE)
+    with server.administrator.cursor(row_factory=dict_row) as cursor:
+        figures = cursor.execute(_QUERY).fetchone() or {}
     postgres = [server.postmaster, *server.postmaster.children(recursive=True)]
     helpers = [one for one in server.gateway.children(recursive=True) if one not in postgres]
     return Look(
@@ -98,22 +97,9 @@ def look(server: Server, seconds: float, clock: float, start: int, rows: Callabl
         postgres=round(memory_of(postgres)),
         private=round(memory_of(postgres, "Pss_Anon")),
         helpers=round(memory_of(helpers)),
-        logs=logs,
-        log_indexes=log_indexes,
-        rings=rings,
-        ring_indexes=ring_indexes,
-        catalogue=catalogue,
-        own=own,
-        summaries=summaries,
-        closed=closed,
-        partitions=partitions,
-        relations=relations,
-        dead=row(_DEAD)[0],
         wal=mark.wal,
-        wal_files=row(_WAL)[0],
-        archived_rows=archived_rows,
-        archived_bytes=archived_bytes,
         cpu=mark.postgres + mark.gateway,
+        **{name: int(value) for name, value in figures.items()},
     )
 
 

@@ -5,15 +5,14 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from iocs import Ioc
+from iocs import Ioc, Programs
 from psycopg import sql
 
 from ringlog.loader.sampling import Cells
@@ -22,8 +21,8 @@ from ringlog.loader.sources.pv_access import status_of_pva
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, Table
 from ringlog_lab.epics import own_ports
-from servers import RINGLOG, RunningServer, add_logins, free_port, serving
-from waiting import PATIENCE, wait_until
+from servers import RunningServer, add_logins, free_port, serving
+from waiting import wait_until
 
 # papers/002: 2,000 PVs. Their 10 Hz, for which a busy machine has no time, are tested by the load test.
 TABLES, PVS = 8, 250
@@ -159,71 +158,6 @@ column = [
         yield running
 
 
-@dataclass
-class Loader:
-    """`ringlog load` from one of the protocols."""
-
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    def said(self) -> str:
-        return self.log.read_text(errors="replace")
-
-    def is_running(self) -> bool:
-        assert self.process.poll() is None, self.said()
-        return True
-
-    def stop(self) -> str:
-        self.process.terminate()
-        self.process.wait(PATIENCE)
-        assert self.process.returncode == 0, self.said()
-        return self.said()
-
-
-Listening = Callable[..., Loader]
-
-
-@pytest.fixture
-def listening(ioc: Ioc, epics_server: RunningServer, tmp_path: Path) -> Iterator[Listening]:
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(protocol: str, tables: str) -> Loader:
-        url = f"tds://writer@{epics_server.host}:{epics_server.port}"
-        facility = epics_server.data.with_name("epics.toml")
-        where = (
-            "--facility",
-            facility,
-            "--url",
-            url,
-            "--source",
-            protocol,
-            "--tables",
-            tables,
-            "--processes",
-            "1",
-        )
-        log = tmp_path / "loader.log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [RINGLOG, "load", *where],
-                stdout=output,
-                stderr=output,
-                env=os.environ
-                | ioc.environment
-                | {
-                    "RINGLOG_PASSWORD": epics_server.writer.password,
-                    "RINGLOG_SPOOL": str(tmp_path / "spool"),
-                },
-            )
-        started.append(process)
-        return Loader(process, log)
-
-    yield start
-    for process in started:
-        process.terminate()
-        process.wait()
-
-
 def all_are_connected(connection: psycopg.Connection, table: str) -> bool:
     query = sql.SQL("select * from {} order by time desc, seq_no desc limit 1")
     row = connection.execute(query.format(sql.Identifier("log", table))).fetchone()
@@ -249,12 +183,12 @@ def all_have_changed(connection: psycopg.Connection, table: str) -> bool:
 
 
 @pytest.mark.parametrize("protocol", ["ca", "pva"])
-def test_2000_pvs(protocol: str, ioc: Ioc, listening: Listening, epics_server: RunningServer) -> None:
+def test_2000_pvs(protocol: str, ioc: Ioc, programs: Programs, epics_server: RunningServer) -> None:
     names = [f"half_{table}" for table in range(TABLES)]
     with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
         for name in names:
             connection.execute(sql.SQL("truncate {}").format(sql.Identifier("weeks", name)))
-        loader = listening(protocol, ",".join(names))
+        loader = programs.load(epics_server, protocol, ",".join(names))
         wait_until(
             lambda: loader.is_running() and all(all_are_connected(connection, name) for name in names),
             ioc.log.read_text,
@@ -324,11 +258,11 @@ def is_lost(connection: psycopg.Connection) -> bool:
 
 @pytest.mark.parametrize("protocol", ["ca", "pva"])
 def test_alarms_time_stamps_and_disconnects_are_kept(
-    protocol: str, ioc: Ioc, listening: Listening, epics_server: RunningServer
+    protocol: str, ioc: Ioc, programs: Programs, epics_server: RunningServer
 ) -> None:
     with psycopg.connect(epics_server.dsn, autocommit=True, options="-c timezone=UTC") as connection:
         connection.execute("truncate weeks.alarms")
-        loader = listening(protocol, "alarms")
+        loader = programs.load(epics_server, protocol, "alarms")
         # it passes through all its states, disconnects and reconnects
         wait_until(
             lambda: loader.is_running() and states(connection) >= STATES,
@@ -344,7 +278,7 @@ def test_alarms_time_stamps_and_disconnects_are_kept(
             # period of a stop follow at the next start
             loader.stop()
             written = rows_of(connection, "alarms")
-            loader = listening(protocol, "alarms")
+            loader = programs.load(epics_server, protocol, "alarms")
             wait_until(lambda: loader.is_running() and rows_of(connection, "alarms") > written, loader.said)
         wait_until(lambda: events(connection) >= EVENTS, lambda: EVENTS - events(connection))
         loader.stop()
@@ -367,11 +301,11 @@ def test_alarms_time_stamps_and_disconnects_are_kept(
 
 @pytest.mark.parametrize("protocol", ["ca", "pva"])
 def test_arrays_are_waveforms(
-    protocol: str, ioc: Ioc, listening: Listening, epics_server: RunningServer
+    protocol: str, ioc: Ioc, programs: Programs, epics_server: RunningServer
 ) -> None:
     with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
         connection.execute("truncate weeks.scope")
-        loader = listening(protocol, "scope")
+        loader = programs.load(epics_server, protocol, "scope")
         query = "select trace from log.scope where trace is not null"
         traces = wait_until(
             lambda: loader.is_running() and connection.execute(query).fetchall(), ioc.log.read_text
@@ -382,7 +316,7 @@ def test_arrays_are_waveforms(
 
 @pytest.mark.parametrize("protocol", ["ca", "pva"])
 def test_values_that_a_column_cannot_hold_are_missing_and_named(
-    protocol: str, listening: Listening, epics_server: RunningServer
+    protocol: str, programs: Programs, epics_server: RunningServer
 ) -> None:
     expected = {
         "UNFIT:TEXT: text does not fit a int",
@@ -399,7 +333,7 @@ def test_values_that_a_column_cannot_hold_are_missing_and_named(
         def found() -> set[str]:
             return {words for (words,) in connection.execute(events)}
 
-        loader = listening(protocol, "unfit")
+        loader = programs.load(epics_server, protocol, "unfit")
         query = "select count(distinct tick) > 20 and count(mode) > 20 from log.unfit"
         wait_until(lambda: loader.is_running() and connection.execute(query).fetchone() == (True,))
         loader.stop()
@@ -433,7 +367,7 @@ asyncio.run(put(*sys.argv[1:]))
 
 @pytest.mark.parametrize("protocol", ["ca", "pva"])
 def test_texts_that_are_empty_at_first(
-    protocol: str, ioc: Ioc, listening: Listening, epics_server: RunningServer
+    protocol: str, ioc: Ioc, programs: Programs, epics_server: RunningServer
 ) -> None:
     def put(short: str, long: str) -> None:
         command = [sys.executable, "-c", PUTTING, short, long]
@@ -444,7 +378,7 @@ def test_texts_that_are_empty_at_first(
     query = "select distinct short, long, chars from log.texts where tick is not null"
     with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
         connection.execute("truncate weeks.texts")
-        loader = listening(protocol, "texts,scope")
+        loader = programs.load(epics_server, protocol, "texts,scope")
 
         def come(*texts: str) -> None:
             wait_until(
@@ -478,7 +412,7 @@ with Server(providers=[{"TEST:GOOD": good, "TEST:AHEAD": ahead}]):
 
 
 def test_a_time_stamp_far_ahead_moves_no_other_row(
-    ioc: Ioc, listening: Listening, epics_server: RunningServer
+    ioc: Ioc, programs: Programs, epics_server: RunningServer
 ) -> None:
     port = str(free_port())
     own = {"EPICS_PVA_SERVER_PORT": port, "EPICS_PVAS_SERVER_PORT": port}
@@ -495,7 +429,7 @@ def test_a_time_stamp_far_ahead_moves_no_other_row(
         assert source.stdin is not None
         assert source.stdout is not None
         assert source.stdout.readline() == "serving\n"
-        loader = listening("pva", "drifting")
+        loader = programs.load(epics_server, "pva", "drifting")
 
         def post(number: int, ahead: int) -> None:
             assert source.stdin is not None
@@ -549,7 +483,7 @@ with Server(providers=[pvs]):
 """
 
 
-def test_an_image_keeps_its_shape(ioc: Ioc, listening: Listening, epics_server: RunningServer) -> None:
+def test_an_image_keeps_its_shape(ioc: Ioc, programs: Programs, epics_server: RunningServer) -> None:
     """NTNDArray: the first dimension is the fastest (EPICS normative types)."""
     port = str(free_port())
     own = {"EPICS_PVA_SERVER_PORT": port, "EPICS_PVAS_SERVER_PORT": port}
@@ -565,7 +499,7 @@ def test_an_image_keeps_its_shape(ioc: Ioc, listening: Listening, epics_server: 
         assert camera.stdout is not None
         assert camera.stdin is not None
         assert camera.stdout.readline() == b"serving\n"
-        loader = listening("pva", "camera")
+        loader = programs.load(epics_server, "pva", "camera")
         query = (
             "select image, width, height, line, length from log.camera"
             " where image is not null and line is not null"

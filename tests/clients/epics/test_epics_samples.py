@@ -14,11 +14,11 @@ from typing import Any
 import psycopg
 import pytest
 from clocks import faketime
-from iocs import Ioc
+from iocs import Ioc, Programs
 
 from ringlog_lab.epics import own_ports
 from servers import RINGLOG, RunningServer, add_logins, free_port, serving
-from waiting import PATIENCE, wait_until
+from waiting import wait_until
 
 FACILITY = """
 [[table]]
@@ -136,51 +136,6 @@ def admin(own: RunningServer) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-class Programs:
-    """Programs that end with the test."""
-
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        self.folder = folder
-        self.environment = environment
-        self._running: list[subprocess.Popen[bytes]] = []
-
-    def start(self, name: str, *command: str | Path, **environment: str) -> subprocess.Popen[bytes]:
-        with (self.folder / name).open("ab") as output:
-            process = subprocess.Popen(
-                [str(word) for word in command],
-                stdout=output,
-                stderr=output,
-                env=os.environ | self.environment | environment,
-            )
-        self._running.append(process)
-        return process
-
-    def load(
-        self, own: RunningServer, source: str, tables: str = "pvs,words", *options: str
-    ) -> subprocess.Popen[bytes]:
-        url = f"tds://writer@{own.host}:{own.port}"
-        facility = own.data.with_name("samples.toml")
-        where = ("--facility", facility, "--url", url, "--source", source, "--tables", tables)
-        secret = {"RINGLOG_PASSWORD": own.writer.password, "RINGLOG_SPOOL": str(self.folder / "spool")}
-        return self.start("load", RINGLOG, "load", *where, *options, **secret)
-
-    def said(self) -> str:
-        return (self.folder / "load").read_text(errors="replace")
-
-    def stop(self) -> None:
-        for process in self._running:
-            process.terminate()
-        for process in self._running:
-            process.wait(PATIENCE)
-
-
-@pytest.fixture
-def programs(ioc: Ioc, tmp_path: Path) -> Iterator[Programs]:
-    programs = Programs(tmp_path, ioc.environment)
-    yield programs
-    programs.stop()
-
-
 def add(admin: psycopg.Connection, *names: str, table: str = "pvs", deadband: str = "") -> None:
     admin.execute(
         "select ringlog.add_signal(%s, each, deadband => %s) from unnest(%s::text[]) as each",
@@ -205,7 +160,7 @@ def test_every_sample_is_stored_once(
 
     def since(mark: Any, of: list[str]) -> bool:
         """Whether each of these signals has two samples since a moment."""
-        assert loader.poll() is None, programs.said()
+        assert loader.is_running()
         query = (
             "select count(*) from (select from log.pvs where signal = any(%s) and value is not null"
             " and time > %s group by signal having count(*) > 1) as each"
@@ -218,9 +173,9 @@ def test_every_sample_is_stored_once(
         return row[0]
 
     add(admin, *names[: len(FIRST)])
-    wait_until(lambda: since("-infinity", names[: len(FIRST)]), programs.said)
+    wait_until(lambda: since("-infinity", names[: len(FIRST)]), loader.said)
     add(admin, *names[len(FIRST) :])
-    wait_until(lambda: since("-infinity", names), programs.said)
+    wait_until(lambda: since("-infinity", names), loader.said)
     ioc.kill()
     killed = time.time_ns()
     wait_until(
@@ -234,7 +189,7 @@ def test_every_sample_is_stored_once(
     assert state(admin, "S:1")["value"] is None
     ioc.start()
     again = now()
-    wait_until(lambda: since(again, names), programs.said)
+    wait_until(lambda: since(again, names), loader.said)
     admin.execute("select ringlog.pause_signal('S:1')")
     wait_until(lambda: state(admin, "S:1")["silent"] == "paused")
     later = now()
@@ -293,12 +248,12 @@ def test_queues_of_pv_access_lose_nothing(
     loader = programs.load(own, "pva", "modes")
 
     def stored() -> list[list[int]]:
-        assert loader.poll() is None, programs.said()
+        assert loader.is_running()
         query = "select array_agg(value order by time, nanoseconds) from log.modes"
         query += " where signal = any(%s) and value is not null group by signal"
         return [values for (values,) in admin.execute(query.encode(), [names])]
 
-    wait_until(lambda: len(stored()) == len(names) and min(map(len, stored())) >= 10, programs.said)
+    wait_until(lambda: len(stored()) == len(names) and min(map(len, stored())) >= 10, loader.said)
     for values in stored():
         assert values == [*range(values[0], values[0] + len(values))]
 
@@ -315,10 +270,10 @@ def test_policies_by_record_type(
             "select ringlog.add_signal('scanned', %s, address => %s, policy => %s)", [name, address, policy]
         )
     loader = programs.load(own, source, "scanned")
-    said = programs.said
+    said = loader.said
 
     def policies() -> list[tuple[Any, ...]]:
-        assert loader.poll() is None, said()
+        assert loader.is_running()
         query = "select policy from ringlog.list_signals() where signal = any(%s) order by signal"
         return admin.execute(query, [names]).fetchall()
 
@@ -355,28 +310,28 @@ def test_properties_of_the_iocs_records(
     properties = "unit, description, limit_low, limit_high, alarm_low, alarm_high, decimals"
 
     def has(query: str, *wanted: Any) -> bool:
-        assert loader.poll() is None, programs.said()
+        assert loader.is_running()
         return admin.execute(query.encode(), [*wanted[:1]]).fetchall() == [wanted[1:]]
 
     # the archivist's description remains
     states = "select states from ringlog.describe_signal(%s)"
     described = f"select {properties} from ringlog.describe_signal(%s)"
     wanted = ("mbar/minute", "ours", None, 7.0, -9.0, 9.0, 2)
-    wait_until(lambda: has(described, told, *wanted), programs.said)
+    wait_until(lambda: has(described, told, *wanted), loader.said)
     if source == "ca":
         # the source reports a change while it is connected
         put(programs, "S:TOLD.EGU='Pa'", "S:TOLD.HIGH=6", "S:MODE.ZRST='STOP'")
-        wait_until(lambda: has(described, told, "Pa", "ours", None, 6.0, *wanted[4:]), programs.said)
-        wait_until(lambda: has(states, mode, '{"0": "STOP", "1": "ON"}'), programs.said)
+        wait_until(lambda: has(described, told, "Pa", "ours", None, 6.0, *wanted[4:]), loader.said)
+        wait_until(lambda: has(states, mode, '{"0": "STOP", "1": "ON"}'), loader.said)
         put(programs, "S:TOLD.EGU='mbar/minute'", "S:TOLD.HIGH=7", "S:MODE.ZRST='OFF'")
-        wait_until(lambda: has(described, told, *wanted), programs.said)
-    wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "ON"}'), programs.said)
+        wait_until(lambda: has(described, told, *wanted), loader.said)
+    wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "ON"}'), loader.said)
     # a loss that is noticed after the new IOC has begun is later than its first value: that is stored twice
     is_lost = "select count(*) filter (where value is null) from log.modes where signal = %s"
     with other_database(ioc, '"ON"', '"BEAM"', lambda: has(is_lost, mode, 1)):
-        wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "BEAM"}'), programs.said)
+        wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "BEAM"}'), loader.said)
         count = "select count(*) from log.modes where signal = %s"
-        wait_until(lambda: has(count, mode, 3), programs.said)
+        wait_until(lambda: has(count, mode, 3), loader.said)
     # each value has the name of its time
     named = admin.execute(
         "select value, was.states::json ->> value::text from log.modes"
@@ -402,15 +357,15 @@ def test_waveforms(
     wave = f"{source}:WAVE"
 
     def stored() -> list[tuple[Any, ...]]:
-        assert loader.poll() is None, programs.said()
+        assert loader.is_running()
         query = "select value, severity from log.traces where signal = %s order by time, nanoseconds"
         return admin.execute(query, [wave]).fetchall()
 
-    wait_until(lambda: stored() == [([0.0], 0)], programs.said)
+    wait_until(lambda: stored() == [([0.0], 0)], loader.said)
     sent = [[1, 2, 3], [5] * 8, [7]]
     for number, points in enumerate(sent, 2):
         put(programs, f"S:WAVE={points}")
-        wait_until(lambda number=number: len(stored()) == number, programs.said)
+        wait_until(lambda number=number: len(stored()) == number, loader.said)
     assert [value for value, _ in stored()] == [[0.0], *([float(each) for each in points] for points in sent)]
     problems = {"LONG": "9 points are more than the 8 of the facility file", "TEXTS": "must be real number"}
     # Channel Access does not distinguish a number from an array of one
@@ -420,7 +375,7 @@ def test_waveforms(
             lambda name=name, problem=problem: problem in (state(admin, f"{source}:{name}")["silent"] or "")
         )
     unit = "select unit from ringlog.describe_signal(%s)"
-    wait_until(lambda: admin.execute(unit, [wave]).fetchone() == ("V",), programs.said)
+    wait_until(lambda: admin.execute(unit, [wave]).fetchone() == ("V",), loader.said)
     assert admin.execute("select value from ringlog.get_waveform(%s)", [wave]).fetchone() == ([7.0],)
 
 
@@ -475,15 +430,15 @@ def test_bad_manners(
         add(admin, "S:HELD", deadband="ADEL")
     (before,) = admin.execute("select count(*) from log.words").fetchone() or (0,)
     (began,) = admin.execute("select clock_timestamp()").fetchone() or (None,)
-    loader = programs.load(own, source)
+    loader = programs.load(own, source, "pvs,words")
 
     def has(name: str, **wanted: Any) -> bool:
-        assert loader.poll() is None, programs.said()
+        assert loader.is_running()
         found = state(admin, name)
         return all(words in str(found[key]) for key, words in wanted.items())
 
     def come(name: str, **wanted: Any) -> None:
-        wait_until(lambda: has(name, **wanted), lambda: (state(admin, name), programs.said()))
+        wait_until(lambda: has(name, **wanted), lambda: (state(admin, name), loader.said()))
 
     come("S:HELD", connected="True", value="3")
     come("S:AHEAD", connected="True", silent="s ahead: its samples are not stored")
@@ -494,7 +449,7 @@ def test_bad_manners(
     come("S:HELD", value="20")
     wait_until(
         lambda: (admin.execute("select count(*) from log.words").fetchone() or (0,))[0] >= before + 2,
-        programs.said,
+        loader.said,
     )
     put(programs, "S:HELD=3")
     come("S:HELD", value="3")

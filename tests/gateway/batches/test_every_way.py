@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import psycopg
 import pytest
-from test_batch_and_procedure import BODIES
 
 from authors import author_with_schema
 from ringlog.gateway._core import TsqlError, translate
@@ -59,24 +58,11 @@ class Text(NamedTuple):
         return self.only in (None, "sybase" if version == "5.0" else "microsoft")
 
 
-BOTH_T = (
-    "create table #both_t (id int not null primary key, name varchar(10) null, v float null)",
-    "insert #both_t values (1, 'a', 1) insert #both_t values (2, 'b', 2) insert #both_t values (3, 'c', 3)",
-)
-"""what the texts of test_batch_and_procedure.py find"""
-
-
 def texts() -> list[Text]:
     found = []
     for case in cases():
         fails = any("error" in one for one in case.expect)
         found.append(Text(case.name, case.text, case.setup, case.only, fails))
-    # an overflow ends the batch in ASE, and undoes the rows that a compiled procedure has selected
-    bodies = (
-        body.replace("set @t = 256", "insert both_t values (1, 'again', 0)") for body in BODIES.values()
-    )
-    bodies = (re.sub(r"\bboth_t\b", "#both_t", body) for body in bodies)
-    found += [Text(f"body-{number}", body, BOTH_T) for number, body in enumerate(bodies, 1)]
     return found
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from authors import author_with_schema
 from servers import Login, RunningServer
+from tds_clients import result_sets
 
 TABLES = """
     create table tz (z_id int identity(1, 1) primary key, z_name varchar(20) not null)
@@ -34,13 +35,8 @@ def cursor(server: RunningServer) -> Iterator[pymssql.Cursor]:
 
 def row(cursor: pymssql.Cursor, text: str) -> tuple[object, ...] | None:
     """The row of the last result set."""
-    cursor.execute(text)
-    found = None
-    while True:
-        if cursor.description:
-            found = cursor.fetchone()
-        if not cursor.nextset():
-            return found
+    *_, last = result_sets(cursor, text)
+    return last[0] if last else None
 
 
 def test_identities_of_a_batch(cursor: pymssql.Cursor) -> None:

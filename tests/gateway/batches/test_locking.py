@@ -10,7 +10,7 @@ from typing import Any
 import pymssql
 import pytest
 
-from tds_clients import Admin, Clients, error_number
+from tds_clients import Admin, Clients, error_number, rows_of
 
 
 @pytest.fixture(autouse=True)
@@ -112,8 +112,7 @@ def test_hints_lock_read_rows(one: pymssql.Cursor, other: pymssql.Cursor) -> Non
     one.execute("begin transaction")
     assert value(one, read.format("", 1)) == 10
     assert error_number(other, read.format(", nowait", 1)) == 1222
-    other.execute("select id from shared_by_two with (updlock, readpast) order by id")
-    assert other.fetchall() == [(2,)]
+    assert rows_of(other, "select id from shared_by_two with (updlock, readpast) order by id") == [(2,)]
     # readers wait for none of them
     assert value(other, SUM) == 30
     one.execute("rollback")

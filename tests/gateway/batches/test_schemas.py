@@ -10,7 +10,7 @@ import pymssql
 import pytest
 
 from servers import Login
-from tds_clients import Admin, Clients, error_number, errors_of
+from tds_clients import Admin, Clients, error_number, errors_of, rows_of
 
 OWNER = Login("works", "works")
 OTHER = Login("strangers", "strangers")
@@ -56,14 +56,6 @@ def owner(clients: Clients) -> Iterator[pymssql.Cursor]:
 def only(cursor: pymssql.Cursor, text: str) -> tuple[object, ...] | None:
     cursor.execute(text)
     return cursor.fetchone()
-
-
-def results(cursor: pymssql.Cursor, text: str) -> list[tuple[object, ...]]:
-    cursor.execute(text)
-    rows = cursor.fetchall()
-    while cursor.nextset():
-        rows += cursor.fetchall()
-    return rows
 
 
 def test_names_of_two_and_three_parts(owner: pymssql.Cursor) -> None:
@@ -174,10 +166,10 @@ def test_procedures_look_into_their_schema_first(owner: pymssql.Cursor) -> None:
         begin = [(0,)] if head else []
         read = "select name, (select a from own), db_name() from staff"
         owner.execute(f"create procedure hr.made as {head}{read} exec pick")
-        assert results(owner, "exec hr.made") == [*begin, ("hr", 7, "works_db"), ("dbo",)]
+        assert rows_of(owner, "exec hr.made") == [*begin, ("hr", 7, "works_db"), ("dbo",)]
         owner.execute("create procedure hr.pick as select 'hr'")
         owner.execute(f"alter procedure hr.made as {head}exec pick exec dbo.pick select name from dbo.staff")
-        assert results(owner, "exec works_db.hr.made") == [*begin, ("hr",), ("dbo",), ("dbo",)]
+        assert rows_of(owner, "exec works_db.hr.made") == [*begin, ("hr",), ("dbo",), ("dbo",)]
         owner.execute("drop procedure hr.made, hr.pick")
     assert error_number(owner, "exec online.hr.made") == 2812
 
@@ -185,8 +177,7 @@ def test_procedures_look_into_their_schema_first(owner: pymssql.Cursor) -> None:
 def test_calls_by_rpc_name_schemas(clients: Clients, owner: pymssql.Cursor) -> None:
     owner.execute("create procedure hr.pick as return 5")
     for name in ("hr.pick", "works_db.hr.pick", "[works_db].[hr].[pick]"):
-        owner.execute(f"declare @s int exec @s = {name} select @s")
-        assert owner.fetchall() == [(5,)]
+        assert rows_of(owner, f"declare @s int exec @s = {name} select @s") == [(5,)]
     with clients.pymssql(OWNER, database="works_db") as connection, connection.cursor() as cursor:
         cursor.callproc("works_db.hr.pick", ())
         while cursor.nextset():
@@ -219,26 +210,26 @@ def test_rights_on_objects_of_a_schema(owner: pymssql.Cursor, clients: Clients) 
             assert error_number(other, text) == 229
         owner.execute("grant select on hr.staff to strangers grant execute on works_db.hr.pick to strangers")
         for text in ("select name from hr.staff", "exec hr.pick"):
-            assert results(other, text) == [("hr",)]
+            assert rows_of(other, text) == [("hr",)]
         owner.execute("revoke all on hr.staff from strangers")
         assert error_number(other, "select name from hr.staff") == 229
 
 
 def test_procedures_of_the_system_take_names_with_schemas(owner: pymssql.Cursor) -> None:
     owner.execute("create procedure hr.pick as select 1")
-    assert results(owner, "sp_helptext 'works_db.hr.pick'") == [("create procedure hr.pick as select 1",)]
+    assert rows_of(owner, "sp_helptext 'works_db.hr.pick'") == [("create procedure hr.pick as select 1",)]
     assert error_number(owner, "sp_helptext 'pick'") == 15009
     owner.execute("sp_rename 'hr.staff', 'people'")
-    assert results(owner, "select name from hr.people") == [("hr",)]
+    assert rows_of(owner, "select name from hr.people") == [("hr",)]
     owner.execute("sp_rename 'hr.people', 'staff'")
     owner.execute("create table hr.own (id int identity primary key)")
     owner.execute("set identity_insert works_db.hr.own on insert hr.own (id) values (7)")
     owner.execute("set identity_insert hr.own off insert hr.own default values")
-    assert results(owner, "select id from hr.own") == [(7,), (8,)]
-    assert results(owner, "select ident_current('hr.own')") == [(8,)]
+    assert rows_of(owner, "select id from hr.own") == [(7,), (8,)]
+    assert rows_of(owner, "select ident_current('hr.own')") == [(8,)]
     owner.execute("truncate table works_db.hr.own")
     owner.execute("create index By_Name on hr.staff (name)")
-    assert results(owner, "select name from sys.indexes where index_id = 3") == [("By_Name",)]
+    assert rows_of(owner, "select name from sys.indexes where index_id = 3") == [("By_Name",)]
     owner.execute("drop index hr.staff.By_Name")
 
 

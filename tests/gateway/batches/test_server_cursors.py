@@ -7,6 +7,7 @@ Expected values are SQL Server's documentation of these procedures, and the toke
 import re
 import struct
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pymssql
@@ -15,7 +16,7 @@ import pytest
 import raw_tds
 from raw_tds import BIG, LITTLE, Order, RawClient
 from servers import RunningServer
-from tds_clients import Clients, errors_of
+from tds_clients import Clients, errors_of, result_sets
 
 KEYSET, DYNAMIC, FORWARD_ONLY, STATIC, FAST_FORWARD = 1, 2, 4, 8, 16
 PARAMETERIZED, AUTO_FETCH, AUTO_CLOSE, ACCEPT, KEYSET_WILL_DO = 0x1000, 0x2000, 0x4000, 0x8000, 0x10000
@@ -44,17 +45,7 @@ def connection(
 def run(connection: pymssql.Connection) -> Iterator[Run]:
     """All result sets of a batch. DB-Library shows the hidden column, a row's status, as the last one."""
     with connection.cursor() as cursor:
-
-        def results(text: str) -> list[list[tuple[Any, ...]]]:
-            cursor.execute(text)
-            found = []
-            while True:
-                if cursor.description:
-                    found.append(cursor.fetchall())
-                if not cursor.nextset():
-                    return found
-
-        yield results
+        yield partial(result_sets, cursor)
         cursor.execute("exec sp_cursorclose -1")
 
 

@@ -8,7 +8,7 @@ import pytest
 import raw_tds
 from raw_tds import BATCH7, BIG, CHAINED, DATEFORMAT, LITTLE, Order, RawClient, batch7, option
 from servers import Login, RunningServer
-from tds_clients import SEVENS, Admin, Clients, Param, violated_check
+from tds_clients import SEVENS, Admin, Clients, Param, rows_of, violated_check
 
 pytestmark = pytest.mark.usefixtures("functions")
 VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
@@ -183,8 +183,7 @@ def test_pymssql_with_autocommit_off(clients: Clients, admin: Admin) -> None:
         assert entries(admin) == []
         connection.commit()
         assert entries(admin) == ["b", "c"]
-        cursor.execute("select @@trancount")
-        assert cursor.fetchall() == [(1,)]
+        assert rows_of(cursor, "select @@trancount") == [(1,)]
         cursor.callproc("enter", ("never",))
     assert entries(admin) == ["b", "c"]
 

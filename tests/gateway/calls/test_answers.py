@@ -9,7 +9,7 @@ import pytest
 from authors import author_with_schema
 from raw_tds import BATCH7, IGNORE, LAST, LOGIN7, PRELOGIN, RPC7, RawClient, batch7, login7, prelogin, rpc7
 from servers import Login, RunningServer
-from tds_clients import Admin, Clients, Param
+from tds_clients import Admin, Clients, Param, rows_of
 
 AUTHOR = Login("answering", "answering")
 
@@ -131,8 +131,7 @@ def test_rows_lost_by_a_rollback_are_reported(clients: Clients, author: Login) -
         for text in ("exec catches", "begin try exec catches end try begin catch select 'never' end catch"):
             with pytest.raises(pymssql.Error, match="has selected rows, and a rollback has taken them"):
                 cursor.execute(text)
-            cursor.execute("select 3")
-            assert cursor.fetchall() == [(3,)]
+            assert rows_of(cursor, "select 3") == [(3,)]
         cursor.execute(body)
         assert cursor.fetchall() == [(1,)]
         assert cursor.nextset()

@@ -4,14 +4,15 @@ compiled again when these change (SQL Server: "Recompile a stored procedure", er
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import partial
 
 import psycopg
 import pymssql
 import pytest
 
-from authors import author_with_schema, create_login
+from authors import author_and_caller
 from servers import Login, RunningServer
-from tds_clients import Admin, Clients, errors_of
+from tds_clients import Admin, Clients, error_number, errors_of, result_sets, rows_of
 
 AUTHOR = Login("bound_author", "author")
 CALLER = Login("bound_caller", "caller")
@@ -22,11 +23,8 @@ Run = Callable[[str], list[list[tuple[object, ...]]]]
 @pytest.fixture(scope="module")
 def site(server: RunningServer) -> Iterator[Admin]:
     """A schema of a login that makes procedures, and a login that calls them."""
-    with author_with_schema(server, AUTHOR, "bound") as admin:
-        create_login(admin, CALLER, "daq_reader")
-        admin.execute(f"grant usage on schema bound to {CALLER.user}")
+    with author_and_caller(server, AUTHOR, CALLER, "bound") as admin:
         yield admin
-        admin.execute(f"drop owned by {CALLER.user}; drop role {CALLER.user}")
 
 
 @pytest.fixture
@@ -39,17 +37,7 @@ def author(site: Admin, clients: Clients) -> Iterator[pymssql.Connection]:
 def run(author: pymssql.Connection) -> Iterator[Run]:
     """Runs a batch, and returns its result sets."""
     with author.cursor() as cursor:
-
-        def run(text: str) -> list[list[tuple[object, ...]]]:
-            cursor.execute(text)
-            found = []
-            while True:
-                if cursor.description:
-                    found.append(cursor.fetchall())
-                if not cursor.nextset():
-                    return found
-
-        yield run
+        yield partial(result_sets, cursor)
 
 
 @pytest.fixture
@@ -139,13 +127,10 @@ def test_a_column_that_psql_has_changed(t: None, site: Admin, clients: Clients, 
     site.execute("rollback")
     assert refused.value.sqlstate == "S2801"
     with clients.pymssql(CALLER, database="bound") as connection, connection.cursor() as cursor:
-        with pytest.raises(pymssql.Error) as error:
-            cursor.execute("exec quotient")
-        assert errors_of(error.value).number == 2801
+        assert error_number(cursor, "exec quotient") == 2801
     assert run("exec quotient") == [[("0.85000000",)]]
     with clients.pymssql(CALLER, database="bound") as connection, connection.cursor() as cursor:
-        cursor.execute("exec quotient")
-        assert cursor.fetchall() == [("0.85000000",)]
+        assert rows_of(cursor, "exec quotient") == [("0.85000000",)]
 
 
 def test_a_trigger_of_a_changed_table_is_compiled_again(t: None, site: Admin, run: Run) -> None:

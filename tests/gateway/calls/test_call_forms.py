@@ -14,7 +14,7 @@ import pytds
 import pytest
 
 import raw_tds
-from tds_clients import Admin, Clients, Param, errors_of
+from tds_clients import Admin, Clients, Param, errors_of, rows_of
 
 HERE = Path(__file__).parent
 BOTH = pytest.mark.parametrize("version", ["5.0", "7.4"])
@@ -179,8 +179,7 @@ def test_a_temporary_table_ends_with_the_call(clients: Clients) -> None:
         cursor.execute("create table #kept (a int)")
         text = "create table #made (a int) insert #made values (5) insert #kept select a + @p from #made"
         cursor.callproc("sp_executesql", (text, "@p int", 2))
-        cursor.execute("select a, object_id('tempdb..#made') from #kept")
-        assert cursor.fetchall() == [(7, None)]
+        assert rows_of(cursor, "select a, object_id('tempdb..#made') from #kept") == [(7, None)]
 
 
 def test_prepared_by_name(clients: Clients) -> None:
@@ -255,8 +254,7 @@ def test_texts_with_wrong_parameters_are_refused(
         with pytest.raises(pymssql.Error) as refused:
             cursor.callproc("sp_executesql", given)
         assert errors_of(refused.value).number == number
-        cursor.execute("select 1")
-        assert cursor.fetchall() == [(1,)]
+        assert rows_of(cursor, "select 1") == [(1,)]
 
 
 @pytest.mark.parametrize("name", ["sp_prepexecrpc"])

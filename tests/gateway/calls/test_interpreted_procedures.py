@@ -7,9 +7,9 @@ import psycopg
 import pymssql
 import pytest
 
-from authors import author_with_schema, create_login
+from authors import author_and_caller
 from servers import Login, RunningServer
-from tds_clients import Admin, Clients, CtClient, Param, errors_of
+from tds_clients import Admin, Clients, CtClient, Param, error_number, error_of, errors_of, result_sets
 
 AUTHOR = Login("interpreted_author", "author")
 CALLER = Login("interpreted_caller", "caller")
@@ -20,11 +20,8 @@ Make = Callable[..., None]
 @pytest.fixture(scope="module")
 def site(server: RunningServer) -> Iterator[Admin]:
     """A schema whose owner may log in and create procedures, and a login with rights granted by each test."""
-    with author_with_schema(server, AUTHOR, "interpreted") as admin:
-        create_login(admin, CALLER, "daq_reader")
-        admin.execute(f"grant usage on schema interpreted to {CALLER.user}")
+    with author_and_caller(server, AUTHOR, CALLER, "interpreted") as admin:
         yield admin
-        admin.execute(f"drop owned by {CALLER.user}; drop role {CALLER.user}")
 
 
 @pytest.fixture
@@ -74,17 +71,6 @@ def stored(site: Admin) -> list[object]:
     return [n for (n,) in site.execute("select n from interpreted.points order by n")]
 
 
-def results(cursor: pymssql.Cursor, text: str) -> list[list[tuple[object, ...]]]:
-    """The rows of all result sets of a batch."""
-    cursor.execute(text)
-    found = []
-    while True:
-        if cursor.description is not None:
-            found.append([tuple(row) for row in cursor.fetchall()])
-        if not cursor.nextset():
-            return found
-
-
 DYNAMIC = """create procedure dynamic @column varchar(30), @from int = 2, @found int output as
 declare @text nvarchar(200), @n int
 set @text = N'select ' + @column + N' from points where n >= @from order by n select @count = @@rowcount'
@@ -102,8 +88,8 @@ def test_dynamic_text_in_every_form_of_call(
     site.execute("insert into interpreted.points values (1), (2), (3)")
     text = "declare @r int, @f int exec @r = dynamic 'n', @found = @f output select @r, @f"
     with author.cursor() as cursor:
-        assert results(cursor, text) == [[(2,), (3,)], [(1,)], [(7, 2)]]
-        assert results(cursor, text.replace("'n',", "'n', 3,")) == [[(3,)], [(1,)], [(8, 1)]]
+        assert result_sets(cursor, text) == [[(2,), (3,)], [(1,)], [(7, 2)]]
+        assert result_sets(cursor, text.replace("'n',", "'n', 3,")) == [[(3,)], [(1,)], [(8, 1)]]
         make(
             "create procedure gives @a int output as set nocount on"
             " exec sp_executesql N'set @x = isnull(@x, 3) + 5', N'@x int output', @a output return 4"
@@ -127,13 +113,9 @@ def test_wrong_calls(make: Make, author: pymssql.Connection) -> None:
             ("takes @c = 1", 8145),
             ("takes 'x'", 8114),
         ]:
-            with pytest.raises(pymssql.Error) as raised:
-                cursor.execute(f"exec {call}")
-            assert errors_of(raised.value).number == number, call
-        with pytest.raises(pymssql.Error) as raised:
-            cursor.execute("declare @v int exec takes @v output")
-        assert errors_of(raised.value).number == 8162
-        assert results(cursor, "exec takes 1") == [[(1,)]]
+            assert error_number(cursor, f"exec {call}") == number, call
+        assert error_number(cursor, "declare @v int exec takes @v output") == 8162
+        assert result_sets(cursor, "exec takes 1") == [[(1,)]]
 
 
 def test_the_levels_of_the_documentation(make: Make, author: pymssql.Connection, ct: CtClient) -> None:
@@ -145,8 +127,8 @@ def test_the_levels_of_the_documentation(make: Make, author: pymssql.Connection,
         "exec ('select @@NESTLEVEL as OneGreater'); exec sp_executesql N'select @@NESTLEVEL as TwoGreater';",
     )
     with author.cursor() as cursor:
-        assert results(cursor, "exec usp_OuterProc") == [[(1,)], [(2,)]]
-        assert results(cursor, "exec usp_NestLevelValues") == [[(1,)], [(2,)], [(3,)]]
+        assert result_sets(cursor, "exec usp_OuterProc") == [[(1,)], [(2,)]]
+        assert result_sets(cursor, "exec usp_NestLevelValues") == [[(1,)], [(2,)], [(3,)]]
         cursor.callproc("usp_OuterProc")
         assert cursor.fetchall() == [(1,)]
     assert ct.call("usp_OuterProc").rows == [["1"], ["2"]]
@@ -251,11 +233,11 @@ def test_errors_are_handled_by_the_callers_catch(
     )
     catch = "begin catch select error_number(), error_procedure(), error_line(), @@nestlevel end catch"
     with author.cursor() as cursor:
-        assert results(cursor, f"begin try exec thrower end try {catch}") == [[(515, "thrower", 4, 0)]]
-        assert results(cursor, f"begin try exec quits end try {catch}") == [[(208, "quits", 1, 0)]]
+        assert result_sets(cursor, f"begin try exec thrower end try {catch}") == [[(515, "thrower", 4, 0)]]
+        assert result_sets(cursor, f"begin try exec quits end try {catch}") == [[(208, "quits", 1, 0)]]
         # the error of a text in it names no procedure
         cursor.execute("create or alter procedure thrower as exec ('raiserror (''inside'', 16, 1)')")
-        assert results(cursor, f"begin try exec thrower end try {catch}") == [[(50000, None, 1, 0)]]
+        assert result_sets(cursor, f"begin try exec thrower end try {catch}") == [[(50000, None, 1, 0)]]
 
 
 def test_settings_and_variables_are_its_own(make: Make, points: None, author: pymssql.Connection) -> None:
@@ -263,7 +245,7 @@ def test_settings_and_variables_are_its_own(make: Make, points: None, author: py
     make("create procedure sets as set nocount on set rowcount 1 declare @v int exec ('select 1') set @v = 5")
     with author.cursor() as cursor:
         text = "declare @v int set @v = 1 exec sets select @v select n from (values (1), (2)) t (n)"
-        assert results(cursor, text) == [[(1,)], [(1,)], [(1,), (2,)]]
+        assert result_sets(cursor, text) == [[(1,)], [(1,)], [(1,), (2,)]]
         cursor.execute("insert points values (1)")
         assert cursor.rowcount == 1
 
@@ -279,8 +261,8 @@ def test_temporary_tables(make: Make, author: pymssql.Connection) -> None:
     with author.cursor() as cursor:
         text = "create table #given (a int) exec makes select a from #given order by a"
         text += " select object_id('tempdb..#made')"
-        assert results(cursor, text) == [[(3,), (4,)], [(None,)]]
-        assert results(cursor, "exec makes select count(*) from #given") == [[(4,)]]
+        assert result_sets(cursor, text) == [[(3,), (4,)], [(None,)]]
+        assert result_sets(cursor, "exec makes select count(*) from #given") == [[(4,)]]
 
 
 def test_texts_have_the_callers_rights(
@@ -290,20 +272,16 @@ def test_texts_have_the_callers_rights(
     Without the right to execute the procedure itself is refused (229)."""
     make("create procedure reads as exec ('select count(*) from points')")
     with clients.pymssql(CALLER, database="interpreted") as connection, connection.cursor() as cursor:
-        with pytest.raises(pymssql.Error) as raised:
-            cursor.execute("exec reads")
-        assert errors_of(raised.value).number == 229
-        assert "points" in errors_of(raised.value).text
+        refused = error_of(cursor, "exec reads")
+        assert (refused.number, "points" in refused.text) == (229, True)
         with author.cursor() as granting:
             granting.execute(f"grant select on points to {CALLER.user}")
-        assert results(cursor, "exec reads") == [[(0,)]]
+        assert result_sets(cursor, "exec reads") == [[(0,)]]
         with author.cursor() as granting:
             granting.execute(f"revoke execute on reads from {CALLER.user}")
         for form in ("exec reads", "exec interpreted..reads"):
-            with pytest.raises(pymssql.Error) as raised:
-                cursor.execute(form)
-            assert errors_of(raised.value).number == 229
-            assert "reads" in errors_of(raised.value).text
+            refused = error_of(cursor, form)
+            assert (refused.number, "reads" in refused.text) == (229, True)
 
 
 def test_it_runs_in_its_own_database(make: Make, points: None, clients: Clients, site: Admin) -> None:
@@ -314,7 +292,7 @@ def test_it_runs_in_its_own_database(make: Make, points: None, clients: Clients,
     )
     with clients.pymssql(AUTHOR, database="log") as connection, connection.cursor() as cursor:
         text = "exec interpreted..here select db_name()"
-        assert results(cursor, text) == [[("interpreted",)], [("interpreted",)], [(0,)], [("log",)]]
+        assert result_sets(cursor, text) == [[("interpreted",)], [("interpreted",)], [(0,)], [("log",)]]
 
 
 def test_a_caller_of_one_is_run_by_the_gateway(
@@ -327,14 +305,14 @@ def test_a_caller_of_one_is_run_by_the_gateway(
     )
     call = "declare @r int exec @r = outer_one select @r"
     with author.cursor() as cursor:
-        assert results(cursor, call) == [[(3,)]]
+        assert result_sets(cursor, call) == [[(3,)]]
         make("create procedure inner_one as begin tran save tran s rollback return 4")
-        assert results(cursor, call) == [[(4,)]]
+        assert result_sets(cursor, call) == [[(4,)]]
         make("create procedure later as exec not_yet")
         make("create procedure not_yet as exec ('select 5')")
-        assert results(cursor, "exec later") == [[(5,)]]
+        assert result_sets(cursor, "exec later") == [[(5,)]]
         make("create procedure inner_one as return 6")
-        assert results(cursor, call) == [[(6,)]]
+        assert result_sets(cursor, call) == [[(6,)]]
     # PostgreSQL itself reports that it cannot run it
     with pytest.raises(psycopg.Error, match="'not_yet' is run by the gateway"):
         site.execute("call interpreted.not_yet(null)")
@@ -352,42 +330,40 @@ def test_a_caller_of_a_system_procedure_is_run_by_the_gateway(
         " exec @s = sp_releaseapplock @Resource = 'points', @LockOwner = 'Session' select @r, @s",
     )
     with author.cursor() as cursor:
-        sizes, status = results(cursor, "declare @r int exec @r = size_of_points select @r")
+        sizes, status = result_sets(cursor, "declare @r int exec @r = size_of_points select @r")
         assert (sizes[0][0], str(sizes[0][1]).strip(), status) == ("points", "0", [(7,)])
-        assert results(cursor, "exec guarded") == [[(0, 0)]]
+        assert result_sets(cursor, "exec guarded") == [[(0, 0)]]
 
 
 def test_it_behaves_like_any_other_procedure(make: Make, author: pymssql.Connection) -> None:
     text = "create procedure as_any @a varchar(10) = 'x', @b int output as exec ('select 1')"
     with author.cursor() as cursor:
         cursor.execute(text)
-        assert "".join(line for (line,) in results(cursor, "sp_helptext as_any")[0]).strip() == text
-        assert results(cursor, "select name, type from sysobjects where name = 'as_any'") == [
+        assert "".join(line for (line,) in result_sets(cursor, "sp_helptext as_any")[0]).strip() == text
+        assert result_sets(cursor, "select name, type from sysobjects where name = 'as_any'") == [
             [("as_any", "P ")]
         ]
-        assert results(cursor, "select object_name(object_id('as_any'))") == [[("as_any",)]]
-        parameters = results(cursor, "sp_sproc_columns as_any")[0]
+        assert result_sets(cursor, "select object_name(object_id('as_any'))") == [[("as_any",)]]
+        parameters = result_sets(cursor, "sp_sproc_columns as_any")[0]
         assert [row[3] for row in parameters] == ["@RETURN_VALUE", "@a", "@b"]
-        assert results(cursor, "sp_stored_procedures as_any")[0][0][2].startswith("as_any")
+        assert result_sets(cursor, "sp_stored_procedures as_any")[0][0][2].startswith("as_any")
         # both list those of the current database (SQL Server: sp_sproc_columns, "@procedure_qualifier")
         cursor.execute("use log")
         for listing, database in (
             ("sp_sproc_columns", "@procedure_qualifier"),
             ("sp_stored_procedures", "@sp_qualifier"),
         ):
-            assert results(cursor, f"{listing} as_any") == [[]]
-            assert results(cursor, f"{listing} as_any, {database} = 'interpreted'")[0]
+            assert result_sets(cursor, f"{listing} as_any") == [[]]
+            assert result_sets(cursor, f"{listing} as_any, {database} = 'interpreted'")[0]
         cursor.execute("use interpreted")
         cursor.execute("alter procedure as_any as exec ('select 2')")
-        assert results(cursor, "exec as_any") == [[(2,)]]
+        assert result_sets(cursor, "exec as_any") == [[(2,)]]
         cursor.execute("create or alter procedure as_any as select 3")
-        assert results(cursor, "exec as_any") == [[(3,)]]
+        assert result_sets(cursor, "exec as_any") == [[(3,)]]
         cursor.execute("alter procedure as_any as exec ('select 4')")
-        assert results(cursor, "exec as_any") == [[(4,)]]
+        assert result_sets(cursor, "exec as_any") == [[(4,)]]
         cursor.execute("drop procedure as_any")
-        with pytest.raises(pymssql.Error) as raised:
-            cursor.execute("exec as_any")
-        assert errors_of(raised.value).number == 2812
+        assert error_number(cursor, "exec as_any") == 2812
 
 
 def test_the_reason_is_sent_when_one_is_created(site: Admin, ct: CtClient) -> None:
@@ -409,11 +385,9 @@ def test_a_transaction_of_its_definition(make: Make, author: pymssql.Connection)
     with author.cursor() as cursor:
         cursor.execute("begin tran")
         cursor.execute("create procedure passing as exec ('select 9')")
-        assert results(cursor, "exec passing") == [[(9,)]]
+        assert result_sets(cursor, "exec passing") == [[(9,)]]
         cursor.execute("rollback")
-        with pytest.raises(pymssql.Error) as raised:
-            cursor.execute("exec passing")
-        assert errors_of(raised.value).number == 2812
+        assert error_number(cursor, "exec passing") == 2812
 
 
 def test_a_cancel_leaves_it_and_its_objects(make: Make, ct: CtClient) -> None:
@@ -461,9 +435,12 @@ def test_temporary_procedures(make: Make, author: pymssql.Connection) -> None:
     make("create procedure run_here as exec ('select 6')")
     with author.cursor() as cursor:
         cursor.execute("create procedure #texts @n int as exec ('select db_name()') return @n")
-        assert results(cursor, "declare @r int exec @r = #texts 3 select @r") == [[("interpreted",)], [(3,)]]
+        assert result_sets(cursor, "declare @r int exec @r = #texts 3 select @r") == [
+            [("interpreted",)],
+            [(3,)],
+        ]
         cursor.execute("create procedure #calls as exec run_here exec #texts 4")
-        assert results(cursor, "exec #calls") == [[(6,)], [("interpreted",)]]
+        assert result_sets(cursor, "exec #calls") == [[(6,)], [("interpreted",)]]
 
 
 def test_blocks_nest_in_procedures_that_nest(make: Make, ct: CtClient) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from raw_tds import LOGIN7, PRELOGIN, RawClient, login7, prelogin
 from servers import Login, RunningServer
-from tds_clients import PACKET_SIZES, PLAIN, SEVENS, VERSIONS, Admin, Clients, errors_of
+from tds_clients import PACKET_SIZES, PLAIN, SEVENS, VERSIONS, Admin, Clients, errors_of, rows_of
 from waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
@@ -107,20 +107,17 @@ def test_roles_that_are_not_logins_of_people(clients: Clients, version: str, num
 
 def test_a_database_is_a_schema(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader, database="log") as connection, connection.cursor() as cursor:
-        cursor.execute("select current_schema()")
-        assert cursor.fetchall() == [("log",)]
+        assert rows_of(cursor, "select current_schema()") == [("log",)]
 
 
 @pytest.mark.parametrize(("database", "there"), [("master", "online"), ("ringlog", "ringlog")])
 def test_master_is_the_default_database(clients: Clients, database: str, there: str) -> None:
     with clients.pymssql(clients.server.reader, database=database) as connection:
         cursor = connection.cursor()
-        cursor.execute("select current_schema(), db_name()")
-        assert cursor.fetchall() == [(there, there)]
+        assert rows_of(cursor, "select current_schema(), db_name()") == [(there, there)]
         cursor.execute("use log")
         cursor.execute(f"use {database}")
-        cursor.execute("select current_schema()")
-        assert cursor.fetchall() == [(there,)]
+        assert rows_of(cursor, "select current_schema()") == [(there,)]
 
 
 def test_the_catalogue_of_master(clients: Clients) -> None:

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from ringlog.gateway import Mirror
 from servers import FACILITY, RunningServer, add_logins, ringlog, serving
-from tds_clients import Clients, Param
+from tds_clients import Clients, Param, rows_of
 from waiting import PATIENCE
 
 
@@ -109,8 +109,7 @@ def test_differences_are_reported_and_no_client_sees_them(
     with through.pymssql(server.reader) as client, client.cursor() as cursor:
         with pytest.raises(pymssql.Error, match="only_new"):
             cursor.callproc("only_new")
-        cursor.execute("select a_varchar from log..every_type where a_varchar = 'here only'")
-        assert cursor.fetchall() == []
+        assert rows_of(cursor, "select a_varchar from log..every_type where a_varchar = 'here only'") == []
     mirrored.wait(lambda: any(line["part"] == "rows" for line in mirrored.lines()))
     reported = {(line["request"].split(" from")[0], line["part"]): line for line in mirrored.lines()}
     missing = reported["exec only_new", "messages"]
@@ -240,7 +239,6 @@ def test_an_encrypted_session_passes_and_is_not_compared(
             ) as session,
             session.cursor() as cursor,
         ):
-            cursor.execute("select 42, 'Grüße'")
-            assert cursor.fetchall() == [(42, "Grüße")]
+            assert rows_of(cursor, "select 42, 'Grüße'") == [(42, "Grüße")]
         mirrored.wait(lambda: mirrored.count('not_compared_total{reason="encrypted"}') == 1)
         assert any("encrypted" in str(line) for line in mirrored.lines())

@@ -13,8 +13,8 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from ringlog.adoption.moments import moment
-from ringlog.adoption.session import connected
+from ringlog.adoption.server.moments import moment
+from ringlog.adoption.server.session import connected
 from ringlog.clients import Address
 from ringlog.gateway import OldServer, OldServerError
 from ringlog.history.sources import tds

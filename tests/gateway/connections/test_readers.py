@@ -17,7 +17,7 @@ import pytest
 import raw_tds
 from raw_tds import NORMAL, RawClient, language
 from servers import RunningServer, ringlog
-from tds_clients import PLAIN, Admin, Clients, errors_of
+from tds_clients import PLAIN, Admin, Clients, errors_of, rows_of
 from waiting import wait_until
 from writing import Writers
 
@@ -150,12 +150,7 @@ def test_writers_continue_during_a_storm_of_logins(
 def test_writers_continue_during_catalogue_queries_and_reports(clients: Clients, writers: Writers) -> None:
     def ask(text: str) -> int:
         with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
-            cursor.execute(text)
-            rows = 0
-            while True:
-                rows += len(cursor.fetchall()) if cursor.description else 0
-                if not cursor.nextset():
-                    return rows
+            return len(rows_of(cursor, text))
 
     texts = [
         "exec sp_sysmon '00:00:01'",
@@ -180,8 +175,7 @@ def test_a_login_reads_no_more_rows_than_it_may(clients: Clients, admin: Admin) 
                 cursor.fetchall()
             error = errors_of(refused.value)
             assert "This login may read 1000 rows by one statement" in error.text
-            cursor.execute("select count(*) from generate_series(1, 1001) as g (n)")
-            assert cursor.fetchall() == [(1001,)]
+            assert rows_of(cursor, "select count(*) from generate_series(1, 1001) as g (n)") == [(1001,)]
     finally:
         admin.execute('alter role plain reset "tsql.row_limit"')
     with clients.pymssql(PLAIN) as connection, connection.cursor() as cursor:

@@ -17,7 +17,7 @@ import pytest
 import raw_tds
 from ringlog.server.descriptors import raise_file_limit
 from servers import Login, RunningServer
-from tds_clients import TDSODBC, VERSIONS, Admin, Clients, Param
+from tds_clients import TDSODBC, VERSIONS, Admin, Clients, Param, rows_of
 from waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("functions")
@@ -26,7 +26,7 @@ PLAIN = Login("plain", "plain")
 RESET, RESET_KEEPING_TRANSACTION = 0x08, 0x10
 
 
-def rows_of(reply: bytes) -> int:
+def row_count(reply: bytes) -> int:
     """The number of rows in a reply to a query of one integer, from its final DONE."""
     token, status, count = struct.unpack("<BH2xQ", reply[-13:])
     assert token == 0xFD, reply
@@ -52,7 +52,7 @@ def session(server: RunningServer, login: Login = PLAIN) -> Iterator[Client7]:
 
 def number(reply: bytes) -> int:
     """The one integer of a reply."""
-    assert rows_of(reply) == 1, reply
+    assert row_count(reply) == 1, reply
     assert reply[-19:-17] == b"\xd1\x04", reply
     return int.from_bytes(reply[-17:-13], "little")
 
@@ -176,8 +176,7 @@ def test_sp_reset_connection(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         cursor.execute("set implicit_transactions on use log select 1 as a")
         cursor.callproc("sp_reset_connection")
-        cursor.execute("select @@trancount, @@tranchained")
-        assert cursor.fetchall() == [(0, 0)]
+        assert rows_of(cursor, "select @@trancount, @@tranchained") == [(0, 0)]
 
 
 def test_prepared_statements_end_with_a_reset(clients: Clients) -> None:
@@ -316,11 +315,9 @@ def test_settings_of_a_text_last_until_its_end(clients: Clients) -> None:
             cursor.execute(f"{text} select 2 union select 3")
             while cursor.nextset():
                 pass
-            cursor.execute("select 2 as n union select 3 order by n")
-            assert cursor.fetchall() == [(2,), (3,)]
+            assert rows_of(cursor, "select 2 as n union select 3 order by n") == [(2,), (3,)]
         cursor.callproc("sp_executesql", ("set fmtonly on",))
-        cursor.execute("select 2 as n union select 3 order by n")
-        assert cursor.fetchall() == [(2,), (3,)]
+        assert rows_of(cursor, "select 2 as n union select 3 order by n") == [(2,), (3,)]
 
 
 @pytest.mark.parametrize("version", ["7.1", "7.4"])

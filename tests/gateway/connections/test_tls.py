@@ -21,6 +21,7 @@ from relay import relay
 from ringlog.clients import Address
 from ringlog.history.sources import tds
 from servers import Login, RunningServer, add_logins, free_port, ringlog, serving
+from tds_clients import rows_of
 from waiting import PATIENCE, wait_until
 
 PLAIN_QUERY = "select 42 as answer"
@@ -170,8 +171,7 @@ def test_python_tds(offering: RunningServer, certificate: Path, login_only: bool
         ) as connection,
         connection.cursor() as cursor,
     ):
-        cursor.execute("select repeat('x', 100000)")
-        assert cursor.fetchall() == [("x" * 100_000,)]
+        assert rows_of(cursor, "select repeat('x', 100000)") == [("x" * 100_000,)]
 
 
 @contextmanager

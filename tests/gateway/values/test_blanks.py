@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tds_clients import Admin, Clients, Param
+from tds_clients import Admin, Clients, Param, rows_of
 
 LENGTHS = "select c + '|', datalength(c), v + '|', datalength(v) from blanks..t order by n"
 INSERTS = "insert blanks..t values ({0}, 'a', 'b  ')"
@@ -34,8 +34,7 @@ def test_a_table_of_ase(clients: Clients, admin: Admin) -> None:
             cursor.execute(INSERTS.format(2))
             cursor.execute(LENGTHS)
             assert cursor.fetchall() == [("a|", 1, "b|", 1)] * 2
-            cursor.execute("select c, v from blanks..t")
-            assert cursor.fetchall() == [("a", "b")] * 2
+            assert rows_of(cursor, "select c, v from blanks..t") == [("a", "b")] * 2
             cursor.execute(
                 "select data_type, character_maximum_length from blanks.information_schema.columns"
                 " where table_name = 't' and column_name = 'c'"

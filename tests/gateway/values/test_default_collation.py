@@ -6,7 +6,7 @@ import psycopg
 import pymssql
 import pytest
 
-from tds_clients import Clients
+from tds_clients import Clients, rows_of
 
 DATABASE = "folded"
 
@@ -99,10 +99,7 @@ def run(connection: pymssql.Connection, *texts: str) -> None:
 
 def first_column(connection: pymssql.Connection, text: str) -> list[object]:
     with connection.cursor() as cursor:
-        cursor.execute(text)
-        while cursor.description is None and cursor.nextset():
-            pass
-        return [row[0] for row in cursor.fetchall()]
+        return [row[0] for row in rows_of(cursor, text)]
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -13,7 +13,7 @@ from authors import author_with_schema
 from described_columns import ERROR, described
 from raw_tds import BATCH7, RawClient, batch7
 from servers import Login, RunningServer
-from tds_clients import Clients, CtClient, Param
+from tds_clients import Clients, CtClient, Param, rows_of
 from waiting import wait_until
 
 
@@ -287,8 +287,7 @@ def test_an_insert_without_columns_fills_the_present_columns(clients: Clients, s
             "drop table described..filled create table described..filled (id int identity, b int, a int)"
         )
         cursor.execute(insert)
-        cursor.execute("select a, b from described..filled")
-        assert cursor.fetchall() == [(2, 1)]
+        assert rows_of(cursor, "select a, b from described..filled") == [(2, 1)]
 
 
 def test_select_into_keeps_types_and_names(client: RawClient) -> None:
@@ -326,8 +325,7 @@ def test_the_first_result_set_of_a_text(clients: Clients) -> None:
         rows = cursor.fetchall()
         assert cursor.description is not None
         assert len(cursor.description) == 39
-        cursor.execute("exec sp_describe_first_result_set N'create table #none (a int)'")
-        assert cursor.fetchall() == []
+        assert rows_of(cursor, "exec sp_describe_first_result_set N'create table #none (a int)'") == []
     names = ("name", "system_type_name", "max_length", "precision", "scale", "is_nullable", "tds_type_id")
     assert [tuple(row[name] for name in names) for row in rows] == [
         ("a", "tinyint", 1, 3, 0, True, 0x26),
@@ -447,8 +445,7 @@ def test_indexes_and_types_have_their_declared_names(server: RunningServer) -> N
         cursor.execute("exec sp_helpindex indexed")
         assert [row[0] for row in cursor.fetchall()] == ["by_b"]
         cursor.execute("if exists (select * from sysindexes where name = 'by_b') drop index indexed.by_b")
-        cursor.execute("select count(*) from sysindexes where name = 'by_b'")
-        assert cursor.fetchall() == [(0,)]
+        assert rows_of(cursor, "select count(*) from sysindexes where name = 'by_b'") == [(0,)]
         # sys.types of SQL Server
         cursor.execute(
             "select t.name, t.system_type_id, c.max_length from sys.columns c "

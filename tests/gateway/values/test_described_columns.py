@@ -15,7 +15,7 @@ import pytest
 from described_columns import described
 from raw_tds import BATCH7, RawClient, batch7
 from servers import RunningServer
-from tds_clients import Clients
+from tds_clients import Clients, rows_of
 
 COLUMNS = {
     "i": "int not null",
@@ -230,12 +230,7 @@ def test_values_follow_a_column_of_another_type(clients: Clients, server: Runnin
                 admin.execute(f"alter table public.of_types alter column d type numeric(10,{digits})")
                 admin.execute(f"update public.of_types set d = {value}")
                 for _ in range(4):
-                    cursor.execute(batch)
-                    found = []
-                    while cursor.description is not None:
-                        found += [row[0] for row in cursor.fetchall()]
-                        if not cursor.nextset():
-                            break
+                    found = [row[0] for row in rows_of(cursor, batch)]
                     doubled = [each for each in found if isinstance(each, Decimal)]
                     assert doubled == [Decimal(value) * 2] * batch.count("isnull")
         finally:

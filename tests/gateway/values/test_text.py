@@ -9,7 +9,7 @@ import pytest
 
 from raw_tds import NORMAL, RawClient, dbrpc, language, read_reply
 from servers import RunningServer
-from tds_clients import PLAIN, Admin, Answer, Clients, errors_of, violated_check
+from tds_clients import PLAIN, Admin, Answer, Clients, errors_of, rows_of, violated_check
 
 pytestmark = pytest.mark.usefixtures("functions")
 Unchanged = Callable[[], AbstractContextManager[None]]
@@ -230,8 +230,7 @@ def test_databases(clients: Clients) -> None:
 def test_use_before_anything_else_with_pymssql(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         cursor.execute("use log")
-        cursor.execute("select current_schema()")
-        assert cursor.fetchall() == [("log",)]
+        assert rows_of(cursor, "select current_schema()") == [("log",)]
 
 
 @pytest.mark.parametrize(
@@ -412,8 +411,7 @@ def test_parameters_of_execute_with_pymssql(clients: Clients) -> None:
         with pytest.raises(pymssql.Error) as refused:
             cursor.execute("select * from no_such")
         assert errors_of(refused.value)[:2] == (208, 16)
-        cursor.execute("select 1")
-        assert cursor.fetchall() == [(1,)]
+        assert rows_of(cursor, "select 1") == [(1,)]
 
 
 def test_executesql(clients: Clients) -> None:
@@ -421,12 +419,10 @@ def test_executesql(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         cursor.callproc("sp_executesql", ("select 5 as five exec status 3",))
         assert cursor.fetchall() == [(5,)]
-        cursor.execute("select 1")
-        assert cursor.fetchall() == [(1,)]
+        assert rows_of(cursor, "select 1") == [(1,)]
         with pytest.raises(pymssql.Error):
             cursor.callproc("sp_executesql", ("select * from no_such",))
-        cursor.execute("select 2")
-        assert cursor.fetchall() == [(2,)]
+        assert rows_of(cursor, "select 2") == [(2,)]
 
 
 def empty(answer: Answer) -> bool:

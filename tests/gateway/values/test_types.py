@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from raw_tds import LITTLE, VARCHAR, RawClient, numeric
 from raw_tds import Param as RawParam
 from servers import RunningServer
-from tds_clients import PLAIN, SEVENS, Answer, Clients, CtClient, Param
+from tds_clients import PLAIN, SEVENS, Answer, Clients, CtClient, Param, rows_of
 
 pytestmark = pytest.mark.usefixtures("functions")
 generated = settings(
@@ -105,8 +105,7 @@ def test_long_texts_and_binaries(cursor: pymssql.Cursor, length: int) -> None:
 def test_texts_and_binaries_of_any_length(clients: Clients, version: str) -> None:
     text, data = "ä€🙂x" * 30_000, bytes(range(256)) * 500
     with clients.pymssql(PLAIN, version=version) as connection, connection.cursor() as cursor:
-        cursor.execute(f"select '{text}' as text, 0x{data.hex()} as data")
-        assert cursor.fetchall() == [(text, data)]
+        assert rows_of(cursor, f"select '{text}' as text, 0x{data.hex()} as data") == [(text, data)]
 
 
 @generated

@@ -29,10 +29,9 @@ from ringlog.loadtest.experiment.server import WRITER, Server, log_rows, serving
 from ringlog.loadtest.experiment.verification import SETS, reading, verify
 from ringlog.server.postgres import Postgres
 from ringlog_lab.bench import history as bench_history
-from ringlog_lab.bench.beside_archive import measure_beside_archive
 from ringlog_lab.bench.comparison import compare
-from ringlog_lab.bench.half_forms import CHANNELS
-from ringlog_lab.bench.half_load import measure_half_load
+from ringlog_lab.bench.during_archiving import measure_during_archiving
+from ringlog_lab.bench.half_load import CHANNELS, measure_half_load
 from ringlog_lab.bench.history import SPANS, measure_history
 from ringlog_lab.bench.mixed import Mixed
 from ringlog_lab.bench.old_weeks import Size, measure_old_weeks
@@ -151,22 +150,21 @@ def test_figures_of_archived_weeks(temporary_directory: Path) -> None:
 
 
 def test_figures_of_halfs_load(server: Server) -> None:
-    figures = {one.what: one for one in measure_half_load(server, None, 1, 1, lambda _: None)}
-    assert {one.form for one in figures.values()} == {"ringlog"}
+    figures = {one.name: one for one in measure_half_load(server, 1, 1, lambda _: None)}
     assert all(one.amount > 0 for one in figures.values())
     # 8 bytes a double, a row's head, seq_no and time for 100 of them; the key's pages
-    assert 8 < figures["a value on the disk"].amount < 16
-    assert "min max mean of 10 s, 100 channels, from summaries" in figures
+    assert 8 < figures["HALF's load, a value on the disk"].amount < 16
+    assert "HALF's load, min max mean of 10 s from summaries of 100 channels" in figures
     assert sum(log_rows(server.administrator, name) for name in half().names) * 100 == 600 * CHANNELS
 
 
 def test_writers_during_archiving(stand: Stand, tmp_path: Path) -> None:
     found = [
-        *measure_beside_archive(
+        *measure_during_archiving(
             stand, tables("h"), tmp_path, connections=6, seconds=0.5, rounds=1, doing=lambda _: None
         )
     ]
-    assert [one.archiving for one in found] == [False, True]
+    assert [one.amount for one in found] == [0, 1]
     assert all(0 < one.writing.p99 <= one.writing.max for one in found)
     # a week that was left in the middle is in the log as before
     # 20,000 rows a second, and three seconds before
@@ -349,9 +347,9 @@ def test_a_run_has_its_figures(
         == one.requests * ROWS * (12 if one.form == "rows" else 10 if "waveforms" in one.form else 1)
         for one in results.fetching
     )
-    assert [one.readers for one in results.beside_http] == [0, 100]
-    assert all(one.writing.calls > 0 for one in results.beside_http)
-    assert results.beside_http[1].requests > 0
+    alone, read = (one for one in results.disturbed if one.work == "http")
+    assert (alone.amount, read.amount) == (0, 100)
+    assert min(alone.writing.calls, read.writing.calls, read.answers) > 0
     texts = usual(main_tables(results.options["columns"]))
     assert {(one.text, one.contender) for one in results.timings} == {
         (text.key, contender)
@@ -360,7 +358,7 @@ def test_a_run_has_its_figures(
     }
     assert all(0 < one.p50 <= one.p99 for one in results.timings)
     assert all(one.count == 200 and 0 < one.seconds < 1 for one in results.compiling)
-    assert [one.texts > 0 for one in results.beside] == [False, True]
+    assert [one.amount > 0 for one in results.disturbed if one.work == "texts"] == [False, True]
     unmeasured = [verdict.target.title for verdict in verdicts(results) if verdict.met is None]
     titles = [target.title for target in TARGETS]
     # parts columns, history, archive and waveforms did not run
@@ -402,7 +400,7 @@ def test_every_acknowledged_call_of_a_run_is_in_the_logs(
     results = Results.read(out / "bench.json")
     assert results.check is not None
     beside = [one.writing for _, one in results.mixed if one.writing is not None]
-    beside += [one.writing for one in (*results.beside, *results.beside_http)]
+    beside += [one.writing for one in results.disturbed]
     acknowledged = sum(one.acknowledged for one in [*results.measurements, *beside])
     postgres = Postgres(data)
     with postgres.reachable(), psycopg.connect(postgres.conninfo()) as connection:

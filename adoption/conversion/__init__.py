@@ -1,0 +1,1 @@
+"""The objects of an old database as T-SQL for ringlog."""

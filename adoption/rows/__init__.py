@@ -1,0 +1,1 @@
+"""An old server's rows on their way here."""

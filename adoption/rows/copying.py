@@ -1,0 +1,325 @@
+"""Copies rows of an old database: rings and logs, week by week, while the old server runs.
+
+A week is read at the old server, stored by COPY, read back in the same transaction and compared value by
+value. A second run leaves out the weeks that have as many rows as when they were copied.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+from zoneinfo import ZoneInfo
+
+import psycopg
+from psycopg import sql
+
+from ringlog.adoption.rings import Ring
+from ringlog.adoption.rows.digest import Digest
+from ringlog.adoption.rows.threads import in_threads
+from ringlog.adoption.server.moments import moment
+from ringlog.adoption.server.names import quoted
+from ringlog.adoption.server.session import connected, rows_of
+from ringlog.adoption.server.texts import QuestionMarks, Unreadable, reading
+from ringlog.clients import Address
+from ringlog.schema import session
+from ringlog.schema.layout import LOG_TABLES
+
+_BATCH = 2000  # rows
+_EPOCH = datetime(1970, 1, 5)  # a Monday
+WEEK = timedelta(days=7)
+
+Row: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of a ring's log of one week, or those of the ring itself."""
+
+    ring: Ring
+    begins: datetime | None
+    """a moment of the old server's own time, from which on a week's rows are meant; None: the ring"""
+    since: datetime | None = None
+    """rows before it are in the archive"""
+
+    def __str__(self) -> str:
+        where = "ring" if self.begins is None else f"week of {self.begins:%Y-%m-%d}"
+        return f"{self.ring.table.name}, {where}"
+
+
+@dataclass(frozen=True)
+class Copied:
+    """The result of a copy: the number of rows on both sides, and whether their checksums are equal."""
+
+    part: Part
+    rows: int
+    new: int
+    """rows that were added"""
+    checksum: str
+    same: bool
+    why: str = ""
+    """why it could not be copied"""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The connection to the old server."""
+
+    address: Address
+    password: str
+    version: str
+    timezone: str
+    charset: str = ""
+    """the character set of its char and varchar"""
+    is_ase: bool = False
+
+
+class Ledger:
+    """A file that lists the weeks copied to a database, with their numbers of rows, so that a second run
+    leaves them out."""
+
+    def __init__(self, file: Path, target: str) -> None:
+        """`target` is the database's `identity`: copies to another database do not count."""
+        self._file = file
+        self._target = target
+        known = json.loads(file.read_text()) if file.exists() else {}
+        self._rows: dict[str, int] = known["weeks"] if known.get("target") == target else {}
+        self._lock = threading.Lock()
+
+    def has(self, part: Part, rows: int) -> bool:
+        """Whether it was copied when it had as many rows as now."""
+        return part.begins is not None and self._rows.get(str(part)) == rows
+
+    def note(self, copied: Copied) -> None:
+        if not copied.same:
+            return
+        with self._lock:
+            self._rows[str(copied.part)] = copied.rows
+            beside = self._file.with_suffix(".new")
+            beside.write_text(json.dumps({"target": self._target, "weeks": self._rows}, indent=1))
+            beside.replace(self._file)
+
+
+def identity(conninfo: str) -> str:
+    """Unique among databases, of this and other servers."""
+    with session.connect(conninfo) as connection:
+        row = connection.execute(
+            "select concat(system_identifier, '/', oid) from pg_control_system(), pg_database"
+            " where datname = current_database()"
+        ).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def log_bounds(old: Any, ring: Ring) -> tuple[datetime, datetime, bool] | None:
+    """The first and the last time of a ring's log as the old server compares them with texts, and whether
+    they are in UTC, since they have offsets; None: no rows."""
+    if ring.log is None:
+        return None
+    time = quoted(ring.time)
+    with old.cursor() as cursor:
+        cursor.execute(f"select min({time}), max({time}) from {ring.log.place}")
+        first, last = (moment(value) for value in rows_of(cursor)[0])
+    if first is None:
+        return None
+    return _as_there(first), _as_there(last), getattr(first, "tzinfo", None) is not None
+
+
+def archived(conninfo: str) -> dict[str, datetime]:
+    """The time before which an old server's rows are in the archive already (`ringlog migrate`), by table."""
+    with session.connect(conninfo) as connection:
+        found = connection.execute(
+            "select table_name, max(reached) from ringlog.migration"
+            " where source like 'tds%' and reached is not null group by 1"
+        ).fetchall()
+    return dict(found)
+
+
+def parts(source: Source, rings: Sequence[Ring], reached: Mapping[str, datetime]) -> Iterator[Part]:
+    """All that is to be copied: the weeks of each log in which there may be rows, then the ring. `reached`:
+    see `archived`."""
+    with connected(source.address, source.password, source.version) as old:
+        for ring in rings:
+            if (bounds := log_bounds(old, ring)) is not None:
+                first, last, is_zoned = bounds
+                since = reached.get(ring.table.name.lower())
+                if since is not None:
+                    here = UTC if is_zoned else ZoneInfo(source.timezone)
+                    since = since.astimezone(here).replace(tzinfo=None)
+                    first = max(first, since)
+                begins = _EPOCH + (first - _EPOCH) // WEEK * WEEK
+                while begins <= last:
+                    yield Part(ring, begins, since)
+                    begins += WEEK
+            yield Part(ring, None)
+
+
+def _as_there(value: Any) -> Any:
+    """A time as the old server compares it with a text that has no offset, which is in UTC for it."""
+    return value.astimezone(UTC).replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
+
+
+def without_time(source: Source, rings: Sequence[Ring]) -> Iterator[str]:
+    """A line for each ring and log with rows that have readings and no time: these are not copied."""
+    with connected(source.address, source.password, source.version) as old, old.cursor() as cursor:
+        for ring in rings:
+            readings = [each.name for each in ring.table.columns if each.name not in (ring.seq_no, ring.time)]
+            any_reading = " or ".join(f"{quoted(name)} is not null" for name in readings)
+            for table in (ring.table, ring.log):
+                if table is not None:
+                    within = f"{quoted(ring.time)} is null and ({any_reading})"
+                    cursor.execute(f"select count(*) from {table.place} where {within}")
+                    if count := int(rows_of(cursor)[0][0]):
+                        yield f"{count} rows of {table.name} have no {ring.time}: not copied"
+
+
+def copy(
+    source: Source,
+    conninfo: str,
+    rings: Sequence[Ring],
+    connections: int,
+    ledger: Ledger,
+    report: Callable[[Copied], None],
+) -> list[Copied]:
+    """Copies rings and logs by so many connections to each side. Raises pymssql.Error and psycopg.Error."""
+
+    def work(waiting: Iterator[Part]) -> Iterator[Copied]:
+        with (
+            connected(source.address, source.password, source.version) as old,
+            session.connect(conninfo) as new,
+        ):
+            new.execute("set session timezone to 'UTC'")
+            new.commit()
+            for part in waiting:
+                if ledger.has(part, _count(old, part)):
+                    continue
+                try:
+                    copied = _copy(old, new, part, source)
+                except Unreadable as error:
+                    copied = Copied(part, 0, 0, "", False, str(error))
+                except psycopg.Error as error:
+                    if new.broken:
+                        raise
+                    copied = Copied(part, 0, 0, "", False, str(error).strip().replace("\n", "; "))
+                ledger.note(copied)
+                yield copied
+
+    return in_threads(parts(source, rings, archived(conninfo)), connections, work, report)
+
+
+def _table(part: Part) -> str:
+    ring = part.ring
+    return (ring.table if part.begins is None or ring.log is None else ring.log).place
+
+
+def within(part: Part) -> str:
+    """The condition that the rows of a part fulfil at the old server."""
+    time = quoted(part.ring.time)
+    if part.begins is None:
+        return f"{time} is not null"
+    first = max(part.begins, part.since or part.begins)
+    return f"{time} >= '{as_text(first)}' and {time} < '{as_text(part.begins + WEEK)}'"
+
+
+def as_text(time: datetime) -> str:
+    """A time as old servers of all kinds and languages read it."""
+    day = f"{time:%Y%m%d}"
+    return day if time.time() == time.min.time() else f"{day} {time:%H:%M:%S}.{time.microsecond // 1000:03}"
+
+
+def _count(old: Any, part: Part) -> int:
+    with old.cursor() as cursor:
+        cursor.execute(f"select count(*) from {_table(part)} where {within(part)}")
+        return int(cursor.fetchall()[0][0])
+
+
+def _copy(old: Any, new: psycopg.Connection[Any], part: Part, source: Source) -> Copied:
+    ring = part.ring
+    readings = [column.name for column in ring.table.columns if column.name not in (ring.seq_no, ring.time)]
+    columns = ["seq_no", "time", *(name.lower() for name in readings)]
+    singles = [place for place, name in enumerate(readings, 2) if _type(ring, name) == "real"]
+    with new.transaction():
+        new.execute(
+            sql.SQL("create temporary table arrived on commit drop as select {} from {} limit 0").format(
+                _names(columns), sql.Identifier("log", ring.table.name.lower())
+            )
+        )
+        digest, rows = Digest(singles), 0
+        statement = sql.SQL("copy arrived ({}) from stdin").format(_names(columns))
+        with new.cursor() as cursor, cursor.copy(statement) as into:
+            for row in _rows(old, ring, readings, part, source):
+                into.write_row(row)
+                digest.add(row)
+                rows += 1
+        count = _store(new, ring, columns, part)
+        back = Digest(singles)
+        for row in _read_back(new, ring, columns, part):
+            back.add(row)
+    return Copied(part, rows, count, digest.text(), digest.text() == back.text())
+
+
+def _type(ring: Ring, name: str) -> str:
+    column = ring.table.column(name)
+    return column.type if column is not None else ""
+
+
+def _rows(old: Any, ring: Ring, readings: Sequence[str], part: Part, source: Source) -> Iterator[Row]:
+    """The rows at the old server, with times that have a zone. Raises Unreadable for a text."""
+    zone = ZoneInfo(source.timezone)
+    columns = [column for name in readings if (column := ring.table.column(name))]
+    of = [reading(column, source.charset, source.is_ase) for column in columns]
+    marks = QuestionMarks(columns, of)
+    names = ", ".join([quoted(ring.seq_no), quoted(ring.time), *(each.expression for each in of)])
+    with old.cursor() as cursor:
+        cursor.execute(f"select {names} from {_table(part)} where {within(part)}")
+        while batch := cursor.fetchmany(_BATCH):
+            for seq_no, stored, *values in batch:
+                time = moment(stored)
+                read = [each.value(value) for each, value in zip(of, values, strict=True)]
+                marks.add(read)
+                yield int(seq_no), (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(UTC), *read
+        if lost := marks.lost(cursor, f"{_table(part)} where {within(part)}"):
+            raise Unreadable("; ".join(lost))
+
+
+def _store(new: psycopg.Connection[Any], ring: Ring, columns: Sequence[str], part: Part) -> int:
+    name = ring.table.name.lower()
+    if part.begins is None:
+        statement = sql.SQL(
+            "update {ring} as ring set {assignments} from arrived where arrived.seq_no = ring.seq_no"
+            ' and (ring."time" < arrived."time" or ring."time" is null)'
+        ).format(
+            ring=sql.Identifier("online", name),
+            assignments=sql.SQL(", ").join(
+                sql.SQL("{} = {}").format(sql.Identifier(column), sql.Identifier("arrived", column))
+                for column in columns
+                if column != "seq_no"
+            ),
+        )
+    else:
+        statement = sql.SQL(
+            'insert into {} ({columns}) select {columns} from arrived on conflict ("time", seq_no) do nothing'
+        ).format(sql.Identifier(LOG_TABLES, name), columns=_names(columns))
+    return new.execute(statement).rowcount
+
+
+def _read_back(
+    new: psycopg.Connection[Any], ring: Ring, columns: Sequence[str], part: Part
+) -> Iterator[tuple[Any, ...]]:
+    """The rows that have arrived, as they are stored now."""
+    schema = "online" if part.begins is None else LOG_TABLES
+    same = '"time" = stored."time" and arrived.seq_no = stored.seq_no'
+    statement = sql.SQL(
+        "select {} from {} as stored where exists (select from arrived where arrived.{})"
+    ).format(
+        sql.SQL(", ").join(sql.Identifier("stored", column) for column in columns),
+        sql.Identifier(schema, ring.table.name.lower()),
+        sql.SQL(same),
+    )
+    yield from new.execute(statement)
+
+
+def _names(columns: Sequence[str]) -> sql.Composed:
+    return sql.SQL(", ").join(sql.Identifier(column) for column in columns)

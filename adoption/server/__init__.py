@@ -1,0 +1,1 @@
+"""The old server: sessions, its catalogue, and its values."""

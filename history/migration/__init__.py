@@ -1,0 +1,1 @@
+"""Old rows of other servers and of files for the archive."""

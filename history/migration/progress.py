@@ -1,0 +1,69 @@
+"""The weeks that old rows have reached, and the progress of each source."""
+
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from ringlog.schema.partitions import Week
+from ringlog.schema.tiers import migration
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A week that is in the archive now."""
+
+    week: Week
+    rows: int
+    """that were received"""
+    values: int
+    bytes: int
+    """of its file"""
+    repeated: int
+    """rows that the archive had already"""
+    conflicting: int
+    """rows whose key the archive has with other values: left out"""
+    checksum: str
+    seconds: float
+    fraction: float | None
+    """of the source, that has been read"""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a source; times are in UTC."""
+
+    table: str
+    source: str
+    reached: datetime | None
+    until: datetime
+    rows: int
+    values: int
+    left_out: int
+    began: datetime
+    begun_at: float
+    fraction: float
+    noted: datetime
+
+    @property
+    def is_done(self) -> bool:
+        return self.reached is not None and self.reached >= self.until
+
+    def ends(self, now: datetime) -> datetime | None:
+        """The expected end, at the speed of this run; None: not known yet."""
+        done = self.fraction - self.begun_at
+        if self.is_done or done <= 0 or self.noted <= self.began:
+            return None
+        return max(now, self.noted + (self.noted - self.began) * ((1 - self.fraction) / done))
+
+
+def progress(connection: sa.Connection) -> list[Progress]:
+    """The progress of each source of old rows, by table."""
+    columns = [migration.c[name] for name in ("table_name", *(each.name for each in fields(Progress)[1:]))]
+    found = connection.execute(sa.select(*columns).order_by(migration.c.table_name, migration.c.began))
+    return [Progress(*(_in_utc(each) for each in row)) for row in found]
+
+
+def _in_utc(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
