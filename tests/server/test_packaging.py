@@ -36,7 +36,7 @@ def test_all_parts_have_the_version_that_the_changelog_begins_with() -> None:
     version = parser["metadata"]["version"]
     gateway = tomllib.loads((ROOT / "gateway/Cargo.toml").read_text())["workspace"]["package"]["version"]
     lab = tomllib.loads((ROOT / "lab/pyproject.toml").read_text())["project"]["version"]
-    (newest, *_) = re.findall(r"(?m)^## (\S+)", (ROOT / "CHANGELOG.md").read_text())
+    (newest, *_) = re.findall(r"(?m)^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text())
     assert [gateway, lab, newest] == [version] * 3
 
 
