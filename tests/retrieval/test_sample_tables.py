@@ -398,3 +398,43 @@ def test_a_signal_has_its_earlier_properties(own: Web, client: httpx.Client) -> 
         }
     (never,) = client.get("/api/v1/data", params=SPAN | {"signal": "gauge:1"}).json()["signals"]
     assert "was" not in never
+
+
+@pytest.mark.parametrize("after", [0, 500_000, 1_000_001, 2_500_000, 3_000_000, 3_000_001, 9_000_000])
+def test_every_way_of_asking_at_a_time_has_the_newest_sample(
+    client: httpx.Client, own: Web, after: int
+) -> None:
+    """`after`: microseconds after BEGIN. Also one without a reading; none that is later by nanoseconds."""
+    value, severity, status, nanoseconds = [each for each in SAMPLES if each[3] <= after * 1000][-1]
+    at = BEGIN + timedelta(microseconds=after)
+    name = "gauge:1"
+    found = client.get("/retrieval/data/getDataAtTime", params={"pv": name, "at": at.isoformat()}).json()[
+        name
+    ]
+    assert (found["val"], found["severity"], found["status"]) == (value, severity, status)
+    assert (found["secs"], found["nanos"]) == divmod(NS + nanoseconds, 10**9)
+    ((_, held),) = client.get("/api/v1/at", params={"signal": name, "time": at.isoformat()}).json()[
+        "signals"
+    ][0]["samples"]
+    assert held == value
+    span = {"from": at.isoformat(), "to": (at + timedelta(microseconds=1)).isoformat()}
+    for route in ("getData.json", "getDataForPVs.json"):
+        (shown,) = client.get(f"/retrieval/data/{route}", params={"pv": name} | span).json()
+        first = shown["data"][0]
+        assert (first["val"], first["severity"], first["nanos"]) == (value, severity, nanoseconds % 10**9)
+    wide = {"signal": name, "wide": "last", "step": "0.000001s", "format": "csv"}
+    (line,) = list(csv.reader(io.StringIO(client.get("/api/v1/data", params=wide | span).text)))[1:]
+    assert line[1] == ("" if value is None else str(value))
+    with psycopg.connect(own.server.dsn_of(own.server.reader)) as session:
+        # its times have microseconds
+        last = [each for each in SAMPLES if each[3] // 1000 <= after][-1]
+        query = "select value, severity from ringlog.get_vac_at(%s) where signal = %s"
+        assert session.execute(query, [at, name]).fetchall() == [last[:2]]
+
+
+def test_lines_between_samples_count_nanoseconds(client: httpx.Client) -> None:
+    """The second sample is a nanosecond after the second."""
+    span = {"from": BEGIN.isoformat(), "to": (BEGIN + timedelta(seconds=2)).isoformat()}
+    wide = {"signal": "gauge:1", "wide": "linear", "step": "1s", "format": "csv"} | span
+    lines = list(csv.reader(io.StringIO(client.get("/api/v1/data", params=wide).text)))[1:]
+    assert [float(line[1]) for line in lines] == pytest.approx([1.5, 1.5 + 1e9 / 1_000_000_001], rel=1e-12)
