@@ -85,15 +85,21 @@ class Operations(Site):
         self, table: str, seq_no: int | None, said: str | None, values: Values, section: str
     ) -> int | None:
         """The number of the error; None: the row is acknowledged."""
-        connection = wait_until(lambda: self._connected(section))
-        with connection, connection.cursor() as cursor:
-            try:
-                cursor.callproc(f"put_{table}", (seq_no, said, *values.values()))
-                while cursor.nextset():
-                    pass
-            except pymssql.Error as error:
-                return int(error.args[0])
-        return None
+
+        def answer() -> tuple[int | None] | None:
+            connection = wait_until(lambda: self._connected(section))
+            with connection, connection.cursor() as cursor:
+                try:
+                    cursor.callproc(f"put_{table}", (seq_no, said, *values.values()))
+                    while cursor.nextset():
+                        pass
+                except pymssql.Error as error:
+                    # a writer repeats the call
+                    return None if "nothing was written" in str(error) else (int(error.args[0]),)
+            return (None,)
+
+        (number,) = wait_until(answer)
+        return number
 
     def write(self, draw: random.Random) -> None:
         """Some rows in order, with or without their seq_no."""
