@@ -1,5 +1,6 @@
 """The operations that change a plant: writing rows, changing the facility, commands, kills and restarts."""
 
+import math
 import random
 import shutil
 import signal as signals
@@ -21,7 +22,14 @@ from plant.site import Different, Site
 from servers import add_logins, ringlog
 from waiting import PATIENCE, wait_until
 
-ZONES = ["UTC", "UTC", "Europe/Zurich", "Australia/Sydney"]
+ZONES = [
+    "UTC",
+    "Europe/Zurich",
+    "Australia/Sydney",
+    "America/St_Johns",
+    # clocks are changed by half an hour
+    "Australia/Lord_Howe",
+]
 WEEKS = [11, 11, 11, 53]
 """the age of a plant at the beginning"""
 
@@ -42,6 +50,8 @@ class Operations(Site):
         def one(of: str) -> Any:
             if draw.random() < 0.1:
                 return None
+            if of in ("real", "double") and draw.random() < 0.15:
+                return draw.choice([math.nan, math.inf, -math.inf])
             if of == "real":
                 return struct.unpack("f", struct.pack("f", draw.uniform(-500, 500)))[0]
             if of == "double":

@@ -1,5 +1,6 @@
 """A table of samples that are waveforms in the plant: the model, and each way to write and to read them."""
 
+import math
 import random
 import struct
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from typing import Any
 import psycopg
 
 from plant.sample_model import DRIFT, EPOCH, POINTS, TRACES, Wave, instant, nanoseconds_of
-from plant.samples import Samples
+from plant.samples import NO_NUMBERS, Samples
 from plant.site import Different
 from waiting import wait_until
 
@@ -24,7 +25,8 @@ class Waves(Samples):
     # --- operations ---
 
     def _wave(self, draw: random.Random) -> Wave:
-        points = [draw.choice([0.0, draw.uniform(-1e3, 1e3)]) for _ in range(draw.randint(0, POINTS))]
+        kinds = (0.0, draw.uniform(-1e3, 1e3), draw.uniform(-1e3, 1e3), draw.choice(NO_NUMBERS))
+        points = [draw.choice(kinds) for _ in range(draw.randint(0, POINTS))]
         return draw.choice([None, points, points, points]), *draw.choice([(0, 0), (0, 0), (2, 5)])
 
     def send_waves(self, draw: random.Random) -> None:
@@ -163,7 +165,10 @@ class Waves(Samples):
         span = {"from": begin.isoformat(), "to": end.isoformat()}
         (signal,) = self._get("/api/v1/data", signal=name, **span).json()["signals"]
         wanted = [
-            (nanoseconds_of(instant(at)) / 10**6, points)
+            (
+                nanoseconds_of(instant(at)) / 10**6,
+                None if points is None else [point if math.isfinite(point) else None for point in points],
+            )
             for at, (points, _, _) in self._waves_of(name, begin, end)
         ]
         got = [(milliseconds, points) for milliseconds, points in signal["samples"]]
