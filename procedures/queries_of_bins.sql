@@ -155,7 +155,9 @@ begin
       if place.types[i] like 'varchar%' or place.types[i] in ('text', 'datetime') then
         raise exception 'signal ''%'' is % (%), not a number', place.signals[i],
           case place.types[i] when 'datetime' then 'a time' else 'text' end, place.types[i]
-          using errcode = 'datatype_mismatch', hint = format('Call get_%s_range.', place.table_name);
+          using errcode = 'datatype_mismatch', hint = format(
+            case when place.is_of_samples then 'Call get_%s.' else 'Call get_%s_range.' end, place.table_name
+          );
       end if;
     end loop;
     bins := null;

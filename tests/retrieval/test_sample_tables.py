@@ -438,3 +438,29 @@ def test_lines_between_samples_count_nanoseconds(client: httpx.Client) -> None:
     wide = {"signal": "gauge:1", "wide": "linear", "step": "1s", "format": "csv"} | span
     lines = list(csv.reader(io.StringIO(client.get("/api/v1/data", params=wide).text)))[1:]
     assert [float(line[1]) for line in lines] == pytest.approx([1.5, 1.5 + 1e9 / 1_000_000_001], rel=1e-12)
+
+
+def test_names_and_samples_of_other_times(own: Web, client: httpx.Client) -> None:
+    """A former name is read as the present one. Once a retired signal is added again, samples of the time
+    between are read in every way."""
+    with psycopg.connect(own.server.dsn, autocommit=True) as admin:
+        number = admin.execute("select ringlog.add_signal('vac', 'pump:1')").fetchone()
+        admin.execute("select ringlog.retire_signal('pump:1')")
+        (retired,) = admin.execute("select clock_timestamp()").fetchone() or ()
+        assert admin.execute("select ringlog.add_signal('vac', 'pump:1')").fetchone() == number
+        admin.execute("select ringlog.put_vac('pump:1', %s, 5)", [retired])
+        admin.execute("select ringlog.rename_signal('pump:1', 'pump:first')")
+        span = retired - timedelta(hours=1), retired + timedelta(hours=1)
+        for name in ("pump:1", "pump:first"):
+            for procedure in ("get_signal", "get_vac"):
+                query = f"select value from ringlog.{procedure}(%s, %s, %s)"
+                assert admin.execute(query.encode(), [name, *span]).fetchall() == [(5.0,)]
+            (latest,) = client.get("/api/v1/latest", params={"signal": name}).json()
+            assert latest["value"] == 5
+            asked = {"signal": name, "from": span[0].isoformat(), "to": span[1].isoformat()}
+            (signal,) = client.get("/api/v1/data", params=asked).json()["signals"]
+            assert [value for _, value in signal["samples"]] == [5]
+        for name, procedure in (("gauge:state", "get_signal"), ("gauge:state", "get_trend")):
+            with pytest.raises(psycopg.errors.DatatypeMismatch) as refusal:
+                admin.execute(f"select * from ringlog.{procedure}(%s, %s, %s)".encode(), [name, *span])
+            assert refusal.value.diag.message_hint == "Call get_words."
