@@ -30,8 +30,8 @@ ZONES = [
     # clocks are changed by half an hour
     "Australia/Lord_Howe",
 ]
-WEEKS = [11, 11, 11, 53]
-"""the age of a plant at the beginning"""
+WEEKS = [11, 11, 53]
+"""the age of a plant at the beginning; in a year clocks are set ahead and back"""
 
 WIDER = {"real": "double", "int": "bigint"}
 """Types with the values of other types."""

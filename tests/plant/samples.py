@@ -28,6 +28,9 @@ class Samples(Reads):
         default_factory=lambda: {f"gauge:{number}": Signal() for number in (1, 2, 3)}
     )
 
+    former: dict[str, str] = field(default_factory=dict)
+    """names of signals before they were renamed, and their names since"""
+
     # --- operations ---
 
     def _time(self, draw: random.Random, *, late: bool) -> int:
@@ -147,6 +150,10 @@ class Samples(Reads):
                     self._names += 1
                     call("rename_signal", name, f"extra:{self._names}")
                     self.signals[f"extra:{self._names}"] = self.signals.pop(name)
+                    names = {**self.former, name: name}
+                    self.former = {
+                        old: f"extra:{self._names}" if new == name else new for old, new in names.items()
+                    }
                 case "retire" if name.startswith("extra") and not signal.is_paused:
                     call(*(("add_signal", NAME, name) if signal.is_retired else ("retire_signal", name)))
                     signal.is_retired = not signal.is_retired
@@ -190,6 +197,7 @@ class Samples(Reads):
             self._statistics_of_samples,
             self._trend_of_samples,
             self._newest_sample,
+            self._latest_by_each_name,
             self._line_of_samples,
             self._line_of_samples,
             self._line_of_samples,
@@ -292,6 +300,24 @@ class Samples(Reads):
         wanted = [(instant(before[-1][0]), before[-1][1][0])] if before else []
         got = [(at.astimezone(UTC), value) for at, value in found]
         self._wanted(f"get_{NAME}_at of {name} at {end}", got, wanted)
+
+    def _latest_by_each_name(self, name: str, begin: datetime, end: datetime) -> None:
+        """The newest sample by a signal's name and by those before."""
+        if self.signals[name].is_retired:
+            return
+        newest = self.signals[name].span(*ALWAYS)[-1:]
+        wanted = [(instant(at), value) for at, (value, _, _) in newest]
+        for each in (name, *(old for old, new in self.former.items() if new == name)):
+            found = self._asked("select time, value from ringlog.get_latest(%s)", each)
+            got = [(at.astimezone(UTC), value) for at, value in found]
+            self._wanted(f"get_latest of {each}", got, wanted)
+            (shown,) = self._get("/api/v1/latest", signal=each).json()
+            time = shown["time"] and datetime.fromisoformat(shown["time"]).astimezone(UTC)
+            value = wanted[0][1] if wanted else None
+            value = None if value is None or not math.isfinite(value) else value
+            self._wanted(
+                f"latest of {each}", (time, shown["value"]), (wanted[0][0] if wanted else None, value)
+            )
 
     def _line_of_samples(self, name: str, begin: datetime, end: datetime) -> None:
         """The reads that rows have too; of a signal without a past in another life."""

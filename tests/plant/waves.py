@@ -175,16 +175,23 @@ class Waves(Samples):
         self._wanted(f"/api/v1/data of {name} from {begin} to {end}", got, wanted)
 
     def _lengths(self, name: str, begin: datetime, end: datetime) -> None:
-        """The scalar `length` of a waveform, in one bin."""
+        """The scalars of waveforms, in one bin."""
         found = self._asked(
-            "select n, shortest, longest, nulls from ringlog.get_waveform_trend(%s, %s, %s, 1)",
+            "select n, shortest, longest, nulls, min, max from ringlog.get_waveform_trend(%s, %s, %s, 1)",
             *(name, begin, end),
         )
         lengths = [
             None if points is None else len(points) for _, (points, _, _) in self._waves_of(name, begin, end)
         ]
         known = [length for length in lengths if length is not None]
-        wanted = [(len(known), min(known), max(known), lengths.count(None))] if known else []
+        numbers = [
+            point
+            for _, (points, _, _) in self._waves_of(name, begin, end)
+            for point in points or ()
+            if not math.isnan(point)
+        ]
+        bounds = min(numbers, default=None), max(numbers, default=None)
+        wanted = [(len(known), min(known), max(known), lengths.count(None), *bounds)] if known else []
         got = [row for row in found if row[0]]
         self._wanted(f"get_waveform_trend of {name} from {begin} to {end}", got, wanted)
 
