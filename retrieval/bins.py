@@ -5,6 +5,7 @@ Bins are returned as soon as they are complete, so memory does not grow with the
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,7 +195,7 @@ def starts_of(bins: Whole) -> Whole:
 def _merged(two: Bins) -> Bins:
     """Combines two parts of one bin."""
     none = np.zeros(2, np.int64)
-    figures = (two.n, two.low, two.high, two.mean, two.first, two.last, two.squares, none, none)
+    figures: list[Any] = [two.n, two.low, two.high, two.mean, two.first, two.last, two.squares, none, none]
     spans = combined(Spans(none, *(each[:, None] for each in figures)), 1)
     # the times of values; without any, those of all samples
     timed = np.flatnonzero(two.n) if two.n.any() else np.array([0, 1])
