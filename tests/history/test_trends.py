@@ -1,6 +1,7 @@
 """Trends agree with the rows, whether they are read from summaries or from rows."""
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -496,3 +497,18 @@ def test_figures_are_numpys_before_and_after_summaries(
     if until is not None:
         shown = of_all_kinds.execute("select mean, std from day.kinds where n > 0").fetchall()
         assert None not in [figure for row in shown for figure in row]
+
+
+def test_views_of_version_1_0_show_the_mean_too(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    """Version 1.0 has null for the mean of both infinities: its views are replaced."""
+    text = "select pg_get_viewdef('day.magnets'::regclass)"
+    ((today,),) = magnets.execute(text).fetchall()
+    mean = r"CASE\s+WHEN \(n\[number\] > 0\) THEN mean\[number\]\s+ELSE NULL::double precision\s+END"
+    before, count = re.subn(mean, "nullif(mean[number], 'NaN'::double precision)", today)
+    assert count == 1, today
+    magnets.execute(f"create or replace view day.magnets as {before}".encode())
+    assert magnets.execute(text).fetchall() != [(today,)]
+    described = replace(COLUMNS[0], description="current of the magnets")
+    table = Table("magnets", 10, 1.0, (described, *COLUMNS[1:]), summaries=LEVELS)
+    install(engine, Facility("test", "UTC", (table,)))
+    assert magnets.execute(text).fetchall() == [(today,)]
