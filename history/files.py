@@ -1,9 +1,9 @@
 """A week of a table as a Parquet file: writing, reading and comparing.
 
 Floats are split into streams of their bytes before zstd, times and seq_no are stored as differences; row
-groups have a day at most, or few rows, with statistics, and pages have checksums. Columns have the ids of
-their fields (`ringlog.history.fields`), the schema's metadata names the signals. Numerics are decimals in
-files, and text where rows are read.
+groups have a day at most, or few rows, with statistics of single values except floats, and pages have
+checksums. Columns have the ids of their fields (`ringlog.history.fields`), the schema's metadata names the
+signals. Numerics are decimals in files, and text where rows are read.
 
 Samples are ordered by the number of their signal, then by time; their row groups are short, since a reader
 mostly wants one signal.
@@ -183,6 +183,12 @@ def _options(schema: pa.Schema) -> dict[str, object]:
         "compression": "zstd",
         "compression_level": 3,
         "use_dictionary": [field.name for field in schema if field.name not in {*floats, *differences}],
+        # Parquet's bounds of floats leave NaN out: DuckDB and pyarrow would skip row groups with rows of NaN
+        "write_statistics": [
+            field.name
+            for field in schema
+            if not pa.types.is_floating(field.type) and not pa.types.is_nested(field.type)
+        ],
         "column_encoding": dict.fromkeys(floats, "BYTE_STREAM_SPLIT")
         | dict.fromkeys(differences, "DELTA_BINARY_PACKED"),
         "store_decimal_as_integer": True,

@@ -6,11 +6,10 @@ Rows are read on the caller's own connection, so PostgreSQL decides which of the
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial, reduce
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from psycopg import sql
 
 from ringlog.history.blocks import EPOCH
@@ -65,26 +64,19 @@ def read(
 
 
 def newest(
-    database: str | Connection,
-    table: str,
-    columns: Sequence[str],
-    before: datetime,
-    *,
-    given: Sequence[str] = (),
+    database: str | Connection, table: str, columns: Sequence[str], before: datetime
 ) -> pa.RecordBatch | None:
-    """The newest row before an instant, in the form of `read`; with `given` the newest row with a reading in
-    at least one of `columns`. None if there is none. Raises as `read` does.
-    """
+    """The newest row before an instant, in the form of `read`; None if there is none. Raises as
+    `read` does."""
     others = [column for column in dict.fromkeys(columns) if column != "time"]
     with transaction(database) as connection:
         # a block with the last moment before the instant is enough
         for batch in _leading(connection, table, others, before - MICROSECOND, before, True).all:
-            found = _with_one(batch, given)
-            if found.num_rows:
-                return found.slice(found.num_rows - 1)
+            if batch.num_rows:
+                return batch.slice(batch.num_rows - 1)
         weeks = held(connection, table, before).weeks
         # read to its end, because a cancellation could hit the connection's next query
-        return next(iter([*_newest_before(connection, table, others, before, weeks, given)]), None)
+        return next(iter([*_newest_before(connection, table, others, before, weeks)]), None)
 
 
 def picked(
@@ -477,11 +469,9 @@ def _newest_before(
     columns: Sequence[str],
     start: datetime,
     weeks: Sequence[WeekFile],
-    given: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    has_one = sql.SQL(" or ").join(sql.SQL("{} is not null").format(sql.Identifier(name)) for name in given)
-    query = sql.SQL('{} and ({}) order by "time" desc, seq_no desc limit 1').format(
-        _select(table, columns, None, start), has_one if given else sql.SQL("true")
+    query = sql.SQL('{} order by "time" desc, seq_no desc limit 1').format(
+        _select(table, columns, None, start)
     )
     newest = [batch for batch in rows(connection, query) if batch.num_rows]
     since = newest[0]["time"][0].as_py() if newest else None
@@ -490,19 +480,11 @@ def _newest_before(
             continue
         last = None
         for batch in _cold(connection, table, columns, week, week.begins, min(week.ends, start)):
-            with_one = _with_one(batch, given)
-            last = with_one.slice(with_one.num_rows - 1) if with_one.num_rows else last
+            last = batch.slice(batch.num_rows - 1) if batch.num_rows else last
         if last is not None:
             newest = [last]
             break
     yield from newest
-
-
-def _with_one(batch: pa.RecordBatch, given: Sequence[str]) -> pa.RecordBatch:
-    """The rows with a reading in at least one of these columns; all rows without columns."""
-    if not given:
-        return batch
-    return batch.filter(reduce(pc.or_, (batch[name].is_valid() for name in given)))
 
 
 def _select(table: str, columns: Sequence[str], start: datetime | None, end: datetime | None) -> sql.Composed:

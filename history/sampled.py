@@ -247,24 +247,18 @@ def _hot(
     return None
 
 
-def newest(
-    connection: Connection, place: Place, before: datetime, *, given: bool = False
-) -> pa.RecordBatch | None:
-    """The newest sample before an instant; with `given` the newest with a reading or an alarm. None if there
-    is none. Raises ReadError, Damaged."""
+def newest(connection: Connection, place: Place, before: datetime) -> pa.RecordBatch | None:
+    """The newest sample before an instant; None if there is none. Raises ReadError, Damaged."""
     last = records(connection, sql.SQL(_LAST_ARCHIVED).format(number=sql.Literal(int(place.column))))
     if not last or last[0]["time"] < (before - EPOCH) // _MICROSECOND * 1000:
         (found,) = newest_of(connection, place.table, [place.column], before - _MICROSECOND)
-        if found is None or not given or found.column(1)[0].is_valid or found[SEVERITY][0].as_py():
-            return found
+        return found
     # the parts that have it, the newest first
     with transaction(connection):
         for week, start, end in reversed([*_parts(connection, place.table, EPOCH, before)]):
             there = None
             for batch in _part(connection, place, week, start, end):
-                value, severity = batch.column(1), batch[SEVERITY]
-                chosen = batch.filter(pc.or_(value.is_valid(), pc.greater(severity, 0))) if given else batch
-                there = chosen.slice(chosen.num_rows - 1) if chosen.num_rows else there
+                there = batch.slice(batch.num_rows - 1)
             if there is not None:
                 return there
     return None

@@ -4,11 +4,13 @@ Bins are returned as soon as they are complete, so memory does not grow with the
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlog.history.spans import Spans, combined
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import INVALID, Samples
 
@@ -76,6 +78,13 @@ class Bins:
     @property
     def deviation(self) -> Numbers:
         return np.sqrt(self.variance)
+
+    @property
+    def rms(self) -> Numbers:
+        """root mean square"""
+        is_infinite = np.isinf(self.low) | np.isinf(self.high)
+        root = np.hypot(np.sqrt(self.squares / self.n), self.mean)
+        return np.where(is_infinite, np.inf, root)
 
 
 def binned(stream: Iterator[Samples], width: int) -> Iterator[Bins]:
@@ -184,24 +193,23 @@ def starts_of(bins: Whole) -> Whole:
 
 
 def _merged(two: Bins) -> Bins:
-    """Combines two parts of one bin (Chan, Golub, LeVeque 1979)."""
-    filled = np.flatnonzero(two.n)
-    one = two.slice(1, 2) if not len(filled) else two.slice(filled[0], filled[0] + 1)
-    if len(filled) == 2:
-        n = two.n.sum()
-        delta = two.mean[1] - two.mean[0]
-        one = replace(
-            one,
-            n=np.array([n]),
-            mean=np.array([two.mean[0] + delta * two.n[1] / n]),
-            squares=np.array([two.squares.sum() + delta * delta * two.n[0] * two.n[1] / n]),
-            low=np.array([two.low.min()]),
-            high=np.array([two.high.max()]),
-            last=two.last[1:],
-            last_time=two.last_time[1:],
-        )
-    return replace(
-        one,
+    """Combines two parts of one bin."""
+    none = np.zeros(2, np.int64)
+    figures: list[Any] = [two.n, two.low, two.high, two.mean, two.first, two.last, two.squares, none, none]
+    spans = combined(Spans(none, *(each[:, None] for each in figures)), 1)
+    # the times of values; without any, those of all samples
+    timed = np.flatnonzero(two.n) if two.n.any() else np.array([0, 1])
+    return Bins(
+        number=two.number[:1],
+        n=spans.n[:, 0],
+        mean=spans.mean[:, 0],
+        squares=spans.squares[:, 0],
+        low=spans.min[:, 0],
+        high=spans.max[:, 0],
+        first=spans.first[:, 0],
+        last=spans.last[:, 0],
+        first_time=two.first_time[timed[:1]],
+        last_time=two.last_time[timed[-1:]],
         alarm=np.array([two.alarm.max()]),
         held=two.held[1:],
         held_severity=two.held_severity[1:],

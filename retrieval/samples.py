@@ -196,10 +196,18 @@ def thinned(
 
 
 def at(servers: Servers, signal: Signal, when: datetime) -> Samples | None:
-    """The newest reading at or before an instant: a row without one is skipped, unless it has the
-    signal's alarm. None when there is none. Raises ReadError.
+    """The newest sample at or before an instant, also one without a reading. None when there is none. Raises
+    ReadError.
     """
-    return _newest_before(columns_of(servers, signal), when + MICROSECOND, given=True)
+    known = columns_of(servers, signal)
+    found = _newest_before(known, when + MICROSECOND)
+    if found is None or found.nanoseconds[0] <= microseconds(when) * 1000:
+        return found
+    # it is later by less than a microsecond
+    for part in samples(servers, signal, when, when + MICROSECOND):
+        if part.nanoseconds[0] == microseconds(when) * 1000:
+            return part.slice(0, 1)
+    return _newest_before(known, when)
 
 
 def demand_few(
@@ -243,8 +251,8 @@ def count(servers: Servers, signal: Signal, start: datetime, end: datetime, boun
     return n
 
 
-def _newest_before(known: Sequence["Column"], start: datetime, *, given: bool = False) -> Samples | None:
-    """The newest sample before an instant; with `given` the newest with a value or an alarm."""
+def _newest_before(known: Sequence["Column"], start: datetime) -> Samples | None:
+    """The newest sample before an instant."""
     found: Samples | None = None
     for column in reversed(known):
         place = column.place
@@ -254,7 +262,7 @@ def _newest_before(known: Sequence["Column"], start: datetime, *, given: bool = 
         # a signal's first column in a table may have older rows than the signal's previous place
         if found is not None and found.time[0] >= microseconds(until):
             continue
-        row = column.newest(until, given=given)
+        row = column.newest(until)
         sample = None if row is None else column.samples(row)
         if sample is None or (place.since is not None and sample.time[0] < microseconds(place.since)):
             continue
@@ -277,14 +285,10 @@ class Column:
     """the scalar of the waveforms there; None: the values themselves"""
 
     @property
-    def value_columns(self) -> list[str]:
-        """The columns of the value and its alarm."""
-        others = (self.severity, self.status)
-        return [self.place.column, *(name for name in others if name is not None)]
-
-    @property
     def names(self) -> list[str]:
-        return self.value_columns if self.nanoseconds is None else [*self.value_columns, self.nanoseconds]
+        """The columns of the value, its alarm, and its nanoseconds."""
+        others = (self.severity, self.status, self.nanoseconds)
+        return [self.place.column, *(name for name in others if name is not None)]
 
     def read(self, start: datetime, end: datetime, limit: int | None) -> Iterator[pa.RecordBatch]:
         """The rows from `start` on and before `end`, at most `limit`, with these names. Raises ReadError."""
@@ -292,13 +296,11 @@ class Column:
             return sampled.read(self.connection, self.place, start, end, limit)
         return read(self.connection, self.place.table, self.names, start, end, limit=limit)
 
-    def newest(self, before: datetime, *, given: bool) -> pa.RecordBatch | None:
-        """The newest row before an instant; with `given` the newest with a value or an alarm. Raises
-        ReadError."""
+    def newest(self, before: datetime) -> pa.RecordBatch | None:
+        """The newest row before an instant. Raises ReadError."""
         if self.place.is_of_samples:
-            return sampled.newest(self.connection, self.place, before, given=given)
-        columns = self.value_columns if given else ()
-        return newest(self.connection, self.place.table, self.names, before, given=columns)
+            return sampled.newest(self.connection, self.place, before)
+        return newest(self.connection, self.place.table, self.names, before)
 
     def reaches(self, start: datetime, end: datetime) -> bool:
         """Whether it may have samples of an interval, bounds included."""

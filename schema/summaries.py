@@ -56,7 +56,7 @@ def create_missing(connection: sa.Connection, tables: Collection[Table | SampleT
     of_these = summarised.c.table_name == sa.any_(sa.literal(names, postgresql.ARRAY(sa.TEXT)))
     noted = connection.execute(sa.select(summarised).where(of_these))
     levels = {row.table_name: tuple(row.levels) for row in noted}
-    views = catalogue.relations(connection, [*SCHEMA_OF_LEVEL.values()], names)
+    views = _todays_views(connection, names)
     changed = []
     for table in tables:
         single = _is_single(table)
@@ -143,14 +143,14 @@ def _note(connection: sa.Connection, table: Table | SampleTable) -> None:
 
 
 _VIEW = """
-create view {view} as
+create or replace view {view} as
 select
   span.column_name,
   span."time",
   span.n[number] as n,
   nullif(span.min[number], 'NaN') as min,
   nullif(span.max[number], 'NaN') as max,
-  nullif(span.mean[number], 'NaN') as mean,
+  case when span.n[number] > 0 then span.mean[number] end as mean,
   nullif(span.first[number], 'NaN') as first,
   nullif(span.last[number], 'NaN') as last,
   case when span.n[number] > 0 then sqrt(span.squares[number] / span.n[number]) end as std,
@@ -172,10 +172,25 @@ where span.n[number] > 0 or span.nans[number] > 0 or span.nulls[number] > 0
 """
 
 
+_TODAYS = """
+select nspname, relname
+from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+where relkind = 'v' and nspname = any(:schemas) and relname = any(:names)
+  -- version 1.0 shows null for the mean of both infinities
+  and pg_get_viewdef(pg_class.oid) not like '%NULLIF(mean[%'
+"""
+
+
+def _todays_views(connection: sa.Connection, names: Collection[str]) -> set[tuple[str, str]]:
+    """Schema and name of the existing views with today's text."""
+    wanted = {"schemas": [*SCHEMA_OF_LEVEL.values()], "names": [*names]}
+    return {(row.nspname, row.relname) for row in connection.execute(sa.text(_TODAYS), wanted)}
+
+
 def _create_views(
     connection: sa.Connection, table: Table | SampleTable, there: Container[tuple[str, str]]
 ) -> None:
-    """`there` has schema and name of the existing views."""
+    """`there` has schema and name of the views that remain as they are."""
     for level in table.summaries:
         schema = SCHEMA_OF_LEVEL[level]
         if (schema, table.name) in there:

@@ -52,7 +52,8 @@ begin
     order by found.begins
   loop
     perform ringlog.demand_number(
-      'get_signal', name, place.type, 'get_waveforms', format('get_%s_range', place.table_name)
+      'get_signal', name, place.type, 'get_waveforms',
+      format(case when place.is_of_samples then 'get_%s' else 'get_%s_range' end, place.table_name)
     );
     perform ringlog.reads_archive(place.table_name, place.begins, place.ends);
     if place.is_of_samples then

@@ -28,7 +28,14 @@ as $$
       select max(former.valid_to) from ringlog.signal as former
       where former.signal = place.signal and former.valid_from < place.valid_from
     ), '-infinity') end,
-    coalesce(place.valid_to, 'infinity')
+    case
+      -- a sample belongs to the signal with its number, also where that was retired for a time
+      when exists (select from ringlog.sample_table where sample_table.table_name = place.table_name) then coalesce((
+        select min(later.valid_from) from ringlog.signal as later
+        where later.signal = place.signal and later.valid_from > place.valid_from
+      ), 'infinity')
+      else coalesce(place.valid_to, 'infinity')
+    end
   from ringlog.signal as place
   where place.signal = any(signal_places.names)
   order by place.signal, place.valid_from

@@ -32,7 +32,11 @@ begin
       bin.max,
       bin.mean,
       sqrt(bin.squares / nullif(bin.n, 0)),
-      sqrt((bin.squares + bin.n * bin.mean ^ 2) / nullif(bin.n, 0)),
+      case
+        -- the mean may be NaN then
+        when bin.max = 'infinity' or bin.min = '-infinity' then 'infinity'
+        else sqrt((bin.squares + bin.n * bin.mean ^ 2) / nullif(bin.n, 0))
+      end,
       bin.first,
       bin.last,
       bin.nans,

@@ -85,10 +85,13 @@ declare
     'order by summary.begins offset 0';
   of_parts constant text :=
     'select part.level, span.number, span.n, nullif(span.min, ''NaN'')::double precision as min, '
-    '  nullif(span.max, ''NaN'')::double precision as max, nullif(span.mean, ''NaN'') as mean, '
+    '  nullif(span.max, ''NaN'')::double precision as max, '
+    -- the mean of values with both infinities is NaN
+    '  case when span.n > 0 then span.mean end as mean, '
     '  nullif(span.first, ''NaN'')::double precision as first, '
     '  nullif(span.last, ''NaN'')::double precision as last, '
-    '  coalesce(span.nans, 0) as nans, coalesce(span.nulls, 0) as nulls, span.squares '
+    '  coalesce(span.nans, 0) as nans, coalesce(span.nulls, 0) as nulls, '
+    '  case when span.n > 0 then span.squares end as squares '
     'from (values %1$s) as part (level, first, past) '
     'cross join lateral ('
     '  select block.number + generate_series(0, cardinality(block.n) - 1) as number, '
@@ -152,7 +155,9 @@ begin
       if place.types[i] like 'varchar%' or place.types[i] in ('text', 'datetime') then
         raise exception 'signal ''%'' is % (%), not a number', place.signals[i],
           case place.types[i] when 'datetime' then 'a time' else 'text' end, place.types[i]
-          using errcode = 'datatype_mismatch', hint = format('Call get_%s_range.', place.table_name);
+          using errcode = 'datatype_mismatch', hint = format(
+            case when place.is_of_samples then 'Call get_%s.' else 'Call get_%s_range.' end, place.table_name
+          );
       end if;
     end loop;
     bins := null;
@@ -274,7 +279,7 @@ begin
         groups := concat_ws(' union all ', groups, (
           select format(
             'select to_timestamp(bin.number * %1$s::double precision), bin.n::bigint, '
-            '  bin.min::double precision, bin.max::double precision, nullif(bin.sum / nullif(bin.n, 0), ''NaN''), '
+            '  bin.min::double precision, bin.max::double precision, bin.sum / nullif(bin.n, 0), '
             '  bin.first::double precision, bin.last::double precision, '
             '  coalesce(bin.nans, 0)::bigint, coalesce(bin.nulls, 0)::bigint, null::double precision '
             'from ('
@@ -383,7 +388,7 @@ begin
     if sources is not null and are_apart and spans is null and not with_squares then
       -- each of their rows is a bin
       query := format(
-        'select place, %s as "time", n::bigint, min, max, n * mean / nullif(n, 0), first, last, nans::bigint, '
+        'select place, %s as "time", n::bigint, min, max, mean, first, last, nans::bigint, '
         'nulls::bigint, squares '
         'from (%s) as source (place, bin, at, n, min, max, mean, first, last, nans, nulls, squares)',
         shown, sources

@@ -46,7 +46,7 @@ _FIGURES: dict[str, Figure] = {
     "std": (lambda bins: bins.deviation, np.zeros_like),
     "variance": (lambda bins: bins.variance, np.zeros_like),
     "popvariance": (lambda bins: bins.squares / bins.n, np.zeros_like),
-    "rms": (lambda bins: np.sqrt(bins.squares / bins.n + np.square(bins.mean)), np.abs),
+    "rms": (lambda bins: bins.rms, np.abs),
     "jitter": (lambda bins: np.divide(bins.deviation, bins.mean), np.zeros_like),
     "errorbar": (lambda bins: bins.mean, np.copy),
 }
@@ -386,7 +386,8 @@ def _smooth(number: int, times: Whole, values: Numbers, width: int) -> float:
 
 
 def _median(values: Numbers) -> float:
-    return float(np.median(values))
+    with np.errstate(invalid="ignore"):
+        return float(np.median(values))
 
 
 def _skewness(values: Numbers) -> float:

@@ -194,7 +194,7 @@ def _headers(signal: Signal) -> dict[str, str]:
 
 
 async def get_data_at_time(request: Request) -> Response:
-    """The newest reading of each signal at or before an instant; signals without one are omitted."""
+    """The newest sample of each signal at or before an instant; signals without one are omitted."""
     given = await posted(request) if request.method == "POST" else request.query_params.getlist("pv")
     limits = services(request).queries.limits
     if len(given) > limits.signals:

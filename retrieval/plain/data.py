@@ -63,7 +63,7 @@ def data(
 
 
 def newest(servers: Servers, signals: Sequence[Signal], when: datetime) -> Iterator[bytes]:
-    """The newest reading of each signal at or before an instant, if any, as JSON."""
+    """The newest sample of each signal at or before an instant, if any, as JSON."""
 
     def of(signal: Signal) -> Iterator[Samples]:
         found = at(servers, signal, when)

@@ -116,7 +116,7 @@ DESCRIPTION: dict[str, Any] = {
             _TABLES,
         ),
         "/api/v1/at": _get(
-            "the newest reading of each signal at or before a time",
+            "the newest sample of each signal at or before a time; null is one without a reading",
             [_SIGNALS, _parameter("time", f"the time; default now: {_TIME}")],
         ),
         "/api/v1/rows": _get(

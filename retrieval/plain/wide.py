@@ -69,10 +69,13 @@ def wide(
             else:
                 for line in lines:
                     line.read(block, span)
-                times = np.unique(np.concatenate([line.times(block) for line in lines]))
-                if step is not None:
+                if step is None:
+                    times = np.unique(np.concatenate([line.times(block) for line in lines]))
+                else:
                     times = _grid(block, step)
-                columns = [line.at(times, linear=how == "linear") for line in lines]
+                # samples of a microsecond have one row
+                unit = 1000 if step is None else 1
+                columns = [line.at(times, unit, linear=how == "linear") for line in lines]
             if len(times):
                 yield pa.RecordBatch.from_arrays([pa.array(times, TIME), *columns], schema=schema)
 
@@ -106,15 +109,17 @@ class _Line:
         found = [part.time[part.time >= block[0]] for part in self._parts]
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
-    def at(self, times: Whole, *, linear: bool) -> pa.Array:
-        """Its values at these times of the block."""
+    def at(self, times: Whole, unit: int, *, linear: bool) -> pa.Array:
+        """Its values at these times of the block. `unit`: nanoseconds that times of samples are multiples
+        of."""
         parts = self._parts
         linear = linear and not self._signal.held
         if linear and len(times):
             parts = [*parts, *self._next(int(times[-1]))]
         if not parts:
             return pa.nulls(len(times), self._kind)
-        known = np.concatenate([part.time for part in parts])
+        known = np.concatenate([part.nanoseconds for part in parts]) // unit
+        times = times * (1000 // unit)
         place = np.searchsorted(known, times, side="right") - 1
         if not linear:
             values = pa.concat_arrays([cast(part, self._kind) for part in parts])
@@ -133,8 +138,8 @@ class _Line:
 
     def _next(self, last: int) -> list[Samples]:
         """The first sample behind the block, where a line leads beyond the last one in it."""
-        newest = int(self._parts[-1].time[-1]) if self._parts else None
-        if newest is None or newest >= last:
+        newest = int(self._parts[-1].nanoseconds[-1]) if self._parts else None
+        if newest is None or newest >= last * 1000:
             return []
         begin, end = map(moment_of, (last, self._span[1]))
         return [*samples(self._servers, self._signal, begin, end, limit=1)]

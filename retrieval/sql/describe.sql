@@ -16,7 +16,8 @@ from (
     place.held,
     place.decimals,
     place.valid_from,
-    place.valid_to is null as now,
+    -- infinity: a name before the signal, or its column, was renamed
+    coalesce(place.valid_to, 'infinity') = 'infinity' as now,
     (
       jsonb_agg(jsonb_build_object(
         'until', extract(epoch from place.valid_to) * 1000,

@@ -128,10 +128,10 @@ class Plant:
             for row in batch.to_pylist()
         ]
 
-    def newest(self, signal: str, before: datetime, *, given: bool = False) -> list[dict[str, Any]]:
+    def newest(self, signal: str, before: datetime) -> list[dict[str, Any]]:
         with closing(connect(self.conninfo)) as connection:
             (place,) = places(connection, [signal])[signal]
-            found = sampled.newest(connection, place, before, given=given)
+            found = sampled.newest(connection, place, before)
             return [] if found is None else found.to_pylist()
 
     def all(self) -> dict[str, Samples]:
@@ -188,8 +188,8 @@ def test_every_reading_has_both_tiers(plant: Plant) -> None:
     middle = BEGIN + timedelta(days=24, hours=5)
     pieces = [plant.read("gauge:1", middle, NOW, limit) for limit in (1, 40, 84, 200)]
     instants = [BEGIN, middle, BEGIN + timedelta(days=3, hours=12), NOW]
+    instants += [BEGIN + timedelta(hours=2 * k + 2) for k in (6, 7, 8, 39)]
     newest = [plant.newest(name, at) for name in ("gauge:1", "gauge:silent", "state") for at in instants]
-    given = [plant.newest("gauge:1", BEGIN + timedelta(hours=2 * k + 2), given=True) for k in (6, 7, 8, 39)]
 
     lines = plant.archive()
     assert [line.split(":")[0] for line in lines] == [
@@ -200,9 +200,6 @@ def test_every_reading_has_both_tiers(plant: Plant) -> None:
     assert [plant.read("gauge:1", middle, NOW, limit) for limit in (1, 40, 84, 200)] == pieces
     assert newest == [
         plant.newest(name, at) for name in ("gauge:1", "gauge:silent", "state") for at in instants
-    ]
-    assert given == [
-        plant.newest("gauge:1", BEGIN + timedelta(hours=2 * k + 2), given=True) for k in (6, 7, 8, 39)
     ]
     with running(plant.url):
         assert plant.in_sql() == in_sql

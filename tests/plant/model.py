@@ -1,11 +1,14 @@
 """A model of the stored rows in dictionaries: the contract of put_<table> (docs/reference/procedures.md, Put)
 without any code of ringlog."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
+
+import numpy as np
 
 Values = dict[str, Any]
 Key = tuple[datetime, int]
@@ -23,6 +26,10 @@ class Refused(Exception):
         self.numbers = numbers
 
 
+FIGURES = "n, min, max, mean, first, last, nans, nulls"
+"""the first fields of Bin, as columns of ringlog's procedures"""
+
+
 @dataclass(frozen=True)
 class Bin:
     """Figures of the values of some rows."""
@@ -33,7 +40,10 @@ class Bin:
     mean: float | None
     first: float | None
     last: float | None
+    nans: int
     nulls: int
+    std: float | None
+    rms: float | None
 
 
 @dataclass
@@ -154,6 +164,13 @@ class Table:
             key=lambda row: row[0],
         )
 
+    def at(self, moment: datetime) -> tuple[int, datetime, Values] | None:
+        """The row that was valid: of ring and log the newest one that is not later."""
+        rows = [(at, place, row) for (at, place), row in self.log.items() if at <= moment]
+        rows += [(at, place, row) for place, (at, row) in self.ring.items() if at <= moment]
+        newest = max(rows, key=lambda row: row[:2], default=None)
+        return None if newest is None else (newest[1], newest[0], newest[2])
+
     def readings(self, signal: str, begin: datetime, end: datetime) -> list[tuple[datetime, Any]]:
         """A signal's values in a span; values from a time in which its column was retired are excluded."""
         column = self.signals[signal]
@@ -170,18 +187,49 @@ class Table:
 
 
 def figures_of(readings: Sequence[float | None]) -> Bin | None:
-    """Figures of readings in the order of their times, None for NaN; None: there is no reading."""
+    """Figures of readings in the order of their times as numpy has them, without NaN and None; None: there is
+    no reading."""
     if not readings:
         return None
-    values = [float(reading) for reading in readings if reading is not None]
-    return Bin(
-        len(values),
-        min(values, default=None),
-        max(values, default=None),
-        sum(values) / len(values) if values else None,
-        values[0] if values else None,
-        values[-1] if values else None,
-        len(readings) - len(values),
+    given = [float(reading) for reading in readings if reading is not None]
+    values = np.array([value for value in given if not math.isnan(value)])
+    nans, nulls = len(given) - len(values), len(readings) - len(given)
+    if not len(values):
+        return Bin(0, None, None, None, None, None, nans, nulls, None, None)
+    with np.errstate(invalid="ignore"):
+        figures = (values.min(), values.max(), values.mean(), values[0], values[-1])
+        spread = (values.std(), np.sqrt(np.square(values).mean()))
+    return Bin(len(values), *map(float, figures), nans, nulls, *map(float, spread))
+
+
+def plain(value: Any) -> Any:
+    """A value in which NaN equals NaN."""
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, list | tuple):
+        return type(value)(map(plain, value))
+    return value
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal except for the order of additions."""
+    if a is None or b is None:
+        return a is b
+    a, b = float(a), float(b)
+    return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12) or (math.isnan(a) and math.isnan(b))
+
+
+def agree(figures: Sequence[Any] | None, wanted: Bin | Sequence[Any] | None) -> bool:
+    """Whether these are the first of the wanted figures, in their order."""
+    if figures is None or wanted is None:
+        return figures is wanted
+    if not isinstance(wanted, Bin):
+        return all(same(a, b) for a, b in zip(figures, wanted, strict=True))
+    *others, std, rms = vars(wanted).values()
+    largest = max(abs(wanted.min or 0.0), abs(wanted.max or 0.0))
+    return all(
+        same(a, b) or (b is std and None not in (a, b) and abs(a - b) < 1e-7 * largest)
+        for a, b in zip(figures, [*others, std, rms], strict=False)
     )
 
 

@@ -1,5 +1,6 @@
 """The operations that change a plant: writing rows, changing the facility, commands, kills and restarts."""
 
+import math
 import random
 import shutil
 import signal as signals
@@ -21,9 +22,16 @@ from plant.site import Different, Site
 from servers import add_logins, ringlog
 from waiting import PATIENCE, wait_until
 
-ZONES = ["UTC", "UTC", "Europe/Zurich", "Australia/Sydney"]
-WEEKS = [11, 11, 11, 53]
-"""the age of a plant at the beginning"""
+ZONES = [
+    "UTC",
+    "Europe/Zurich",
+    "Australia/Sydney",
+    "America/St_Johns",
+    # clocks are changed by half an hour
+    "Australia/Lord_Howe",
+]
+WEEKS = [11, 11, 53]
+"""the age of a plant at the beginning; in a year clocks are set ahead and back"""
 
 WIDER = {"real": "double", "int": "bigint"}
 """Types with the values of other types."""
@@ -42,6 +50,8 @@ class Operations(Site):
         def one(of: str) -> Any:
             if draw.random() < 0.1:
                 return None
+            if of in ("real", "double") and draw.random() < 0.15:
+                return draw.choice([math.nan, math.inf, -math.inf])
             if of == "real":
                 return struct.unpack("f", struct.pack("f", draw.uniform(-500, 500)))[0]
             if of == "double":
@@ -85,15 +95,21 @@ class Operations(Site):
         self, table: str, seq_no: int | None, said: str | None, values: Values, section: str
     ) -> int | None:
         """The number of the error; None: the row is acknowledged."""
-        connection = wait_until(lambda: self._connected(section))
-        with connection, connection.cursor() as cursor:
-            try:
-                cursor.callproc(f"put_{table}", (seq_no, said, *values.values()))
-                while cursor.nextset():
-                    pass
-            except pymssql.Error as error:
-                return int(error.args[0])
-        return None
+
+        def answer() -> tuple[int | None] | None:
+            connection = wait_until(lambda: self._connected(section))
+            with connection, connection.cursor() as cursor:
+                try:
+                    cursor.callproc(f"put_{table}", (seq_no, said, *values.values()))
+                    while cursor.nextset():
+                        pass
+                except pymssql.Error as error:
+                    # a writer repeats the call
+                    return None if "nothing was written" in str(error) else (int(error.args[0]),)
+            return (None,)
+
+        (number,) = wait_until(answer)
+        return number
 
     def write(self, draw: random.Random) -> None:
         """Some rows in order, with or without their seq_no."""

@@ -3,7 +3,7 @@
 import math
 import random
 import struct
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,12 +14,14 @@ import pyarrow.parquet as pq
 import pymssql
 from psycopg import sql
 
-from plant.model import Bin, Table, nights
-from plant.site import Different, Site
+from plant.model import FIGURES, Bin, Table, agree, nights, same
+from plant.sample_model import EPOCH, nanoseconds_of
+from plant.site import Different
+from plant.ways import Line, Reading, Ways
 from waiting import wait_until
 
 
-class Reads(Site):
+class Reads(Ways):
     """The reads; each raises Different."""
 
     def compare(self, draw: random.Random) -> None:
@@ -43,6 +45,11 @@ class Reads(Site):
             self._events,
             self._hours,
             self._parquet,
+            self._row_at,
+            self._latest_by_http,
+            self._line,
+            self._line,
+            self._line,
         ]
 
     def compare_all(self) -> None:
@@ -63,12 +70,6 @@ class Reads(Site):
             # a row at the very begin
             begin = max(start, draw.choice(self.sent)[2])
         return begin, begin + timedelta(seconds=length)
-
-    def _wanted(self, what: str, got: Any, wanted: Any) -> None:
-        if got != wanted:
-            missing = [one for one in wanted if one not in got] if isinstance(wanted, list) else wanted
-            extra = [one for one in got if one not in wanted] if isinstance(got, list) else got
-            raise Different(f"{what}: missing {missing!r}, not expected {extra!r}")
 
     def _rows(self, schema: str, table: Table, condition: str, values: list[Any]) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.server.dsn_of(self.server.reader)) as connection:
@@ -165,7 +166,7 @@ class Reads(Site):
         coming = self._coming(table.name)
         with psycopg.connect(self.server.dsn_of(self.server.reader)) as connection:
             found = connection.execute(
-                "select time, n, min, max, mean, first, last, nulls from ringlog.get_trend(%s, %s, %s, %s)",
+                f"select time, {FIGURES} from ringlog.get_trend(%s, %s, %s, %s)",
                 # one more bin is omitted, for spans that do not begin at `begin`
                 [signal, begin, end, hours + 1],
             ).fetchall()
@@ -211,7 +212,8 @@ class Reads(Site):
 
         def packed(value: float | None) -> bytes | None:
             # a real is sent by its shortest digits
-            return None if value is None else single.pack(value)
+            # JSON has no text for what is no number
+            return None if value is None or not math.isfinite(value) else single.pack(value)
 
         found = [(*at, packed(value)) for *at, value in found]
         wanted = [
@@ -248,6 +250,38 @@ class Reads(Site):
         ]
         return draw.choice(choices)
 
+    def _row_at(self, draw: random.Random, table: Table) -> None:
+        """The row that was valid at a time, of ring and log."""
+        begin, at = self._span(draw, table)
+        wanted = table.at(at)
+        if wanted is None or wanted[1] < begin:
+            return
+        query = f"select seq_no, time from ringlog.get_{table.name}_at(%s)"
+        with psycopg.connect(self.server.dsn_of(self.server.reader), autocommit=True) as connection:
+            found = of_archive(lambda: connection.execute(query.encode(), [at]).fetchall())
+        got = [(place, time.astimezone(UTC)) for place, time in found]
+        self._wanted(f"get_{table.name}_at {at}", got, [wanted[:2]])
+
+    def _latest_by_http(self, draw: random.Random, table: Table) -> None:
+        signal, column = self._signal(draw, table, numeric=True)
+        wanted = table.latest()
+        (found,) = self._get("/api/v1/latest", signal=signal).json()
+        line = Line(signal, table.name, (), single=table.columns[column] == "real")
+        time = found["time"] and datetime.fromisoformat(found["time"]).astimezone(UTC)
+        row = (None, None) if wanted is None else (wanted[0], line.shown(wanted[2][column]))
+        self._wanted(f"latest of {signal}", (time, line.shown(found["value"])), row)
+
+    def _line(self, draw: random.Random, table: Table) -> None:
+        signal, column = self._signal(draw, table, numeric=True)
+        readings = table.readings(signal, EPOCH, datetime.max.replace(tzinfo=UTC))
+        line = Line(
+            signal,
+            table.name,
+            [Reading(nanoseconds_of(at), value) for at, value in readings],
+            single=table.columns[column] == "real",
+        )
+        self._compare_line(draw, line, *self._span(draw, table))
+
     def _statistics(self, draw: random.Random, table: Table) -> None:
         signal, _ = self._signal(draw, table, numeric=True)
         begin, end = self._span(draw, table)
@@ -256,7 +290,7 @@ class Reads(Site):
         with psycopg.connect(self.server.dsn_of(self.server.reader)) as connection:
             try:
                 found = connection.execute(
-                    "select n, min, max, mean, first, last, nulls from ringlog.get_statistics(%s, %s, %s)",
+                    f"select {FIGURES}, std, rms from ringlog.get_statistics(%s, %s, %s)",
                     [signal, begin, end],
                 ).fetchall()
             except psycopg.Error as error:
@@ -298,11 +332,11 @@ class Reads(Site):
             found = {event["secs"] // 3600: event["val"] for event in got.json()[0]["data"]}
             hours: dict[int, list[float]] = {}
             for at, value in table.readings(signal, begin, end):
-                if value is not None:
+                if value is not None and not math.isnan(value):
                     hours.setdefault(int(at.timestamp()) // 3600, []).append(float(value))
             for hour, values in hours.items():
                 wanted = float(len(values)) if operator == "count" else sum(values) / len(values)
-                if not same(found.get(hour), wanted):
+                if not same(found.get(hour), wanted if math.isfinite(wanted) else None):
                     at = datetime.fromtimestamp(hour * 3600, UTC)
                     raise Different(
                         f"{operator}_3600({signal}) at {at}: {found.get(hour)}, expected {wanted}"
@@ -335,17 +369,3 @@ def of_archive(read: Callable[[], list[Any]]) -> list[Any]:
 
     (rows,) = wait_until(answer)
     return [row for before, row in zip([None, *rows], rows, strict=False) if row != before]
-
-
-def same(a: Any, b: Any) -> bool:
-    """Equal except for the order of additions."""
-    if a is None or b is None:
-        return a is b
-    return math.isclose(float(a), float(b), rel_tol=1e-9, abs_tol=1e-12)
-
-
-def agree(figures: Sequence[Any] | None, wanted: Bin | None) -> bool:
-    """Whether these are the wanted figures, in their order."""
-    if figures is None or wanted is None:
-        return figures is wanted
-    return all(same(a, b) for a, b in zip(figures, vars(wanted).values(), strict=True))

@@ -1,5 +1,6 @@
 """A table of samples in the plant: signals that are added and retired, samples, and each way to read them."""
 
+import math
 import random
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -8,10 +9,15 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 
-from plant.reads import Reads, agree, of_archive
+from plant.model import FIGURES, agree
+from plant.reads import Reads, of_archive
 from plant.sample_model import DRIFT, EPOCH, MICROSECOND, NAME, Sample, Signal, instant, nanoseconds_of
 from plant.site import Different
+from plant.ways import Line, Reading
 from waiting import wait_until
+
+NO_NUMBERS = (math.nan, math.inf, -math.inf)
+ALWAYS = EPOCH, datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass
@@ -21,6 +27,9 @@ class Samples(Reads):
     signals: dict[str, Signal] = field(
         default_factory=lambda: {f"gauge:{number}": Signal() for number in (1, 2, 3)}
     )
+
+    former: dict[str, str] = field(default_factory=dict)
+    """names of signals before they were renamed, and their names since"""
 
     # --- operations ---
 
@@ -35,8 +44,9 @@ class Samples(Reads):
 
     def _sample(self, draw: random.Random) -> Sample:
         value = draw.choice(
-            [None, 0.0, draw.uniform(-1e3, 1e3), draw.randint(0, 5) / 4, draw.uniform(0, 1e-9)]
+            [None, 0.0, draw.uniform(-1e3, 1e3), draw.randint(0, 5) / 4, draw.uniform(0, 1e-9), *NO_NUMBERS]
         )
+        # a value of None with 3 is the loss of its source
         alarm = draw.choice([(0, 0), (0, 0), (1, 3), (3, 17)])
         return value, *alarm
 
@@ -140,6 +150,10 @@ class Samples(Reads):
                     self._names += 1
                     call("rename_signal", name, f"extra:{self._names}")
                     self.signals[f"extra:{self._names}"] = self.signals.pop(name)
+                    names = {**self.former, name: name}
+                    self.former = {
+                        old: f"extra:{self._names}" if new == name else new for old, new in names.items()
+                    }
                 case "retire" if name.startswith("extra") and not signal.is_paused:
                     call(*(("add_signal", NAME, name) if signal.is_retired else ("retire_signal", name)))
                     signal.is_retired = not signal.is_retired
@@ -183,6 +197,10 @@ class Samples(Reads):
             self._statistics_of_samples,
             self._trend_of_samples,
             self._newest_sample,
+            self._latest_by_each_name,
+            self._line_of_samples,
+            self._line_of_samples,
+            self._line_of_samples,
         ]
 
     def _same_samples(
@@ -245,7 +263,7 @@ class Samples(Reads):
         if self._is_coming(NAME, begin, end):
             return
         found = self._asked(
-            "select n, min, max, mean, first, last, nulls from ringlog.get_statistics(%s, %s, %s)",
+            f"select {FIGURES}, std, rms from ringlog.get_statistics(%s, %s, %s)",
             *(name, begin, end),
         )
         wanted = self.signals[name].figures(begin, end)
@@ -261,7 +279,7 @@ class Samples(Reads):
         found = {
             at.astimezone(UTC): figures
             for at, *figures in self._asked(
-                "select time, n, min, max, mean, first, last, nulls from ringlog.get_trend(%s, %s, %s, %s)",
+                f"select time, {FIGURES} from ringlog.get_trend(%s, %s, %s, %s)",
                 # one more bin is omitted, for spans that do not begin at `begin`
                 *(name, begin, end, hours + 1),
             )
@@ -280,8 +298,35 @@ class Samples(Reads):
         found = self._asked(f"select time, value from ringlog.get_{NAME}_at(%s) where signal = %s", end, name)
         before = self.signals[name].span(EPOCH, end + MICROSECOND)
         wanted = [(instant(before[-1][0]), before[-1][1][0])] if before else []
-        if [(at.astimezone(UTC), value) for at, value in found] != wanted:
-            raise Different(f"get_{NAME}_at of {name} at {end}: {found}, expected {wanted}")
+        got = [(at.astimezone(UTC), value) for at, value in found]
+        self._wanted(f"get_{NAME}_at of {name} at {end}", got, wanted)
+
+    def _latest_by_each_name(self, name: str, begin: datetime, end: datetime) -> None:
+        """The newest sample by a signal's name and by those before."""
+        if self.signals[name].is_retired:
+            return
+        newest = self.signals[name].span(*ALWAYS)[-1:]
+        wanted = [(instant(at), value) for at, (value, _, _) in newest]
+        for each in (name, *(old for old, new in self.former.items() if new == name)):
+            found = self._asked("select time, value from ringlog.get_latest(%s)", each)
+            got = [(at.astimezone(UTC), value) for at, value in found]
+            self._wanted(f"get_latest of {each}", got, wanted)
+            (shown,) = self._get("/api/v1/latest", signal=each).json()
+            time = shown["time"] and datetime.fromisoformat(shown["time"]).astimezone(UTC)
+            value = wanted[0][1] if wanted else None
+            value = None if value is None or not math.isfinite(value) else value
+            self._wanted(
+                f"latest of {each}", (time, shown["value"]), (wanted[0][0] if wanted else None, value)
+            )
+
+    def _line_of_samples(self, name: str, begin: datetime, end: datetime) -> None:
+        """The reads that rows have too; of a signal without a past in another life."""
+        readings = [
+            Reading(at, value, severity) for at, (value, severity, _) in self.signals[name].span(*ALWAYS)
+        ]
+        if not self.signals[name].is_retired:
+            draw = random.Random(f"{name} {begin} {end}")
+            self._compare_line(draw, Line(name, NAME, readings), begin, end)
 
     def _asked(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.server.dsn_of(self.server.reader), autocommit=True) as connection:

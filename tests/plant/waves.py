@@ -1,5 +1,6 @@
 """A table of samples that are waveforms in the plant: the model, and each way to write and to read them."""
 
+import math
 import random
 import struct
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from typing import Any
 import psycopg
 
 from plant.sample_model import DRIFT, EPOCH, POINTS, TRACES, Wave, instant, nanoseconds_of
-from plant.samples import Samples
+from plant.samples import NO_NUMBERS, Samples
 from plant.site import Different
 from waiting import wait_until
 
@@ -24,7 +25,8 @@ class Waves(Samples):
     # --- operations ---
 
     def _wave(self, draw: random.Random) -> Wave:
-        points = [draw.choice([0.0, draw.uniform(-1e3, 1e3)]) for _ in range(draw.randint(0, POINTS))]
+        kinds = (0.0, draw.uniform(-1e3, 1e3), draw.uniform(-1e3, 1e3), draw.choice(NO_NUMBERS))
+        points = [draw.choice(kinds) for _ in range(draw.randint(0, POINTS))]
         return draw.choice([None, points, points, points]), *draw.choice([(0, 0), (0, 0), (2, 5)])
 
     def send_waves(self, draw: random.Random) -> None:
@@ -163,23 +165,33 @@ class Waves(Samples):
         span = {"from": begin.isoformat(), "to": end.isoformat()}
         (signal,) = self._get("/api/v1/data", signal=name, **span).json()["signals"]
         wanted = [
-            (nanoseconds_of(instant(at)) / 10**6, points)
+            (
+                nanoseconds_of(instant(at)) / 10**6,
+                None if points is None else [point if math.isfinite(point) else None for point in points],
+            )
             for at, (points, _, _) in self._waves_of(name, begin, end)
         ]
         got = [(milliseconds, points) for milliseconds, points in signal["samples"]]
         self._wanted(f"/api/v1/data of {name} from {begin} to {end}", got, wanted)
 
     def _lengths(self, name: str, begin: datetime, end: datetime) -> None:
-        """The scalar `length` of a waveform, in one bin."""
+        """The scalars of waveforms, in one bin."""
         found = self._asked(
-            "select n, shortest, longest, nulls from ringlog.get_waveform_trend(%s, %s, %s, 1)",
+            "select n, shortest, longest, nulls, min, max from ringlog.get_waveform_trend(%s, %s, %s, 1)",
             *(name, begin, end),
         )
         lengths = [
             None if points is None else len(points) for _, (points, _, _) in self._waves_of(name, begin, end)
         ]
         known = [length for length in lengths if length is not None]
-        wanted = [(len(known), min(known), max(known), lengths.count(None))] if known else []
+        numbers = [
+            point
+            for _, (points, _, _) in self._waves_of(name, begin, end)
+            for point in points or ()
+            if not math.isnan(point)
+        ]
+        bounds = min(numbers, default=None), max(numbers, default=None)
+        wanted = [(len(known), min(known), max(known), lengths.count(None), *bounds)] if known else []
         got = [row for row in found if row[0]]
         self._wanted(f"get_waveform_trend of {name} from {begin} to {end}", got, wanted)
 

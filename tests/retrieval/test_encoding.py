@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import math
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -17,8 +18,8 @@ from hypothesis import strategies as st
 from ringlog.retrieval.encoding import lines
 
 EPOCH = datetime(1970, 1, 1)
-# as written in JSON and in CSV
-NOT_FINITE = {math.inf: "inf", -math.inf: "-inf"}
+# as written in CSV: docs/reference/facility-file.md
+NOT_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12) | st.text(
     '",\t\n\r\x00\x1b\x85\u2028é𝄞\\ ', max_size=8
 )
@@ -123,11 +124,11 @@ def _bits_as_numbers(value: Any) -> Any:
 
 
 def _in_csv(value: Any) -> Any:
-    """A value as it is read from CSV: NaN is a text."""
+    """A value as it is read from CSV: NaN and infinities are texts, also in a list."""
     if value is None:
         return "missing"
     if isinstance(value, list):
-        return _shown(value)
+        return [None if each is None else _in_csv(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return NOT_FINITE.get(value, "NaN")
     return _bits_as_numbers(value)
@@ -136,4 +137,4 @@ def _in_csv(value: Any) -> Any:
 def _of_csv(text: str, value: Any) -> Any:
     if text == "missing" or isinstance(value, str) or text in ("NaN", *NOT_FINITE.values()):
         return text
-    return orjson.loads(text)
+    return json.loads(text, parse_constant=str)

@@ -398,3 +398,69 @@ def test_a_signal_has_its_earlier_properties(own: Web, client: httpx.Client) -> 
         }
     (never,) = client.get("/api/v1/data", params=SPAN | {"signal": "gauge:1"}).json()["signals"]
     assert "was" not in never
+
+
+@pytest.mark.parametrize("after", [0, 500_000, 1_000_001, 2_500_000, 3_000_000, 3_000_001, 9_000_000])
+def test_every_way_of_asking_at_a_time_has_the_newest_sample(
+    client: httpx.Client, own: Web, after: int
+) -> None:
+    """`after`: microseconds after BEGIN. Also one without a reading; none that is later by nanoseconds."""
+    value, severity, status, nanoseconds = [each for each in SAMPLES if each[3] <= after * 1000][-1]
+    at = BEGIN + timedelta(microseconds=after)
+    name = "gauge:1"
+    found = client.get("/retrieval/data/getDataAtTime", params={"pv": name, "at": at.isoformat()}).json()[
+        name
+    ]
+    assert (found["val"], found["severity"], found["status"]) == (value, severity, status)
+    assert (found["secs"], found["nanos"]) == divmod(NS + nanoseconds, 10**9)
+    ((_, held),) = client.get("/api/v1/at", params={"signal": name, "time": at.isoformat()}).json()[
+        "signals"
+    ][0]["samples"]
+    assert held == value
+    span = {"from": at.isoformat(), "to": (at + timedelta(microseconds=1)).isoformat()}
+    for route in ("getData.json", "getDataForPVs.json"):
+        (shown,) = client.get(f"/retrieval/data/{route}", params={"pv": name} | span).json()
+        first = shown["data"][0]
+        assert (first["val"], first["severity"], first["nanos"]) == (value, severity, nanoseconds % 10**9)
+    wide = {"signal": name, "wide": "last", "step": "0.000001s", "format": "csv"}
+    (line,) = list(csv.reader(io.StringIO(client.get("/api/v1/data", params=wide | span).text)))[1:]
+    assert line[1] == ("" if value is None else str(value))
+    with psycopg.connect(own.server.dsn_of(own.server.reader)) as session:
+        # its times have microseconds
+        last = [each for each in SAMPLES if each[3] // 1000 <= after][-1]
+        query = "select value, severity from ringlog.get_vac_at(%s) where signal = %s"
+        assert session.execute(query, [at, name]).fetchall() == [last[:2]]
+
+
+def test_lines_between_samples_count_nanoseconds(client: httpx.Client) -> None:
+    """The second sample is a nanosecond after the second."""
+    span = {"from": BEGIN.isoformat(), "to": (BEGIN + timedelta(seconds=2)).isoformat()}
+    wide = {"signal": "gauge:1", "wide": "linear", "step": "1s", "format": "csv"} | span
+    lines = list(csv.reader(io.StringIO(client.get("/api/v1/data", params=wide).text)))[1:]
+    assert [float(line[1]) for line in lines] == pytest.approx([1.5, 1.5 + 1e9 / 1_000_000_001], rel=1e-12)
+
+
+def test_names_and_samples_of_other_times(own: Web, client: httpx.Client) -> None:
+    """A former name is read as the present one. Once a retired signal is added again, samples of the time
+    between are read in every way."""
+    with psycopg.connect(own.server.dsn, autocommit=True) as admin:
+        number = admin.execute("select ringlog.add_signal('vac', 'pump:1')").fetchone()
+        admin.execute("select ringlog.retire_signal('pump:1')")
+        (retired,) = admin.execute("select clock_timestamp()").fetchone() or ()
+        assert admin.execute("select ringlog.add_signal('vac', 'pump:1')").fetchone() == number
+        admin.execute("select ringlog.put_vac('pump:1', %s, 5)", [retired])
+        admin.execute("select ringlog.rename_signal('pump:1', 'pump:first')")
+        span = retired - timedelta(hours=1), retired + timedelta(hours=1)
+        for name in ("pump:1", "pump:first"):
+            for procedure in ("get_signal", "get_vac"):
+                query = f"select value from ringlog.{procedure}(%s, %s, %s)"
+                assert admin.execute(query.encode(), [name, *span]).fetchall() == [(5.0,)]
+            (latest,) = client.get("/api/v1/latest", params={"signal": name}).json()
+            assert latest["value"] == 5
+            asked = {"signal": name, "from": span[0].isoformat(), "to": span[1].isoformat()}
+            (signal,) = client.get("/api/v1/data", params=asked).json()["signals"]
+            assert [value for _, value in signal["samples"]] == [5]
+        for name, procedure in (("gauge:state", "get_signal"), ("gauge:state", "get_trend")):
+            with pytest.raises(psycopg.errors.DatatypeMismatch) as refusal:
+                admin.execute(f"select * from ringlog.{procedure}(%s, %s, %s)".encode(), [name, *span])
+            assert refusal.value.diag.message_hint == "Call get_words."

@@ -16,7 +16,7 @@ pub enum Style<'a> {
     Json,
     /// The same with bits as true and false.
     JsonBits,
-    /// CSV, with this text for a missing value. Lists are JSON in quotes.
+    /// CSV, with this text for a missing value. Lists are JSON in quotes, with NaN and Infinity.
     Csv(&'a [u8]),
     /// The seconds of nanoseconds.
     Seconds,
@@ -88,28 +88,47 @@ fn thousandths(out: &mut Vec<u8>, number: i64) {
 
 fn json(out: &mut Vec<u8>, value: Value<'_>, bits: bool) {
     match value {
-        Value::Float(number) => float(out, number, number.is_finite()),
-        Value::Double(number) => float(out, number, number.is_finite()),
-        Value::Missing => out.extend_from_slice(NULL),
-        Value::Whole(number) => whole(out, number),
         Value::Bit(bit) if bits => out.extend_from_slice(if bit { b"true" } else { b"false" }),
-        Value::Bit(bit) => out.push(b'0' + u8::from(bit)),
-        Value::Text(text) => texts::json(out, text),
-        Value::List(points) => list(out, points),
+        value => plain(out, value, json_number),
     }
 }
+
+fn plain(out: &mut Vec<u8>, value: Value<'_>, not_finite: NotFinite) {
+    match value {
+        Value::Float(number) if !number.is_finite() => out.extend_from_slice(not_finite(number.into())),
+        Value::Double(number) if !number.is_finite() => out.extend_from_slice(not_finite(number)),
+        Value::Float(number) => finite(out, number),
+        Value::Double(number) => finite(out, number),
+        Value::Missing => out.extend_from_slice(NULL),
+        Value::Whole(number) => whole(out, number),
+        Value::Bit(bit) => out.push(b'0' + u8::from(bit)),
+        Value::Text(text) => texts::json(out, text),
+        Value::List(points) => list(out, points, not_finite),
+    }
+}
+
+/// The text of a number that is not finite.
+type NotFinite = fn(f64) -> &'static [u8];
 
 const NULL: &[u8] = b"null";
 
-fn float<F: zmij::Float>(out: &mut Vec<u8>, number: F, is_finite: bool) {
-    if is_finite {
-        out.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes());
-    } else {
-        out.extend_from_slice(NULL);
+fn json_number(_: f64) -> &'static [u8] {
+    NULL
+}
+
+fn csv_number(number: f64) -> &'static [u8] {
+    match number {
+        number if number.is_nan() => b"NaN",
+        number if number > 0.0 => b"Infinity",
+        _ => b"-Infinity",
     }
 }
 
-fn list(out: &mut Vec<u8>, points: Points<'_>) {
+fn finite<F: zmij::Float>(out: &mut Vec<u8>, number: F) {
+    out.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes());
+}
+
+fn list(out: &mut Vec<u8>, points: Points<'_>, not_finite: NotFinite) {
     out.push(b'[');
     let begin = out.len();
     // a comma follows each; the last one becomes the end
@@ -117,12 +136,15 @@ fn list(out: &mut Vec<u8>, points: Points<'_>) {
         out.reserve(bytes.len() * 3);
         for number in bytes.chunks_exact(8) {
             let number = f64::from_le_bytes(number.try_into().unwrap_or_default());
-            float(out, number, number.is_finite());
+            match number.is_finite() {
+                true => finite(out, number),
+                false => out.extend_from_slice(not_finite(number)),
+            }
             out.push(b',');
         }
     } else {
         for value in points.iter() {
-            json(out, value, false);
+            plain(out, value, not_finite);
             out.push(b',');
         }
     }
@@ -133,28 +155,19 @@ fn list(out: &mut Vec<u8>, points: Points<'_>) {
 }
 
 fn csv(out: &mut Vec<u8>, value: Value<'_>, missing: &[u8]) {
-    let not_finite = |number: f64| -> &[u8] {
-        match number {
-            number if number.is_nan() => b"NaN",
-            number if number > 0.0 => b"inf",
-            _ => b"-inf",
-        }
-    };
     match value {
         Value::Missing => out.extend_from_slice(missing),
-        Value::Float(number) if !number.is_finite() => out.extend_from_slice(not_finite(number.into())),
-        Value::Double(number) if !number.is_finite() => out.extend_from_slice(not_finite(number)),
         Value::Text(text) => texts::csv(out, text),
         Value::List(points) if points.iter().any(|point| matches!(point, Value::Text(_))) => {
             let mut shown = Vec::new();
-            list(&mut shown, points);
+            list(&mut shown, points, json_number);
             texts::csv(out, &shown);
         }
         Value::List(points) => {
             out.push(b'"');
-            list(out, points);
+            list(out, points, csv_number);
             out.push(b'"');
         }
-        value => json(out, value, false),
+        value => plain(out, value, csv_number),
     }
 }

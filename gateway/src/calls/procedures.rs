@@ -60,6 +60,13 @@ pub(super) enum Refusal {
     Interrupt(Interrupt),
 }
 
+/// The catalogue may be outdated while PostgreSQL cannot be reached: the call is to be repeated.
+fn not_known(what: &str) -> PgError {
+    not_written(format!(
+        "PostgreSQL cannot be reached, and whether {what} is not known: nothing was written."
+    ))
+}
+
 impl<E: Into<Interrupt>> From<E> for Refusal {
     fn from(error: E) -> Refusal {
         Refusal::Interrupt(error.into())
@@ -129,11 +136,7 @@ impl Procedures {
         let may_be_new = matches!(found, Err(Unresolved::Missing)) && !is_temporary(bare);
         if may_be_new {
             if !self.gateway.reload_catalogue(Reason::Unknown).await {
-                let text = format!(
-                    "PostgreSQL cannot be reached, and whether it has the procedure '{bare}' is not known: nothing was \
-                     written."
-                );
-                return Err(not_written(text).to_message());
+                return Err(not_known(&format!("it has the procedure '{bare}'")).to_message());
             }
             found = self.find_named(client, &name, params);
         }
@@ -229,8 +232,17 @@ impl Procedures {
                     continue;
                 }
             }
-            if left == 0 || !self.gateway.reload_catalogue(reason).await {
+            if left == 0 {
                 return Err(self.give_up(client, refusal, &function));
+            }
+            if !self.gateway.reload_catalogue(reason).await {
+                return Err(match refusal {
+                    Refusal::Unfit(_) => {
+                        let what = format!("{} has these parameters", function.name);
+                        Failure::of_call(&not_known(&what)).into()
+                    }
+                    _ => self.give_up(client, refusal, &function),
+                });
             }
             left -= 1;
             if matches!(reason, Reason::Outdated | Reason::Refused) {
