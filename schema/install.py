@@ -177,6 +177,7 @@ class _Common:
             registry.metadata.create_all(self.connection, checkfirst=False)
             roles.grant_registry(self.connection)
         ledger.create_missing(self.connection)
+        ledger.restrict_events(self.connection)
         ledger.create_missing(self.connection, tiers.metadata)
         tiers.begin_housekeeping(self.connection)
         ledger.create_missing(self.connection, renaming.metadata)

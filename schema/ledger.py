@@ -129,6 +129,23 @@ last_call = sa.Table(
 )
 
 
+# an event has a refused row whole: who may not read the table does not see it
+_OF_READABLE_TABLES = """
+alter table ringlog.event enable row level security;
+create policy of_readable_tables on ringlog.event for select using (
+  pg_has_role(current_user, {reader}, 'usage')
+  or has_table_privilege(to_regclass(format('log.%I', table_name)), 'select')
+)
+"""
+
+
+def restrict_events(connection: sa.Connection) -> None:
+    """Shows events to readers of their tables only, if the database does not do so yet. As ringlog_owner."""
+    query = sa.text("select relrowsecurity from pg_class where oid = 'ringlog.event'::regclass")
+    if not connection.scalar(query):
+        run(connection, sql.SQL(_OF_READABLE_TABLES).format(reader=sql.Literal(READER)))
+
+
 def create_missing(connection: sa.Connection, notes: sa.MetaData = metadata) -> list[str]:
     """Creates the tables of `notes` that the database does not have, for readers to read; their names."""
     query = sa.text("select name from unnest(cast(:names as text[])) as name where to_regclass(name) is null")

@@ -271,6 +271,27 @@ def test_a_reader_of_some_tables_over_tds(own: Own, version: str) -> None:
         assert not [row[2] for row in cursor.fetchall() if row[2].startswith("beam")]
 
 
+def test_events_are_shown_to_readers_of_their_tables(own: Own) -> None:
+    with psycopg.connect(own.server.dsn, autocommit=True) as admin:
+        for number, table in enumerate(("sr_vac", "beam")):
+            admin.execute(
+                'insert into ringlog.event (spool, number, table_name, "time", kind, rows, message)'
+                " values ('shown', %s, %s, %s, 'refused', 1, 'a whole row')",
+                (number, table, AT),
+            )
+        query = "select table_name from ringlog.event where spool = 'shown' order by table_name"
+        assert admin.execute(query).fetchall() == [("beam",), ("sr_vac",)]
+        with own.postgres(READER) as connection:
+            assert connection.execute(query).fetchall() == [("sr_vac",)]
+        with closing(own.server.connect(READER.user, READER.password)) as tds, tds.cursor() as cursor:
+            cursor.execute(query)
+            assert cursor.fetchall() == [("sr_vac",)]
+        span = {"from": "2026-03-02T00:00:00Z", "to": "2026-03-03T00:00:00Z"}
+        found = own.get("/api/v1/events", **span).json()
+        assert [event["table_name"] for event in found if event["kind"] == "refused"] == ["sr_vac"]
+        admin.execute("delete from ringlog.event where spool = 'shown'")
+
+
 def test_a_reader_of_some_tables_over_http(own: Own) -> None:
     assert own.get("/api/v1/data", signal="sr_vac/value").status_code == 200
     refused = own.get("/api/v1/data", signal="beam/value")
