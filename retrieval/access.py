@@ -6,6 +6,7 @@ import binascii
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -92,8 +93,11 @@ class Access:
         with self._lock:
             for old in [each for each, (until, _) in self._tokens.items() if until < now]:
                 del self._tokens[old]
-            while len(self._tokens) >= _TOKENS:
-                del self._tokens[next(iter(self._tokens))]
+            if len(self._tokens) >= _TOKENS:
+                # of the login that has most: one login does not use up those of others
+                tokens_of = Counter(owner.name for _, owner in self._tokens.values())
+                ((name, _),) = tokens_of.most_common(1)
+                del self._tokens[next(old for old, (_, owner) in self._tokens.items() if owner.name == name)]
             self._tokens[token] = (now + _TOKEN_LIFE, login)
         return token, _TOKEN_LIFE
 

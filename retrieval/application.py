@@ -15,6 +15,7 @@ from ringlog.history.connection import ReadError
 from ringlog.retrieval import page
 from ringlog.retrieval.access import Access
 from ringlog.retrieval.appliance import routes as appliance
+from ringlog.retrieval.guesses import Guesses
 from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.plain import routes as plain
 from ringlog.retrieval.queries import Queries
@@ -54,7 +55,7 @@ def application(access: Access, limits: Limits, data: str | None = None) -> ASGI
         lifespan=lifespan,
     )
     app.state.services = Services(access, queries, data)
-    return _Safe(app)
+    return _Safe(Guesses(app))
 
 
 class _Safe:

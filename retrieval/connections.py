@@ -12,8 +12,9 @@ from psycopg.conninfo import conninfo_to_dict
 from ringlog.history.connection import Connection, ReadError, connect
 from ringlog.history.priority import lower_process
 from ringlog.retrieval.access import Login
+from ringlog.retrieval.refused import refused
 
-_IDLE = 60.0  # seconds; a removed login may still be served for this time
+_IDLE = 60.0  # seconds
 _KEPT = 32  # idle connections
 _NICENESS = 10  # nice value of PostgreSQL's processes that serve readers
 _VERSION = "select version from ringlog.registry_state"
@@ -22,9 +23,14 @@ _ENTRIES = 50_000  # of each
 
 
 class Connections:
-    """Idle connections by login. Threads take one each."""
+    """Idle connections by login. Threads take one each.
 
-    def __init__(self) -> None:
+    A login uses them for `trusted` seconds after PostgreSQL has accepted its password; then it logs in again.
+    """
+
+    def __init__(self, trusted: float = 10.0) -> None:
+        self._trusted = trusted
+        self._accepted: dict[Login, float] = {}
         self._lock = threading.Lock()
         self._idle: list[tuple[float, Login, Connection]] = []
         self._registries: dict[Login, tuple[bytes | None, dict[Any, Any]]] = {}
@@ -43,15 +49,31 @@ class Connections:
         self._give(login, connection)
 
     def _take(self, login: Login, sure: bool) -> Connection:
-        while (kept := self._kept(login)) is not None:
-            if not sure:
-                return kept
-            try:
-                kept.answer("select")
-                return kept
-            except ReadError:
-                kept.close()
-        return connect(login.conninfo, _lower_priority if _is_near(login) else lambda pid: None)
+        now = time.monotonic()
+        if now - self._accepted.get(login, -self._trusted) < self._trusted:
+            while (kept := self._kept(login)) is not None:
+                if not sure:
+                    return kept
+                try:
+                    kept.answer("select")
+                    return kept
+                except ReadError:
+                    kept.close()
+        try:
+            connection = connect(login.conninfo, _lower_priority if _is_near(login) else lambda pid: None)
+        except ReadError as error:
+            if refused(error).status == 401:
+                while (kept := self._kept(login)) is not None:
+                    kept.close()
+            raise
+        if (kept := self._kept(login)) is not None:
+            # the new one replaces it
+            kept.close()
+        with self._lock:
+            self._accepted = {
+                known: when for known, when in self._accepted.items() if now - when < self._trusted
+            } | {login: now}
+        return connection
 
     def registry(self, login: Login, connection: Connection) -> dict[Any, Any]:
         """The cached registry of a server, as this login reads it: empty after a change of the registry.

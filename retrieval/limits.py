@@ -19,6 +19,8 @@ class Limits:
     """seconds that a query waits for its turn; longer is 429"""
     streams: int = 200
     """streams of live values at once; one more is 429"""
+    trusted: float = 10.0
+    """seconds after which a login must be accepted by PostgreSQL again"""
     signals: int = 500
     """of one request; more is 413"""
     body: int = 1 << 20

@@ -4,7 +4,7 @@ client disconnects."""
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
@@ -29,6 +29,11 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 _TOGETHER = 1 << 18  # bytes sent at once: an error before the first block has its own HTTP status
 _SENT = 1 << 18  # bytes given to a connection at once: so many may be unsent when the query has ended
+_AHEAD = 8 << 20  # bytes of an answer that may be made before they are sent
+_AHEAD_OF_ALL = 128 << 20  # bytes of all answers
+_LOOK = 0.05  # seconds between two looks whether enough is sent
+_SHORT = 2  # slots that long answers leave
+_SLOW = 10.0  # seconds for a block, after which an unfinished answer ends if others wait
 Work = Callable[[Servers], Iterator[Part]]
 Tag = Callable[[Servers], str | None]
 """the part of an entity tag that changes with the answer; None: the answer may change at any time"""
@@ -39,8 +44,12 @@ class Queries:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.connections = Connections()
+        self.connections = Connections(limits.trusted)
         self._slots = anyio.Semaphore(limits.queries)
+        # the others are for logins and short answers
+        self._long = anyio.Semaphore(max(limits.queries - _SHORT, 1))
+        self._ahead = 0
+        """bytes of all answers that are made and not sent"""
         # a thread per query, and a few to cancel queries
         self._threads = ThreadPoolExecutor(2 * limits.queries + 4, "query")
         self._waiting = 0
@@ -52,7 +61,7 @@ class Queries:
             with Servers(self.connections, login) as servers:
                 return work(servers)
 
-        async with self._turn():
+        async with self._turn(self._slots):
             try:
                 return await self._in_thread(run)
             except (ReadError, Damaged) as error:
@@ -75,37 +84,64 @@ class Queries:
         return _Streamed(self, login, work, media_type, headers, tag)
 
     @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
+    async def _turn(self, *slots: anyio.Semaphore) -> AsyncIterator[Callable[[], None]]:
+        """Holds a slot of each kind until the end, or until the function that this yields is called."""
         if self._waiting >= self.limits.waiting:
             raise _busy()
+        taken: list[anyio.Semaphore] = []
+
+        def release() -> None:
+            while taken:
+                taken.pop().release()
+
         self._waiting += 1
         try:
             with anyio.fail_after(self.limits.patience):
-                await self._slots.acquire()
-        except TimeoutError:
-            raise _busy() from None
+                for slot in slots:
+                    await slot.acquire()
+                    taken.append(slot)
+        except BaseException as error:
+            release()
+            if isinstance(error, TimeoutError):
+                raise _busy() from None
+            raise
         finally:
             self._waiting -= 1
         try:
-            yield
+            yield release
         finally:
-            self._slots.release()
+            release()
 
     async def run(self, login: Login, work: Work, send: Callable[[Sequence[Part], bool], Any]) -> None:
         """Passes the parts that `work` makes to `send`, with a flag whether more follow; cancelling it
         cancels the query. Raises Refused."""
-        async with self._turn():
+        async with self._turn(self._long, self._slots) as release:
             servers = Servers(self.connections, login)
             try:
-                await self._run(servers, work, send)
+                await self._run(servers, work, send, release)
             except (ReadError, Damaged) as error:
                 raise refused(error, login.name) from error
 
-    async def _run(self, servers: Servers, work: Work, send: Callable[[Sequence[Part], bool], Any]) -> None:
+    async def _run(
+        self,
+        servers: Servers,
+        work: Work,
+        send: Callable[[Sequence[Part], bool], Any],
+        release: Callable[[], None],
+    ) -> None:
+        """Calls `release` when the answer is made: sending it needs no slot."""
         loop = asyncio.get_running_loop()
         made: asyncio.Queue[list[Part] | None] = asyncio.Queue()
         # the next parts are made while these are sent
-        room, stopped = threading.Semaphore(), threading.Event()
+        room, stopped = threading.Semaphore(_AHEAD // _TOGETHER), threading.Event()
+        unsent = 0
+
+        def put(parts: list[Part]) -> None:
+            nonlocal unsent
+            size = sum(map(len, parts))
+            unsent += size
+            self._ahead += size
+            made.put_nowait(parts)
 
         def make() -> list[Part]:
             """The last parts, often the only ones."""
@@ -114,29 +150,51 @@ class Queries:
             with servers, _ended(work(servers)) as parts:
                 for part in gathered(parts):
                     if size >= _TOGETHER:
-                        loop.call_soon_threadsafe(made.put_nowait, held)
-                        held, size = [], 0
                         room.acquire()
+                        while unsent and self._ahead > _AHEAD_OF_ALL and not stopped.wait(_LOOK):
+                            pass
                         if stopped.is_set():
                             raise ReadError("the request has ended", "57014")
+                        loop.call_soon_threadsafe(put, held)
+                        held, size = [], 0
                     held.append(part)
                     size += len(part)
             return held
 
         making = loop.run_in_executor(self._threads, make)
-        making.add_done_callback(lambda _: made.put_nowait(None))
+
+        def ended(_: object) -> None:
+            release()
+            made.put_nowait(None)
+
+        making.add_done_callback(ended)
         try:
             while (parts := await made.get()) is not None:
-                await send(parts, True)
+                await self._sent(send(parts, True), making)
+                size = sum(map(len, parts))
+                unsent -= size
+                self._ahead -= size
                 room.release()
             await send(making.result(), False)
         finally:
+            self._ahead -= unsent
             if not making.done():
                 stopped.set()
                 room.release()
                 with anyio.CancelScope(shield=True):
                     await self._in_thread(servers.cancel)
                     await asyncio.gather(making, return_exceptions=True)
+
+    async def _sent(self, sending: Coroutine[Any, Any, None], making: "asyncio.Future[list[Part]]") -> None:
+        """Sends a block. Raises Refused if the client is so slow that its answer keeps others waiting."""
+        task = asyncio.ensure_future(sending)
+        try:
+            while not (await asyncio.wait({task}, timeout=_SLOW))[0]:
+                if (self._waiting and not making.done()) or self._ahead > _AHEAD_OF_ALL:
+                    raise Refused(503, "the client read its answer too slowly while others waited")
+            await task
+        finally:
+            task.cancel()
 
     async def _in_thread(self, call: Callable[[], Result]) -> Result:
         """Returns the result of `call`, which runs to its end even if this coroutine is cancelled."""

@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import NoReturn
 
 import uvicorn
-from httptools import HttpParserError, HttpParserUpgrade
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ringlog.history.priority import lower_process
 from ringlog.history.privileges import become
 from ringlog.retrieval.access import Access
 from ringlog.retrieval.application import application
+from ringlog.retrieval.protocol import Protocol
 from ringlog.retrieval.renewal import followed
 from ringlog.retrieval.settings import LoginServer, Settings, nodes_from_json
 
@@ -81,53 +80,13 @@ def _refuse(message: str) -> NoReturn:
     sys.exit(1)
 
 
-class _Protocol(HttpToolsProtocol):
-    """HTTP/1.1 also for clients that offer another protocol: the offer may be ignored (RFC 9110, 7.8).
-
-    Java's HTTP client, and so Phoebus and the appliance's, offers HTTP/2 with each request. After such a head
-    the parser takes the body for the other protocol and loses it, so it gets the head again without the
-    offer.
-    """
-
-    def on_headers_complete(self) -> None:
-        if not self._offered():
-            super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        if not self._offered():
-            super().on_message_complete()
-
-    def data_received(self, data: bytes) -> None:
-        self._unset_keepalive_if_required()
-        try:
-            self.parser.feed_data(data)
-        except HttpParserUpgrade as offer:
-            if self._offered():
-                self.data_received(self._head() + data[offer.args[0] :])
-        except HttpParserError:
-            message = "Invalid HTTP request received."
-            self.logger.warning(message)
-            self.send_400_response(message)
-
-    def _offered(self) -> bool:
-        return self.parser.should_upgrade() and any(name == b"upgrade" for name, _ in self.headers)
-
-    def _head(self) -> bytes:
-        """The head of the request, without its offer."""
-        lines = [
-            b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
-        ]
-        lines += [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
-        return b"\r\n".join([*lines, b"", b""])
-
-
 def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server, Access]:
     listening = listen(settings.host, settings.port)
     first = LoginServer(settings.database, settings.everyone)
     access = Access(first, settings.limits.seconds, settings.nodes)
     config = uvicorn.Config(
         application(access, settings.limits, settings.data),
-        http=_Protocol,
+        http=Protocol,
         ws="none",
         lifespan="on",
         # in the format of the other logs of this process

@@ -35,7 +35,7 @@ def columns_of(entry: Entry, table: str, byte_order: str) -> Iterator[Column]:
     signal = entry.text("signal", f"{table}/{pattern}")
     kind = column_type(entry)
     points, compress = points_of(entry, kind), _compress(entry, kind)
-    unit = entry.text("unit")
+    unit = entry.unit()
     description = entry.text("description")
     limits, alarm_limits = limits_of(entry, kind), limits_of(entry, kind, "alarm_limits")
     if limits and alarm_limits and not alarm_limits[0] <= limits[0] < limits[1] <= alarm_limits[1]:

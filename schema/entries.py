@@ -18,6 +18,8 @@ ROW_BYTES = 8160
 SYSTEM_COLUMNS = ("ctid", "xmin", "xmax", "cmin", "cmax", "tableoid")
 INTEGER_MAX = 2**31 - 1
 
+UNIT_LENGTH = 64  # characters
+
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _NUMERIC = re.compile(r"numeric\([1-9]\d?,\d{1,2}\)")
 _MEANT = {
@@ -79,6 +81,14 @@ class Entry:
         else:
             return value
         return default or ""
+
+    def unit(self) -> str:
+        """The unit of a column, which heads axes and columns of other programs."""
+        value = self.text("unit")
+        if len(value) > UNIT_LENGTH or "\n" in value:
+            self.refuse(f"unit must be one line of at most {UNIT_LENGTH} characters")
+            return ""
+        return value
 
     def flag(self, key: str) -> bool:
         value = self.take(key)

@@ -163,7 +163,7 @@ def _columns(entry: Entry) -> Iterator[ParameterColumn]:
     if kind is not None and kind.is_array:
         entry.refuse("a parameter is a single value, no waveform")
         kind = None
-    unit = entry.text("unit")
+    unit = entry.unit()
     description = entry.text("description")
     limits = limits_of(entry, kind)
     entry.end("column")

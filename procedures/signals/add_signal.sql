@@ -36,6 +36,9 @@ begin
     raise exception 'add_signal: a signal is one line of text without blanks around it, up to 1000 characters'
       using errcode = 'invalid_parameter_value';
   end if;
+  if length(unit) > 64 or unit ~ '[[:cntrl:]]' then
+    raise exception 'add_signal: a unit is one line of text, up to 64 characters' using errcode = 'invalid_parameter_value';
+  end if;
   if limit_low >= limit_high or (limit_low is null) <> (limit_high is null) then
     raise exception 'add_signal: limits are low and high, in this order' using errcode = 'invalid_parameter_value';
   end if;

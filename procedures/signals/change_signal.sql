@@ -23,7 +23,8 @@ begin
   from jsonb_each(given)
   where not case
     when value = 'null' then key = any(known_keys)
-    when key in ('unit', 'description', 'address', 'deadband', 'policy') then jsonb_typeof(value) = 'string'
+    when key = 'unit' then jsonb_typeof(value) = 'string' and length(given ->> key) <= 64 and given ->> key !~ '[[:cntrl:]]'
+    when key in ('description', 'address', 'deadband', 'policy') then jsonb_typeof(value) = 'string'
     when key = 'held' then jsonb_typeof(value) = 'boolean'
     when key in ('limits', 'alarm_limits') then
       jsonb_typeof(value) = 'array' and jsonb_array_length(value) = 2
@@ -34,7 +35,7 @@ begin
   limit 1;
   if found then
     raise exception 'change_signal: % is no change: %', wrong,
-      'unit, description, address, deadband and policy are texts, limits and alarm_limits [low, high], states names of whole numbers, held is true or false; null removes'
+      'unit, description, address, deadband and policy are texts, a unit one line of up to 64 characters, limits and alarm_limits [low, high], states names of whole numbers, held is true or false; null removes'
       using errcode = 'invalid_parameter_value';
   end if;
   -- one after the other, with add_signal and report_signals

@@ -40,7 +40,9 @@ begin
     from state
     cross join lateral (
       select each.key, each.value, case
-        when each.key in ('unit', 'description') then jsonb_typeof(each.value) = 'string'
+        when each.key = 'unit' then
+          jsonb_typeof(each.value) = 'string' and length(each.value #>> '{}') <= 64 and each.value #>> '{}' !~ '[[:cntrl:]]'
+        when each.key = 'description' then jsonb_typeof(each.value) = 'string'
         when each.key in ('limit_low', 'limit_high', 'alarm_low', 'alarm_high', 'decimals') then
           jsonb_typeof(each.value) in ('number', 'null')
         when each.key = 'states' then each.value = 'null' or ringlog.names_numbers(each.value #>> '{}')

@@ -14,6 +14,9 @@ from ringlog.retrieval.plain import notes
 TIME = pa.timestamp("us", tz="UTC")
 _VALUES = 1 << 17  # rows of CSV encoded at once
 
+# first characters of a formula (OWASP: CSV Injection)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 MEDIA = {
     "json": "application/json",
     "csv": "text/csv; charset=utf-8",
@@ -60,6 +63,9 @@ def _csv(schema: pa.Schema, batches: Iterator[pa.RecordBatch], comments: bool) -
 
 
 def _quoted(name: str) -> str:
+    if name.startswith(_FORMULA):
+        # a spreadsheet would evaluate it
+        name = f"'{name}"
     return '"' + name.replace('"', '""') + '"' if re.search('[",\n]', name) else name
 
 

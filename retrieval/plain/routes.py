@@ -1,7 +1,7 @@
 """The plain API's paths, below /api/v1."""
 
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -11,6 +11,7 @@ from psycopg import sql
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from ringlog.history.connection import records
 from ringlog.history.sampled import newest_of
@@ -281,20 +282,26 @@ async def get_live(request: Request) -> Response:
     begin = instant(since, now, "since") if since else now - timedelta(seconds=5)
     if _streams >= queries.limits.streams:
         raise Refused(429, "too many live streams are open: try again later", {"Retry-After": "30"})
-    signals = await queries.answer(login, lambda servers: demand(servers, wanted))
+    _streams += 1
+    try:
+        signals = await queries.answer(login, lambda servers: demand(servers, wanted))
+    except BaseException:
+        _streams -= 1
+        raise
     live = Live(queries, login, [signal for signal in signals if signal.now], begin)
+    return _Stream(live.events(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
-    async def events() -> AsyncIterator[bytes]:
+
+class _Stream(StreamingResponse):
+    """A stream, which ends its part of the limit also if its client is gone before its first event."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         global _streams
-        _streams += 1
         try:
-            async with aclosing(live.events()) as stream:  # type: ignore[type-var]
-                async for event in stream:
-                    yield event
+            async with aclosing(self.body_iterator):  # type: ignore[type-var]
+                await super().__call__(scope, receive, send)
         finally:
             _streams -= 1
-
-    return StreamingResponse(events(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
 async def get_tables(request: Request) -> Response:

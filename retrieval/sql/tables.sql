@@ -1,4 +1,4 @@
--- every table, and its writer
+-- the tables that the caller may read, and their writers
 select
   every_table.table_name,
   every_table.description,
@@ -21,4 +21,5 @@ select
 from ringlog.every_table
 left join ringlog.writer on writer.table_name = every_table.table_name
 where every_table.table_name <> all({others})
+  and every_table.table_name in (select ringlog.readable_tables())
 order by every_table.table_name

@@ -75,7 +75,7 @@ def doctor(
                     found += memory(conninfo, machine_memory())
     else:
         with database.opened() as conninfo:
-            found += [*postgres(conninfo), *nodes(conninfo)]
+            found += [*postgres(conninfo), *connections_of_writers(conninfo), *nodes(conninfo)]
     found.sort(key=lambda finding: ("danger", "warning", "note").index(finding.level))
     if machine:
         print(json.dumps([asdict(finding) for finding in found]))
@@ -382,6 +382,54 @@ def postgres(conninfo: str) -> Iterator[Finding]:
                 "the next client waits, or is refused",
                 "raise max_connections in 50-site.conf, or find the sessions that hold them (sp_who)",
             )
+
+
+def connections_of_writers(conninfo: str) -> Iterator[Finding]:
+    """Settings of a PostgreSQL that ringlog does not start, which keep connections for writers."""
+    roles = "daq_writer, daq_table_writer, parameter_writer, ringlog_gateway"
+    with session.connect(conninfo) as connection:
+        ((seconds, reserved, version),) = connection.execute(
+            "select extract(epoch from current_setting('authentication_timeout')::interval)::int,"
+            " coalesce(current_setting('reserved_connections', true)::int, 0),"
+            " current_setting('server_version_num')::int / 10000"
+        ).fetchall()
+        lacking = connection.execute(
+            "select string_agg(name, ', ') from unnest(string_to_array(%s, ', ')) as name"
+            " where to_regrole(name) is not null and exists ("
+            "  select from pg_roles where rolname = 'pg_use_reserved_connections'"
+            "  and not pg_has_role(to_regrole(name), oid, 'usage'))",
+            [roles],
+        ).fetchone()
+    why = "any login can take all connections, and puts then get error 17809"
+    if version < 16:
+        yield Finding(
+            "note",
+            f"PostgreSQL {version} cannot reserve connections for writers",
+            why,
+            "upgrade to 16 or later, or admit readers in pg_hba.conf from the host of ringlog serve only",
+        )
+    elif not reserved:
+        yield Finding(
+            "warning",
+            "no connections are reserved for writers",
+            why,
+            "set reserved_connections to a sixth of max_connections, and restart PostgreSQL; admit readers in"
+            " pg_hba.conf from the host of ringlog serve only",
+        )
+    if version >= 16 and lacking is not None and lacking[0]:
+        yield Finding(
+            "warning",
+            f"{lacking[0]} may not use reserved connections",
+            why,
+            f"as a superuser: grant pg_use_reserved_connections to {lacking[0]} with inherit true",
+        )
+    if seconds > 10:
+        yield Finding(
+            "note",
+            f"authentication_timeout is {seconds} s",
+            "connections that never log in take all others for as long",
+            "set authentication_timeout = 10s",
+        )
 
 
 def _open_to(connection: psycopg.Connection) -> Iterator[Finding]:

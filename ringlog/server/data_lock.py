@@ -2,6 +2,7 @@
 
 serving   locked by the process that has started PostgreSQL, or is about to, and contains its name
 commands  locked, together, by the commands that need PostgreSQL
+wanted    locked by a server that waits until a command has given way to it
 served    the latest `ringlog serve`: its start, and its end if it was stopped
 """
 
@@ -12,7 +13,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -25,7 +26,7 @@ from ringlog.server.account import Account
 
 log = logging.getLogger(__name__)
 
-SERVING, COMMANDS, SERVED = "serving", "commands", "served"
+SERVING, COMMANDS, WANTED, SERVED = "serving", "commands", "wanted", "served"
 # Seconds for the holder of the lock to write its name, or to remove it and unlock: ample, for a busy machine.
 _NAMELESS = 10.0
 _PAUSE = 0.05
@@ -55,13 +56,20 @@ class Held(Exception):
 
 
 @contextmanager
-def held(data: Path, account: Account, *, serves: bool) -> Iterator[None]:
-    """Locks the data directory for this process; the kernel unlocks it however the process ends.
+def held(data: Path, account: Account, *, serves: bool) -> Iterator[Callable[[], None]]:
+    """Locks the data directory for this process; the kernel unlocks it however the process ends. The function
+    that this yields unlocks it before.
 
     Raises Held when another process has locked it.
     """
     with _opened(data / SERVING, account) as file:
         _lock(file)
+
+        def release() -> None:
+            if not file.closed:
+                file.truncate(0)
+                file.close()
+
         file.truncate(0)
         holder = _this_process(serves)
         json.dump(asdict(holder), file)
@@ -69,11 +77,30 @@ def held(data: Path, account: Account, *, serves: bool) -> Iterator[None]:
         if serves:
             _note(data, account, Service(holder.pid, holder.since, None))
         try:
-            yield
+            yield release
         finally:
             if serves:
                 _note(data, account, Service(holder.pid, holder.since, _now()))
-            file.truncate(0)
+            release()
+
+
+@contextmanager
+def wanted(data: Path, account: Account) -> Iterator[None]:
+    """A command that has started PostgreSQL gives way to this process."""
+    with _opened(data / WANTED, account) as file:
+        # also while a command looks at it
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def is_wanted(data: Path, account: Account) -> bool:
+    """Whether a server waits for the data directory."""
+    with _opened(data / WANTED, account) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ A data directory holds
     serving          locked by the process that runs the server, and contains its name
     served           the latest process that ran the server, since when and until when
     commands         locked by the commands that use it
+    wanted           locked by a server that waits for a command to give way
     start.log        the output of the last start, until the server's own log begins
 """
 
@@ -19,7 +20,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -34,8 +35,10 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.schema import session
 from ringlog.server import settings
 from ringlog.server.account import Account, account_for
-from ringlog.server.data_lock import COMMANDS, SERVED, SERVING, Held, held, joined
+from ringlog.server.background import in_background
+from ringlog.server.data_lock import COMMANDS, SERVED, SERVING, WANTED, Held, held, is_wanted, joined, wanted
 from ringlog.server.programs import MAJOR_VERSION, OLDEST, PACKAGED, named_programs, programs_for, version_of
+from ringlog.server.shutdown import pid_file, stop_server
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +50,6 @@ _SOCKET_PATH_LIMIT = 107  # sun_path of Linux, without its closing NUL
 _PAUSE = 0.05  # seconds between two looks at a starting or stopping server
 _REPORT = 10.0  # seconds between two messages about it
 _REPORT_COMMAND = 60.0  # seconds between two messages about a command that keeps `ringlog serve` waiting
-_STANDSTILL = 60.0  # seconds without progress after which a stopping server is stopped immediately
-_IDLE_WORK = 0.2  # the work of its idle processes in that time, see `_work_done`
 _TAKEN = "Address already in use"  # PostgreSQL's message for a port that another program has
 _LOG_DELAY = 20.0  # seconds until its log has the reason for its end, on a busy machine
 
@@ -168,9 +169,13 @@ class Postgres:
         """The TCP port, the operator's own setting included. The socket's name carries it too."""
         if self.postmaster() is not None:
             with suppress(OSError, ValueError, IndexError):
-                return int(_pid_file(self.cluster)[3])
-        command = [str(self.programs / "postgres"), "-D", str(self.cluster), "-C", "port"]
-        return int(self.account.run(command, cwd=self.cluster).split()[-1])
+                return int(pid_file(self.cluster)[3])
+        return int(self._setting("port"))
+
+    def _setting(self, name: str) -> str:
+        """A setting of the next start, in PostgreSQL's words. Raises ServerError."""
+        command = [str(self.programs / "postgres"), "-D", str(self.cluster), "-C", name]
+        return self.account.run(command, cwd=self.cluster).split()[-1]
 
     def conninfo(self, database: str = DATABASE) -> str:
         """The administrator's libpq connection string. It holds no secret: PostgreSQL identifies the peer."""
@@ -193,15 +198,15 @@ class Postgres:
         `memory` is the number of bytes PostgreSQL plans with (default: the machine's), `port` the TCP port
         (default: the one used before, at first a free one); `tables` may be installed at once. A server that
         an earlier process left behind is stopped first. Recovery after a crash takes the time it takes;
-        `stop` ends the wait with Stopped. With `serves`, it waits for a command that has started PostgreSQL
-        for itself. Raises ServerError when another process serves this directory or PostgreSQL does not
-        start.
+        `stop` ends the wait with Stopped. With `serves`, a command that has started PostgreSQL for itself
+        gives way; without, this PostgreSQL is stopped for a server. Raises ServerError when another process
+        serves this directory, PostgreSQL does not start, or a server has stopped it.
         """
         stop = stop or threading.Event()
         account, programs = self.account, self.programs
         self._prepare_folder(account)
         with ExitStack() as stack:
-            self._hold(stack, account, stop if serves else None)
+            release = self._hold(stack, account, stop if serves else None)
             self._refuse_others()
             if not self.exists:
                 self._make_cluster(account, programs)
@@ -209,9 +214,37 @@ class Postgres:
             process = self._start_at(account, programs, memory, port, tables, stop)
             try:
                 self.remember_programs()
-                yield process
+                with ExitStack() if serves else self._giving_way(account, process, release):
+                    yield process
             finally:
                 _stop_child(process)
+
+    @contextmanager
+    def _giving_way(
+        self, account: Account, process: subprocess.Popen[bytes], release: Callable[[], None]
+    ) -> Iterator[None]:
+        """Stops PostgreSQL and unlocks the data directory as soon as a server waits for it. An error of the
+        with block is then a ServerError."""
+        end, has_given_way = threading.Event(), threading.Event()
+
+        def watch() -> None:
+            while not end.wait(_PAUSE):
+                if is_wanted(self.data, account):
+                    has_given_way.set()
+                    _stop_child(process)
+                    release()
+                    return
+
+        with in_background("a waiting server", watch, end):
+            try:
+                yield
+            except Exception as error:
+                if has_given_way.is_set():
+                    raise ServerError(
+                        f"a server has started in {self.data} and this command has given way to it: run the "
+                        "command again"
+                    ) from error
+                raise
 
     @contextmanager
     def reachable(self) -> Iterator[None]:
@@ -287,7 +320,7 @@ class Postgres:
                 "choose another --data, or open that folder to it (chmod o+x)"
             )
         clusters = self._clusters()
-        ours = {self.socket.name, SERVING, COMMANDS, self._start_log.name, self._unfinished.name}
+        ours = {self.socket.name, SERVING, COMMANDS, WANTED, self._start_log.name, self._unfinished.name}
         ours |= {self._remembered.name, self._remembered.with_suffix(".new").name, SERVED, f"{SERVED}.new"}
         there = self.data.iterdir() if self.data.exists() else ()
         if not clusters and any(entry.name not in ours for entry in there):
@@ -315,20 +348,29 @@ class Postgres:
                 f"with ringlog upgrade{again}, or name its own programs with --postgres DIR"
             )
 
-    def _hold(self, stack: ExitStack, account: Account, stop: threading.Event | None) -> None:
-        """Takes the data directory for this process alone.
+    def _hold(self, stack: ExitStack, account: Account, stop: threading.Event | None) -> Callable[[], None]:
+        """Takes the data directory for this process alone. Returns the function that gives it up.
 
-        A server (with `stop`) waits for a command, but not for another server.
+        A server (with `stop`) waits until a command has given way or ended, but not for another server.
         """
+        with ExitStack() as waiting:
+            return self._held(stack, waiting, account, stop)
+
+    def _held(
+        self, stack: ExitStack, waiting: ExitStack, account: Account, stop: threading.Event | None
+    ) -> Callable[[], None]:
         began = time.monotonic()
         reported = -_REPORT_COMMAND
+        is_waiting = False
         while True:
             try:
-                stack.enter_context(held(self.data, account, serves=stop is not None))
-                return
+                return stack.enter_context(held(self.data, account, serves=stop is not None))
             except Held as other:
                 if stop is None or other.holder is None or other.holder.serves:
                     raise AlreadyServed(self._taken_by(other)) from None
+                if not is_waiting:
+                    is_waiting = True
+                    waiting.enter_context(wanted(self.data, account))
                 if (waited := time.monotonic() - began) - reported >= _REPORT_COMMAND:
                     reported = waited
                     log.warning("%s. Waiting until it ends, %.0f s so far", self._taken_by(other), waited)
@@ -409,6 +451,19 @@ class Postgres:
         return int(found[1]) if found else None
 
     def _write_settings(self, account: Account, memory: int | None, port: int, tables: int) -> None:
+        self._write_generated(account, memory, port, tables, settings.CONNECTIONS)
+        try:
+            most = int(self._setting("max_connections"))
+        except ServerError:
+            # PostgreSQL refuses the settings, and reports why when it is started
+            return
+        if most != settings.CONNECTIONS:
+            # the operator's: PostgreSQL does not start with more reserved connections than it has
+            self._write_generated(account, memory, port, tables, most)
+
+    def _write_generated(
+        self, account: Account, memory: int | None, port: int, tables: int, connections: int
+    ) -> None:
         path = self.cluster / "conf.d" / settings.GENERATED
         text = settings.settings_text(
             memory=memory or settings.machine_memory(),
@@ -416,6 +471,7 @@ class Postgres:
             port=port,
             socket=self.socket,
             tables=tables,
+            kept=settings.reserved(connections, self.version),
         )
         with account.acting():
             self.socket.mkdir(mode=0o700, exist_ok=True)
@@ -472,7 +528,7 @@ class Postgres:
     def _ready(self, pid: int) -> bool:
         """Whether the server is ready by its pid file, which pg_ctl reads too."""
         with suppress(OSError, IndexError):
-            lines = _pid_file(self.cluster)
+            lines = pid_file(self.cluster)
             return lines[0] == str(pid) and lines[7] == "ready"
         return False
 
@@ -526,7 +582,7 @@ class Postgres:
 def postmaster_of(cluster: Path) -> psutil.Process | None:
     """The server process of a cluster, also if another process started it."""
     try:
-        process = psutil.Process(int(_pid_file(cluster)[0]))
+        process = psutil.Process(int(pid_file(cluster)[0]))
         # the file outlives a killed server, and its process id may have been reused
         return process if _serves(process, cluster) else None
     except (OSError, ValueError, IndexError, psutil.Error):
@@ -540,56 +596,10 @@ def _serves(process: psutil.Process, cluster: Path) -> bool:
     return str(cluster) in process.cmdline() or Path(process.cwd()) == cluster
 
 
-def _pid_file(cluster: Path) -> list[str]:
-    """postmaster.pid's lines: process, data directory, start, port, socket, address, memory, state."""
-    return [line.strip() for line in (cluster / "postmaster.pid").read_text().splitlines()]
-
-
 def _stop_child(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         stop_server(psutil.Process(process.pid))
     process.wait()
-
-
-def stop_server(process: psutil.Process) -> None:
-    """Requests PostgreSQL's fast shutdown and waits: sessions end, everything is written.
-
-    Without progress it is stopped immediately, and its next start recovers: PostgreSQL 18.4 waits for ever if
-    it is stopped in the first milliseconds of a recovery.
-    """
-    began = moved = time.monotonic()
-    done = _work_done(process)
-    while True:
-        # repeated: a server that has only begun to start ignores SIGINT if it was started with SIGINT
-        # ignored, as a shell script does for commands with &
-        with suppress(psutil.NoSuchProcess):
-            process.send_signal(signal.SIGINT)
-        try:
-            process.wait(_REPORT)
-            return
-        except psutil.TimeoutExpired:
-            now = time.monotonic()
-            log.info("PostgreSQL is stopping, %.0f s so far", now - began)
-            # less than before: a process has ended
-            if abs((more := _work_done(process)) - done) > _IDLE_WORK:
-                done, moved = more, now
-            elif now - moved > _STANDSTILL:
-                log.warning(
-                    "PostgreSQL has made no progress for %.0f s: stopping it immediately", now - moved
-                )
-                with suppress(psutil.NoSuchProcess):
-                    process.send_signal(signal.SIGQUIT)
-
-
-def _work_done(process: psutil.Process) -> float:
-    """The work of a PostgreSQL so far: CPU seconds of its processes plus MB of disk I/O."""
-    done = 0.0
-    with suppress(psutil.Error):
-        for one in [process, *process.children()]:
-            with suppress(psutil.Error):
-                cpu, files = one.cpu_times(), one.io_counters()
-                done += cpu.user + cpu.system + (files.read_bytes + files.write_bytes) / 1e6
-    return done
 
 
 def _startup_step(pid: int) -> str:

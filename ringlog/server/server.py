@@ -2,6 +2,7 @@
 
 import ipaddress
 import logging
+import os
 import subprocess
 import threading
 from collections.abc import Mapping
@@ -31,6 +32,7 @@ from ringlog.server.account import give_archive
 from ringlog.server.archive_server import ArchiveServers, archive_server
 from ringlog.server.cancelling import cancelled_at
 from ringlog.server.database import Embedded, External, demand_facility
+from ringlog.server.direct import direct_connections_limited
 from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
 from ringlog.server.logins import GATEWAY, Right, set_gateway_password
@@ -142,6 +144,7 @@ class Server:
             if isinstance(self._database, Embedded):
                 cluster = self._database.postgres.cluster
                 stack.enter_context(temporary_files_limited(self.conninfo, cluster, temporary))
+                stack.enter_context(direct_connections_limited(self.conninfo, self._processes))
             begin_housekeeping = stack.enter_context(housekeeping(administrator, self.conninfo))
             nodes = nodes_of(self.conninfo)
             login = self._gateway_login()
@@ -169,6 +172,10 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _processes(self) -> list[int]:
+        """Ringlog's processes that connect to PostgreSQL in the name of logins."""
+        return [os.getpid(), *(() if self._web is None else (self._web.pid,))]
 
     def _trouble(self) -> str:
         """The states of the other processes, those that are down first; empty: there are none."""

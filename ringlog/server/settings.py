@@ -2,6 +2,7 @@
 authentication."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -52,7 +53,7 @@ def parse_memory(text: str) -> int:
     return int(found[1]) * units[found[2]]
 
 
-_CONNECTIONS = 300
+CONNECTIONS = 300
 _LOCKS_OF_A_TABLE = 40
 """locks to make a table: ring, log, weeks, summaries, views, their indexes and sequences"""
 
@@ -95,9 +96,9 @@ def sized(memory: int, disk: int, tables: int = 0) -> dict[str, str | int]:
     wal = min(max(memory // 4, 256 * MiB), max(disk // 20, 256 * MiB), 8 * GiB)
     return {
         # 60 writers, 60 readers, the gateway's own, and some for administrators
-        "max_connections": _CONNECTIONS,
+        "max_connections": CONNECTIONS,
         # for each connection: pg_dump locks every week of every table at once, an installation all it makes
-        "max_locks_per_transaction": max(256, -(-tables * _LOCKS_OF_A_TABLE // _CONNECTIONS)),
+        "max_locks_per_transaction": max(256, -(-tables * _LOCKS_OF_A_TABLE // CONNECTIONS)),
         "password_encryption": "scram-sha-256",
         # an acknowledged row survives
         "fsync": "on",
@@ -131,11 +132,32 @@ def sized(memory: int, disk: int, tables: int = 0) -> dict[str, str | int]:
         "log_statement": "none",
         "log_min_error_statement": "panic",
         "log_lock_waits": "on",
+        # a connection that never logs in occupies a slot
+        "authentication_timeout": "10s",
     }
 
 
-def settings_text(*, memory: int, disk: int, port: int, socket: Path, tables: int = 0) -> str:
-    """The embedded server's generated settings file; `memory`, `disk` and `tables` as for `sized`."""
+def reserved(connections: int, version: int) -> dict[str, str | int]:
+    """PostgreSQL's settings that keep connections for the administrator, and for writers and the gateway,
+    which ringlog.server.direct makes members of pg_use_reserved_connections; PostgreSQL 15 does not have it.
+
+    `connections` is max_connections, `version` the major version.
+    """
+    own: dict[str, str | int] = {"superuser_reserved_connections": max(3, connections // 30)}
+    return own | ({"reserved_connections": connections // 6} if version >= 16 else {})
+
+
+def settings_text(
+    *,
+    memory: int,
+    disk: int,
+    port: int,
+    socket: Path,
+    tables: int = 0,
+    kept: Mapping[str, str | int] | None = None,
+) -> str:
+    """The embedded server's generated settings file; `memory`, `disk` and `tables` as for `sized`, `kept` as
+    `reserved` gives it."""
     place: dict[str, str | int] = {
         # listen on this machine only
         "listen_addresses": "127.0.0.1",
@@ -148,7 +170,7 @@ def settings_text(*, memory: int, disk: int, port: int, socket: Path, tables: in
         "archive_mode": "on",
         "archive_command": "/bin/true",
     }
-    values = place | sized(memory, disk, tables)
+    values = place | sized(memory, disk, tables) | dict(kept or {})
     lines = [f"{name} = {_literal(value)}\n" for name, value in values.items()]
     return f"# Written by ringlog at every start; your own settings go into {OPERATOR}.\n" + "".join(lines)
 

@@ -15,9 +15,13 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
 from ringlog.nodes.servers import known_by_gateway
+from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.settings import LoginServer, Settings, nodes_to_json
 from ringlog.server.account import Account, account_for, system_account
 from ringlog.server.supervised import Supervised
+
+_TRUSTED = 2.0
+"""seconds in which a login of the embedded PostgreSQL is not tried again: it is near"""
 
 
 def demand_parts() -> None:
@@ -56,6 +60,7 @@ def settings(
         None if account is None else account.uid,
         None if account is None else account.gid,
         None if data is None else str(data),
+        Limits() if data is None else Limits(trusted=_TRUSTED),
         nodes=places_of_nodes(nodes or {}, role),
     )
 

@@ -1,7 +1,9 @@
 """Rights over HTTP: PostgreSQL decides, under the login of the request."""
 
 import ssl
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -16,6 +18,7 @@ from ringlog.retrieval.refused import Refused, refused
 from ringlog.retrieval.settings import LoginServer
 from ringlog.server.postgres import Postgres
 from servers import Login, free_port, ringlog, serving
+from waiting import wait_until
 
 ME = "/api/v1/me"
 
@@ -173,3 +176,58 @@ def test_a_missing_open_role_is_named(scratch_postgres: Postgres) -> None:
     assert answer.status == 503
     assert str(answer).startswith('role "nobody_yet" does not exist: ')
     assert "ringlog user add NAME --reader" in str(answer)
+
+
+@pytest.mark.parametrize("end", ["password 'another'", "valid until '2020-01-01'"])
+def test_a_password_that_has_ended_is_refused_while_it_is_used(web, admin_of_web, end: str) -> None:
+    """Tokens and live streams end too."""
+    login = Login("changing_reader", "pass-word")
+    words = ("--password-stdin", "--data", web.server.data)
+    assert ringlog("user", "add", login.user, "--reader", *words, stdin=login.password).returncode == 0
+    with web.client(login) as client, web.client() as other:
+        token = client.post("/api/v1/token").json()["token"]
+        by_token = {"Authorization": f"Bearer {token}"}
+        assert other.get(ME, headers=by_token).status_code == 200
+        with client.stream("GET", "/api/v1/live", params={"signal": "sr_rf/power"}) as live:
+            lines = live.iter_lines()
+            assert next(lines)
+            admin_of_web.execute(f"alter role {login.user} {end}".encode())
+            ended = time.monotonic()
+            wait_until(lambda: client.get(ME).status_code == 401)
+            # PostgreSQL is asked again after two seconds; the rest is for a busy machine
+            assert time.monotonic() - ended < 20
+            assert other.get(ME, headers=by_token).status_code == 401
+            assert any("the login was refused" in line for line in lines)
+    assert ringlog("user", "remove", login.user, "--data", web.server.data).returncode == 0
+
+
+def test_tokens_of_one_login_do_not_end_those_of_others(web) -> None:
+    access = Access(LoginServer("host=127.0.0.1 dbname=ringlog"), 60.0)
+    one, other = (access.login(f"Basic {shown}") for shown in ("b25lOng=", "b3RoZXI6eA=="))
+    assert (one.name, other.name) == ("one", "other")
+    kept, _ = access.token(other)
+    for _ in range(2000):
+        last, _ = access.token(one)
+    assert access.login(f"Bearer {kept}") == other
+    assert access.login(f"Bearer {last}") == one
+
+
+def test_wrong_passwords_are_slowed_and_delay_nobody_else(web) -> None:
+    login = Login("guessed_reader", "pass-word")
+    words = ("--password-stdin", "--data", web.server.data)
+    assert ringlog("user", "add", login.user, "--reader", *words, stdin=login.password).returncode == 0
+    with web.client(login) as right, ThreadPoolExecutor(50) as threads:
+        assert right.get(ME).status_code == 200
+
+        def guess(number: int) -> int:
+            with web.client(Login(login.user, f"guess {number}")) as client:
+                return client.get(ME).status_code
+
+        assert [*threads.map(guess, range(10))] == [401] * 10
+        began = time.monotonic()
+        answers = threads.map(guess, range(10, 60))
+        assert right.get(ME).status_code == 200
+        tried = [*answers].count(401)
+        # one in a second, further ones are refused
+        assert 0 < tried <= time.monotonic() - began + 2
+    assert ringlog("user", "remove", login.user, "--data", web.server.data).returncode == 0

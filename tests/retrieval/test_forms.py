@@ -42,3 +42,9 @@ def test_parquet_is_read_unchanged() -> None:
     batches = [batch(100_000, pa.float64()), batch(3, pa.float64())]
     content = b"".join(formed("parquet", batches[0].schema, iter(batches)))
     assert pq.read_table(pa.BufferReader(content)).equals(pa.Table.from_batches(batches))
+
+
+def test_names_at_the_head_of_csv_are_no_formulas() -> None:
+    names = ["time", "=cmd|'/c calc'!A1", "+1", "-1", "@x", "a=b"]
+    made = b"".join(formed("csv", pa.schema([pa.field(name, pa.int32()) for name in names]), iter(())))
+    assert made.decode() == "time,'=cmd|'/c calc'!A1,'+1,'-1,'@x,a=b\n"

@@ -12,9 +12,11 @@ import psycopg
 import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
+from starlette.types import Message
 
 from ringlog.history.connection import rows
 from ringlog.retrieval.access import Access
+from ringlog.retrieval.application import application
 from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.parts import Part
 from ringlog.retrieval.queries import Queries
@@ -192,3 +194,33 @@ def test_too_many_samples_are_413(web) -> None:
         with pytest.raises(Refused) as refusal:
             demand_few(servers, signals, begin, end, 199)
     assert refusal.value.status == 413
+
+
+def test_live_streams_have_their_limit_when_many_begin_at_once(web) -> None:
+    database = make_conninfo("", host="127.0.0.1", port=web.server.postgres_port, dbname="ringlog")
+    access = Access(LoginServer(database, web.server.dsn_of(web.server.reader)), 60.0)
+    app = application(access, Limits(streams=2))
+    scope = {"type": "http", "method": "GET", "path": "/api/v1/live", "headers": [], "http_version": "1.1"}
+    scope |= {"query_string": b"signal=sr_rf/power", "client": ("127.0.0.1", 1), "server": ("x", 80)}
+    statuses: list[int] = []
+
+    async def receive() -> Message:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    async def begin() -> None:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(6):
+                tasks.start_soon(app, dict(scope), receive, send)
+            while len(statuses) < 6:
+                await anyio.sleep(0.02)
+            tasks.cancel_scope.cancel()
+
+    for _ in range(2):  # the streams that have ended do not count
+        statuses.clear()
+        anyio.run(begin)
+        assert sorted(statuses) == [200] * 2 + [429] * 4

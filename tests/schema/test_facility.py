@@ -431,6 +431,8 @@ def test_files_that_are_not_toml(tmp_path: Path) -> None:
             "",
             "sample.min_period must not be longer than sample.max_period",
         ),
+        ("", f'unit = "{"m" * 65}"', "unit must be one line of at most 64 characters"),
+        ("", 'unit = "m\\nm"', "unit must be one line of at most 64 characters"),
         ("", "deadband = -1", "deadband must be a number in the unit of the column"),
         ("", 'deadband = "much"', "deadband must be a number in the unit of the column"),
     ],

@@ -207,6 +207,8 @@ def test_a_signal_is_changed_and_its_history_is_kept(vac: Vacuum) -> None:
     [
         ("gauge:7", '{"units": "Pa"}', r'units \("Pa"\) is no change'),
         ("gauge:7", '{"unit": 5}', r"unit \(5\) is no change"),
+        ("gauge:7", f'{{"unit": "{"m" * 65}"}}', "a unit one line of up to 64 characters"),
+        ("gauge:7", '{"unit": "m\\nm"}', "a unit one line of up to 64 characters"),
         ("gauge:7", '{"limits": [1]}', "is no change"),
         ("gauge:7", '{"limits": [1, "2"]}', "is no change"),
         ("gauge:7", '{"limits": [2, 1]}', "limits are low and high"),
@@ -365,6 +367,8 @@ def test_another_address_in_the_file_reaches_the_writer(vac: Vacuum) -> None:
         ("add_signal('vac', 'gauge:1')", errors.DuplicateObject),
         ("add_signal('none', 'x')", errors.UndefinedObject),
         ("add_signal('vac', ' x')", errors.InvalidParameterValue),
+        ("add_signal('vac', 'x', repeat('m', 65))", errors.InvalidParameterValue),
+        ("add_signal('vac', 'x', E'm\\nm')", errors.InvalidParameterValue),
         ("add_signal('vac', 'x', '', '', 2, 1)", errors.InvalidParameterValue),
         ("add_signal('vac', 'x', deadband => 'wide')", errors.InvalidParameterValue),
         ("rename_signal('gauge:1', 'gauge:2')", errors.DuplicateObject),

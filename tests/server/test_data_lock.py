@@ -15,11 +15,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from ringlog.errors import ServerError
 from ringlog.server.account import Account, account_for
 from ringlog.server.data_lock import SERVING, held, joined
 from ringlog.server.postgres import Postgres
 from servers import RINGLOG, serving
-from waiting import once, wait_until
+from waiting import wait_until
 
 pytestmark = pytest.mark.long
 
@@ -52,19 +53,39 @@ def stopped(data: Path) -> Path:
     return data
 
 
-def test_a_server_waits_for_a_command_and_then_serves(stopped: Path) -> None:
-    log = stopped.with_name(stopped.name + ".stderr")
-    log.unlink()
-    with halted_command(stopped) as (command, let_go_on):
-        with (
-            once(lambda: log.exists() and "Waiting until it ends" in log.read_text(), let_go_on),
-            serving(stopped) as server,
-        ):
-            assert command.wait() == 0
-            assert holder(stopped) == server.process.pid
-            with psycopg.connect(server.dsn) as connection:
-                assert connection.execute("select count(*) from ringlog.logged_table").fetchone() != (0,)
-        assert f"process {command.pid} (ringlog verify --data {stopped}, since " in log.read_text()
+def test_a_command_gives_way_to_a_server(stopped: Path) -> None:
+    """The command has done its work, and waits for another one that uses its PostgreSQL."""
+    with halted_command(stopped) as (command, let_go_on), serving(stopped) as server:
+        assert command.poll() is None
+        assert holder(stopped) == server.process.pid
+        with psycopg.connect(server.dsn) as connection:
+            assert connection.execute("select count(*) from ringlog.logged_table").fetchone() != (0,)
+        let_go_on()
+        assert command.wait() == 0
+        assert holder(stopped) == server.process.pid
+
+
+def test_a_command_in_the_middle_of_its_work_gives_way(stopped: Path) -> None:
+    """Its statement would run for minutes."""
+    begun = threading.Event()
+    errors: list[Exception] = []
+
+    def command() -> None:
+        postgres = Postgres(stopped)
+        try:
+            with postgres.reachable(), psycopg.connect(postgres.conninfo()) as connection:
+                begun.set()
+                connection.execute("select pg_sleep(600)")
+        except ServerError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=command)
+    thread.start()
+    assert begun.wait(100)
+    with serving(stopped) as server:
+        thread.join()
+        assert holder(stopped) == server.process.pid
+    assert "has given way to it: run the command again" in str(errors[0])
 
 
 def test_a_holder_that_has_removed_its_name_is_about_to_release(
@@ -82,7 +103,8 @@ def test_a_holder_that_has_removed_its_name_is_about_to_release(
 
 
 def test_a_server_that_waits_can_be_stopped(stopped: Path, tmp_path: Path) -> None:
-    with halted_command(stopped), (tmp_path / "log").open("w") as log:
+    locked = held(stopped, account_for(stopped), serves=False)
+    with locked, (tmp_path / "log").open("w") as log:
         words = [RINGLOG, "serve", "--data", stopped, "--listen", "127.0.0.1:0"]
         with subprocess.Popen(words, stderr=log, stdout=subprocess.PIPE, text=True) as server:
             wait_until(lambda: "Waiting until it ends" in (tmp_path / "log").read_text())

@@ -82,8 +82,9 @@ def test_committed_rows_survive_kill_9_of_every_process(data: Path) -> None:
 def test_a_stop_without_progress_is_ended_at_once(
     data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("ringlog.server.postgres._REPORT", 0.2)
-    monkeypatch.setattr("ringlog.server.postgres._STANDSTILL", 1.0)
+    monkeypatch.setattr("ringlog.server.shutdown._LOOK", 0.2)
+    # PostgreSQL has written that it stops
+    monkeypatch.setattr("ringlog.server.shutdown._STANDSTILL_STOPPING", 1.0)
     postgres = Postgres(data)
     with postgres.running(memory=TEST_MEMORY, port=free_port()) as process:
         keep_a_row(postgres)

@@ -304,6 +304,8 @@ def test_a_reader_of_some_tables_over_http(own: Own) -> None:
     assert {signal["signal"] for signal in found.json()} == {"sr_vac/value", "bo_vac/value"}
     found = own.get("/retrieval/bpl/getMatchingPVs", regex=".*")
     assert found.json() == ["bo_vac/value", "sr_vac/value"]
+    tables = own.get("/api/v1/tables").json()["tables"]
+    assert [table["table_name"] for table in tables] == ["bo_vac", "sr_vac"]
 
 
 def test_the_rights_of_a_login_are_narrowed_and_widened(own: Own, other_rights: None) -> None:

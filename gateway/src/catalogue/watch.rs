@@ -138,9 +138,11 @@ impl Watcher {
         Ok(Watcher { address, role, password, metrics, priority, connection, first, requests: None })
     }
 
-    /// The number of connections that PostgreSQL allows.
+    /// The number of connections that PostgreSQL allows to others than superusers.
     pub async fn most_connections(&mut self) -> Result<usize, PgError> {
-        let rows = self.connection.query_text("show max_connections").await?;
+        let sql = "select pg_catalog.current_setting('max_connections')::int \
+                     - pg_catalog.current_setting('superuser_reserved_connections')::int";
+        let rows = self.connection.query_text(sql).await?;
         let most = rows.into_iter().flatten().next().flatten();
         Ok(most.and_then(|text| text.parse().ok()).unwrap_or(100))
     }

@@ -18,8 +18,9 @@ const LARGEST_GROUP: usize = 64;
 const LARGEST_BYTES: usize = 1 << 20;
 /// Calls that may wait in a queue before senders block.
 const QUEUE: usize = 4096;
-/// Pause before PostgreSQL is tried again.
+/// Pause before PostgreSQL is tried again, with calls that wait and without.
 const RETRY: Duration = Duration::from_millis(100);
+const IDLE_RETRY: Duration = Duration::from_secs(1);
 /// After this many failures of a group its calls run one by one.
 const MOST_SPLITS: usize = 3;
 /// A quarantine connection is closed after this idle time.
@@ -39,9 +40,10 @@ pub(super) trait Elsewhere: Send + Sync {
 /// The kind of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LaneKind {
-    /// Calls wait for a lock for at most PATIENCE.
+    /// Calls wait for a lock for at most PATIENCE. It connects at once and remains connected: later PostgreSQL may
+    /// have no free connection.
     Quick,
-    /// Slow procedures, without a time limit.
+    /// Slow procedures, without a time limit. It connects when it is needed.
     Quarantine,
 }
 
@@ -58,7 +60,7 @@ pub struct Maker {
 }
 
 impl Maker {
-    /// Starts a lane, which connects when it is first needed and ends when its queue is dropped.
+    /// Starts a lane, which ends when its queue is dropped.
     pub(super) fn lane(self: &Arc<Maker>, kind: LaneKind, routes: Weak<dyn Elsewhere>) -> Queue {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let is_slow = kind == LaneKind::Quarantine;
@@ -104,7 +106,25 @@ impl Lane {
     /// The next call in the queue. A connection that dies meanwhile is closed, so that the call gets a new one instead
     /// of a failure with unknown outcome.
     async fn next_call(&mut self, queue: &mut mpsc::Receiver<QueuedCall>) -> Option<QueuedCall> {
-        while let Some(open) = &mut self.open {
+        loop {
+            let Some(open) = &mut self.open else {
+                if self.kind != LaneKind::Quick {
+                    return queue.recv().await;
+                }
+                tokio::select! {
+                    biased;
+                    call = queue.recv() => return call,
+                    opened = self.maker.connect(self.kind) => self.open = opened.ok(),
+                }
+                if self.open.is_none() {
+                    tokio::select! {
+                        biased;
+                        call = queue.recv() => return call,
+                        () = tokio::time::sleep(IDLE_RETRY) => {}
+                    }
+                }
+                continue;
+            };
             tokio::select! {
                 biased;
                 call = queue.recv() => return call,
@@ -115,7 +135,6 @@ impl Lane {
                 () = tokio::time::sleep(IDLE), if self.kind != LaneKind::Quick => self.open = None,
             }
         }
-        queue.recv().await
     }
 
     /// Answers every call of the group.

@@ -30,7 +30,7 @@ pub struct GroupCommit {
 }
 
 impl GroupCommit {
-    /// Starts `connections` tasks, which connect when first needed.
+    /// Starts `connections` tasks, each of which keeps a connection.
     pub fn start(maker: &Arc<Maker>, connections: usize) -> GroupCommit {
         GroupCommit { routes: Routes::new(maker, connections) }
     }

@@ -1,0 +1,189 @@
+"""Limits of connections directly to PostgreSQL: a crowd of them must leave connections for writers.
+
+A role's own limit (CONNECTION LIMIT) would also count the connections that the gateway opens in its name, and
+each login can change its settings, such as idle_session_timeout. Here connections of ringlog's processes are
+recognised by their sockets, which no client can pretend to have.
+"""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import LiteralString
+
+import psutil
+import psycopg
+from psycopg import sql
+
+from ringlog.schema import session
+from ringlog.schema.layout import GATEWAY, PARAMETER_WRITER, TABLE_WRITER, WRITER
+from ringlog.server.background import in_background
+
+log = logging.getLogger(__name__)
+
+_LOOK = 1.0  # seconds between two looks
+_WRITERS = (WRITER, TABLE_WRITER, PARAMETER_WRITER)
+
+_CONNECTIONS: LiteralString = """
+    select a.pid, a.usename, a.backend_start, host(a.client_addr), a.client_port,
+      case when a.state = 'idle' then a.state_change end,
+      exists (
+        select from pg_roles as w where w.rolname = any(%s) and pg_has_role(a.usesysid, w.oid, 'member'))
+    from pg_stat_activity as a join pg_roles as r on r.oid = a.usesysid
+    where a.backend_type = 'client backend' and not r.rolsuper and a.usename <> %s
+"""
+# a process that authenticates a login has a transaction, and no login yet
+_BEGINNING: LiteralString = """
+    select l.pid from pg_locks as l left join pg_stat_activity as a using (pid)
+    where l.locktype = 'virtualxid' and l.pid is not null and a.usesysid is null
+      and coalesce(a.backend_type, 'client backend') = 'client backend'
+"""
+_END: LiteralString = """
+    select pg_terminate_backend(pid) from pg_stat_activity where pid = %s and backend_start = %s
+"""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most connections directly to PostgreSQL."""
+
+    of_reader: int
+    """of a login that may not write"""
+    of_readers: int
+    """of all such logins together"""
+    of_writer: int
+    """of a login that may write"""
+    of_all: int
+    """of all logins, those of ringlog's processes included, before readers get fewer"""
+    unknown: int
+    """that have not logged in yet"""
+
+    @classmethod
+    def of(cls, most: int) -> "Limits":
+        """For a PostgreSQL with `most` connections."""
+        return cls(most // 8, most // 4, most // 2, most - most // 6, most // 8)
+
+
+@dataclass(frozen=True)
+class Direct:
+    """A connection."""
+
+    pid: int
+    login: str
+    began: datetime
+    address: str | None
+    port: int | None
+    idle_since: datetime | None
+    """None: it is in a transaction"""
+    writes: bool
+
+
+@contextmanager
+def direct_connections_limited(conninfo: str, processes: Callable[[], Collection[int]]) -> Iterator[None]:
+    """Inside the with block connections beyond the limits are ended: first those that are idle for longest,
+    then the youngest. `processes` gives ringlog's own, which have limits of their own.
+
+    Writers and the gateway become members of pg_use_reserved_connections, which PostgreSQL has from 16 on.
+    Raises psycopg.Error.
+    """
+    end = threading.Event()
+    # kept: later there may be no free connection
+    watching = session.connect(conninfo, autocommit=True)
+    if watching.info.server_version >= 160_000:
+        _reserve(watching)
+
+    def watch() -> None:
+        connection, unknown = watching, frozenset[int]()
+        while not end.wait(_LOOK):
+            try:
+                if connection.closed:
+                    connection = session.connect(conninfo, autocommit=True)
+                unknown = _end_unknown(connection, unknown)
+                _end_surplus(connection, processes())
+            except psycopg.Error as error:
+                if not connection.closed:
+                    log.warning("the connections of logins could not be counted: %s", error)
+                connection.close()
+        connection.close()
+
+    with in_background("direct connections", watch, end):
+        yield
+
+
+def _reserve(connection: psycopg.Connection) -> None:
+    """Lets writers and the gateway use the reserved connections."""
+    for role in (*_WRITERS, GATEWAY):
+        # the gateway's role inherits nothing by default
+        statement = sql.SQL("grant pg_use_reserved_connections to {} with inherit true, set false")
+        with suppress(psycopg.errors.UndefinedObject):
+            connection.execute(statement.format(sql.Identifier(role)))
+
+
+def _end_unknown(connection: psycopg.Connection, before: Collection[int]) -> frozenset[int]:
+    """Ends connections that have not logged in since the last look, if there are many; `before` are those of
+    that look. Returns those of this one."""
+    unknown = frozenset(pid for (pid,) in connection.execute(_BEGINNING))
+    if len(unknown) <= Limits.of(_most(connection)).unknown:
+        return unknown
+    silent = [*unknown.intersection(before)]
+    connection.execute("select pg_terminate_backend(pid) from unnest(%s::int[]) as pid", [silent])
+    if silent:
+        log.warning("%d connections to PostgreSQL that did not log in were ended", len(silent))
+    return unknown
+
+
+def _end_surplus(connection: psycopg.Connection, processes: Collection[int]) -> None:
+    found = [Direct(*row) for row in connection.execute(_CONNECTIONS, [[*_WRITERS], GATEWAY])]
+    limits = Limits.of(_most(connection))
+    if not surplus(found, len(found), limits):
+        return
+    # after the connections were listed, so that a new one of ringlog's is not taken for another's
+    own = _sockets(processes)
+    others = [each for each in found if (each.address, each.port) not in own]
+    ended = surplus(others, len(found), limits)
+    for each in ended:
+        connection.execute(_END, [each.pid, each.began])
+    for login, number in Counter(each.login for each in ended).items():
+        log.warning("%d connections of %s to PostgreSQL were ended: it has too many", number, login)
+
+
+def _most(connection: psycopg.Connection) -> int:
+    ((most,),) = connection.execute("select current_setting('max_connections')::int").fetchall()
+    return int(most)
+
+
+def _sockets(processes: Collection[int]) -> set[tuple[str | None, int | None]]:
+    """Addresses and ports of these processes."""
+    found: set[tuple[str | None, int | None]] = set()
+    for process in processes:
+        with suppress(psutil.Error):
+            connections = psutil.Process(process).net_connections("tcp")
+            found.update((each.laddr.ip, each.laddr.port) for each in connections if each.raddr)
+    return found
+
+
+def surplus(direct: list[Direct], total: int, limits: Limits) -> list[Direct]:
+    """The connections to be ended, of `direct` ones; `total` counts others too."""
+    ended: list[Direct] = []
+
+    def end(some: list[Direct], most: int) -> list[Direct]:
+        """The rest: those in use, the oldest first, then those that were used last."""
+        kept = sorted((each for each in some if each.idle_since is None), key=lambda each: each.began)
+        idle = [(each.idle_since, each) for each in some if each.idle_since is not None]
+        kept += [each for _, each in sorted(idle, key=lambda pair: pair[0], reverse=True)]
+        ended.extend(kept[max(most, 0) :])
+        return kept[: max(most, 0)]
+
+    readers: list[Direct] = []
+    for login in sorted({each.login for each in direct}):
+        some = [each for each in direct if each.login == login]
+        if some[0].writes:
+            end(some, limits.of_writer)
+        else:
+            readers += end(some, limits.of_reader)
+    excess = total - len(ended) - limits.of_all
+    end(readers, min(limits.of_readers, len(readers) - max(excess, 0)))
+    return ended

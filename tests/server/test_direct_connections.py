@@ -1,0 +1,142 @@
+"""A crowd of connections directly to PostgreSQL leaves connections for writers."""
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pymssql
+import pytest
+
+from ringlog.server.direct import Direct, Limits, surplus
+from ringlog.server.settings import CONNECTIONS
+from servers import RunningServer, add_logins, serving
+from waiting import wait_until
+
+NOON = datetime(2034, 1, 1, 12, tzinfo=UTC)
+LIMITS = Limits(of_reader=3, of_readers=5, of_writer=8, of_all=20, unknown=10)
+SASL = 10  # of AuthenticationRequest (PostgreSQL's documentation, message formats)
+
+
+def connections(login: str, number: int, *, idle: int = 0, writes: bool = False) -> list[Direct]:
+    """Those with the greatest numbers are the youngest; the first `idle` are idle, the first for longest."""
+    start = NOON + timedelta(seconds=1)
+    return [
+        Direct(pid, login, start + timedelta(seconds=pid), "x", pid, start if pid < idle else None, writes)
+        for pid in range(number)
+    ]
+
+
+def test_idle_connections_end_before_the_youngest() -> None:
+    some = connections("one", 6, idle=2)
+    assert {each.pid for each in surplus(some, 6, LIMITS)} == {0, 1, 5}
+
+
+def test_all_readers_together_have_a_limit() -> None:
+    some = [each for login in "abc" for each in connections(login, 3)] + connections("w", 8, writes=True)
+    ended = surplus(some, len(some), LIMITS)
+    assert len(ended) == 4
+    assert not any(each.writes for each in ended)
+
+
+def test_readers_leave_connections_to_others() -> None:
+    """16 connections are of ringlog's processes."""
+    assert len(surplus(connections("a", 3) + connections("b", 2), 22, LIMITS)) == 2
+    assert surplus(connections("a", 3) + connections("b", 2), 20, LIMITS) == []
+
+
+@pytest.fixture(scope="module")
+def own(temporary_directory: Path) -> Iterator[RunningServer]:
+    with serving(temporary_directory / "direct") as server:
+        add_logins(server)
+        yield server
+
+
+def put(session: pymssql.Connection, second: int) -> None:
+    session.cursor().callproc("put_sr_rf", (1, datetime(2026, 1, 1, 0, 0, second), 1.0, 1))
+
+
+def of_reader(server: RunningServer) -> int:
+    with psycopg.connect(server.dsn) as admin:
+        row = admin.execute(
+            "select count(*) from pg_stat_activity where usename = %s and application_name = 'crowd'",
+            [server.reader.user],
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_crowd_of_a_reader_leaves_writers_their_connections(own: RunningServer) -> None:
+    """The reader connects again and again, keeps all connections, and removes its own time limits."""
+    with ExitStack() as stack:
+        old = stack.enter_context(own.connect(own.writer.user, own.writer.password, timeout=100))
+        put(old, 1)
+        # connections that the gateway opens in the reader's name do not count
+        sessions = [
+            stack.enter_context(own.connect(own.reader.user, own.reader.password, autocommit=False))
+            for _ in range(Limits.of(CONNECTIONS).of_reader + 3)
+        ]
+        processes = []
+        for session in sessions:
+            cursor = session.cursor()
+            cursor.execute("select pg_backend_pid()")
+            processes.append(cursor.fetchall())
+        end = threading.Event()
+        refused = threading.Event()
+        opened: list[psycopg.Connection] = []
+
+        def crowd() -> None:
+            while not end.is_set():
+                try:
+                    opened.append(
+                        psycopg.connect(
+                            own.dsn_of(own.reader),
+                            application_name="crowd",
+                            options="-c idle_session_timeout=0",
+                        )
+                    )
+                except psycopg.OperationalError:
+                    refused.set()
+
+        threads = [threading.Thread(target=crowd) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            wait_until(lambda: refused.is_set() or len(opened) > 2 * CONNECTIONS)
+            for second in range(2, 12):
+                with own.connect(own.writer.user, own.writer.password, timeout=100) as new:
+                    put(new, second)
+                put(old, second + 20)
+        finally:
+            end.set()
+            for thread in threads:
+                thread.join()
+        wait_until(lambda: of_reader(own) <= Limits.of(CONNECTIONS).of_reader)
+        for session, process in zip(sessions, processes, strict=True):
+            cursor = session.cursor()
+            cursor.execute("select pg_backend_pid()")
+            assert cursor.fetchall() == process
+        for connection in opened:
+            connection.close()
+
+
+def test_connections_that_never_log_in_end(own: RunningServer) -> None:
+    words = b"user\0reader\0database\0ringlog\0\0"
+    startup = struct.pack(">ii", len(words) + 8, 196_608) + words
+    with ExitStack() as stack:
+        silent = []
+        for _ in range(CONNECTIONS):
+            one = stack.enter_context(socket.create_connection(("127.0.0.1", own.postgres_port), timeout=60))
+            with suppress(ConnectionError):
+                one.sendall(startup)
+            silent.append(one)
+        answers = [one.recv(9) for one in silent]
+        asked = [answer for answer in answers if answer[:1] == b"R" and answer[-1] == SASL]
+        assert len(asked) > CONNECTIONS // 2
+        for second in range(40, 44):
+            with own.connect(own.writer.user, own.writer.password, timeout=100) as new:
+                put(new, second)
