@@ -11,7 +11,7 @@ when `keep_replaced` is over. Until then it is set aside and can still be read, 
 an earlier moment finds the files of its manifest.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import datetime
@@ -22,11 +22,11 @@ from psycopg import sql
 
 from ringlog.history import iceberg, ownership, priority
 from ringlog.history.connection import ReadError, connect
-from ringlog.history.folder import Folder, aside
+from ringlog.history.folder import Damaged, Folder, aside
 from ringlog.history.leaving import archive_partition, weeks_of
 from ringlog.history.manifest import ColdWeek, forget, manifest, settings, write_manifest
 from ringlog.history.merging import late_weeks, merge_late
-from ringlog.history.round import Round, Stopped, keep_readers_out
+from ringlog.history.round import NotDone, Round, Stopped, keep_readers_out
 from ringlog.schema import clock
 from ringlog.schema.change import run
 from ringlog.schema.partitions import Partition, alone, log_partitions
@@ -44,9 +44,9 @@ def archive(
     stopped: Callable[[], bool] = lambda: False,
     *,
     pauses: float = PAUSES,
-) -> Iterator[str]:
+) -> Generator[str, None, bool]:
     """Sets aside weeks past retention, archives old weeks, merges late rows, and deletes files whose time
-    set aside is over. Yields a line for each.
+    set aside is over. Yields a line for each. Returns whether nothing failed, was postponed or must stay.
 
     `now` is by default PostgreSQL's clock, if the last round of housekeeping trusted it
     (ringlog.schema.clock). `stopped` is called between the steps, and while another process maintains the
@@ -69,7 +69,7 @@ def archive(
             moment = now or clock.read(connection).trusted
             known = manifest(connection)
         if chosen is None:
-            return
+            return True
         folder = Folder(chosen[1])
         there = dict(folder.names())
         with engine.begin() as connection:
@@ -80,21 +80,20 @@ def archive(
         this = Round(engine, lock, source, folder, stopped, pauses, writer)
         with engine.begin() as connection:
             expired = _expired(connection, moment)
-        for week in expired:
-            if this.tried(partial(_forget, week=week)) is not None:
-                folder.set_aside(week.file)
-                yield f"set aside {week.file}: past retention"
-        with engine.begin() as connection:
-            due = _due(connection, moment - chosen[0], moment)
-            with_late = late_weeks(connection)
+        complete = True
         failed: set[str] = set()
 
         def done(table: str, work: Callable[[], str]) -> str:
-            """The line of a step. After an unreadable week the others are still archived."""
+            """The line of a step. After one that fails the others are still done."""
+            nonlocal complete
             try:
                 return work()
-            except (ReadError, sa.exc.DBAPIError) as error:
+            except NotDone as error:
+                complete = False
+                return str(error)
+            except (ReadError, Damaged, sa.exc.DBAPIError) as error:
                 lock.execute(sa.select(1))  # raises if PostgreSQL has stopped
+                complete = False
                 failed.add(table)
                 message = " ".join(str(error.orig if isinstance(error, sa.exc.DBAPIError) else error).split())
                 with engine.begin() as connection:
@@ -102,6 +101,11 @@ def archive(
                     note_damage = sa.func.ringlog.note_damage("archive", table, message)
                     return str(connection.scalar(sa.select(note_damage)))
 
+        for week in expired:
+            yield done(week.table, partial(_expire, this, week))
+        with engine.begin() as connection:
+            due = _due(connection, moment - chosen[0], moment)
+            with_late = late_weeks(connection)
         try:
             for number, (table, partition) in enumerate(due, 1):
                 line = done(table, partial(archive_partition, this, table, partition))
@@ -109,25 +113,28 @@ def archive(
             for week in with_late:
                 yield done(week.table, partial(merge_late, this, week))
         except Stopped:
-            return
+            return False
         with engine.begin() as connection:
             become_owner(connection)
             repaired = (damage.c.work == "archive") & damage.c.table_name.not_in(failed)
             connection.execute(damage.delete().where(repaired))
         with engine.begin() as connection:
             write_manifest(connection, folder)
-        yield from _publish(engine, conninfo)
+        return (yield from _publish(engine, conninfo)) and complete
 
 
-def _publish(engine: sa.Engine, conninfo: str) -> Iterator[str]:
-    """Updates the Iceberg tables, if there are any. Their errors do not affect the archived weeks."""
+def _publish(engine: sa.Engine, conninfo: str) -> Generator[str, None, bool]:
+    """Updates the Iceberg tables, if there are any. Their errors do not affect the archived weeks. Returns
+    whether there was none."""
     with engine.begin() as connection:
         if not iceberg.is_published(connection):
-            return
+            return True
     try:
         yield from iceberg.publish_tables(engine, conninfo)
     except Exception as error:  # of libraries that only this uses
         yield f"the Iceberg tables are not up to date: {' '.join(str(error).split())}"
+        return False
+    return True
 
 
 def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tuple[str, Partition]]:
@@ -211,6 +218,14 @@ def _tidy(engine: sa.Engine, folder: Folder, there: Mapping[str, float], now: da
     with engine.begin() as connection:
         become_owner(connection)
         connection.execute(archive_file.delete().where(archive_file.c.file.in_(done)))
+
+
+def _expire(this: Round, week: ColdWeek) -> str:
+    """Sets aside the file of a week past retention. Returns a line on it. Raises NotDone."""
+    if this.tried(partial(_forget, week=week)) is None:
+        raise NotDone(f"postponed {week.file}, which is past retention: its table is in use")
+    this.folder.set_aside(week.file)
+    return f"set aside {week.file}: past retention"
 
 
 def _forget(connection: sa.Connection, week: ColdWeek) -> int:

@@ -129,6 +129,19 @@ class Connection:
             self._names[text] = name
         return _checked(libpq.exec_prepared(name, values, result_format=1))
 
+    def begin_snapshot(self) -> None:
+        """Begins a transaction of the streams in which all read the same rows. Raises ReadError."""
+        with _errors_converted():
+            # opening the session has begun a transaction of its own
+            self.streams.rollback()
+        run(self, sql.SQL("set transaction isolation level repeatable read"))
+
+    def commit(self) -> None:
+        """Ends the transaction of the streams and keeps its changes. Raises ReadError."""
+        with _errors_converted():
+            self.streams.commit()
+        self._is_used = False
+
     def rollback(self) -> None:
         """Ends the transaction of the streams."""
         if self._stream is not None and self._is_used:

@@ -7,9 +7,10 @@ from functools import partial
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history.connection import BeyondArrow
+from ringlog.history.connection import BeyondArrow, Connection
+from ringlog.history.connection import run as run_statement
 from ringlog.history.manifest import ColdWeek, default_partition, manifest, note, refill_default
-from ringlog.history.round import Round
+from ringlog.history.round import NotDone, Round
 from ringlog.history.stored import Rows, stored
 from ringlog.schema import archive_tables, logs
 from ringlog.schema.change import run
@@ -24,13 +25,13 @@ class _Overtaken(Exception):
 
 
 def archive_partition(this: Round, table: str, partition: Partition) -> str:
-    """Archives the weeks of a partition. Returns a line on it."""
+    """Archives the weeks of a partition. Returns a line on it. Raises NotDone, ReadError, Damaged."""
     name = f"log.{partition.name}"
     with this.engine.begin() as connection:
         before = {week.begins: week for week in manifest(connection, table)}
         stores = stored(connection, table)
     if this.tried(partial(_watch, partition=partition.name, key=stores.key)) is None:
-        return f"postponed {name}: its table is in use"
+        raise NotDone(f"postponed {name}: its table is in use")
     written = []
     for week in weeks_of(partition):
         old = before.get(week.start)
@@ -38,13 +39,16 @@ def archive_partition(this: Round, table: str, partition: Partition) -> str:
             continue  # it is archived already; the rows in the partition are late ones
         source = partial(stores.read_filed, this.source, sql.Identifier("log", partition.name), week)
         try:
+            this.source.begin_snapshot()
+            _unmark(this.source, partition.name, week)
             written.append(this.write(stores, table, week, source))
+            this.source.commit()
         except BeyondArrow as error:
-            return f"{name} stays in PostgreSQL: {error}"
+            raise NotDone(f"{name} stays in PostgreSQL: {error}") from error
         finally:
             this.source.rollback()
     if this.tried(partial(_view_archive, table=table)) is None:
-        return f"postponed {name}: its table is in use"
+        raise NotDone(f"postponed {name}: its table is in use")
     try:
         late_rows = this.tried(
             partial(
@@ -57,9 +61,9 @@ def archive_partition(this: Round, table: str, partition: Partition) -> str:
             )
         )
     except _Overtaken:
-        return f"postponed {name}: another round has changed the manifest meanwhile"
+        raise NotDone(f"postponed {name}: another round has changed the manifest meanwhile") from None
     if late_rows is None:
-        return f"postponed {name}: its table is in use"
+        raise NotDone(f"postponed {name}: its table is in use")
     for new in written:
         old = before.get(new.begins)
         if old is not None:
@@ -94,6 +98,16 @@ def _watch(connection: sa.Connection, partition: str, key: str) -> int:
             ).format(place, sql.Literal(key)),
         )
     return 0
+
+
+def _unmark(source: Connection, partition: str, week: Week) -> None:
+    """Deletes the marks of late rows in the source's snapshot, since the week's file gets these rows. Later
+    marks are of rows that the file does not have."""
+    marks = 'delete from ringlog.late_row where partition = {} and "time" >= {} and "time" < {}'
+    run_statement(
+        source,
+        sql.SQL(marks).format(sql.Literal(partition), sql.Literal(week.start), sql.Literal(week.end)),
+    )
 
 
 def _view_archive(connection: sa.Connection, table: str) -> bool:

@@ -12,7 +12,7 @@ from ringlog.history.books import enter
 from ringlog.history.connection import BeyondArrow
 from ringlog.history.folder import Damaged
 from ringlog.history.manifest import ColdWeek, default_partition, manifest, note, refill_default, verify
-from ringlog.history.round import Round, keep_readers_out
+from ringlog.history.round import NotDone, Round, keep_readers_out
 from ringlog.history.stored import Rows, stored
 from ringlog.schema.partitions import Week
 from ringlog.schema.roles import become_owner
@@ -34,18 +34,19 @@ def late_weeks(connection: sa.Connection) -> list[ColdWeek]:
 
 
 def merge_late(this: Round, week: ColdWeek) -> str:
-    """Writes a new file of a week with its late rows, which leave the log. Returns a line on it."""
+    """Writes a new file of a week with its late rows, which leave the log. Returns a line on it. Raises
+    NotDone, ReadError, Damaged."""
     try:
         verify(this.folder, week)
     except Damaged as error:
-        return f"rows that arrived for {week.file} stay in the log: {error}"
+        raise NotDone(f"rows that arrived for {week.file} stay in the log: {error}") from error
     with this.engine.begin() as connection:
         stores = stored(connection, week.table)
     try:
         read = stores.read(this.source, default_partition(week.table), Week(week.begins))
         in_log = pa.Table.from_batches(read).combine_chunks()
     except BeyondArrow as error:
-        return f"rows that arrived for {week.file} stay in the log: {error}"
+        raise NotDone(f"rows that arrived for {week.file} stay in the log: {error}") from error
     finally:
         this.source.rollback()
     came = pa.Table.from_batches(stores.filed(iter(in_log.to_batches())))
@@ -61,7 +62,7 @@ def merge_late(this: Round, week: ColdWeek) -> str:
                 lambda: late.merged(files.read(this.folder, week.file, footer=week.footer), new),
             )
         except BeyondArrow as error:
-            return f"rows that arrived for {week.file} stay in the log: {error}"
+            raise NotDone(f"rows that arrived for {week.file} stay in the log: {error}") from error
     conflicts = came.filter(pa.array(there.conflicting))
     repeated = came.filter(pa.array(there.repeated))
     keys = in_log.select(("time", stores.key))
@@ -70,7 +71,7 @@ def merge_late(this: Round, week: ColdWeek) -> str:
     if done is None:
         if written is not week:
             this.folder.delete(written.file)
-        return f"postponed {written.file}: its table is in use"
+        raise NotDone(f"postponed {written.file}: its table is in use")
     if written is not week:
         this.folder.set_aside(week.file)
     line = f"merged {new.num_rows} late rows into {written.file}, {repeated.num_rows} were there already"

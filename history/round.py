@@ -31,6 +31,10 @@ class Stopped(Exception):
     pass
 
 
+class NotDone(Exception):
+    """A step was postponed or cannot be done; the text is the line on it."""
+
+
 @dataclass(frozen=True)
 class Round:
     """The parameters of a round."""

@@ -13,6 +13,8 @@ from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import sqlalchemy as sa
 
     from ringlog.history.manifest import ColdWeek
@@ -195,12 +197,22 @@ def archive_spark(
 
 @archive_app.command("now")
 def archive_now(data: Data = None, dsn: Dsn = None) -> None:
-    """Write old weeks of all servers to the archive now, as the server does every hour."""
+    """Write old weeks of all servers to the archive now, as the server does every hour.
+
+    Code 1: a part failed, was postponed, or must stay in PostgreSQL; its line has the reason."""
     from ringlog.history.archive import archive
+
+    complete = True
+
+    def lines(server: str) -> "Iterator[str]":
+        nonlocal complete
+        complete &= yield from archive(engine(server), server, pauses=0.0)
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         for _, server in Everywhere(conninfo).with_headlines():
             summarise(server, enough=1)
-            for line in archive(engine(server), server, pauses=0.0):
+            for line in lines(server):
                 print(line, flush=True)
+    if not complete:
+        raise typer.Exit(1)

@@ -29,7 +29,7 @@ def maintain(
     dsn: Dsn = None,
 ) -> None:
     """Make the log's coming weeks and set aside those past retention, on all servers. A running server does
-    this hourly. Code 1: something failed, or PostgreSQL's clock has jumped and is not trusted."""
+    this hourly. Code 1: a part failed or was postponed, or the clock has jumped and is not trusted."""
     complete = True
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
@@ -40,7 +40,7 @@ def maintain(
                     clock.trust(connection)
             report = maintain_partitions(administrator)
             print(report, flush=True)
-            complete = complete and not report.failed and report.doubt is None
+            complete &= not report.failed and not report.postponed and report.doubt is None
             for table, rows in summarise(server, enough=1).items():
                 print(f"summarised {rows} rows of log.{table}")
             for table, rows in close(server, pauses=0).rows.items():

@@ -167,6 +167,13 @@ def in_log(connection: psycopg.Connection) -> int:
     return int(row[0])
 
 
+def stored(connection: psycopg.Connection) -> int:
+    """The number of rows in PostgreSQL and in the files, as log.<table> shows them."""
+    row = connection.execute("select coalesce(sum(rows), 0) from ringlog.cold_week").fetchone()
+    assert row is not None
+    return in_log(connection) + int(row[0])
+
+
 def test_the_archive_gives_way_to_writers(
     table: psycopg.Connection, engine: sa.Engine, conninfo: str, folder: Path
 ) -> None:
@@ -449,6 +456,42 @@ def test_rows_that_arrive_while_a_week_is_written(
     assert table.execute("select count(*) from log.every_type_default").fetchone() == (0,)
 
 
+def test_a_late_row_between_writing_a_file_and_comparing_it(
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = stored(table)
+    same = files.same
+    starts = iter(range(12))
+
+    def compared(here: Any, there: Any) -> bool:
+        put(table, BEGIN + timedelta(weeks=next(starts), hours=1, microseconds=7), 1.0)
+        return same(here, there)
+
+    monkeypatch.setattr(files, "same", compared)
+    lines = [*archive(engine, conninfo, NOW)]
+    assert all("1 rows arrived meanwhile" in line for line in lines)
+    assert stored(table) == before + 12
+
+
+def test_late_rows_of_a_killed_round_are_shown_once(
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The killed round's trigger has marked rows that the next round's files have."""
+    before = stored(table)
+
+    def killed(*values: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Round, "write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            [*archive(engine, conninfo, NOW)]
+    put(table, BEGIN + timedelta(hours=1, microseconds=7), 1.0)
+    lines = [*archive(engine, conninfo, NOW)]
+    assert "meanwhile" not in lines[0]
+    assert stored(table) == before + 1
+
+
 @pytest.mark.usefixtures("archived")
 def test_procedures_report_archived_weeks(
     engine: sa.Engine, conninfo: str, table: psycopg.Connection
@@ -680,10 +723,59 @@ def test_a_file_that_differs_drops_nothing(
     engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = in_log(table)
-    monkeypatch.setattr(files, "same", lambda here, there: False)
-    with pytest.raises(files.Damaged, match="nothing was dropped"):
-        [*archive(engine, conninfo, NOW)]
-    assert in_log(table) == before
+    same = files.same
+    answers = iter([False])
+    monkeypatch.setattr(files, "same", lambda here, there: next(answers, None) is None and same(here, there))
+    lines = [*archive(engine, conninfo, NOW)]
+    assert "2026w10.parquet differs from what was written; nothing was dropped" in lines[0]
+    assert len(lines) == 12
+    assert all(line.startswith("archived log.every_type_2026w") for line in lines[1:])
+    assert stored(table) == before
+
+
+def test_a_failed_part_is_the_code_of_the_command(conninfo: str, table: psycopg.Connection) -> None:
+    before = stored(table)
+    table.execute("create view public.kept as select * from log.every_type_2026w11")
+    failed = ringlog("archive", "now", RINGLOG_DSN=conninfo)
+    assert failed.returncode == 1, failed.stderr
+    assert "archived log.every_type_2026w12" in failed.stdout
+    assert "archive of every_type failed: cannot drop table" in failed.stdout
+    assert stored(table) == before
+    table.execute("drop view public.kept")
+    succeeded = ringlog("archive", "now", RINGLOG_DSN=conninfo)
+    assert succeeded.returncode == 0, succeeded.stdout + succeeded.stderr
+
+
+@pytest.mark.usefixtures("archived")
+def test_a_postponed_part_is_a_round_that_is_not_complete(
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection
+) -> None:
+    def retained(days: int) -> None:
+        table.execute("update ringlog.logged_table set retention = %s", [f"{days} days"])
+
+    def archived() -> tuple[list[str], bool]:
+        lines = []
+        this_round = archive(engine, conninfo, NOW)
+        while True:
+            try:
+                lines.append(next(this_round))
+            except StopIteration as end:
+                return lines, end.value
+
+    first_week, first_online = BEGIN + timedelta(weeks=1), BEGIN + timedelta(weeks=13)
+    with psycopg.connect(conninfo) as reader:
+        reader.execute("select count(*) from weeks.every_type")
+        retained((NOW - first_week).days)
+        week = "every_type/2026w10.parquet"
+        assert archived() == ([f"postponed {week}, which is past retention: its table is in use"], False)
+        retained((datetime.now(UTC) - first_online).days)
+        postponed = ringlog("maintain", RINGLOG_DSN=conninfo)
+        assert "postponed log.every_type_2026w22: its table is in use" in postponed.stdout
+        assert postponed.returncode == 1, postponed.stderr
+    done = ringlog("maintain", RINGLOG_DSN=conninfo)
+    assert done.returncode == 0, done.stdout + done.stderr
+    retained((NOW - first_week).days)
+    assert archived() == ([f"set aside {week}: past retention"], True)
 
 
 @pytest.mark.long
