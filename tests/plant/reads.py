@@ -212,7 +212,7 @@ class Reads(Ways):
 
         def packed(value: float | None) -> bytes | None:
             # a real is sent by its shortest digits
-            # JSON has no text for what is no number
+            # JSON has null for NaN and infinities
             return None if value is None or not math.isfinite(value) else single.pack(value)
 
         found = [(*at, packed(value)) for *at, value in found]

@@ -54,7 +54,7 @@ class Line:
         return [reading for reading in self.readings if begin <= reading.time < end]
 
     def shown(self, value: Any) -> Any:
-        """A value as it is compared: JSON has no text for what is no number."""
+        """A value as it is compared: JSON has null for NaN and infinities."""
         if value is None or not math.isfinite(value):
             return None
         return float(np.float32(value)) if self.single else value
@@ -105,7 +105,7 @@ class Ways(Site):
             at = min(max(begin, EPOCH + near * MICROSECOND), end)
         held = line.before(nanoseconds_of(at))
         if held is None or held.time < nanoseconds_of(begin):
-            # what is before the begin may be past retention
+            # readings before the begin may be past retention
             return
         what = f"{line.signal} at {at}"
         (signal,) = self._get("/api/v1/at", signal=line.signal, time=at.isoformat()).json()["signals"]
