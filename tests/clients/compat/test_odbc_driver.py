@@ -9,8 +9,9 @@ import pyodbc
 import pytest
 from odbc_call import statement
 
+from authors import author_with_schema
 from client_compat import microsoft_driver
-from servers import RunningServer
+from servers import Login, RunningServer
 from tds_clients import Admin
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "write-java-odbc.md"
@@ -18,14 +19,14 @@ AT = datetime(2026, 11, 20, 13, 45, 0, 123456)
 CALL = "{call put_every_type(?, ?, ?)}"
 
 
-def words(server: RunningServer) -> str:
-    login = f"UID={server.writer.user};PWD={server.writer.password}"
-    return f"Driver={microsoft_driver()};Server={server.host},{server.port};Encrypt=no;{login}"
+def words(server: RunningServer, login: Login) -> str:
+    address = f"Server={server.host},{server.port};Encrypt=no"
+    return f"Driver={microsoft_driver()};{address};UID={login.user};PWD={login.password}"
 
 
 @pytest.fixture
 def connection(server: RunningServer) -> pyodbc.Connection:
-    return pyodbc.connect(words(server), autocommit=True)
+    return pyodbc.connect(words(server, server.writer), autocommit=True)
 
 
 def stored(admin: Admin) -> list[tuple[object, ...]]:
@@ -105,7 +106,29 @@ def test_more_texts_than_a_session_keeps(connection: pyodbc.Connection) -> None:
 
 def test_status_and_outputs(server: RunningServer, admin: Admin) -> None:
     text = "create procedure #next @a int, @b int output as begin set @b = @a + 1 return @a * 2 end"
-    with statement(words(server), [0, 0]) as call:
+    with statement(words(server, server.writer), [0, 0]) as call:
         call.run(text)
         call.bind(outputs=1).prepare("{? = call #next(?, ?)}")
         assert [call.execute(number) for number in (5, 6, 7)] == [[10, 6], [12, 7], [14, 8]]
+
+
+def test_table_parameters(server: RunningServer) -> None:
+    """{call} finds the type by the procedure; in other texts the program names it."""
+    author = Login("odbc_author", "author")
+    with (
+        author_with_schema(server, author, "odbc_tables"),
+        closing(pyodbc.connect(words(server, author), autocommit=True)) as connection,
+    ):
+        connection.execute("use odbc_tables")
+        connection.execute("create type Pairs as table (i int, name varchar(10))")
+        connection.execute(
+            "create procedure sums @t Pairs readonly as select sum(i), max(name) from @t where i < 4"
+        )
+        rows = [(1, "a"), (2, "b"), (4, None)]
+        for text, table in (
+            ("{call sums(?)}", rows),
+            ("{call sums(?)}", ["Pairs", *rows]),
+            ("exec sums ?", ["Pairs", "dbo", *rows]),
+        ):
+            (found,) = connection.execute(text, (table,)).fetchall()
+            assert tuple(found) == (3, "b"), text
