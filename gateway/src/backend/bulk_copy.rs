@@ -7,6 +7,7 @@ use crate::postgres::message::{row_count, server_error, server_notice, Message, 
 use crate::postgres::{Connection, Notice, PgError};
 use crate::tds::bulk::Rows;
 use crate::tds::tokens::message::ServerMessage;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The most messages of triggers kept for the client, which reads them only after it has sent its rows.
@@ -14,11 +15,17 @@ const MOST_NOTICES: usize = 1000;
 /// The most bytes of these messages.
 const MOST_NOTICE_BYTES: usize = 1 << 20;
 
+/// The columns whose default applies to a NULL, each with its default as PostgreSQL expects it; None: another value for
+/// each row.
+pub type Defaults = HashMap<String, Option<DefaultValue>>;
+
+/// The value of a default; None: NULL.
+pub type DefaultValue = Option<Box<[u8]>>;
+
 /// A COPY that waits for rows.
 pub struct BulkCopy {
     pub(super) columns: Arc<[PgColumn]>,
-    /// The columns whose default applies to a NULL.
-    pub(super) with_default: Vec<String>,
+    pub(super) defaults: Defaults,
     pub(super) rows: Rows,
     pub(super) zone: Zone,
     /// Rows so far.

@@ -1,7 +1,7 @@
 //! Bulk copy in: rows of the client are streamed into PostgreSQL's binary COPY, under the client's own role. All rows
 //! of one message are stored, or none.
 
-use super::bulk_copy::BulkCopy;
+use super::bulk_copy::{BulkCopy, Defaults};
 use super::cancellable::{cancelled_with_client, interrupted};
 use super::connection::Backend;
 use super::copy_row::{fit, put_row};
@@ -11,7 +11,7 @@ use crate::client::{Client, SessionError};
 use crate::convert::{client_type, PgType, Value};
 use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
-use crate::postgres::{Cancelling, PgError};
+use crate::postgres::{Cancelling, Connection, PgError};
 use crate::program::InsertBulk;
 use crate::tds::bulk::{Column, Row, Rows};
 use crate::tds::dialect::Dialect;
@@ -205,10 +205,10 @@ impl Backend {
         }
         loop {
             let number = bulk.count + 1;
-            let (columns, with_default, zone) = (&bulk.columns, &bulk.with_default, &bulk.zone);
+            let (columns, defaults, zone) = (&bulk.columns, &bulk.defaults, &bulk.zone);
             let put = |sent: &[Column], row: &Row<'_>| {
                 connection.put_copy_data(|out| {
-                    put_row(out, sent, row, columns, with_default, zone, &dialect)
+                    put_row(out, sent, row, columns, defaults, zone, &dialect)
                         .map_err(|error| error.in_row(number))
                 })
             };
@@ -317,16 +317,7 @@ async fn open_copy(
             format!("Column '{}' is of a type that no bulk copy can fill: insert such rows.", column.name),
         )));
     }
-    let mut with_default = Vec::new();
-    if dialect.is_tds7() && !bulk.keep_nulls {
-        let name = literal(table);
-        let sql = format!(
-            "select attname from pg_catalog.pg_attribute \
-             where attrelid = {name}::pg_catalog.regclass::oid and attnum > 0 and not attisdropped \
-             and (atthasdef or attidentity <> '')"
-        );
-        with_default = connection.query_text(&sql).await?.into_iter().flatten().flatten().collect();
-    }
+    let defaults = if bulk.keep_nulls { Defaults::new() } else { defaults_of(connection, table).await? };
     let rows = if dialect.is_tds7() {
         Rows::described(dialect)
     } else if columns.len() > stored_row::MOST_COLUMNS {
@@ -360,7 +351,7 @@ async fn open_copy(
     });
     Ok(Ok(BulkCopy {
         columns: columns.into(),
-        with_default,
+        defaults,
         rows,
         zone,
         count: 0,
@@ -372,6 +363,46 @@ async fn open_copy(
         is_lost: false,
         stored: None,
     }))
+}
+
+/// The defaults of a table's columns, which a COPY does not apply to a NULL. Those that call no volatile function are one
+/// value for all rows.
+async fn defaults_of(connection: &mut Connection, table: &str) -> Result<Defaults, PgError> {
+    let sql = format!(
+        "select attname, case when attidentity = '' and not exists (\
+             select from pg_catalog.regexp_matches(adbin::text, ':(?:op)?funcid (\\d+)', 'g') as called \
+             join pg_catalog.pg_proc on pg_proc.oid = called[1]::oid where provolatile = 'v') \
+         then pg_catalog.format('pg_catalog.encode(%s(%s), ''hex'')', typsend, pg_catalog.pg_get_expr(adbin, adrelid)) end \
+         from pg_catalog.pg_attribute join pg_catalog.pg_type on pg_type.oid = atttypid \
+         left join pg_catalog.pg_attrdef on adrelid = attrelid and adnum = attnum \
+         where attrelid = {}::pg_catalog.regclass::oid and attnum > 0 and not attisdropped and attgenerated = '' \
+         and (atthasdef or attidentity <> '')",
+        literal(table)
+    );
+    let (mut defaults, mut names, mut values) = (Defaults::new(), Vec::new(), Vec::new());
+    for row in connection.query_text(&sql).await? {
+        let mut row = row.into_iter();
+        let Some(name) = row.next().flatten() else { continue };
+        match row.next().flatten() {
+            Some(value) => {
+                names.push(name);
+                values.push(value);
+            }
+            None => {
+                defaults.insert(name, None);
+            }
+        }
+    }
+    if !values.is_empty() {
+        let row = connection.query_text(&format!("select {}", values.join(", "))).await?;
+        let bytes = |hex: String| {
+            let pairs = hex.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap_or_default());
+            pairs.map(|pair| u8::from_str_radix(pair, 16)).collect::<Result<_, _>>().ok()
+        };
+        let given = names.into_iter().zip(row.into_iter().flatten());
+        defaults.extend(given.map(|(name, hex)| (name, hex.map_or(Some(None), |hex| bytes(hex).map(Some)))));
+    }
+    Ok(defaults)
 }
 
 /// TDS 5.0: sends the row layout. A negative offset marks a column of variable length, as all are.

@@ -1,5 +1,6 @@
 //! Checks and converts the values of a bulk copy's row for a COPY.
 
+use super::bulk_copy::Defaults;
 use crate::convert::{declared, to_pg, Capacity, ConvertError, PgType, SqlType, Value, Zone};
 use crate::postgres::message::{put_value, PgColumn};
 use crate::postgres::PgError;
@@ -53,7 +54,7 @@ pub fn put_row(
     sent: &[Column],
     row: &Row<'_>,
     columns: &[PgColumn],
-    with_default: &[String],
+    defaults: &Defaults,
     zone: &Zone,
     dialect: &Dialect,
 ) -> Result<(), Misfit> {
@@ -64,11 +65,18 @@ pub fn put_row(
         let put = |out: &mut BytesMut| {
             let value = decode_value(raw.as_deref(), &sent.type_info, &dialect)?;
             match &value {
-                Value::Null if with_default.contains(&column.name) => Err(ConvertError::conversion(
-                    "NULL where the column has a default (leave the column out, or ask for KEEP_NULLS)",
-                    "that default",
-                )),
-                Value::Null => Ok(IsNull::Yes),
+                Value::Null => match defaults.get(&column.name) {
+                    Some(None) => Err(ConvertError::conversion(
+                        "NULL where the column has a default that is another one in each row (leave the column out, or \
+                         ask for KEEP_NULLS)",
+                        "that default",
+                    )),
+                    Some(Some(Some(value))) => {
+                        out.put_slice(value);
+                        Ok(IsNull::No)
+                    }
+                    Some(Some(None)) | None => Ok(IsNull::Yes),
+                },
                 Value::Binary(bytes) if column.declared.of.and_then(declared::bytes).is_some() => {
                     out.put_slice(bytes_of(bytes, column)?.as_ref());
                     Ok(IsNull::No)

@@ -161,7 +161,7 @@ impl Interpreter {
 
     /// Calls a procedure. `described`: the client requests the description of the columns of a server cursor.
     /// `for_value`: the value of a function is requested.
-    async fn call(
+    pub(super) async fn call(
         &mut self,
         client: &mut Client,
         name: &str,

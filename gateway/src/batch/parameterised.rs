@@ -2,13 +2,13 @@
 
 use super::datatypes::datatype_info;
 use super::interpreter::Interpreter;
-use super::prepared::Prepared;
+use super::prepared::{Prepared, Target};
 use super::system_procedures::SystemProcedure;
 use super::variables::{texts_taken, Variables};
 use crate::backend::put_description;
 use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
 use crate::client::Client;
-use crate::convert::{PgType, SqlType};
+use crate::convert::SqlType;
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
 use crate::program::{sql_type, Action, Compiled, Declaration, Settings, Statement};
 use crate::tds::call::Param;
@@ -35,13 +35,22 @@ impl Interpreter {
             },
             SystemProcedure::PrepareAndExecute => match self.prepared_and_kept(client, params).await {
                 Ok((prepared, handle)) => {
-                    let handle = vec![handle_of(handle)];
+                    let handle = vec![OutputValue::of_handle(handle)];
                     return self.execute(client, &prepared, params, 3, handle, form).await;
                 }
                 Err(message) => Err(message),
             },
-            SystemProcedure::Execute => match self.prepared_by_handle(client, params) {
-                Ok(prepared) => return self.execute(client, &prepared, params, 1, Vec::new(), form).await,
+            SystemProcedure::PrepareAndCall => match statement_of(client, params, 1) {
+                Ok(name) => return self.prepare_and_call(client, &name, params, form, described).await,
+                Err(message) => Err(message),
+            },
+            SystemProcedure::Execute => match self.target_of(client, params) {
+                Ok(Target::Text(prepared)) => {
+                    return self.execute(client, &prepared, params, 1, Vec::new(), form).await
+                }
+                Ok(Target::Call(name)) => {
+                    return self.call_behind(client, &name, params, 1, form, described).await
+                }
                 Err(message) => Err(message),
             },
             SystemProcedure::Prepare => self.prepare(client, params).await,
@@ -56,9 +65,6 @@ impl Interpreter {
             SystemProcedure::DatatypeInfo(known) => datatype_info(&mut client.reply, params, known),
             SystemProcedure::Cursor(procedure) => {
                 return self.call_cursor(client, procedure, params, form, described).await
-            }
-            SystemProcedure::Refused(name) => {
-                Err(ServerMessage::error(2812, 16, format!("{name} is not served.")))
             }
             SystemProcedure::DescribeFirstResultSet => self.describe_first_of(client, params).await,
             SystemProcedure::DescribeUndeclaredParameters => self.describe_undeclared(client, params).await,
@@ -128,17 +134,54 @@ impl Interpreter {
         params: &[Param<'_>],
     ) -> Result<(Arc<Prepared>, i32), ServerMessage> {
         let prepared = self.prepared_from(client, params, 1, 2, false).await?;
+        if let Ok(replaced) = handle(client, params) {
+            self.prepared.close(replaced);
+        }
         let handle = self.prepared.keep(prepared.clone())?;
         Ok((prepared, handle))
     }
 
-    pub(super) fn prepared_by_handle(
-        &self,
-        client: &Client,
-        params: &[Param<'_>],
-    ) -> Result<Arc<Prepared>, ServerMessage> {
+    pub(super) fn target_of(&self, client: &Client, params: &[Param<'_>]) -> Result<Target, ServerMessage> {
         let handle = handle(client, params)?;
         self.prepared.get(handle).ok_or_else(|| no_such_handle(handle))
+    }
+
+    /// sp_prepexecrpc: handle, name of the procedure, its parameters. A call that fails gets no new handle: the client
+    /// prepares it again.
+    async fn prepare_and_call(
+        &mut self,
+        client: &mut Client,
+        name: &str,
+        params: &[Param<'_>],
+        form: Form,
+        described: bool,
+    ) -> Result<Returned, Interrupt> {
+        let given = handle(client, params).ok();
+        let held = self.prepared.hold(given, &name.into()).map_err(Failure::of_statement)?;
+        let called = self.call_behind(client, name, params, 2, form, described).await;
+        self.prepared.settle(&held, called.is_ok());
+        let mut returned = called?;
+        returned.outputs.insert(0, OutputValue::of_handle(held.handle));
+        Ok(returned)
+    }
+
+    /// Calls a procedure with the parameters from number `first` on.
+    async fn call_behind(
+        &mut self,
+        client: &mut Client,
+        name: &str,
+        params: &[Param<'_>],
+        first: usize,
+        form: Form,
+        described: bool,
+    ) -> Result<Returned, Interrupt> {
+        let rest = params.get(first..).unwrap_or(&[]);
+        // boxed: the procedure may be a system procedure again
+        let mut returned = Box::pin(self.call(client, name, rest, form, described, false)).await?;
+        for output in &mut returned.outputs {
+            output.index += first;
+        }
+        Ok(returned)
     }
 
     /// sp_prepare: handle, declarations, text, options.
@@ -178,7 +221,7 @@ impl Interpreter {
             }
         }
         let handle = self.prepared.keep(prepared)?;
-        Ok(Returned::outputs(0, vec![handle_of(handle)]))
+        Ok(Returned::outputs(0, vec![OutputValue::of_handle(handle)]))
     }
 
     /// Runs a statement; the parameters from number `first` on are the values of its variables. `outputs`: further
@@ -271,13 +314,4 @@ pub(super) fn handle(client: &Client, params: &[Param<'_>]) -> Result<i32, Serve
 
 pub(super) fn no_such_handle(handle: impl std::fmt::Display) -> ServerMessage {
     ServerMessage::error(8179, 16, format!("Could not find prepared statement with handle {handle}."))
-}
-
-fn handle_of(handle: i32) -> OutputValue {
-    OutputValue {
-        index: 0,
-        name: String::from("handle"),
-        value: Value::Int(i64::from(handle)),
-        pg_type: PgType::Int4,
-    }
 }

@@ -23,10 +23,40 @@ pub struct Prepared {
     pub text: String,
 }
 
+/// The work that sp_execute does for a handle.
+#[derive(Clone, Debug)]
+pub enum Target {
+    Text(Arc<Prepared>),
+    /// A call of the procedure of this name.
+    Call(Arc<str>),
+}
+
+/// The handle of a call that runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    pub handle: i32,
+    given: Option<i32>,
+}
+
+impl Target {
+    fn text(&self) -> &str {
+        match self {
+            Target::Text(prepared) => &prepared.text,
+            Target::Call(name) => name,
+        }
+    }
+}
+
+impl From<Arc<Prepared>> for Target {
+    fn from(prepared: Arc<Prepared>) -> Target {
+        Target::Text(prepared)
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct PreparedStatements {
     last_handle: i32,
-    by_handle: HashMap<i32, Arc<Prepared>>,
+    by_handle: HashMap<i32, Target>,
     by_name: HashMap<String, Arc<Prepared>>,
     /// The temporary tables created by named statements, by their oids.
     made: HashMap<String, Vec<String>>,
@@ -35,37 +65,56 @@ pub struct PreparedStatements {
 }
 
 impl PreparedStatements {
-    fn admit(&mut self, prepared: &Prepared) -> Result<(), ServerMessage> {
+    fn admit(&mut self, text: &str) -> Result<(), ServerMessage> {
         if self.by_handle.len() + self.by_name.len() >= MOST_STATEMENTS {
             let text = format!("There are {MOST_STATEMENTS} prepared statements: close some.");
             return Err(ServerMessage::error(NO_MEMORY, 17, text));
         }
-        let bytes = self.bytes + size(prepared);
+        let bytes = self.bytes + size(text);
         self.kept.keep(bytes, MOST_BYTES, "prepared statements")?;
         self.bytes = bytes;
         Ok(())
     }
 
-    /// Stores a statement. Returns its number.
-    pub fn keep(&mut self, prepared: Arc<Prepared>) -> Result<i32, ServerMessage> {
-        self.admit(&prepared)?;
+    /// Stores a statement or call. Returns its handle.
+    pub fn keep(&mut self, target: impl Into<Target>) -> Result<i32, ServerMessage> {
+        let target = target.into();
+        self.admit(target.text())?;
         while {
             self.last_handle = self.last_handle.checked_add(1).unwrap_or(1);
             self.by_handle.contains_key(&self.last_handle)
         } {}
-        self.by_handle.insert(self.last_handle, prepared);
+        self.by_handle.insert(self.last_handle, target);
         Ok(self.last_handle)
     }
 
     /// Stores a statement by name, and replaces one of the same name.
     pub fn keep_as(&mut self, name: &str, prepared: Arc<Prepared>) -> Result<(), ServerMessage> {
         self.close_named(name);
-        self.admit(&prepared)?;
+        self.admit(&prepared.text)?;
         self.by_name.insert(name.to_owned(), prepared);
         Ok(())
     }
 
-    pub fn get(&self, handle: i32) -> Option<Arc<Prepared>> {
+    /// The handle of a call of `name`: the one `given` if it is of such a call, else a new one.
+    pub fn hold(&mut self, given: Option<i32>, name: &Arc<str>) -> Result<Held, ServerMessage> {
+        let is_same = |target: &Target| matches!(target, Target::Call(held) if held == name);
+        match given.filter(|given| self.by_handle.get(given).is_some_and(is_same)) {
+            Some(handle) => Ok(Held { handle, given }),
+            None => Ok(Held { handle: self.keep(Target::Call(name.clone()))?, given }),
+        }
+    }
+
+    /// Closes the handle that the client does not get or no longer uses: the new one after a failed call, the given one
+    /// after another.
+    pub fn settle(&mut self, held: &Held, has_succeeded: bool) {
+        if held.given != Some(held.handle) {
+            let unused = if has_succeeded { held.given } else { Some(held.handle) };
+            unused.map(|handle| self.close(handle));
+        }
+    }
+
+    pub fn get(&self, handle: i32) -> Option<Target> {
         self.by_handle.get(&handle).cloned()
     }
 
@@ -76,12 +125,12 @@ impl PreparedStatements {
     /// Returns whether the statement existed.
     pub fn close(&mut self, handle: i32) -> bool {
         let closed = self.by_handle.remove(&handle);
-        self.forgotten(closed)
+        self.forgotten(closed.as_ref().map(Target::text))
     }
 
     pub fn close_named(&mut self, name: &str) -> bool {
         let closed = self.by_name.remove(name);
-        self.forgotten(closed)
+        self.forgotten(closed.as_ref().map(|prepared| &*prepared.text))
     }
 
     /// Notes the temporary tables that the statement of this name has created.
@@ -96,9 +145,9 @@ impl PreparedStatements {
         self.made.remove(name).unwrap_or_default()
     }
 
-    fn forgotten(&mut self, closed: Option<Arc<Prepared>>) -> bool {
-        if let Some(closed) = &closed {
-            self.bytes = self.bytes.saturating_sub(size(closed));
+    fn forgotten(&mut self, closed: Option<&str>) -> bool {
+        if let Some(text) = closed {
+            self.bytes = self.bytes.saturating_sub(size(text));
             // a decrease is never refused
             let _ = self.kept.keep(self.bytes, MOST_BYTES, "prepared statements");
         }
@@ -106,8 +155,8 @@ impl PreparedStatements {
     }
 }
 
-fn size(prepared: &Prepared) -> usize {
-    OF_A_STATEMENT + OF_A_BYTE * prepared.text.len()
+fn size(text: &str) -> usize {
+    OF_A_STATEMENT + OF_A_BYTE * text.len()
 }
 
 #[cfg(test)]
@@ -132,6 +181,24 @@ mod tests {
         assert_ne!(first, second);
         kept.last_handle = i32::MAX;
         assert_eq!(kept.keep(statement("select 3")).unwrap(), 1);
+    }
+
+    #[test]
+    fn a_call_again_keeps_its_handle() {
+        let mut kept = PreparedStatements::default();
+        let mut hold = |given, name: &str, has_succeeded| {
+            let held = kept.hold(given, &name.into()).unwrap();
+            kept.settle(&held, has_succeeded);
+            let mut handles: Vec<i32> = kept.by_handle.keys().copied().collect();
+            handles.sort_unstable();
+            (held.handle, handles)
+        };
+        assert_eq!(hold(None, "a", false), (1, vec![]));
+        assert_eq!(hold(None, "a", true), (2, vec![2]));
+        assert_eq!(hold(Some(2), "a", false), (2, vec![2]));
+        assert_eq!(hold(Some(2), "b", false), (3, vec![2]));
+        assert_eq!(hold(Some(2), "b", true), (4, vec![4]));
+        assert_eq!(hold(Some(9), "c", true), (5, vec![4, 5]));
     }
 
     #[test]

@@ -3,15 +3,20 @@
 use super::execute::Answered;
 use super::interpreter::Interpreter;
 use super::options::answer_option;
+use super::parameterised::statement_of;
 use super::variables::Variables;
-use crate::client::{Client, Isolation, Settings};
+use crate::calls::{end_failed, Form, OutputValue};
+use crate::client::{Client, Isolation, SessionError, Settings};
 use crate::interrupt::Interrupt;
 use crate::program::InsertBulk;
-use crate::tds::call::{Param, Procedure};
+use crate::tds::call::{Call, Param, Procedure};
+use crate::tds::layout::PREPARE_AND_CALL;
 use crate::tds::request::{Request, Requests};
 use crate::tds::tokens::done::Status;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::transaction::{Operation, TransactionRequest};
+use bytes::Bytes;
+use std::borrow::Cow;
 use tracing::debug;
 
 /// Neither texts nor parameters are logged: they may contain passwords.
@@ -30,6 +35,18 @@ fn log(request: &Request) {
     }
 }
 
+/// The procedure that a call runs, and its parameters.
+fn called<'a>(client: &Client, call: &'a Call<'a>) -> Option<(Cow<'a, str>, &'a [Param<'a>])> {
+    match &call.procedure {
+        Procedure::Named(name) => Some((name.into(), &call.params)),
+        Procedure::Numbered(PREPARE_AND_CALL) => {
+            let name = statement_of(client, &call.params, 1).ok()?;
+            Some((name.into(), call.params.get(2..)?))
+        }
+        Procedure::Numbered(_) => None,
+    }
+}
+
 impl Interpreter {
     /// Answers the requests of a message up to a logout. Returns false after a logout.
     pub async fn answer(
@@ -44,8 +61,10 @@ impl Interpreter {
                 Request::Batch(text) => self.run_batch(client, &text, &mut Variables::default()).await?,
                 Request::Rpc(call) | Request::Dbrpc(call) => {
                     let answered = self.answer_call(client, &call).await?;
-                    if let (Answered::Succeeded, Procedure::Named(name)) = (&answered, &call.procedure) {
-                        self.procedures.learn(client, requests.body(), name, &call.params);
+                    if answered == Answered::Succeeded {
+                        if let Some((name, params)) = called(client, &call) {
+                            self.procedures.learn(client, requests.body(), &name, params);
+                        }
                     }
                     // ASE treats each call as a batch of its own (jTDS, BatchTest.testCallStmtBatch)
                     if answered == Answered::EndsBatch && client.dialect().is_tds7() {
@@ -70,6 +89,34 @@ impl Interpreter {
                 Request::Logout => return Ok(false),
             }
             self.end_doomed(client).await;
+        }
+        Ok(true)
+    }
+
+    /// Answers a call of known shape. False: it is another request.
+    pub async fn answer_planned(&mut self, client: &mut Client, body: &Bytes) -> Result<bool, SessionError> {
+        let Some(planned) = self.procedures.planned(client, body) else { return Ok(false) };
+        let held = match &planned.prepares {
+            None => None,
+            Some((name, given)) => match self.prepared.hold(*given, name) {
+                Ok(held) => Some(held),
+                // the call without its plan reports it
+                Err(_) => return Ok(false),
+            },
+        };
+        let called = self.procedures.call_planned(client, planned).await;
+        if let Some(held) = &held {
+            self.prepared.settle(held, matches!(called, Some(Ok(_))));
+        }
+        let Some(called) = called else { return Ok(false) };
+        match called {
+            Ok(mut returned) => {
+                returned.outputs.extend(held.map(|held| OutputValue::of_handle(held.handle)));
+                returned.end(&mut client.reply, &[], Form::Rpc, &self.gateway.zone());
+            }
+            Err(Interrupt::Failed(failure)) => end_failed(&mut client.reply, &failure.message, Form::Rpc),
+            Err(Interrupt::Cancelled) => client.acknowledge_cancel(),
+            Err(Interrupt::Session(error)) => return Err(error),
         }
         Ok(true)
     }

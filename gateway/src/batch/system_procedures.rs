@@ -8,6 +8,7 @@ pub enum SystemProcedure {
     Prepare,
     Execute,
     PrepareAndExecute,
+    PrepareAndCall,
     Unprepare,
     ResetConnection,
     DatatypeInfo(Known),
@@ -15,8 +16,6 @@ pub enum SystemProcedure {
     Cursor(CursorProcedure),
     DescribeFirstResultSet,
     DescribeUndeclaredParameters,
-    /// Known and not supported.
-    Refused(&'static str),
 }
 
 /// The procedures of server cursors.
@@ -33,7 +32,7 @@ pub enum CursorProcedure {
     Close,
 }
 
-/// Names by number; the unsupported ones have no other meaning here.
+/// Names by number.
 const NUMBERED: [&str; 15] = [
     "sp_cursor",
     "sp_cursoropen",
@@ -65,6 +64,7 @@ impl SystemProcedure {
             "sp_prepare" => SystemProcedure::Prepare,
             "sp_execute" => SystemProcedure::Execute,
             "sp_prepexec" => SystemProcedure::PrepareAndExecute,
+            "sp_prepexecrpc" => SystemProcedure::PrepareAndCall,
             "sp_unprepare" => SystemProcedure::Unprepare,
             "sp_describe_first_result_set" => SystemProcedure::DescribeFirstResultSet,
             "sp_describe_undeclared_parameters" => SystemProcedure::DescribeUndeclaredParameters,
@@ -81,7 +81,7 @@ impl SystemProcedure {
             "sp_cursorfetch" => SystemProcedure::Cursor(CursorProcedure::Fetch),
             "sp_cursoroption" => SystemProcedure::Cursor(CursorProcedure::Option),
             "sp_cursorclose" => SystemProcedure::Cursor(CursorProcedure::Close),
-            _ => SystemProcedure::Refused(NUMBERED.iter().find(|known| **known == name)?),
+            _ => return None,
         })
     }
 }
@@ -97,10 +97,7 @@ mod tests {
         assert_eq!(SystemProcedure::numbered(15), Some(SystemProcedure::Unprepare));
         assert_eq!(SystemProcedure::numbered(2), Some(SystemProcedure::Cursor(CursorProcedure::Open)));
         assert_eq!((SystemProcedure::numbered(0), SystemProcedure::numbered(16)), (None, None));
-        assert_eq!(
-            SystemProcedure::named("SP_PrepExecRpc"),
-            Some(SystemProcedure::Refused("sp_prepexecrpc"))
-        );
+        assert_eq!(SystemProcedure::named("SP_PrepExecRpc"), Some(SystemProcedure::PrepareAndCall));
         assert_eq!(SystemProcedure::named("put_a"), None);
     }
 }

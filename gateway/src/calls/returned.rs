@@ -53,6 +53,14 @@ pub struct OutputValue {
     pub pg_type: PgType,
 }
 
+impl OutputValue {
+    /// The handle that sp_prepare and related procedures return as their first parameter.
+    pub fn of_handle(handle: i32) -> OutputValue {
+        let value = Value::Int(i64::from(handle));
+        OutputValue { index: 0, name: String::from("handle"), value, pg_type: PgType::Int4 }
+    }
+}
+
 /// The form of the call, which determines the tokens at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -121,7 +129,9 @@ impl Returned {
                 // jTDS converts a status to the type of the value (TdsCore.tdsReturnStatusToken), and FreeTDS
                 // reads only the status (odbc_set_return_status): a number has one
                 let number = if let Value::Int(number) = value { i32::try_from(*number).ok() } else { None };
-                (number, value_of_function(value, of, &reply.dialect, zone).map(|value| vec![value]))
+                let value = value_of_function(value, of, &reply.dialect, zone);
+                let handle = encoded(&self.outputs, params, form, reply, zone);
+                (number, handle.and_then(|handle| Ok(handle.into_iter().chain([value?]).collect())))
             }
             _ => (Some(self.status), encoded(&self.outputs, params, form, reply, zone)),
         };

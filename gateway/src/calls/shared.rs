@@ -3,10 +3,11 @@
 
 use super::name::ProcedureName;
 use super::procedures::{completed, count, may_be_outdated, put_notices, talks, Procedures};
-use super::returned::{end_failed, Form};
+use super::returned::Returned;
 use crate::backend::Unfinished;
-use crate::catalogue::{Function, Plan};
-use crate::client::{Client, SessionError};
+use crate::catalogue::{BindError, Function, Plan};
+use crate::client::Client;
+use crate::convert::Zone;
 use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::commit::{Claim, Outcome, Statement};
 use crate::postgres::Values;
@@ -18,6 +19,17 @@ use std::time::Instant;
 
 /// Maximum number of plans of a session: a client that calls more procedures gains little from them.
 const MOST_PLANS: usize = 4;
+
+/// A call bound by its plan.
+pub struct Planned {
+    function: Arc<Function>,
+    statement: Arc<Statement>,
+    values: Result<Values, BindError>,
+    /// Of an sp_prepexecrpc: the name of the procedure as the client sends it, and the handle.
+    pub prepares: Option<(Arc<str>, Option<i32>)>,
+    zone: Zone,
+    start: Instant,
+}
 
 impl Procedures {
     /// Runs a call by group commit and passes its messages on. A client may cancel it before it is sent;
@@ -70,46 +82,43 @@ impl Procedures {
         }
     }
 
-    /// Answers `body` (a message without its headers) by the plan of an earlier call of the same shape.
-    /// False: there is no plan, or it does not suffice.
-    pub async fn answer_planned(&mut self, client: &mut Client, body: &Bytes) -> Result<bool, SessionError> {
+    /// The call in `body` (a message without its headers) by the plan of an earlier call of the same shape. None: there
+    /// is no plan, or it does not suffice.
+    pub fn planned(&mut self, client: &Client, body: &Bytes) -> Option<Planned> {
         if self.plans.is_empty() {
-            return Ok(false);
+            return None;
         }
         let start = Instant::now();
         let catalogue = self.catalogue();
         self.plans.retain(|plan| plan.is_of(&catalogue));
         let zone = self.gateway.zone();
         let dialect = client.dialect();
-        let mut found = None;
-        for plan in self.plans.iter().filter(|plan| self.shares(client, &plan.function)) {
-            if let Some(values) = plan.bind(body, &dialect, &zone) {
-                found = Some((plan.function.clone(), plan.statement.clone(), values));
-                break;
-            }
-        }
-        let Some((function, statement, values)) = found else {
-            return Ok(false);
-        };
+        self.plans.iter().filter(|plan| self.shares(client, &plan.function)).find_map(|plan| {
+            let (values, handle) = plan.bind(body, &dialect, &zone)?;
+            let prepares = plan.prepares.clone().map(|name| (name, handle));
+            let (function, statement) = (plan.function.clone(), plan.statement.clone());
+            Some(Planned { function, statement, values, prepares, zone: zone.clone(), start })
+        })
+    }
+
+    /// Runs it. None: it must be run without its plan.
+    pub async fn call_planned(
+        &mut self,
+        client: &mut Client,
+        planned: Planned,
+    ) -> Option<Result<Returned, Interrupt>> {
+        let Planned { function, statement, values, zone, start, .. } = planned;
         let called = match values {
             Err(error) => Err(Failure::of_statement(error.to_message(&function)).into()),
             Ok(values) => match self.call_shared(client, &function, statement, values).await {
                 Ok(outcome) => completed(&function, &[], &outcome, &zone).map_err(Interrupt::from),
-                Err(Unfinished::Failed(error)) if may_be_outdated(&error) || talks(&error) => {
-                    return Ok(false)
-                }
+                Err(Unfinished::Failed(error)) if may_be_outdated(&error) || talks(&error) => return None,
                 Err(Unfinished::Failed(error)) => Err(Failure::of_call(&error).into()),
                 Err(other) => Err(other.into()),
             },
         };
         count(&function, start, &self.caller, &called);
-        match called {
-            Ok(returned) => returned.end(&mut client.reply, &[], Form::Rpc, &zone),
-            Err(Interrupt::Failed(failure)) => end_failed(&mut client.reply, &failure.message, Form::Rpc),
-            Err(Interrupt::Cancelled) => client.acknowledge_cancel(),
-            Err(Interrupt::Session(error)) => return Err(error),
-        }
-        Ok(true)
+        Some(called)
     }
 
     /// Makes a plan from a successful call, for later calls.
@@ -125,7 +134,9 @@ impl Procedures {
             return;
         }
         if let Ok(Some(layout)) = Layout::of(body, &dialect) {
-            self.plans.extend(Plan::make(&self.catalogue(), &function, params, layout, &dialect));
+            let prepares = layout.prepares().then(|| name.into());
+            let plan = Plan::make(&self.catalogue(), &function, params, layout, &dialect);
+            self.plans.extend(plan.map(|plan| plan.prepared_as(prepares)));
         }
     }
 }

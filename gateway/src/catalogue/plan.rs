@@ -31,6 +31,8 @@ pub struct Plan {
     steps: Box<[Step]>,
     /// Bytes of the last call's values without long waveforms: the next call has about as many.
     size: std::sync::atomic::AtomicUsize,
+    /// For calls by sp_prepexecrpc: the name of the procedure as the client sends it.
+    pub prepares: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -106,16 +108,26 @@ impl Plan {
             layout,
             steps: steps.into(),
             size: std::sync::atomic::AtomicUsize::new(0),
+            prepares: None,
         })
+    }
+
+    pub fn prepared_as(self, prepares: Option<Arc<str>>) -> Plan {
+        Plan { prepares, ..self }
     }
 
     pub fn is_of(&self, catalogue: &Arc<Catalogue>) -> bool {
         Arc::ptr_eq(&self.catalogue, catalogue)
     }
 
-    /// The values of the call in `body`. None if it is not a call of this shape, or has a time that occurs
-    /// twice.
-    pub fn bind(&self, body: &Bytes, dialect: &Dialect, zone: &Zone) -> Option<Result<Values, BindError>> {
+    /// The values of the call in `body`, and its handle (sp_prepexecrpc). None if it is not a call of this shape, or has
+    /// a time that occurs twice.
+    pub fn bind(
+        &self,
+        body: &Bytes,
+        dialect: &Dialect,
+        zone: &Zone,
+    ) -> Option<(Result<Values, BindError>, Option<i32>)> {
         use std::sync::atomic::Ordering::Relaxed;
         let mut values = self.layout.read(body, dialect)?;
         let mut out = BytesMut::with_capacity(self.size.load(Relaxed) + 64);
@@ -173,7 +185,8 @@ impl Plan {
                         // the refusal counts only if the rest also has this shape
                         while values.value().is_some() {}
                         let name = field.name.to_string();
-                        return values.is_at_end().then_some(Err(BindError::Value { name, error }));
+                        let refused = Err(BindError::Value { name, error });
+                        return values.is_at_end().then_some((refused, values.handle));
                     }
                 }
             }
@@ -182,7 +195,7 @@ impl Plan {
             return None;
         }
         self.size.store(out.len(), Relaxed);
-        Some(Ok(Values::with_waveforms(out.freeze(), waveforms)))
+        Some((Ok(Values::with_waveforms(out.freeze(), waveforms)), values.handle))
     }
 }
 

@@ -188,12 +188,12 @@ proptest! {
     fn a_plan_writes_what_binding_writes((dialect, params) in calls(), other in any::<i32>()) {
         let body = request(&params, &dialect).freeze();
         let plan = plan_of(&body, &dialect).unwrap();
-        prop_assert_eq!(plan.bind(&body, &dialect, &Zone::UTC), Some(bound(&body, &dialect)));
+        prop_assert_eq!(plan.bind(&body, &dialect, &Zone::UTC), Some((bound(&body, &dialect), None)));
         // the next call of the same shape
         let mut next = params.clone();
         next[0].value = if next[0].name == "@seq_no" { Value::Int(other.into()) } else { Value::Null };
         let body = request(&next, &dialect).freeze();
-        prop_assert_eq!(plan.bind(&body, &dialect, &Zone::UTC), Some(bound(&body, &dialect)));
+        prop_assert_eq!(plan.bind(&body, &dialect, &Zone::UTC), Some((bound(&body, &dialect), None)));
     }
 
     #[test]
@@ -203,7 +203,7 @@ proptest! {
         let mut damaged = body.to_vec();
         *at.get_mut(&mut damaged) = byte;
         let damaged = Bytes::from(damaged);
-        if let Some(values) = plan.bind(&damaged, &dialect, &Zone::UTC) {
+        if let Some((values, _)) = plan.bind(&damaged, &dialect, &Zone::UTC) {
             prop_assert_eq!(values, bound(&damaged, &dialect));
         }
         let cut = body.slice(..at.index(body.len()));

@@ -247,7 +247,7 @@ impl Session {
             return Ok(false);
         };
         let body = request.body.slice_ref(requests.body());
-        if !self.interpreter.procedures.answer_planned(&mut self.client, &body).await? {
+        if !self.interpreter.answer_planned(&mut self.client, &body).await? {
             return Ok(false);
         }
         self.conclude(Ok(true)).await

@@ -4,9 +4,12 @@
 use super::call::{self, Procedure};
 use super::dialect::Dialect;
 use super::table_value::TableValue;
-use super::types::{take_value, TypeInfo};
+use super::types::{decode_value, take_value, TypeInfo, Value};
 use super::wire::{Reader, Result};
 use std::borrow::Cow;
+
+/// The number of sp_prepexecrpc, whose handle differs from call to call (MS-TDS 2.2.6.6).
+pub const PREPARE_AND_CALL: u16 = 14;
 
 #[derive(Debug)]
 pub struct Layout {
@@ -15,6 +18,15 @@ pub struct Layout {
     /// The bytes before each value (7.x: name, status and type), one after another.
     prefixes: Box<[u8]>,
     params: Box<[Slot]>,
+    prepares: Option<Prepares>,
+}
+
+/// The beginning of an sp_prepexecrpc after `head`, which then ends before the handle.
+#[derive(Debug)]
+struct Prepares {
+    handle: TypeInfo,
+    /// The bytes of the parameter that names the procedure.
+    name: Box<[u8]>,
 }
 
 #[derive(Debug)]
@@ -36,10 +48,27 @@ impl Layout {
 
     fn of_rpc(body: &[u8], dialect: &Dialect) -> Result<Option<Layout>> {
         let mut reader = call::reader(body, dialect);
-        if !matches!(call::decode_rpc_head(&mut reader)?, (Procedure::Named(_), _)) {
-            return Ok(None);
-        }
+        let (procedure, _) = call::decode_rpc_head(&mut reader)?;
+        let handle = match procedure {
+            Procedure::Named(_) => None,
+            Procedure::Numbered(PREPARE_AND_CALL) => {
+                call::decode_rpc_param_head(&mut reader)?;
+                Some(TypeInfo::decode(&mut reader, dialect)?)
+            }
+            Procedure::Numbered(_) => return Ok(None),
+        };
         let head = between(body, 0, reader.position());
+        let prepares = match handle {
+            None => None,
+            Some(handle) => {
+                take_value(&mut reader, &handle, dialect)?;
+                let start = reader.position();
+                call::decode_rpc_param_head(&mut reader)?;
+                let name = TypeInfo::decode(&mut reader, dialect)?;
+                take_value(&mut reader, &name, dialect)?;
+                Some(Prepares { handle, name: between(body, start, reader.position()).into() })
+            }
+        };
         let mut prefixes = Vec::new();
         let mut params = Vec::new();
         while !reader.is_empty() {
@@ -56,7 +85,7 @@ impl Layout {
             params.push(Slot { prefix_end: prefixes.len(), type_info });
             take_value(&mut reader, &type_info, dialect)?;
         }
-        Ok(Some(Layout { head: head.into(), prefixes: prefixes.into(), params: params.into() }))
+        Ok(Some(Layout { head: head.into(), prefixes: prefixes.into(), params: params.into(), prepares }))
     }
 
     fn of_dbrpc(body: &[u8], dialect: &Dialect) -> Result<Option<Layout>> {
@@ -71,7 +100,13 @@ impl Layout {
         if !reader.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Layout { head: head.into(), prefixes: Box::default(), params: params.into() }))
+        let prefixes = Box::default();
+        Ok(Some(Layout { head: head.into(), prefixes, params: params.into(), prepares: None }))
+    }
+
+    /// Whether its calls are of sp_prepexecrpc.
+    pub fn prepares(&self) -> bool {
+        self.prepares.is_some()
     }
 
     /// The type of a parameter.
@@ -81,8 +116,20 @@ impl Layout {
 
     /// Starts reading `body`, if its head has this shape; otherwise None.
     pub fn read<'a>(&'a self, body: &'a [u8], dialect: &'a Dialect) -> Option<Values<'a>> {
-        let rest = body.strip_prefix(&*self.head)?;
-        Some(Values { layout: self, dialect, reader: call::reader(rest, dialect), next: 0, prefix_at: 0 })
+        let mut reader = call::reader(body.strip_prefix(&*self.head)?, dialect);
+        let mut handle = None;
+        if let Some(prepares) = &self.prepares {
+            let raw = take_value(&mut reader, &prepares.handle, dialect).ok()?;
+            handle = match decode_value(raw.as_deref(), &prepares.handle, dialect).ok()? {
+                Value::Int(handle) => Some(i32::try_from(handle).ok()?),
+                Value::Null => None,
+                _ => return None,
+            };
+            if reader.take(prepares.name.len(), "procedure name").ok()? != &*prepares.name {
+                return None;
+            }
+        }
+        Some(Values { layout: self, dialect, reader, next: 0, prefix_at: 0, handle })
     }
 }
 
@@ -97,6 +144,8 @@ pub struct Values<'a> {
     reader: Reader<'a>,
     next: usize,
     prefix_at: usize,
+    /// The handle sent with an sp_prepexecrpc.
+    pub handle: Option<i32>,
 }
 
 impl<'a> Values<'a> {

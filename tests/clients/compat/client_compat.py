@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from typing import Protocol
+
+import mssql_python_odbc
 
 from conversation import Answer, Session
 from ct_conversation import CtSession
@@ -258,11 +261,27 @@ def dbi(clients: Clients, login: Login) -> Conversation:
 
 def python(program: str, *more: str) -> Callable[[Clients, Login], Conversation]:
     def start(clients: Clients, login: Login) -> Conversation:
-        address = (clients.server.host, str(clients.server.port), login.user)
-        options = (word.format(certificate=clients.certificate) for word in more)
-        return clients.run(login.password, sys.executable, PYTHON / program, *address, *options)
+        host, port = clients.server.host, str(clients.server.port)
+        options = (word.format(host=host, port=port, certificate=clients.certificate) for word in more)
+        return clients.run(login.password, sys.executable, PYTHON / program, host, port, login.user, *options)
 
     return start
+
+
+def tdsodbc(protocol: str, encryption: str) -> Callable[[Clients, Login], Conversation]:
+    words = f"Driver={TDSODBC};Server={{host}};Port={{port}};TDS_Version={protocol};ClientCharset=UTF-8;"
+    return python("pyodbc_client.py", f"{words}Encryption={encryption}")
+
+
+def microsoft_driver() -> Path:
+    """Microsoft's ODBC Driver 18, which PyPI has for mssql-python."""
+    libraries = Path(mssql_python_odbc.get_libs_dir(), "linux", "debian_ubuntu", platform.machine(), "lib")
+    (driver,) = libraries.glob("libmsodbcsql-*")
+    return driver
+
+
+def odbc_18(encryption: str) -> Callable[[Clients, Login], Conversation]:
+    return python("pyodbc_client.py", f"Driver={microsoft_driver()};Server={{host}},{{port}};{encryption}")
 
 
 def jdbc(url: str) -> Callable[[Clients, Login], Conversation]:
@@ -395,7 +414,7 @@ CLIENTS = (
             "pyodbc + tdsodbc",
             protocol,
             lambda: f"{version('pyodbc')}, {freetds()}",
-            python("pyodbc_client.py", protocol, TDSODBC, "off"),
+            tdsodbc(protocol, "off"),
             refused="pyodbc.ProgrammingError",
             failed="pyodbc.IntegrityError",
             lacks={
@@ -407,6 +426,19 @@ CLIENTS = (
             longest_text=255 if protocol == "5.0" else None,
         )
         for protocol in ("5.0", "7.4")
+    ),
+    Client(
+        "pyodbc + ODBC Driver 18",
+        "7.4",
+        lambda: f"{version('pyodbc')}, {version('mssql-python-odbc')}",
+        odbc_18("Encrypt=no"),
+        refused="pyodbc.InterfaceError",
+        failed="pyodbc.IntegrityError",
+        lacks={
+            "status": "it has no output parameters",
+            "output_parameters": "it has none",
+            "pool": "unixODBC's pool is a matter of its configuration",
+        },
     ),
     Client(
         "jTDS, sybase",

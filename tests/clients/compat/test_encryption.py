@@ -21,10 +21,12 @@ from client_compat import (
     go,
     jdbc,
     node,
+    odbc_18,
     python,
+    tdsodbc,
 )
 from servers import Login, add_logins, ringlog, serving
-from tds_clients import TDSODBC, Param
+from tds_clients import Param
 
 KNOWN = {client.id: client for client in IN_THE_CLEAR}
 JTDS = "jdbc:jtds:sqlserver://{host}:{port};ssl=require"
@@ -47,7 +49,17 @@ CLIENTS = [
     tls(
         "pyodbc + tdsodbc 7.4",
         "pyodbc + tdsodbc, Encryption=require",
-        python("pyodbc_client.py", "7.4", TDSODBC, "require"),
+        tdsodbc("7.4", "require"),
+    ),
+    tls(
+        "pyodbc + ODBC Driver 18 7.4",
+        "pyodbc + ODBC Driver 18, Encrypt=yes",
+        odbc_18("Encrypt=yes;TrustServerCertificate=yes"),
+    ),
+    tls(
+        "pyodbc + ODBC Driver 18 7.4",
+        "pyodbc + ODBC Driver 18, Encrypt=strict",
+        odbc_18("Encrypt=strict;ServerCertificate={certificate}"),
     ),
     tls("jTDS, sqlserver 7.1", "jTDS, ssl=require", jdbc(JTDS)),
     tls(

@@ -204,19 +204,27 @@ def test_a_reader_may_not_copy(server: RunningServer) -> None:
 
 
 def test_a_null_for_a_column_with_a_default(server: RunningServer, admin: Admin) -> None:
-    """SQL Server stores the default unless the client requests NULLs; COPY cannot, so the row is refused."""
+    """SQL Server stores the default unless the client requests NULLs (bcp, "-k"). A COPY cannot compute one
+    for each row.
+    """
     columns = [("id", INT4), ("note", NVARCHAR)]
-    rows = colmetadata(columns) + b"\xd2\x02" + cell(1)
+    insert = "insert bulk gateway_test..copied (id int, note nvarchar(20))"
+
+    def copy(id: int, options: str = "") -> tuple[int | None, str]:
+        copying.batch(insert + options)
+        copying.client.send(BULK7, colmetadata(columns) + b"\xd2\x02" + cell(id))
+        return answer(copying.client.receive())
+
     with Copying(server, server.writer) as copying:
-        copying.batch("insert bulk gateway_test..copied (id int, note nvarchar(20))")
-        copying.client.send(BULK7, rows)
-        assert "Row 1, column 'note'" in answer(copying.client.receive())[1]
-        copying.batch("insert bulk gateway_test..copied (id int, note nvarchar(20)) with (KEEP_NULLS)")
-        copying.client.send(BULK7, rows)
-        assert answer(copying.client.receive()) == (1, "")
-        assert copying.copy(row(2)) == (1, "")
+        assert copy(1) == (1, "")
+        assert copy(2, " with (KEEP_NULLS)") == (1, "")
+        assert copying.copy(row(3)) == (1, "")
+        admin.execute("alter table gateway_test.copied alter note set default gen_random_uuid()")
+        assert "Row 1, column 'note'" in copy(4)[1]
+        admin.execute("alter table gateway_test.copied alter note set default null")
+        assert copy(5) == (1, "")
     notes = admin.execute("select note from gateway_test.copied order by id").fetchall()
-    assert notes == [(None,), ("none",)]
+    assert notes == [("none",), (None,), ("none",), (None,)]
 
 
 def test_other_columns_than_were_named(server: RunningServer, admin: Admin) -> None:
@@ -431,6 +439,28 @@ def test_every_type_out_and_in(
         assert differing == []
     finally:
         admin.execute("drop table gateway_test.original, gateway_test.again")
+
+
+@VERSIONS
+def test_defaults_with_freebcp(clients: Clients, admin: Admin, version: str, tmp_path: Path) -> None:
+    """Of every kind of type whose default is one value for all rows, and of the day of the copy."""
+    admin.execute(
+        "create table gateway_test.defaulted (id integer, a integer default 7, b numeric(8, 2) default 1.25, "
+        "c varchar(9) default 'häuser', d timestamp(3) default '2026-01-02 03:04:05.5', "
+        "e bytea default '\\x00ff', f date default current_date, g double precision default sqrt(4)); "
+        "grant select, insert on gateway_test.defaulted to writer"
+    )
+    try:
+        (tmp_path / "rows").write_text("1|||||||\n2|8||||||\n")
+        said = freebcp(clients, version, "gateway_test..defaulted", "in", tmp_path / "rows", "-c", "-t|")
+        assert "2 rows copied" in said, said
+        same = (Decimal("1.25"), "häuser", datetime(2026, 1, 2, 3, 4, 5, 500_000), b"\0\xff", True, 2.0)
+        found = admin.execute(
+            "select id, a, b, c, d, e, f = current_date, g from gateway_test.defaulted order by id"
+        ).fetchall()
+        assert found == [(1, 7, *same), (2, 8, *same)]
+    finally:
+        admin.execute("drop table gateway_test.defaulted")
 
 
 @VERSIONS

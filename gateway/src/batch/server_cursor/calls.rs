@@ -7,7 +7,7 @@ use super::{Selection, ServerCursor};
 use crate::batch::cursors::is_taken;
 use crate::batch::interpreter::Interpreter;
 use crate::batch::parameterised::{handle, no_such_handle, statement_of};
-use crate::batch::prepared::Prepared;
+use crate::batch::prepared::{Prepared, Target};
 use crate::batch::system_procedures::CursorProcedure;
 use crate::batch::variables::{texts_taken, Variables};
 use crate::calls::{Form, OutputValue, Returned};
@@ -58,7 +58,11 @@ impl Interpreter {
                 self.open_server_cursor(client, &prepared, params, places, form, described).await
             }
             CursorProcedure::Execute => {
-                let prepared = self.prepared_by_handle(client, params).map_err(Failure::of_statement)?;
+                let Target::Text(prepared) = self.target_of(client, params).map_err(Failure::of_statement)?
+                else {
+                    let text = "sp_cursorexecute expects the handle of a select, and this one is of a call.";
+                    return Err(Failure::of_statement(ServerMessage::error(16937, 16, text)).into());
+                };
                 let places = Places { cursor: 1, scroll: 2, values: 5, handle: None };
                 self.open_server_cursor(client, &prepared, params, places, form, described).await
             }

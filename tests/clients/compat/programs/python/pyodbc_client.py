@@ -1,4 +1,4 @@
-"""pyodbc over FreeTDS's ODBC driver."""
+"""pyodbc, with the driver of the connection string that is its last argument."""
 
 import re
 import threading
@@ -9,16 +9,8 @@ from answering import DbApi, Param, converse, report, report_rows
 
 
 class Client(DbApi):
-    def __init__(
-        self, host: str, port: int, user: str, password: str, version: str, driver: str, encryption: str
-    ) -> None:
-        self.connection = pyodbc.connect(
-            f"Driver={driver};Server={host};Port={port};TDS_Version={version};ClientCharset=UTF-8;"
-            f"Encryption={encryption}",
-            user=user,
-            password=password,
-            autocommit=True,
-        )
+    def __init__(self, host: str, port: int, user: str, password: str, words: str) -> None:
+        self.connection = pyodbc.connect(words, user=user, password=password, autocommit=True)
 
     def rpc(self, name: str, params: list[Param]) -> None:
         if any(param.name for param in params):
