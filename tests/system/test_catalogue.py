@@ -460,6 +460,16 @@ def test_patterns_of_names(reader: Connection, name: str, pattern: str | None, e
     assert (value(reader, "select sys.matches(%s, %s)", name, pattern) or False) is expected
 
 
+@pytest.mark.parametrize(("name", "is_found"), [("SR_RF", True), ("sr%", False), ("%", False)])
+def test_an_exact_name_is_no_pattern(reader: Connection, name: str, is_found: bool) -> None:
+    """@fUsePattern (SQL Server documentation, sp_columns and sp_stored_procedures)"""
+    columns = "select count(*) > 0 from sys.sp_columns_100(%s, null, 'online', fusepattern => false)"
+    assert value(reader, columns, name) == is_found
+    procedure = name.replace("SR", "GET_SR")
+    procedures = "select count(*) > 0 from sys.sp_stored_procedures(%s, null, 'online', fusepattern => false)"
+    assert value(reader, procedures, procedure) == is_found
+
+
 def test_the_text_of_a_procedure_in_pieces(writer: Connection) -> None:
     whole = value(
         writer, "select definition from sys.sql_modules where object_id = sys.object_id('put_sr_rf')"
