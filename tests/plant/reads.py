@@ -279,6 +279,7 @@ class Reads(Ways):
             table.name,
             [Reading(nanoseconds_of(at), value) for at, value in readings],
             single=table.columns[column] == "real",
+            kept=nanoseconds_of(self._from(table)),
         )
         self._compare_line(draw, line, *self._span(draw, table))
 
