@@ -60,7 +60,8 @@ def test_a_session_can_be_followed_by_its_number(logging_server: RunningServer) 
 
 def test_python_and_the_gateway_log_in_one_form(logging_server: RunningServer) -> None:
     """For example, Python logs the creation of PostgreSQL's cluster, the gateway a refused login."""
-    with pytest.raises(pymssql.OperationalError):
+    # its class depends on the process's earlier refused logins: pymssql keeps their number and severity
+    with pytest.raises(pymssql.Error):
         connect(logging_server, "not-the-password")
 
     def refused() -> list[dict[str, Any]]:
@@ -86,7 +87,7 @@ def test_no_password_is_logged_at_any_level(logging_server: RunningServer, tmp_p
     before = len(events(logging_server))
     for password in ("wrong-marmot", logging_server.writer.password):
         with (
-            suppress(pymssql.OperationalError),
+            suppress(pymssql.Error),
             connect(logging_server, password) as connection,
             connection.cursor() as cursor,
         ):

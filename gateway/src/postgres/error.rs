@@ -49,7 +49,26 @@ impl Notice {
                 _ => {}
             }
         }
+        if let Some(name) = notice.name_taken() {
+            notice = Notice {
+                severity: notice.severity,
+                sqlstate: "42P07".into(),
+                message: format!("relation \"{name}\" already exists"),
+                context: notice.context,
+                ..Notice::default()
+            };
+        }
         Ok(notice)
+    }
+
+    /// The name of an object that another transaction has created at the same moment: a duplicate key of PostgreSQL's
+    /// catalogue, whose detail is for example `Key (typname, typnamespace)=(t, 2200) already exists.`
+    fn name_taken(&self) -> Option<String> {
+        if self.sqlstate != errors::DUPLICATE || self.schema != "pg_catalog" {
+            return None;
+        }
+        let (columns, values) = self.detail.strip_suffix(") already exists.")?.split_once(")=(")?;
+        values.rsplitn(1 + columns.matches(", ").count(), ", ").last().map(str::to_owned)
     }
 
     /// The approximate bytes in memory.
@@ -252,6 +271,20 @@ mod tests {
         let mut notice = Notice { message: "there is no signal 'x'".into(), ..Notice::default() };
         notice.hint = "find_signals lists them.".into();
         assert_eq!(notice.to_message().text, "there is no signal 'x'. find_signals lists them.");
+    }
+
+    #[test]
+    fn a_name_of_the_catalogue_that_another_has_taken() {
+        for (detail, name) in [
+            ("Key (typname, typnamespace)=(a, b, 2200) already exists.", "a, b"),
+            ("Key (nspname)=(site) already exists.", "site"),
+            ("Key (proname, proargtypes, pronamespace)=(p, 23 25, 2200) already exists.", "p"),
+        ] {
+            let (sqlstate, schema) = ("23505".into(), "pg_catalog".into());
+            let notice = Notice { sqlstate, schema, detail: detail.into(), ..Notice::default() };
+            assert_eq!(notice.name_taken().as_deref(), Some(name));
+            assert_eq!(Notice { schema: "site".into(), ..notice }.name_taken(), None);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 """The gateway reads only changed entries of its catalogue again, and misses no kind of change."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import NamedTuple
 
@@ -247,3 +248,26 @@ def test_a_change_that_nobody_has_notified_of(site: Admin, client: CtClient, ser
     wait_until(is_known)
     # until then nothing is said of the parameters: a writer would give up the row
     assert {*map(str, answers[:-1])} == {"50000"}, answers
+
+
+def test_two_sessions_that_create_one_table(site: Admin, clients: Clients) -> None:
+    """SQL Server's 2714. PostgreSQL finds the duplicate in its catalogue, when the first has committed."""
+    name = f"at_once_{next(NUMBERS)}"
+    create = f"create table {name} (i int)"
+    with (
+        clients.ct(AUTHOR, "7.4") as first,
+        clients.ct(AUTHOR, "7.4") as second,
+        ThreadPoolExecutor() as threads,
+    ):
+        for session in (first, second):
+            assert session.language(f"use {SCHEMA}").errors == []
+        assert first.language(f"begin tran {create}").errors == []
+        waiting = threads.submit(second.language, create)
+        waits = "select from pg_stat_activity where wait_event_type = 'Lock' and usename = %s"
+        wait_until(lambda: bool(site.execute(waits, [AUTHOR.user]).fetchall()))
+        assert first.language("commit").errors == []
+        error = waiting.result().error
+        assert (error.number, error.text) == (
+            2714,
+            f"There is already an object named '{name}' in the database.",
+        )

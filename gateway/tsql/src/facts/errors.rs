@@ -139,7 +139,7 @@ const RANGES: [(&str, i32); 6] = [
 
 /// A duplicate row, by a primary key or a UNIQUE constraint: SQL Server's (Database Engine events and errors, 2627 and
 /// 2601). ASE has one number for these and for unique indexes, whose names here begin with their table's.
-const DUPLICATE: &str = "23505";
+pub const DUPLICATE: &str = "23505";
 pub const DUPLICATE_OF_CONSTRAINT: (i32, u8) = (2627, 14);
 const DUPLICATE_OF_ANY: i32 = 2601;
 
