@@ -54,7 +54,10 @@ def test_a_released_database_becomes_todays(site: Path, folder: Path, todays: li
         assert adopted.returncode == 0, adopted.stderr
         wait_until_reachable(lambda: archived_rows(server))
         assert answers(server, given) == answered
-        assert structure(server.dsn) == todays
+        became = structure(server.dsn)
+        # procedures that the release compiled may call its functions of schema tsql, which remain
+        assert {*todays} <= {*became}
+        assert without_t_sql(became) == without_t_sql(todays)
         # the calls of a writer without an acknowledgement before the upgrade
         put_rows(server, given["begin"], last=100)
         assert answers(server, given) == answered

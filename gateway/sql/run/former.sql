@@ -1,11 +1,12 @@
--- Functions of 1.0.0 that nothing calls now: forms for procedures that were compiled before it.
+-- Functions of 1.0.0 that no compiled procedure calls: forms for procedures of earlier versions, and the gateway's own.
 do $$
 declare
   -- in one statement, because they depend on one another
   former constant text := (
     select string_agg(oid::regprocedure::text, ', ') from pg_proc
     where pronamespace = 'tsql'::regnamespace
-      and (proname, pronargs) in (('divided', 7), ('own_state', 4), ('tell_caught', 5))
+      and (proname, pronargs) in (('divided', 7), ('own_state', 4), ('tell_caught', 5),
+        ('filled_columns', 1))
   );
 begin
   if former is not null then
