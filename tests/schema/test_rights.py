@@ -76,6 +76,13 @@ CHANGES = (
     "create table online.other (a int)",
     "create function ringlog.other() returns integer language sql return 1",
     "set role ringlog_owner",
+    "select lo_create(0)",
+    "select lo_creat(-1)",
+    "select lo_from_bytea(0, 'a')",
+    "select lo_put(1, 0, 'a')",
+    "select lowrite(1, 'a')",
+    "select lo_truncate(1, 9)",
+    "select lo_truncate64(1, 9)",
     "set role ringlog_gateway",
 )
 
