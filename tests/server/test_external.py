@@ -65,6 +65,12 @@ def test_an_external_postgresql(data: Path, version: int) -> None:
         [found] = [finding for finding in json.loads(looked.stdout) if "pg_hba.conf" in finding["what"]]
         assert "keeper may not read which logins need no password" in found["what"]
         assert "the login postgres" not in looked.stdout
+        found = {finding["what"] for finding in json.loads(looked.stdout)}
+        assert "authentication_timeout is 60 s" in found
+        if "PostgreSQL 15 cannot reserve connections for writers" not in found:
+            assert "no connections are reserved for writers" in found
+            roles = "daq_writer, daq_table_writer, parameter_writer, ringlog_gateway"
+            assert f"{roles} may not use reserved connections" in found
         looked = ringlog("doctor", RINGLOG_DSN=cluster.conninfo("plant"))
         assert looked.returncode == 1
         assert "all can connect from local to all without a password (pg_hba.conf: trust)" in looked.stdout
