@@ -26,11 +26,39 @@ where attrelid = to_regclass(%(relation)s) and attnum > 0 and not attisdropped
 order by attnum
 """
 
+_WRITE_LARGE_OBJECTS = """
+select pg_proc.oid::regprocedure::text
+from pg_proc
+where pronamespace = 'pg_catalog'::regnamespace and has_function_privilege('public', pg_proc.oid, 'execute')
+  and proname in (
+    'lo_creat', 'lo_create', 'lo_from_bytea', 'lo_import', 'lo_put', 'lowrite', 'lo_truncate',
+    'lo_truncate64')
+order by 1
+"""
+
+_DATABASES_OF_ALL = """
+select datname::text
+from pg_database
+where datname in ('postgres', 'template1') and has_database_privilege('public', oid, 'connect')
+order by 1
+"""
+
 
 def _rows(connection: _Connection, query: str, parameters: dict[str, Any]) -> list[Any]:
     if isinstance(connection, psycopg.Connection):
         return connection.execute(query.encode(), parameters).fetchall()
     return [*connection.exec_driver_sql(query, parameters)]
+
+
+def large_objects_of_all(connection: _Connection) -> list[str]:
+    """The functions by which everybody may write large objects in this database, with types, as PostgreSQL
+    quotes them."""
+    return [function for (function,) in _rows(connection, _WRITE_LARGE_OBJECTS, {})]
+
+
+def databases_of_all(connection: _Connection) -> list[str]:
+    """PostgreSQL's own databases to which everybody may connect."""
+    return [name for (name,) in _rows(connection, _DATABASES_OF_ALL, {})]
 
 
 def columns(connection: _Connection, relation: sql.Identifier) -> dict[str, str]:

@@ -168,7 +168,7 @@ class _Common:
         self.created += [f"role {role}" for role in roles.create_missing_roles(self.connection)]
         self.created += [f"schema {schema}" for schema in roles.create_missing_schemas(self.connection)]
         self._make_array_bytes()
-        roles.forbid_large_objects(self.connection)
+        roles.forbid_large_objects(driver(self.connection))
         self._prepare_archive()
         self.changed += logs.move(self.connection)
         roles.become_owner(self.connection)

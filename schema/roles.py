@@ -5,10 +5,12 @@ tables and procedures; only the put procedures, which run as their owner, change
 set procedures a parameter.
 """
 
+import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import SYSTEM_SCHEMAS
+from ringlog.schema import catalogue
 from ringlog.schema.change import run
 from ringlog.schema.layout import (
     ARCHIVIST,
@@ -89,33 +91,12 @@ def create_missing_schemas(connection: sa.Connection) -> list[str]:
     return missing
 
 
-def forbid_large_objects(connection: sa.Connection) -> None:
-    """Revokes everybody's right to write large objects in this database, where a superuser installs: any
-    login could fill the disk with them, beyond its session."""
-    statement = sa.text(
-        "select pg_proc.oid::regprocedure::text from pg_proc, pg_roles"
-        " where pronamespace = 'pg_catalog'::regnamespace and proname = any(:writing)"
-        " and has_function_privilege('public', pg_proc.oid, 'execute')"
-        " and rolname = current_user and rolsuper order by 1"
-    )
-    for function in connection.scalars(statement, {"writing": [*_LARGE_OBJECTS]}).all():
-        # regprocedure is quoted by PostgreSQL
-        run(
-            connection,
-            sql.SQL("revoke execute on function pg_catalog.{} from public").format(sql.SQL(function)),
-        )
-
-
-_LARGE_OBJECTS = (
-    "lo_creat",
-    "lo_create",
-    "lo_from_bytea",
-    "lo_import",
-    "lo_put",
-    "lowrite",
-    "lo_truncate",
-    "lo_truncate64",
-)
+def forbid_large_objects(connection: psycopg.Connection) -> None:
+    """Revokes everybody's right to write large objects in this database, as a superuser only: any login could
+    fill the disk with them, beyond its session."""
+    if connection.execute("select true from pg_roles where rolname = current_user and rolsuper").fetchone():
+        for function in catalogue.large_objects_of_all(connection):
+            connection.execute(f"revoke execute on function {function} from public".encode())
 
 
 def become_owner(connection: sa.Connection) -> None:

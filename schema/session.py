@@ -6,6 +6,7 @@ own would run as the administrator. So the path of these sessions has only schem
 It is set when they start, which takes precedence over the settings of databases and roles.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -30,6 +31,17 @@ def connect(
 ) -> psycopg.Connection[Any]:
     """Logs in; `settings` are libpq's, and replace those of the connection string."""
     return psycopg.connect(pinned(make_conninfo(conninfo, **settings)), autocommit=autocommit)
+
+
+def databases(conninfo: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection to each database of a server, one after the other."""
+    # -2: a half-dropped one, to which nobody can connect
+    query = "select datname from pg_database where datallowconn and datconnlimit <> -2"
+    with connect(conninfo) as connection:
+        names = connection.execute(query).fetchall()
+    for (name,) in names:
+        with connect(conninfo, autocommit=True, dbname=name) as connection:
+            yield connection
 
 
 def engine(conninfo: str) -> "sqlalchemy.Engine":

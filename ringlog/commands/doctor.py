@@ -5,16 +5,18 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import psutil
 import psycopg
 import typer
 
+from ringlog.commands.findings import Finding
 from ringlog.commands.options import Data, Dsn
+from ringlog.commands.own_postgresql import connections_of_writers, disk_of_logins
 from ringlog.loader.cli import option
 from ringlog.monitoring.watching import safety
 from ringlog.nodes.servers import Everywhere
@@ -22,8 +24,6 @@ from ringlog.schema import catalogue, session
 from ringlog.server import certificates, releases
 from ringlog.server.database import Embedded, chosen_database
 from ringlog.server.settings import GiB, machine_memory
-
-Level = Literal["danger", "warning", "note"]
 
 _NETWORKED = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p"})
 _FLEETING = frozenset({"tmpfs", "ramfs"})
@@ -34,16 +34,6 @@ _PLAUSIBLE = 20_000
 _OLD_BACKUP = 8 * 86_400.0  # seconds
 # linux/timex.h: the state of a clock that nothing synchronizes.
 _TIME_ERROR = 5
-
-
-@dataclass(frozen=True)
-class Finding:
-    """`danger`: acknowledged rows can be lost. `warning`: slow, or will fail later. `note`: information."""
-
-    level: Level
-    what: str
-    why: str
-    do: str
 
 
 def doctor(
@@ -75,7 +65,8 @@ def doctor(
                     found += memory(conninfo, machine_memory())
     else:
         with database.opened() as conninfo:
-            found += [*postgres(conninfo), *connections_of_writers(conninfo), *nodes(conninfo)]
+            found += [*postgres(conninfo), *nodes(conninfo)]
+            found += [*connections_of_writers(conninfo), *disk_of_logins(conninfo)]
     found.sort(key=lambda finding: ("danger", "warning", "note").index(finding.level))
     if machine:
         print(json.dumps([asdict(finding) for finding in found]))
@@ -382,54 +373,6 @@ def postgres(conninfo: str) -> Iterator[Finding]:
                 "the next client waits, or is refused",
                 "raise max_connections in 50-site.conf, or find the sessions that hold them (sp_who)",
             )
-
-
-def connections_of_writers(conninfo: str) -> Iterator[Finding]:
-    """Settings of a PostgreSQL that ringlog does not start, which keep connections for writers."""
-    roles = "daq_writer, daq_table_writer, parameter_writer, ringlog_gateway"
-    with session.connect(conninfo) as connection:
-        ((seconds, reserved, version),) = connection.execute(
-            "select extract(epoch from current_setting('authentication_timeout')::interval)::int,"
-            " coalesce(current_setting('reserved_connections', true)::int, 0),"
-            " current_setting('server_version_num')::int / 10000"
-        ).fetchall()
-        lacking = connection.execute(
-            "select string_agg(name, ', ') from unnest(string_to_array(%s, ', ')) as name"
-            " where to_regrole(name) is not null and exists ("
-            "  select from pg_roles where rolname = 'pg_use_reserved_connections'"
-            "  and not pg_has_role(to_regrole(name), oid, 'usage'))",
-            [roles],
-        ).fetchone()
-    why = "any login can take all connections, and puts then get error 17809"
-    if version < 16:
-        yield Finding(
-            "note",
-            f"PostgreSQL {version} cannot reserve connections for writers",
-            why,
-            "upgrade to 16 or later, or admit readers in pg_hba.conf from the host of ringlog serve only",
-        )
-    elif not reserved:
-        yield Finding(
-            "warning",
-            "no connections are reserved for writers",
-            why,
-            "set reserved_connections to a sixth of max_connections, and restart PostgreSQL; admit readers in"
-            " pg_hba.conf from the host of ringlog serve only",
-        )
-    if version >= 16 and lacking is not None and lacking[0]:
-        yield Finding(
-            "warning",
-            f"{lacking[0]} may not use reserved connections",
-            why,
-            f"as a superuser: grant pg_use_reserved_connections to {lacking[0]} with inherit true",
-        )
-    if seconds > 10:
-        yield Finding(
-            "note",
-            f"authentication_timeout is {seconds} s",
-            "connections that never log in take all others for as long",
-            "set authentication_timeout = 10s",
-        )
 
 
 def _open_to(connection: psycopg.Connection) -> Iterator[Finding]:

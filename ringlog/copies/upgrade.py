@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
-import psycopg
 from psycopg.conninfo import make_conninfo
 
 from ringlog.errors import ServerError, UsageError
@@ -49,15 +48,6 @@ def delete_cluster(postgres: Postgres, old: Path | None) -> None:
         # left by a run that was killed after its work
         shutil.rmtree(postgres.data / "upgrading", ignore_errors=True)
     print(f"deleted {old}")
-
-
-def _databases(conninfo: str) -> Iterator[psycopg.Connection]:
-    """A connection to each database of a server, one after the other."""
-    with session.connect(conninfo) as connection:
-        names = connection.execute("select datname from pg_database where datallowconn").fetchall()
-    for (name,) in names:
-        with session.connect(make_conninfo(conninfo, dbname=name), autocommit=True) as connection:
-            yield connection
 
 
 class Upgrade:
@@ -243,7 +233,7 @@ class Upgrade:
     def _renew_ownership(self, old: str) -> None:
         """The archive of old weeks remains that of the database, which is in another cluster now."""
         with self._started(self.programs, self.new) as conninfo:
-            for connection in _databases(conninfo):
+            for connection in session.databases(conninfo):
                 if catalogue.exists(connection, "ringlog", "archive_owner"):
                     connection.execute(
                         "update ringlog.archive_owner set system_identifier ="
@@ -261,7 +251,7 @@ class Upgrade:
         )
         found: set[str] = set()
         with self._started(programs, cluster) as conninfo:
-            for connection in _databases(conninfo):
+            for connection in session.databases(conninfo):
                 connection.execute("set search_path = pg_catalog")
                 found |= {str(row[0]) for row in connection.execute(query)}
             if analyze:

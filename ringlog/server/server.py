@@ -37,6 +37,7 @@ from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
 from ringlog.server.logins import GATEWAY, Right, set_gateway_password
 from ringlog.server.memory import give_back_memory
+from ringlog.server.storing import forbid_storing
 from ringlog.server.supervised import State
 from ringlog.server.temporary import bytes_allowed, temporary_files_limited
 
@@ -203,6 +204,7 @@ class Server:
         running = postgres.running(memory=self._memory, port=self._port, tables=tables, stop=self._stop)
         self._postgres = stack.enter_context(running)
         postgres.make_database()
+        forbid_storing(postgres.conninfo())
         return postgres.conninfo()
 
     def _install(self, administrator: sqlalchemy.Engine) -> InstallReport | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pymssql
 import pytest
+from psycopg import sql
 
 from ringlog.server.direct import Direct, Limits, surplus
 from ringlog.server.settings import CONNECTIONS
@@ -19,6 +20,15 @@ from waiting import wait_until
 
 NOON = datetime(2034, 1, 1, 12, tzinfo=UTC)
 LIMITS = Limits(of_reader=3, of_readers=5, of_writer=8, of_all=20, unknown=10)
+WRITE_LARGE_OBJECTS = {
+    "lo_creat": "-1",
+    "lo_create": "0",
+    "lo_from_bytea": "0, 'a'",
+    "lo_put": "1, 0, 'a'",
+    "lowrite": "1, 'a'",
+    "lo_truncate": "1, 9",
+    "lo_truncate64": "1, 9",
+}
 SASL = 10  # of AuthenticationRequest (PostgreSQL's documentation, message formats)
 
 
@@ -140,3 +150,33 @@ def test_connections_that_never_log_in_end(own: RunningServer) -> None:
         for second in range(40, 44):
             with own.connect(own.writer.user, own.writer.password, timeout=100) as new:
                 put(new, second)
+
+
+def test_a_reader_stores_nothing_in_any_database(temporary_directory: Path) -> None:
+    """The site was made by an earlier ringlog: PostgreSQL's defaults are in force until the next start."""
+    data = temporary_directory / "stores"
+    with serving(data) as server:
+        add_logins(server)
+        with psycopg.connect(server.dsn, autocommit=True) as admin:
+            admin.execute("create database other template template0")
+        for name in ("ringlog", "postgres", "template1"):
+            with psycopg.connect(server.dsn, dbname=name, autocommit=True) as admin:
+                admin.execute(sql.SQL("grant connect on database {} to public").format(sql.Identifier(name)))
+                for function in WRITE_LARGE_OBJECTS:
+                    admin.execute(
+                        sql.SQL("grant execute on function {} to public").format(sql.Identifier(function))
+                    )
+            with psycopg.connect(server.dsn_of(server.reader), dbname=name) as reader:
+                reader.execute("select lo_from_bytea(0, 'a')")
+                reader.rollback()
+    with serving(data) as server:
+        for name in ("postgres", "template1"):
+            with pytest.raises(psycopg.OperationalError, match=f'permission denied for database "{name}"'):
+                psycopg.connect(server.dsn_of(server.reader), dbname=name)
+        for name in ("ringlog", "other"):
+            with psycopg.connect(server.dsn_of(server.reader), dbname=name, autocommit=True) as reader:
+                for function, arguments in WRITE_LARGE_OBJECTS.items():
+                    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="function lo"):
+                        reader.execute(f"select {function}({arguments})".encode())
+        with server.connect(server.writer.user, server.writer.password) as session:
+            put(session, 1)

@@ -19,6 +19,11 @@ create role keeper login createrole password 'k';
 create database plant owner keeper;
 """
 """As docs/how-to/own-postgresql.md says."""
+DISK = {
+    "every login may write large objects in database plant",
+    "every login may connect to database postgres, and write large objects there",
+    "every login may connect to database template1, and write large objects there",
+}
 
 
 @pytest.mark.parametrize(
@@ -71,6 +76,18 @@ def test_an_external_postgresql(data: Path, version: int) -> None:
             assert "no connections are reserved for writers" in found
             roles = "daq_writer, daq_table_writer, parameter_writer, ringlog_gateway"
             assert f"{roles} may not use reserved connections" in found
+        assert found >= DISK
+        with (
+            psycopg.connect(cluster.conninfo("plant"), autocommit=True) as admin,
+            psycopg.connect(make_conninfo(cluster.conninfo("plant"), user="reader")) as reader,
+        ):
+            for finding in json.loads(looked.stdout):
+                if finding["what"] in DISK:
+                    admin.execute(finding["do"].partition(": ")[2].encode())
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                reader.execute("select lo_from_bytea(0, 'a')")
+        looked = ringlog("doctor", "--json", RINGLOG_DSN=dsn)
+        assert not DISK & {finding["what"] for finding in json.loads(looked.stdout)}
         looked = ringlog("doctor", RINGLOG_DSN=cluster.conninfo("plant"))
         assert looked.returncode == 1
         assert "all can connect from local to all without a password (pg_hba.conf: trust)" in looked.stdout

@@ -1,0 +1,77 @@
+"""Findings of `ringlog doctor` on a PostgreSQL that ringlog does not start and does not set."""
+
+from collections.abc import Iterator
+
+from ringlog.commands.findings import Finding
+from ringlog.schema import catalogue, session
+
+
+def connections_of_writers(conninfo: str) -> Iterator[Finding]:
+    """Settings which keep connections for writers."""
+    roles = "daq_writer, daq_table_writer, parameter_writer, ringlog_gateway"
+    with session.connect(conninfo) as connection:
+        ((seconds, reserved, version),) = connection.execute(
+            "select extract(epoch from current_setting('authentication_timeout')::interval)::int,"
+            " coalesce(current_setting('reserved_connections', true)::int, 0),"
+            " current_setting('server_version_num')::int / 10000"
+        ).fetchall()
+        lacking = connection.execute(
+            "select string_agg(name, ', ') from unnest(string_to_array(%s, ', ')) as name"
+            " where to_regrole(name) is not null and exists ("
+            "  select from pg_roles where rolname = 'pg_use_reserved_connections'"
+            "  and not pg_has_role(to_regrole(name), oid, 'usage'))",
+            [roles],
+        ).fetchone()
+    why = "any login can take all connections, and puts then get error 17809"
+    if version < 16:
+        yield Finding(
+            "note",
+            f"PostgreSQL {version} cannot reserve connections for writers",
+            why,
+            "upgrade to 16 or later, or admit readers in pg_hba.conf from the host of ringlog serve only",
+        )
+    elif not reserved:
+        yield Finding(
+            "warning",
+            "no connections are reserved for writers",
+            why,
+            "set reserved_connections to a sixth of max_connections, and restart PostgreSQL; admit readers in"
+            " pg_hba.conf from the host of ringlog serve only",
+        )
+    if version >= 16 and lacking is not None and lacking[0]:
+        yield Finding(
+            "warning",
+            f"{lacking[0]} may not use reserved connections",
+            why,
+            f"as a superuser: grant pg_use_reserved_connections to {lacking[0]} with inherit true",
+        )
+    if seconds > 10:
+        yield Finding(
+            "note",
+            f"authentication_timeout is {seconds} s",
+            "connections that never log in take all others for as long",
+            "set authentication_timeout = 10s",
+        )
+
+
+def disk_of_logins(conninfo: str) -> Iterator[Finding]:
+    """Rights of everybody with which any login can fill the disk."""
+    with session.connect(conninfo) as connection:
+        functions = catalogue.large_objects_of_all(connection)
+        databases = catalogue.databases_of_all(connection)
+        name = connection.info.dbname
+    why = "any login can fill the disk, and puts then get error 1105"
+    if functions:
+        yield Finding(
+            "warning",
+            f"every login may write large objects in database {name}",
+            why,
+            f"as a superuser, in {name}: revoke execute on function {', '.join(functions)} from public",
+        )
+    for name in databases:
+        yield Finding(
+            "warning",
+            f"every login may connect to database {name}, and write large objects there",
+            why,
+            f"as a superuser: revoke connect on database {name} from public",
+        )
