@@ -113,7 +113,8 @@ class Samples:
             arrays = {name: array(each.typecode, each) for name, each in arrays.items()}
             for each in arrays.values():
                 each.byteswap()
-        sent: dict[str, Argument] = {name: each.tobytes() for name, each in arrays.items()}
+        # the drivers send empty binary data as NULL
+        sent: dict[str, Argument] = {name: each.tobytes() or "{}" for name, each in arrays.items()}
         return sent if "samples" in sent else sent | {"samples": "{" + ",".join(map(_quoted, values)) + "}"}
 
 

@@ -89,27 +89,62 @@ class Cells:
     def scan(self) -> tuple[_Reading, ...]: ...
     def due(self) -> list[tuple[int, tuple[_Reading, ...]]]: ...
 
-class ChannelAccess:
-    """Subscriptions by EPICS's libca, which last as long as the process. A variable has its name, and the
-    places of its columns with their types or fields. Raises OSError if the library cannot be used."""
+def moved(
+    deadbands: Sequence[tuple[float, bool] | None],
+    before: Sequence[_Reading],
+    after: Sequence[_Reading],
+    excluded: int | None = None,
+) -> bool:
+    """Whether one of some readings counts as changed, each with its deadband; one of them may be excluded."""
 
-    def __init__(
-        self, libca: str, variables: list[tuple[str, list[tuple[int, str]]]], cells: Cells
+FIRST_TIME: int
+"""Seconds since 1970; a source's time before it is none."""
+
+class Signals:
+    """Process variables that set columns of a table: each has its name, and the indexes of its columns. An
+    exception among readings is the reason why its column cannot hold the value. Any thread may call them."""
+
+    def __init__(self, cells: Cells, variables: Sequence[tuple[str, Sequence[int]]]) -> None: ...
+    def read(
+        self,
+        number: int,
+        readings: Sequence[tuple[int, _Reading | Exception]],
+        severity: int,
+        status: int,
+        seconds: int,
+        nanoseconds: int,
     ) -> None: ...
+    def lose(self, number: int) -> None: ...
     def miss(self) -> None: ...
     def events(self, seconds: float) -> list[tuple[int, int, str, Any, Any]]: ...
 
-class Monitors:
-    """Events of monitors by EPICS's libca. `callback` is the address of the function that takes them,
-    `subscriber` that of its user argument for a signal. `take` has the events since the last call: number of
-    the signal, nanoseconds since 1970 (None: lost), value (`array` stands for any array), severity,
-    status."""
+class ChannelAccess:
+    """Monitors by EPICS's libca for one thread, which adds and removes them; events may be taken in another.
+    A variable with `signals` sets the columns of its number there, by their types or fields (`parts`); the
+    others give events (number, nanoseconds since 1970 or None for a loss, value, severity, status) and
+    properties (number, "states", "numbers" or a record's field, content). Raises OSError if the library
+    cannot be used."""
 
-    def __init__(self, array: object) -> None: ...
-    @staticmethod
-    def callback() -> int: ...
-    def subscriber(self, number: int) -> int: ...
-    def take(self) -> list[tuple[int, int | None, Any, int, int]]: ...
+    def __init__(self, libca: str) -> None: ...
+    def add(
+        self,
+        number: int,
+        name: str,
+        *,
+        is_text: bool = False,
+        is_array: bool = False,
+        is_log: bool = False,
+        has_properties: bool = False,
+        signals: Signals | None = None,
+        parts: Sequence[tuple[int, str]] = (),
+    ) -> None: ...
+    def remove(self, number: int) -> None: ...
+    def flush(self) -> None: ...
+    def read_fields(self) -> None: ...
+    def end(self) -> None: ...
+    def events(
+        self, seconds: float
+    ) -> tuple[list[tuple[int, int | None, Any, int, int]], list[tuple[int, str, Any]]]: ...
 
 class OldServerError(Exception):
     """Rows of an old server cannot be read: no connection, a refusal, or bytes that are not TDS."""

@@ -70,7 +70,7 @@ def chosen(
         raise LoadError("--speed is for the simulator and recordings")
     if source in ("ca", "pva"):
         epics = Epics(source)
-        epics.check()
+        epics.check(everything)
         return epics, everything, sampled
     if kind == "python":
         module, _, function = folder.partition(":")

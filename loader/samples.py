@@ -18,13 +18,14 @@ from ringlog.clients.sample_writer import SampleWriter
 from ringlog.clients.samples import Samples
 from ringlog.clients.spool import GiB
 from ringlog.clients.writer import spool_file
+from ringlog.gateway import _core
 from ringlog.loader.policy_channel import PolicyChannel
-from ringlog.loader.sampling import moved
 from ringlog.loader.schedule import SECOND
 from ringlog.loader.sources import Event, Note, SampleSource, SourceError, Subscriptions, Wanted
 from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
 from ringlog.loader.stop_signal import StopSignal
+from ringlog.schema.alarms import SEVERITIES
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, Deadband, SamplePolicy, SampleTable
 
@@ -43,7 +44,9 @@ _AGAIN = 3600.0
 # States in one report.
 _REPORTED = 1000
 # EPICS sends 1990-01-01 with a record that was never processed.
-_FIRST = 662_688_000 * 10**9
+_FIRST = _core.FIRST_TIME * 10**9
+# The severity of a lost signal.
+_INVALID = SEVERITIES.index("INVALID")
 
 
 class _Signal:
@@ -257,12 +260,9 @@ class Taker:
         if signal.connected is not True:
             self._connect(signal, True)
         # a source sends the latest value again at each subscription
-        if signal.is_new and moment // 1000 == signal.latest // 1000:
-            signal.is_new = False
-            signal.taken = event
-            return
+        is_repeated = signal.is_new and moment // 1000 == signal.latest // 1000
         signal.is_new = False
-        holds_again = is_back and moment < signal.latest
+        holds_again = is_back and moment < signal.latest and not is_repeated
         if holds_again:
             # older than the loss, which is stored as a sample: the value is valid again from now on
             moment = time.time_ns()
@@ -278,6 +278,9 @@ class Taker:
             self._statistics.dropped += 1
             return
         signal.trouble = None
+        if is_repeated:
+            signal.taken = event._replace(value=value)
+            return
         if is_back or signal.period is None:
             self._end_wait(signal, found)
             self._store(signal, event, moment, value, found)
@@ -320,9 +323,9 @@ class Taker:
         taken = signal.taken
         if signal.deadband is not None and taken is not None:
             is_alarm = (taken.severity, taken.status) != event[3:]
-            if not is_alarm and not moved(signal.deadband, taken.value, event.value):
+            if not is_alarm and not _core.moved([signal.deadband], [taken.value], [value]):
                 return
-        signal.taken = event
+        signal.taken = event._replace(value=value)
         if taken is not None and taken.time == moment and signal.latest >= moment:
             # two values of one time
             moment = signal.latest + 1
@@ -336,7 +339,7 @@ class Taker:
             self._connect(signal, False)
             signal.latest = signal.lost = time.time_ns()
             signal.taken = None
-            found.add(signal.wanted.number, signal.latest, None, 0, 0)
+            found.add(signal.wanted.number, signal.latest, None, _INVALID, 0)
 
     def _drop(self, signal: _Signal, moment: int) -> None:
         if signal.connected is not True:
@@ -368,13 +371,13 @@ class Taker:
 
 
 def _same(one: Event, other: Event | None) -> bool:
-    """Whether two events are the same; waveforms are compared as bytes."""
-    if other is None or one.time != other.time:
+    """Whether two events are the same; waveforms are compared as bytes, and NaN is the same as NaN."""
+    if other is None or one._replace(value=None) != other._replace(value=None):
         return False
-    if not (hasattr(one.value, "tobytes") and hasattr(other.value, "tobytes")):
-        return one == other
-    is_same = one.value.tobytes() == other.value.tobytes()
-    return is_same and one._replace(value=None) == other._replace(value=None)
+    first, second = (
+        each.value.tobytes() if hasattr(each.value, "tobytes") else each.value for each in (one, other)
+    )
+    return bool(first == second or (first != first and second != second))
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,10 @@ from ringlog.gateway import _core
 from ringlog.loader.schedule import SECOND, Schedule
 from ringlog.loader.sources import Changed, Note, Reading, Row, Wait
 from ringlog.loader.statistics import Statistics
-from ringlog.schema.facility import Deadband, Table
+from ringlog.schema.facility import Table
 
 # Seconds between two checks for changes; shorter for short cycles.
 _LOOK = 0.1
-
-
-def moved(deadband: Deadband | None, before: Reading, after: Reading) -> bool:
-    """Whether a reading counts as changed. A change from or to a missing reading always does."""
-    if deadband is None or not isinstance(before, int | float) or not isinstance(after, int | float):
-        return before != after
-    distance = deadband.distance * abs(before) if deadband.relative else deadband.distance
-    # a change from or to NaN counts
-    return not abs(after - before) <= distance
 
 
 class Filter:
@@ -44,14 +35,8 @@ class Filter:
             not self._on
             or last is None
             or (self._longest is not None and (row.time - last.time).total_seconds() >= self._longest)
-            or any(
-                moved(deadband, before, after)
-                for place, (deadband, before, after) in enumerate(
-                    zip(self._deadbands, last.values, row.values, strict=True)
-                )
-                # a new time is not a change
-                if place != self._below
-            )
+            # a new time is not a change
+            or _core.moved(self._deadbands, last.values, row.values, self._below)
         )
         if wanted:
             self._last = row
@@ -127,9 +112,6 @@ def _policy(table: Table) -> tuple[Any, ...]:
         None if sample.min_period is None else round(sample.min_period * SECOND),
         sample.max_period,
         round(sample.clock_drift * SECOND),
-        [
-            column.deadband and (column.deadband.distance, column.deadband.relative)
-            for column in table.columns
-        ],
+        [column.deadband for column in table.columns],
         table.nanoseconds,
     )

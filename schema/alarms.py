@@ -29,6 +29,18 @@ PVA_STATUSES = ("NO_ALARM", "DEVICE", "DRIVER", "RECORD", "DB", "CONF", "UNDEFIN
 PVA_NUMBERS = 100
 
 
+def status_name(number: int) -> str:
+    """The name of a status: one of EPICS base, or with PVA_NUMBERS added one of PVA."""
+    if number < PVA_NUMBERS:
+        return STATUSES[number] if number < len(STATUSES) else f"STATUS_{number}"
+    of_pva = number - PVA_NUMBERS
+    return PVA_STATUSES[of_pva] if of_pva < len(PVA_STATUSES) else f"STATUS_{of_pva}"
+
+
+def severity_name(severity: int) -> str:
+    return SEVERITIES[severity] if severity < len(SEVERITIES) else f"SEVERITY_{severity}"
+
+
 def number_of(name: str | None, names: Sequence[str]) -> int:
     """The number of a severity or status that is stored by its name; 0 for none.
 

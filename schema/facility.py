@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
+from typing import NamedTuple
 
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.parameters import Parameter
@@ -73,8 +74,7 @@ class Sampling:
     clock_drift: float = 1800.0
 
 
-@dataclass(frozen=True)
-class Deadband:
+class Deadband(NamedTuple):
     """The distance by which a reading must move to count as a change: in its unit, or relative to the one
     before."""
 

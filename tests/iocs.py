@@ -1,13 +1,83 @@
 """Soft IOCs for the tests, and programs that are their clients."""
 
+import json
 import os
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from servers import RINGLOG, RunningServer
+from servers import RINGLOG, RunningServer, free_port
 from waiting import PATIENCE, wait_until
+
+PUTTING = """
+import sys
+from p4p.client.thread import Context
+
+with Context("pva") as context:
+    for name, value in (each.split("=") for each in sys.argv[1:]):
+        context.put(name, eval(value), request="record[block=true]")
+"""
+"""A program that puts values to PVs by PV Access, `name=value`."""
+
+SOURCE = """
+import json, sys, time
+from p4p.nt import NTScalar
+from p4p.server import Server
+from p4p.server.thread import SharedPV
+
+kinds = {"d": NTScalar("d"), "ad": NTScalar("ad")}
+pvs = {}
+
+def update(kind, value, age, severity):
+    made = kinds[kind].wrap(value, timestamp=time.time() - age)
+    if severity:
+        made["alarm.severity"], made["alarm.status"] = severity, 1
+    return made
+
+def take(line):
+    for name, *content in json.loads(line):
+        if name in pvs:
+            pvs[name].post(update(*content))
+        else:
+            pvs[name] = SharedPV(initial=update(*content))
+
+take(sys.stdin.readline())
+with Server(providers=[pvs]):
+    print("serving", flush=True)
+    for line in sys.stdin:
+        take(line)
+"""
+
+
+class Source:
+    """A PV Access server of PVs that begin with these updates: name, type ("d" or "ad"), value, age of the
+    value in seconds, severity. An alarm that is none is not marked in an update."""
+
+    def __init__(self, environment: dict[str, str], *updates: tuple[str, str, object, float, int]) -> None:
+        port = str(free_port())
+        own = {"EPICS_PVA_SERVER_PORT": port, "EPICS_PVAS_SERVER_PORT": port}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", SOURCE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | environment | own,
+        )
+        self.post(*updates)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "serving\n"
+
+    def post(self, *updates: tuple[str, str, object, float, int]) -> None:
+        print(json.dumps(updates), file=self._process.stdin, flush=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
 
 
 @dataclass

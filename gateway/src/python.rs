@@ -259,7 +259,9 @@ mod _core {
     #[pymodule_export]
     use crate::pb::{PbError, PyPbFile};
     #[pymodule_export]
-    use crate::sampling::{PyCells, PyChannelAccess, PyMonitors};
+    use crate::sampling::{py_moved, PyCells, PyChannelAccess, PySignals};
     #[pymodule_export]
     use crate::summaries::{combine, summarise};
+    #[pymodule_export]
+    const FIRST_TIME: i64 = sampling::signals::FIRST_TIME;
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
 use sampling::cells::{Cells, Policy, Stamp};
-use sampling::channel_access::{ChannelAccess, Event, Part, Value, Variable};
-use sampling::monitors::{MonitorEvent, Monitors};
-use sampling::reading::{Deadband, Reading};
+use sampling::channel_access::{self, ChannelAccess, Columns, Wanted};
+use sampling::reading::{moved, Deadband, Reading};
+use sampling::signals::{Alarm, Event, Signals, Unfit, Variable};
+use sampling::value::{Part, Property, Value};
 
 /// A policy as Python passes it: whether it monitors, microseconds of a cycle and of the shortest period, seconds of
 /// the longest, microseconds that a clock may be ahead, the deadband of each column (a distance, and whether it is
@@ -24,14 +25,16 @@ fn policy_of(given: GivenPolicy) -> PyResult<Policy> {
         .map(Duration::try_from_secs_f64)
         .transpose()
         .map_err(|error| PyValueError::new_err(format!("max_period: {error}")))?;
-    let deadbands = deadbands
-        .into_iter()
-        .map(|deadband| deadband.map(|(distance, relative)| Deadband { distance, relative }))
-        .collect::<Vec<_>>();
+    let deadbands = deadbands_of(deadbands);
     if nanoseconds.is_some_and(|place| place >= deadbands.len()) {
         return Err(PyValueError::new_err("the nanoseconds have no column"));
     }
     Ok(Policy { monitors, cycle, min_period, max_period, clock_drift, deadbands, nanoseconds })
+}
+
+fn deadbands_of(given: Vec<Option<(f64, bool)>>) -> Vec<Option<Deadband>> {
+    let deadband = |(distance, relative)| Deadband { distance, relative };
+    given.into_iter().map(|given| given.map(deadband)).collect()
 }
 
 fn reading_of(object: &Bound<'_, PyAny>) -> PyResult<Reading> {
@@ -123,32 +126,76 @@ impl PyCells {
     }
 }
 
-/// Channel Access: subscriptions that set the readings of a table.
-#[pyclass(name = "ChannelAccess", frozen)]
-pub struct PyChannelAccess(ChannelAccess);
+/// Whether one of some readings counts as changed, each with its deadband; one of them may be excluded.
+#[pyfunction]
+#[pyo3(name = "moved", signature = (deadbands, before, after, excluded=None))]
+pub fn py_moved(
+    deadbands: Vec<Option<(f64, bool)>>,
+    before: Vec<Bound<'_, PyAny>>,
+    after: Vec<Bound<'_, PyAny>>,
+    excluded: Option<usize>,
+) -> PyResult<bool> {
+    if deadbands.len() != before.len() || before.len() != after.len() {
+        return Err(PyValueError::new_err("the numbers of readings and deadbands differ"));
+    }
+    for (index, deadband) in deadbands_of(deadbands).into_iter().enumerate() {
+        if excluded != Some(index)
+            && moved(deadband, &reading_of(&before[index])?, &reading_of(&after[index])?)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Process variables whose readings set the columns of a table.
+#[pyclass(name = "Signals", frozen)]
+pub struct PySignals(Arc<Signals<Value>>);
 
 #[pymethods]
-impl PyChannelAccess {
+impl PySignals {
     #[new]
-    fn new(
-        py: Python<'_>,
-        libca: PathBuf,
-        variables: Vec<(String, Vec<(usize, String)>)>,
-        cells: &PyCells,
-    ) -> PyResult<Self> {
+    fn new(cells: &PyCells, variables: Vec<(String, Vec<usize>)>) -> PyResult<Self> {
         let columns = cells.0.lock().columns();
-        let variables = variables
-            .into_iter()
-            .map(|(name, places)| {
-                let places = places.into_iter().map(|(place, part)| match part_of(&part) {
-                    Some(part) if place < columns => Ok((place, part)),
-                    _ => Err(PyValueError::new_err(format!("{name}: no column {place} of {part}"))),
-                });
-                Ok(Variable { columns: places.collect::<PyResult<_>>()?, name: name.clone() })
-            })
-            .collect::<PyResult<_>>()?;
-        let cells = Arc::clone(&cells.0);
-        py.detach(|| ChannelAccess::new(&libca, variables, &cells)).map(Self).map_err(PyOSError::new_err)
+        if variables.iter().any(|(_, indexes)| indexes.iter().any(|index| *index >= columns)) {
+            return Err(PyValueError::new_err("a signal has no column"));
+        }
+        let variable = |(name, columns)| Variable { name, columns };
+        Ok(Self(Arc::new(Signals::new(variables.into_iter().map(variable).collect(), &cells.0))))
+    }
+
+    /// An exception is the reason why a column cannot hold a value.
+    fn read(
+        &self,
+        number: usize,
+        readings: Vec<(usize, Bound<'_, PyAny>)>,
+        severity: u16,
+        status: u16,
+        seconds: i64,
+        nanoseconds: i64,
+    ) -> PyResult<()> {
+        self.check(number)?;
+        let seconds = seconds.saturating_add(nanoseconds.div_euclid(1_000_000_000));
+        // below 10^9
+        let nanoseconds = nanoseconds.rem_euclid(1_000_000_000) as u32;
+        let columns = self.0.columns(number);
+        let reading = |(index, object): (usize, Bound<'_, PyAny>)| {
+            if !columns.contains(&index) {
+                return Err(PyValueError::new_err("a reading has no column"));
+            }
+            let is_unfit = object.is_instance_of::<PyException>();
+            let reason = || Ok::<_, PyErr>(Unfit::Reason(object.str()?.to_string()));
+            Ok((index, if is_unfit { Err(reason()?) } else { Ok(reading_of(&object)?) }))
+        };
+        let readings = readings.into_iter().map(reading).collect::<PyResult<_>>()?;
+        self.0.read(number, readings, Alarm { severity, status, seconds, nanoseconds });
+        Ok(())
+    }
+
+    fn lose(&self, number: usize) -> PyResult<()> {
+        self.check(number)?;
+        self.0.lose(number);
+        Ok(())
     }
 
     fn miss(&self) {
@@ -162,8 +209,7 @@ impl PyChannelAccess {
         py: Python<'py>,
         seconds: f64,
     ) -> PyResult<Vec<(usize, i64, &'static str, Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-        let patience =
-            Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let patience = patience_of(seconds)?;
         let events = py.detach(|| self.0.events(patience));
         let whole = |number: i64| PyInt::new(py, number).into_any();
         let none = || py.None().into_bound(py);
@@ -177,7 +223,13 @@ impl PyChannelAccess {
                         ("alarm", whole(severity.into()), whole(status.into()))
                     }
                     Event::Ahead { seconds } => ("clock", whole(seconds), none()),
-                    Event::Unfit { place, value } => ("unfit", whole(place as i64), unfit_object(py, value)),
+                    Event::Undefined => ("clock", none(), none()),
+                    Event::Unfit(Unfit::Reason(reason)) => {
+                        ("unfit", none(), PyString::new(py, &reason).into_any())
+                    }
+                    Event::Unfit(Unfit::Value { index, value }) => {
+                        ("unfit", whole(index as i64), value_of(py, value)?)
+                    }
                 };
                 Ok((variable, moment, kind, first, second))
             })
@@ -185,56 +237,130 @@ impl PyChannelAccess {
     }
 }
 
+impl PySignals {
+    fn check(&self, number: usize) -> PyResult<()> {
+        if number < self.0.len() {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!("there is no signal {number}")))
+    }
+}
+
 /// An event as Python receives it: the signal's number, nanoseconds since 1970 (None: it is lost), value, severity,
 /// status.
 type GivenEvent<'py> = (u32, Option<i64>, Bound<'py, PyAny>, u16, u16);
+/// A property: the signal's number, the kind of the property or the name of a field, and its content.
+type GivenProperty<'py> = (u32, &'static str, Bound<'py, PyAny>);
 
-/// Events of monitors of EPICS's libca created by Python, with the object that represents any array.
-#[pyclass(name = "Monitors", frozen)]
-pub struct PyMonitors {
-    monitors: Monitors,
-    array: Py<PyAny>,
-}
+/// Monitors of Channel Access.
+#[pyclass(name = "ChannelAccess", frozen)]
+pub struct PyChannelAccess(ChannelAccess);
 
 #[pymethods]
-impl PyMonitors {
+impl PyChannelAccess {
     #[new]
-    fn new(array: Py<PyAny>) -> Self {
-        Self { monitors: Monitors::default(), array }
+    fn new(libca: PathBuf) -> PyResult<Self> {
+        ChannelAccess::new(&libca).map(Self).map_err(PyOSError::new_err)
     }
 
-    #[staticmethod]
-    fn callback() -> usize {
-        Monitors::callback()
-    }
-
-    fn subscriber(&self, number: u32) -> usize {
-        self.monitors.subscriber(number)
-    }
-
-    fn take<'py>(&self, py: Python<'py>) -> Vec<GivenEvent<'py>> {
-        let given = |(number, update): MonitorEvent| {
-            let Some(update) = update else { return (number, None, py.None().into_bound(py), 0, 0) };
-            let value = match update.value {
-                Value::Whole(whole) => PyInt::new(py, whole).into_any(),
-                Value::Float(float) => PyFloat::new(py, float).into_any(),
-                Value::Text | Value::Array => self.array.bind(py).clone(),
-            };
-            let time = update.seconds * 1_000_000_000 + i64::from(update.nanoseconds);
-            (number, Some(time), value, update.severity, update.status)
+    #[pyo3(signature = (
+        number, name, *, is_text=false, is_array=false, is_log=false, has_properties=false, signals=None,
+        parts=Vec::new()
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn add(
+        &self,
+        number: u32,
+        name: String,
+        is_text: bool,
+        is_array: bool,
+        is_log: bool,
+        has_properties: bool,
+        signals: Option<&PySignals>,
+        parts: Vec<(usize, String)>,
+    ) -> PyResult<()> {
+        let columns = match signals {
+            None => None,
+            Some(signals) => {
+                let own = number as usize;
+                signals.check(own)?;
+                let part = |(index, part): (usize, String)| match part_of(&part) {
+                    Some(known) if signals.0.columns(own).contains(&index) => Ok((index, known)),
+                    _ => Err(PyValueError::new_err(format!("{name}: no column {index} of {part}"))),
+                };
+                let parts = parts.into_iter().map(part).collect::<PyResult<_>>()?;
+                Some(Columns { signals: Arc::clone(&signals.0), number: own, parts })
+            }
         };
-        self.monitors.take().into_iter().map(given).collect()
+        self.0.add(Wanted { number, name, is_text, is_array, is_log, has_properties }, columns);
+        Ok(())
+    }
+
+    fn remove(&self, number: u32) {
+        self.0.remove(number);
+    }
+
+    fn flush(&self) {
+        self.0.flush();
+    }
+
+    fn read_fields(&self) {
+        self.0.read_fields();
+    }
+
+    fn end(&self, py: Python<'_>) {
+        py.detach(|| self.0.end());
+    }
+
+    /// Waits for events without Python's lock.
+    fn events<'py>(
+        &self,
+        py: Python<'py>,
+        seconds: f64,
+    ) -> PyResult<(Vec<GivenEvent<'py>>, Vec<GivenProperty<'py>>)> {
+        let patience = patience_of(seconds)?;
+        let (mut events, mut properties) = (Vec::new(), Vec::new());
+        for (number, event) in py.detach(|| self.0.events(patience)) {
+            match event {
+                channel_access::Event::Update(value, alarm) => {
+                    let time = alarm.seconds * 1_000_000_000 + i64::from(alarm.nanoseconds);
+                    events.push((number, Some(time), value_of(py, value)?, alarm.severity, alarm.status));
+                }
+                channel_access::Event::Lost => {
+                    events.push((number, None, py.None().into_bound(py), 0, 0));
+                }
+                channel_access::Event::Property(property) => {
+                    let (kind, content) = match property {
+                        Property::States(names) => ("states", names.into_pyobject(py)?),
+                        Property::Numbers { decimals, unit, limits } => {
+                            ("numbers", (decimals, unit, limits).into_pyobject(py)?.into_any())
+                        }
+                        Property::Field(name, text) => (name, PyString::new(py, &text).into_any()),
+                    };
+                    properties.push((number, kind, content));
+                }
+            }
+        }
+        Ok((events, properties))
     }
 }
 
-/// A text represents any text, a tuple any array.
-fn unfit_object<'py>(py: Python<'py>, value: Value) -> Bound<'py, PyAny> {
-    match value {
+fn patience_of(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// A value; points are a numpy array.
+fn value_of(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match value {
+        Value::Missing => py.None().into_bound(py),
         Value::Whole(number) => PyInt::new(py, number).into_any(),
         Value::Float(number) => PyFloat::new(py, number).into_any(),
-        Value::Text => PyString::new(py, "").into_any(),
-        Value::Array => PyTuple::empty(py).into_any(),
-    }
+        Value::Text(text) => PyString::new(py, &text).into_any(),
+        Value::Texts(texts) => texts.into_pyobject(py)?,
+        Value::Points(code, points) => {
+            py.import("numpy")?.getattr("frombuffer")?.call1((PyBytes::new(py, &points), code))?
+        }
+    })
 }
 
 /// A part by its name: a column's type, or the field of an alarm or a time stamp.

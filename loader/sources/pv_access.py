@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from ringlog.loader.sources import Describe, Event, Receive, Wanted
 from ringlog.loader.sources.properties import decimal_places, limit_properties, shown, states_text
-from ringlog.schema.alarms import PVA_NUMBERS, PVA_STATUSES, STATUSES
+from ringlog.schema.alarms import PVA_NUMBERS, STATUSES
 from ringlog.schema.column_type import ColumnType
 
 # Updates that a queue holds; the server combines those that arrive while it is full.
@@ -24,17 +24,20 @@ _QUEUE = 100
 _LONGEST, _TOGETHER = 0.25, 0.01
 # Seconds without an answer after which a PV has no properties.
 _SEARCH = 10.0
+_UDF = STATUSES.index("UDF")
 _PLAIN = frozenset((float, int, bool, str))
 
 
-def status_of_pva(status: int, message: str) -> tuple[int, str]:
-    """Number and name of a PVA alarm status, with Channel Access's number if it has one."""
+def status_of_pva(status: int, message: str) -> int:
+    """Channel Access's number of a PVA alarm status, otherwise a number of its own."""
     if message in STATUSES:
-        return STATUSES.index(message), message
-    if status == 0:
-        return 0, "NO_ALARM"
-    known = 0 < status < len(PVA_STATUSES)
-    return PVA_NUMBERS + status, PVA_STATUSES[status] if known else f"STATUS_{status}"
+        return STATUSES.index(message)
+    return _small(PVA_NUMBERS + status) if status else 0
+
+
+def _small(number: int) -> int:
+    """A number of an alarm; one beyond a smallint, which no alarm has, is the largest."""
+    return number if 0 <= number < 2**15 else 2**15 - 1
 
 
 class Signal(Protocol):
@@ -58,7 +61,6 @@ class Signal(Protocol):
         value: Any,
         severity: int,
         status: int,
-        status_name: str,
         seconds: int,
         nanoseconds: int,
         sizes: Sequence[int] | None,
@@ -101,7 +103,8 @@ class _Monitor:
         from p4p._p4p import ClientMonitor, ClientProvider, _Value
 
         self._signal, self._is_text, self._ready = signal, signal.is_text, ready
-        self._alarm = (0, 0, "NO_ALARM")
+        # None: the next update has it, marked or not
+        self._alarm: tuple[int, int] | None = None
         # an array may be an NTNDArray, which has its sizes in additional fields
         fields = "" if signal.has_array else "value,alarm,timeStamp"
         request = ClientProvider.makeRequest(f"record[queueSize={_QUEUE}]field({fields})")
@@ -121,7 +124,7 @@ class _Monitor:
                 if (update := self._updates.pop()) is None:
                     return number
                 if isinstance(update, Exception):
-                    self._signal.lose()
+                    self._lose()
                 else:
                     self._receive(update)
             self._ready.put(self)
@@ -129,15 +132,19 @@ class _Monitor:
             # a server's structures may lack anything
             print(f"{self._signal.name}: its updates cannot be read: {error!r}", file=sys.stderr, flush=True)
             self.close()
-            self._signal.lose()
+            self._lose()
         return _QUEUE
 
+    def _lose(self) -> None:
+        self._alarm = None
+        self._signal.lose()
+
     def _receive(self, update: Any) -> None:
-        if self._changed(update, "alarm"):
+        if self._alarm is None or self._changed(update, "alarm"):
             status = status_of_pva(update["alarm.status"], update["alarm.message"])
-            self._alarm = update["alarm.severity"], *status
-        value, sizes = update["value"], None
-        if type(value) not in _PLAIN:
+            self._alarm = _small(update["alarm.severity"]), status
+        value, sizes = None if self._alarm[1] == _UDF else update["value"], None
+        if value is not None and type(value) not in _PLAIN:
             if hasattr(value, "choices"):
                 value = value.choices[value.index] if self._is_text else value.index
             elif "dimension" in update:
@@ -185,7 +192,7 @@ class _Sampled:
         return self.kind.is_array
 
     def read(
-        self, value: Any, severity: int, status: int, _: str, seconds: int, nanoseconds: int, _sizes: object
+        self, value: Any, severity: int, status: int, seconds: int, nanoseconds: int, _sizes: object
     ) -> None:
         if not self.is_connected:
             self.is_connected = True

@@ -8,7 +8,7 @@ import typer
 
 from ringlog.commands.options import Data, Dsn, Programs
 from ringlog.nodes.everywhere import difference_everywhere, install_everywhere
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_file import FacilityError, load_facility
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database
 
@@ -30,7 +30,13 @@ def facility_check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Facility file (TOML).")],
 ) -> None:
     """Read a facility file and print a summary, or its errors."""
+    # imported here: it loads the native code
+    from ringlog.loader.sources.epics import refusal
+
     facility = load_facility(file)
+    columns_of = ((table.name, column) for table in facility.tables for column in table.columns)
+    if refused := [f"table {name}, {reason}" for name, column in columns_of if (reason := refusal(column))]:
+        raise FacilityError(str(file), refused)
     columns = sum(len(table.columns) for table in facility.tables)
     tables = len(facility.tables) + len(facility.sample_tables)
     print(f"{file}: {facility.name}, {tables} table{'s' * (tables != 1)}, {columns} data columns")

@@ -1,5 +1,6 @@
 """The readings that make a row."""
 
+import math
 import re
 import time
 from collections.abc import Callable
@@ -9,7 +10,8 @@ from itertools import islice
 import pytest
 
 from ringlog.clients.moments import microseconds, moment_of
-from ringlog.loader.sampling import Cells, Filter, moved
+from ringlog.gateway import _core
+from ringlog.loader.sampling import Cells, Filter
 from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources import Reading, Row
 from ringlog.loader.statistics import Statistics
@@ -42,10 +44,17 @@ def wait(seconds: float) -> None:
         (Deadband(0.5), 1.0, float("nan"), True),
         (Deadband(0.01, relative=True), -200.0, -201.9, False),
         (Deadband(0.01, relative=True), -200.0, -202.1, True),
+        (Deadband(0.01, relative=True), 5.0, math.inf, True),
+        (Deadband(0.01, relative=True), math.inf, 6.0, True),
+        (Deadband(0.01, relative=True), math.inf, -math.inf, True),
+        (Deadband(0.01, relative=True), math.inf, math.inf, False),
+        (Deadband(2.0, relative=True), -1e308, 1.7e308, True),
+        (Deadband(0.5), 2**53, 2**53 + 1, True),
+        (Deadband(1.0), 2**53, 2**53 + 1, False),
     ],
 )
 def test_a_moved_reading(deadband: Deadband | None, before: Reading, after: Reading, is_moved: bool) -> None:
-    assert moved(deadband, before, after) is is_moved
+    assert _core.moved([deadband], [before], [after]) is is_moved
 
 
 def test_rows_without_changes_are_omitted_up_to_the_longest_period() -> None:

@@ -163,6 +163,36 @@ def test_check_prints_a_summary_of_a_facility() -> None:
     assert "sr_mag_ps: 200 columns, 50 rows, every 1 s" in ran.stdout
 
 
+def test_check_refuses_columns_that_cannot_hold_a_field_of_a_pv(tmp_path: Path) -> None:
+    file = tmp_path / "fields.toml"
+    types = {
+        **{f"T{number}.TIME": kind for number, kind in enumerate(["double", "datetime", "numeric(19,9)"])},
+        **{f"T{number}.SEVR": kind for number, kind in enumerate(["smallint", "varchar(9)", "real"])},
+        **{
+            "A.TIME": "int",
+            "B.TIME": "real",
+            "C.TIME": "numeric(9,0)",
+            "D.STAT": "bit",
+            "E.DIM1": "datetime",
+        },
+    }
+    columns = "".join(
+        f'[[table.column]]\nname = "c{number}"\nsignal = "{signal}"\ntype = "{kind}"\n'
+        for number, (signal, kind) in enumerate(types.items())
+    )
+    file.write_text('[[table]]\nname = "t"\nrows = 9\ncycle = 1\n' + columns)
+    ran = ringlog("facility", "check", file)
+    assert ran.returncode == 2
+    refused = [line.split(" needs ")[0] for line in ran.stderr.splitlines()]
+    assert [words.split(", ", 1)[1] for words in refused] == [
+        "column c6 is int, and signal A.TIME",
+        "column c7 is real, and signal B.TIME",
+        "column c8 is numeric(9,0), and signal C.TIME",
+        "column c9 is bit, and signal D.STAT",
+        "column c10 is datetime, and signal E.DIM1",
+    ]
+
+
 @pytest.mark.long
 def test_an_invalid_data_directory(tmp_path: Path) -> None:
     file, loop = tmp_path / "file", tmp_path / "loop"

@@ -45,15 +45,19 @@ pub struct Deadband {
     pub relative: bool,
 }
 
-/// Whether a reading counts as changed. A change from or to a missing reading or NaN always does.
+/// Whether a reading counts as changed. A change from or to a missing reading, NaN or infinity always does.
 pub fn moved(deadband: Option<Deadband>, before: &Reading, after: &Reading) -> bool {
-    match (deadband, before.number(), after.number()) {
-        (Some(Deadband { distance, relative }), Some(before), Some(after)) => {
-            let distance = if relative { distance * before.abs() } else { distance };
-            // NaN is not within any distance
-            let is_within = (after - before).abs() <= distance;
-            !is_within
+    before != after
+        && match (deadband, before.number(), after.number()) {
+            (Some(Deadband { distance, relative }), Some(number), Some(other)) => {
+                let distance = if relative { distance * number.abs() } else { distance };
+                let step = match (before, after) {
+                    (Reading::Whole(one), Reading::Whole(other)) => one.abs_diff(*other) as f64,
+                    _ => (other - number).abs(),
+                };
+                // NaN is within no distance, and every number would be within an infinite one
+                !(distance.is_finite() && step <= distance)
+            }
+            _ => true,
         }
-        _ => before != after,
-    }
 }

@@ -26,7 +26,7 @@ _UPDATES = 4
 
 def missing_part() -> str:
     """The missing package; empty if all are installed."""
-    return next((name for name in ("softioc", "aioca") if find_spec(name) is None), "")
+    return next((name for name in ("softioc", "epicscorelibs") if find_spec(name) is None), "")
 
 
 def tried(scenario: Scenario) -> bool:

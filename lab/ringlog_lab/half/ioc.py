@@ -43,7 +43,7 @@ class Listened:
 
 def missing_part() -> str:
     """The missing package of a soft IOC; empty if all are installed."""
-    return next((name for name in ("pvxslibs", "aioca") if find_spec(name) is None), "")
+    return next((name for name in ("pvxslibs", "epicscorelibs") if find_spec(name) is None), "")
 
 
 def listen(

@@ -1,5 +1,6 @@
 """EPICS sources against a real IOC, which serves Channel Access and PV Access at once."""
 
+import math
 import os
 import re
 import subprocess
@@ -12,13 +13,16 @@ from typing import Any
 
 import psycopg
 import pytest
-from iocs import Ioc, Programs
+from iocs import PUTTING, Ioc, Loader, Programs, Source
 from psycopg import sql
 
+from ringlog.gateway import _core
 from ringlog.loader.sampling import Cells
-from ringlog.loader.sources.epics import STATUSES, _Signal, fit
+from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources.pv_access import status_of_pva
+from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
+from ringlog.schema.alarms import status_name
 from ringlog.schema.facility import Column, Table
 from ringlog_lab.epics import own_ports
 from servers import RunningServer, add_logins, free_port, serving
@@ -47,7 +51,10 @@ def ioc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ioc]:
         ' field(INP, [1.5, -2.5, 1e300]) field(PINI, "YES") }\n'
         'record(calc, "TEST:TICK") { field(SCAN, ".1 second") field(INPA, "TEST:TICK.VAL")'
         ' field(CALC, "A+1") }\n'
-        'record(stringin, "TEST:SHORT") { }\n'
+        'record(stringin, "TEST:SHORT") { field(PINI, "YES") }\n'
+        'record(ai, "TEST:NEVER") { field(VAL, "7") }\n'
+        'record(stringin, "TEST:SILENT") { field(VAL, "x") }\n'
+        'record(calc, "TEST:NAN") { field(SCAN, ".1 second") field(CALC, "NAN") }\n'
         'record(stringin, "UNFIT:TEXT") { field(VAL, "on") field(PINI, "YES") }\n'
         'record(waveform, "UNFIT:TRACE") { field(FTVL, "DOUBLE") field(NELM, "5")'
         ' field(INP, [1.5, -2.5]) field(PINI, "YES") }\n'
@@ -59,8 +66,9 @@ def ioc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ioc]:
         'record(longin, "UNFIT:LARGE") { field(VAL, "70000") field(PINI, "YES") }\n'
         'record(ai, "UNFIT:BROKEN") { field(VAL, "2.5") field(PINI, "YES") }\n'
         'record(ai, "UNFIT:HUGE") { field(VAL, "1e39") field(PINI, "YES") }\n'
-        'record(lsi, "TEST:LONG") { field(SIZV, "200") }\n'
-        'record(waveform, "TEST:CHARS") { field(FTVL, "CHAR") field(NELM, "200") }\n'
+        'record(lsi, "TEST:LONG") { field(SIZV, "200") field(PINI, "YES") }\n'
+        'record(waveform, "TEST:CHARS") { field(FTVL, "CHAR") field(NELM, "200")'
+        ' field(PINI, "YES") }\n'
     )
     ioc = Ioc(database, environment)
     ioc.start()
@@ -133,6 +141,58 @@ column = [
   { name = "mode", signal = "UNFIT:MODE", type = "smallint" },
   { name = "tick", signal = "UNFIT:TICK", type = "double" },
 ]
+
+[[table]]
+name = "undefined"
+rows = 1000
+cycle = 0.1
+sample = "monitor"
+column = [
+  { name = "never", signal = "TEST:NEVER", type = "double" },
+  { name = "severity", signal = "TEST:NEVER.SEVR", type = "smallint" },
+  { name = "text", signal = "TEST:SILENT", type = "varchar(20)" },
+  { name = "nan", signal = "TEST:NAN", type = "double" },
+  { name = "status", signal = "TEST:NAN.STAT", type = "smallint" },
+  { name = "tick", signal = "TEST:TICK.VAL", type = "double" },
+]
+
+[[table]]
+name = "scanned"
+rows = 1000
+cycle = 0.1
+column = [
+  { name = "never", signal = "TEST:NEVER.VAL", type = "double" },
+  { name = "tick", signal = "TEST:TICK.A", type = "double" },
+]
+
+[[table]]
+name = "stamped"
+rows = 1000
+cycle = 0.1
+sample = "monitor"
+column = [
+  { name = "at", signal = "TEST:TICK.TIME", type = "datetime" },
+  { name = "exact", signal = "TEST:TICK.VAL.TIME", type = "numeric(20,6)" },
+  { name = "severity", signal = "TEST:TICK.SEVR", type = "real" },
+  { name = "text", signal = "TEST:SAW.VAL.SEVR", type = "varchar(20)" },
+]
+
+[[table]]
+name = "slow"
+rows = 1000
+cycle = 0.1
+sample = "monitor"
+column = [
+  { name = "value", signal = "ROW:SLOW", type = "double" },
+  { name = "trace", signal = "ROW:TRACE", type = "double[]", points = 5 },
+]
+
+[[table]]
+name = "banded"
+rows = 1000
+cycle = 0.1
+sample = "monitor"
+column = [{ name = "value", signal = "ROW:BAND", type = "double", deadband = "0.5 %" }]
 
 [[table]]
 name = "scope"
@@ -349,20 +409,124 @@ def test_values_that_a_column_cannot_hold_are_missing_and_named(
         assert counts == (0, 0, 0, 0, 0, True, True, 1, 1)
 
 
+@pytest.mark.parametrize("protocol", ["ca", "pva"])
+def test_an_undefined_value_is_no_reading(
+    protocol: str, programs: Programs, epics_server: RunningServer
+) -> None:
+    """A record that was never processed has no time, and one whose value is NaN the alarm UDF."""
+    with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
+        connection.execute("truncate weeks.undefined")
+        connection.execute("truncate weeks.scanned")
+        connection.execute("delete from ringlog.event")
+        loader = programs.load(epics_server, protocol, "undefined,scanned")
+
+        def noted() -> set[tuple[str, str]]:
+            return {*connection.execute("select kind, message from ringlog.event")}
+
+        columns = "count(distinct tick), count(never), count(severity), count(text), count(nan), max(status)"
+        for table, wanted in (
+            ("undefined", f"{columns}, min(status)"),
+            ("scanned", "count(distinct tick), count(never)"),
+        ):
+            query = f"select {wanted}, min(time) > now() - interval '1 hour' from log.{table}"
+            row = wait_until(
+                lambda query=query: (
+                    loader.is_running()
+                    and (row := connection.execute(query.encode()).fetchone())
+                    and row[0] > 20
+                    and row
+                ),
+                loader.said,
+            )
+            assert row[1:] == ((0, 0, 0, 0, 17, 17, True) if table == "undefined" else (0, True))
+        loader.stop()
+        expected = {
+            *(
+                ("clock", f"TEST:{name}: it has no time: it was never processed")
+                for name in ("NEVER", "NEVER.VAL", "SILENT")
+            ),
+            ("alarm", "TEST:NAN: INVALID UDF"),
+        }
+        wait_until(lambda: noted() >= expected, noted)
+        assert noted() == expected
+
+
+@pytest.mark.parametrize("protocol", ["ca", "pva"])
+def test_fields_of_a_pv_in_each_type(protocol: str, programs: Programs, epics_server: RunningServer) -> None:
+    with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
+        connection.execute("truncate weeks.stamped")
+        loader = programs.load(epics_server, protocol, "stamped")
+        query = (
+            "select count(*) filter (where at - to_timestamp(exact) between '-1 us' and '1 us'),"
+            " bool_and(severity = 0), array_agg(distinct text)"
+            " from log.stamped where at is not null and text is not null"
+        )
+        row = wait_until(
+            lambda: (
+                loader.is_running()
+                and (row := connection.execute(query).fetchone())
+                and row[0] > 20
+                and len(row[2]) > 2
+                and row
+            ),
+            loader.said,
+        )
+        assert row[1:] == (True, ["MAJOR", "MINOR", "NO_ALARM"])
+        assert "refused" not in loader.stop()
+
+
+def test_the_return_of_a_slow_pv_has_its_own_time(
+    ioc: Ioc, programs: Programs, epics_server: RunningServer
+) -> None:
+    """A value that is older than the loss is valid again from the return."""
+    updates = ("ROW:SLOW", "d", 7.0, 100.0, 0), ("ROW:TRACE", "ad", [1.0, 2.0], 100.0, 2)
+    with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
+        loader: Loader
+
+        def rows() -> list[tuple[Any, ...]]:
+            assert loader.is_running()
+            query = "select value, trace, time < now() - interval '90 s' from log.slow order by time"
+            return connection.execute(query).fetchall()
+
+        with Source(ioc.environment, *updates):
+            loader = programs.load(epics_server, "pva", "slow")
+            wait_until(lambda: rows()[-1:] == [(7.0, [1.0, 2.0], True)], lambda: (rows(), loader.said()))
+        wait_until(lambda: rows()[-1:] == [(None, None, False)], lambda: (rows(), loader.said()))
+        lost = len(rows())
+        with Source(ioc.environment, *updates, ("ROW:SLOW", "d", 7.0, 100.0, 0)):
+            wait_until(lambda: rows()[-1:] == [(7.0, [1.0, 2.0], False)], lambda: (rows(), loader.said()))
+        times = connection.execute("select time from log.slow order by time, seq_no").fetchall()
+        # the outage is between two rows
+        assert times[lost - 1] < times[-1]
+        loader.stop()
+        alarms = (
+            "select message from ringlog.event where kind = 'alarm' and table_name = 'slow' order by time"
+        )
+        wait_until(lambda: connection.execute(alarms).fetchall() == [("ROW:TRACE: MAJOR DEVICE",)] * 2)
+
+
+def test_every_value_after_an_infinite_one_is_a_row(
+    ioc: Ioc, programs: Programs, epics_server: RunningServer
+) -> None:
+    """A deadband relative to infinity contains no number."""
+    values = [5.0, math.inf, 6.0, 7.0, 100.0, -3.0, math.nan, 8.0, 9.0]
+    with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
+        query = "select value from log.banded order by time, seq_no"
+        with Source(ioc.environment, ("ROW:BAND", "d", values[0], 0, 0)) as posting:
+            loader = programs.load(epics_server, "pva", "banded")
+            for number, value in enumerate(values, 1):
+                if number > 1:
+                    posting.post(("ROW:BAND", "d", value, 0, 0))
+                wait_until(
+                    lambda number=number: (
+                        loader.is_running() and len(connection.execute(query).fetchall()) == number
+                    ),
+                    loader.said,
+                )
+            assert str([value for (value,) in connection.execute(query)]) == str(values)
+
+
 LONG = "a text that is longer than the forty characters of EPICS's strings"
-
-PUTTING = """
-import asyncio, sys
-import aioca
-from epicscorelibs.ca.dbr import DBR_CHAR_STR
-
-async def put(short, long):
-    await aioca.caput("TEST:SHORT", short)
-    await aioca.caput("TEST:LONG.VAL$", long, datatype=DBR_CHAR_STR)
-    await aioca.caput("TEST:CHARS", long, datatype=DBR_CHAR_STR)
-
-asyncio.run(put(*sys.argv[1:]))
-"""
 
 
 @pytest.mark.parametrize("protocol", ["ca", "pva"])
@@ -370,7 +534,8 @@ def test_texts_that_are_empty_at_first(
     protocol: str, ioc: Ioc, programs: Programs, epics_server: RunningServer
 ) -> None:
     def put(short: str, long: str) -> None:
-        command = [sys.executable, "-c", PUTTING, short, long]
+        texts = [f"TEST:SHORT={short!r}", f"TEST:LONG={long!r}", f"TEST:CHARS={[*long.encode(), 0]}"]
+        command = [sys.executable, "-c", PUTTING, *texts]
         subprocess.run(command, env=os.environ | ioc.environment, check=True)
 
     ioc.kill()
@@ -402,7 +567,7 @@ from p4p.nt import NTScalar
 from p4p.server import Server
 from p4p.server.thread import SharedPV
 
-good, ahead = (SharedPV(nt=NTScalar("d"), initial=0.0) for _ in range(2))
+good, ahead = (SharedPV(nt=NTScalar("d"), initial=0.0, timestamp=time.time()) for _ in range(2))
 with Server(providers=[{"TEST:GOOD": good, "TEST:AHEAD": ahead}]):
     print("serving", flush=True)
     for number, line in enumerate(sys.stdin, 1):
@@ -466,7 +631,7 @@ def test_a_time_stamp_far_ahead_moves_no_other_row(
 
 
 CAMERA = """
-import numpy, sys
+import numpy, sys, time
 from p4p.nt import NTNDArray
 from p4p.server import Server
 from p4p.server.thread import SharedPV
@@ -474,7 +639,7 @@ from p4p.server.thread import SharedPV
 image = numpy.arange(6, dtype=numpy.uint16).reshape(2, 3)
 line = numpy.array([0.5, -1.5, 2.5], numpy.float32)
 pvs = {
-    name: SharedPV(nt=NTNDArray(), initial=value)
+    name: SharedPV(nt=NTNDArray(), initial=value, timestamp=time.time())
     for name, value in {"TEST:IMAGE": image, "TEST:LINE": line}.items()
 }
 with Server(providers=[pvs]):
@@ -512,29 +677,26 @@ def test_an_image_keeps_its_shape(ioc: Ioc, programs: Programs, epics_server: Ru
 
 def test_a_reading_at_the_end_of_the_search_is_kept() -> None:
     """A reading that arrives just when the PV is declared lost is not removed with the earlier readings."""
-    column = Column("c", "PV", "double")
-    cells = Cells(Table("t", 10, 0.1, (column,)), Statistics())
-    read = threading.Thread(target=lambda: signal.read(1.5, 0, 0, "NO_ALARM", 1, 0))
-
-    def note(kind: str, *_: object) -> None:
-        if kind == "disconnected":
-            read.start()
-            # in vain, if it waits until the PV is declared lost
-            read.join(0.2)
-
-    signal = _Signal("PV", cells, note)
-    signal.columns.append((0, column, ""))
-    signal.miss()
-    read.join()
-    assert next(cells.rows(lambda _: None)).values == (1.5,)
+    table = Table("t", 10, 0.01, (Column("c", "PV", "double"),))
+    for _ in range(200):
+        cells = Cells(table, Statistics())
+        signals = _core.Signals(cells.native, [("PV", [0])])
+        arguments = (0, [(0, 1.5)], 0, 0, now() // SECOND, 0)
+        read = threading.Thread(target=signals.read, args=arguments)
+        read.start()
+        signals.miss()
+        read.join()
+        assert cells.native.scan() == (1.5,)
 
 
 def test_statuses_of_both_protocols_have_one_number_and_name() -> None:
-    assert (STATUSES[3], STATUSES[17], STATUSES[21]) == ("HIHI", "UDF", "WRITE_ACCESS")
-    assert status_of_pva(0, "") == (0, "NO_ALARM")
-    assert status_of_pva(1, "HIHI") == (3, "HIHI")
-    assert status_of_pva(2, "no answer from the crate") == (102, "DRIVER")
-    assert status_of_pva(42, "") == (142, "STATUS_42")
+    names = {3: "HIHI", 17: "UDF", 21: "WRITE_ACCESS", 30: "STATUS_30", 102: "DRIVER", 142: "STATUS_42"}
+    assert {number: status_name(number) for number in names} == names
+    assert status_of_pva(0, "") == 0
+    assert status_of_pva(1, "HIHI") == 3
+    assert status_of_pva(2, "no answer from the crate") == 102
+    assert status_of_pva(42, "") == 142
+    assert status_of_pva(-200, "") == 2**15 - 1
 
 
 def test_values_fit_exactly_or_not_at_all() -> None:

@@ -1,6 +1,7 @@
 """Tables of samples from a soft IOC, compared with the samples that another client of it receives."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 from clocks import faketime
-from iocs import Ioc, Programs
+from iocs import PUTTING, Ioc, Programs, Source
 
 from ringlog_lab.epics import own_ports
 from servers import RINGLOG, RunningServer, add_logins, free_port, serving
@@ -60,22 +61,20 @@ FIRST, LATER = range(1, 151), range(151, 201)
 ALARM = 'field(HIHI, "5") field(HHSV, "MAJOR")'
 
 HEARING = """
-import asyncio, json, sys
-import aioca
+import json, queue, sys
+from p4p.client.thread import Context
 
-def heard(name):
-    def hear(value):
-        if value.ok:
-            seconds, nanoseconds = value.raw_stamp
-            print(json.dumps([name, seconds * 10**9 + nanoseconds, float(value), value.severity]), flush=True)
-    return hear
-
-async def main():
-    for name in sys.argv[1:]:
-        aioca.camonitor(name, heard(name), format=aioca.FORMAT_TIME, all_updates=True, notify_disconnect=True)
-    await asyncio.Event().wait()
-
-asyncio.run(main())
+heard = queue.SimpleQueue()
+context = Context("pva", nt=False)
+request = "record[queueSize=100]field()"
+monitors = [
+    context.monitor(name, lambda value, name=name: heard.put((name, value)), request=request)
+    for name in sys.argv[1:]
+]
+while True:
+    name, value = heard.get()
+    moment = value.timeStamp.secondsPastEpoch * 10**9 + value.timeStamp.nanoseconds
+    print(json.dumps([name, moment, value.value, value.alarm.severity]), flush=True)
 """
 
 
@@ -89,6 +88,7 @@ def ioc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ioc]:
             for name in ("S:FAST", *(f"S:{number}" for number in [*FIRST, *LATER]))
         )
         + 'record(ai, "S:NEVER") { field(VAL, "7") }\n'
+        + 'record(calc, "S:NAN") { field(SCAN, ".5 second") field(CALC, "NAN") }\n'
         + 'record(mbbi, "S:MODE") { field(ZRST, "OFF") field(ONST, "ON") field(VAL, "1")'
         + ' field(PINI, "YES") }\n'
         + 'record(ao, "S:HELD") { field(VAL, "3") field(PINI, "YES") field(ADEL, "10") }\n'
@@ -348,7 +348,8 @@ def test_properties_of_the_iocs_records(
 def test_waveforms(
     source: str, ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
 ) -> None:
-    """Waveforms of each length are stored as sent; one that is too long, or of texts, is reported."""
+    """Waveforms of each length are stored as sent, and a loss; one that is too long, or of texts, is
+    reported."""
     put(programs, "S:WAVE=[0]", f"S:LONG={[0.5] * 9}", "S:TEXTS=['a', 'b']")
     addresses = {f"{source}:{name}": f"S:{name}" for name in ("WAVE", "LONG", "TEXTS", "HELD")}
     for name, address in addresses.items():
@@ -362,7 +363,7 @@ def test_waveforms(
         return admin.execute(query, [wave]).fetchall()
 
     wait_until(lambda: stored() == [([0.0], 0)], loader.said)
-    sent = [[1, 2, 3], [5] * 8, [7]]
+    sent = [[1, 2, 3], [5] * 8, [7], []]
     for number, points in enumerate(sent, 2):
         put(programs, f"S:WAVE={points}")
         wait_until(lambda number=number: len(stored()) == number, loader.said)
@@ -376,7 +377,67 @@ def test_waveforms(
         )
     unit = "select unit from ringlog.describe_signal(%s)"
     wait_until(lambda: admin.execute(unit, [wave]).fetchone() == ("V",), loader.said)
-    assert admin.execute("select value from ringlog.get_waveform(%s)", [wave]).fetchone() == ([7.0],)
+    assert admin.execute("select value from ringlog.get_waveform(%s)", [wave]).fetchone() == ([],)
+    ioc.kill()
+    # without a value, and with the severity INVALID
+    wait_until(lambda: stored()[-1] == (None, 3), loader.said)
+    ioc.start()
+    assert "refused" not in loader.said()
+
+
+@pytest.mark.parametrize("source", ["ca", "pva"])
+def test_an_undefined_value_is_no_reading(
+    source: str, ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
+) -> None:
+    """Records with the alarm UDF, processed or not."""
+    names = {f"{source}:{name}": f"S:{name}" for name in ("NAN", "NEVER")}
+    for name, address in names.items():
+        admin.execute("select ringlog.add_signal('scanned', %s, address => %s)", [name, address])
+    loader = programs.load(own, source, "scanned")
+    query = "select distinct signal, value, severity, status from log.scanned where signal = any(%s)"
+    nan, never = names
+    stored = lambda: admin.execute(query, [[*names]]).fetchall()  # noqa: E731
+    wait_until(lambda: stored() == [(nan, None, 3, 17)], lambda: (stored(), loader.said()))
+    wait_until(lambda: "it was never processed" in (state(admin, never)["silent"] or ""))
+    assert len(stored()) == 1
+
+
+def test_nothing_of_a_lost_server_is_kept(
+    ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
+) -> None:
+    """The first update of a new server does not mark the alarm, which has its default again."""
+    add(admin, "P:ALARM")
+
+    def stored() -> list[tuple[Any, ...]]:
+        query = (
+            "select value, severity, status from log.pvs where signal = 'P:ALARM' order by time, nanoseconds"
+        )
+        return admin.execute(query).fetchall()
+
+    loader = programs.load(own, "pva", "pvs")
+    with Source(ioc.environment, ("P:ALARM", "d", 15.0, 0, 2)):
+        wait_until(stored, loader.said)
+    wait_until(lambda: len(stored()) == 2, loader.said)
+    with Source(ioc.environment, ("P:ALARM", "d", 15.0, 0, 0)):
+        wait_until(lambda: len(stored()) >= 3, loader.said)
+    assert stored()[:3] == [(15.0, 2, 101), (None, 3, 0), (15.0, 0, 0)]
+
+
+def test_every_value_after_an_infinite_one_is_stored(
+    ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
+) -> None:
+    """A deadband relative to infinity contains no number."""
+    add(admin, "P:BAND", deadband="0.5 %")
+    values = [5.0, math.inf, 6.0, 7.0, 100.0, -3.0, math.nan, 8.0, 9.0]
+    query = "select value from log.pvs where signal = 'P:BAND' order by time, nanoseconds"
+    stored = lambda: [value for (value,) in admin.execute(query)]  # noqa: E731
+    with Source(ioc.environment, ("P:BAND", "d", values[0], 0, 0)) as posting:
+        loader = programs.load(own, "pva", "pvs")
+        wait_until(stored, loader.said)
+        for value in values[1:]:
+            posting.post(("P:BAND", "d", value, 0, 0))
+        wait_until(lambda: stored()[-1:] == values[-1:], lambda: (stored(), loader.said()))
+        assert str(stored()) == str(values)
 
 
 @contextmanager
@@ -395,20 +456,8 @@ def other_database(ioc: Ioc, before: str, after: str, is_lost: Callable[[], bool
         ioc.start()
 
 
-PUTTING = """
-import asyncio, sys
-import aioca
-
-async def main():
-    for name, value in (each.split("=") for each in sys.argv[1:]):
-        await aioca.caput(name, eval(value), wait=True)
-
-asyncio.run(main())
-"""
-
-
 def put(programs: Programs, *values: str) -> None:
-    """Puts values to PVs by Channel Access."""
+    """Puts values to PVs, `name=value`, by PV Access."""
     environment = os.environ | programs.environment
     subprocess.run([sys.executable, "-c", PUTTING, *values], env=environment, check=True)
 
