@@ -257,15 +257,6 @@ def test_texts_with_wrong_parameters_are_refused(
         assert rows_of(cursor, "select 1") == [(1,)]
 
 
-@pytest.mark.parametrize("name", ["sp_prepexecrpc"])
-def test_system_procedures_that_are_refused_by_name(clients: Clients, name: str) -> None:
-    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
-        with pytest.raises(pymssql.Error) as refused:
-            cursor.callproc(name, (1,))
-        assert errors_of(refused.value).number == 2812
-        assert name in errors_of(refused.value).text
-
-
 def test_prepared_statements_survive_ddl(clients: Clients, admin: Admin) -> None:
     """PostgreSQL's `cached plan must not change result type` does not reach the client."""
     admin.execute("create table call_forms.changing (a integer); insert into call_forms.changing values (1)")
