@@ -51,7 +51,7 @@ export class Waveform {
   async step(direction) {
     const [name] = this.names, time = this.chart.series[0]?.time ?? state.a ?? this.chart.time.to;
     try {
-      const found = direction < 0 ? (await api.at([name], time - LEAST))[0].samples[0] : await after(name, time);
+      const found = await (direction < 0 ? before(name, time) : after(name, time));
       if (found) change({ a: found[0] });
       else this.chart.calls.failed({ message: `${name} has no waveform ${direction < 0 ? "before" : "after"} this.` });
     } catch (error) {
@@ -102,7 +102,16 @@ const read = ([time, values] = [null, null]) => ({ time, isReading: values !== n
   values: (values ?? []).map((value) => (typeof value === "boolean" ? Number(value) : value)) });
 const least = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);
 
-// The next sample with a reading: api.at omits those without one, too.
+// The latest sample with a reading before a time.
+async function before(name, time) {
+  for (;;) {
+    const [{ samples: [found] }] = await api.at([name], time - LEAST);
+    if (!found || found[1] !== null) return found;
+    time = found[0];
+  }
+}
+
+// The next sample with a reading.
 async function after(name, time) {
   const to = Math.max(time, Date.now()) + 86400_000;
   for (;;) {
