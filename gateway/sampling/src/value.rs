@@ -44,7 +44,7 @@ pub enum Part {
     Time,
 }
 
-/// What a record says of its value.
+/// A property of a record: the names of its states, or its unit, digits and limits.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Property {
     States(Vec<String>),
@@ -154,7 +154,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// What a column gets of an update; None if its value does not fit exactly.
+/// The reading that a column takes from an update; None if its value does not fit exactly.
 pub fn fit(value: &Value, alarm: &Alarm, part: Part) -> Option<Reading> {
     match part {
         Part::Severity => return Some(Reading::Whole(alarm.severity.into())),

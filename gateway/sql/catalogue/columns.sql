@@ -1,4 +1,4 @@
--- What is declared of the columns of tables (ddl/declarations.sql).
+-- The declarations of columns of tables, as the catalogue shows them (ddl/declarations.sql).
 
 create or replace function tsql.digits_of(tables regclass[], named name) returns integer
 language sql stable parallel safe
