@@ -9,7 +9,7 @@ pub use encode::pb::{header, Samples};
 pub use python::{PbError, PyPbFile};
 
 use encode::pb::Header;
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -18,6 +18,8 @@ use std::path::Path;
 const READ: usize = 1 << 20;
 /// Bytes of one read during a search for a sample; smaller intervals are not halved.
 const SOUGHT: usize = 64 << 10;
+/// The most damaged lines that are described.
+const DAMAGES: usize = 5;
 /// The most bytes of a line.
 const LONGEST_LINE: usize = 64 << 20;
 
@@ -25,8 +27,8 @@ const LONGEST_LINE: usize = 64 << 20;
 pub enum Wrong {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("at byte {at}: {what}")]
-    Line { at: u64, what: &'static str },
+    #[error("line {line} at byte {at}: {what}")]
+    Line { line: u64, at: u64, what: &'static str },
 }
 
 type Result<T> = std::result::Result<T, Wrong>;
@@ -40,8 +42,12 @@ pub struct PbFile {
     pub at: u64,
     /// The time of the last sample, in nanoseconds since 1970.
     pub last: Option<i64>,
-    /// The number of damaged lines that were skipped; None: a damaged line is an error.
-    pub skipped: Option<u64>,
+    /// Whether damaged lines are skipped; else they are errors.
+    skips: bool,
+    /// The number of lines that were skipped.
+    pub skipped: u64,
+    /// Messages of the first of them.
+    pub damages: Vec<String>,
 }
 
 /// Bytes of a file, and their position.
@@ -57,10 +63,11 @@ impl PbFile {
     pub fn open(path: &Path, skips: bool) -> Result<PbFile> {
         let file = File::open(path)?;
         let part = Part::read(&file, 0, SOUGHT)?;
-        let line = part.line(0).ok_or(Wrong::Line { at: 0, what: "there is no line of a header" })?;
-        let header = header(line).map_err(|what| Wrong::Line { at: 0, what })?;
+        let wrong = |what| Wrong::Line { line: 1, at: 0, what };
+        let line = part.line(0).ok_or_else(|| wrong("there is no line of a header"))?;
+        let header = header(line).map_err(wrong)?;
         let begin = line.len() as u64 + 1;
-        Ok(PbFile { file, header, begin, at: begin, last: None, skipped: skips.then_some(0) })
+        Ok(PbFile { file, header, begin, at: begin, last: None, skips, skipped: 0, damages: Vec::new() })
     }
 
     /// Moves to a position before all samples at or after this time: times only increase.
@@ -86,7 +93,7 @@ impl PbFile {
             let mut place = part.line(0).map(|line| line.len() + 1);
             while let Some(begin) = place.filter(|begin| at + (*begin as u64) < before) {
                 let Some(line) = part.line(begin) else { break };
-                if let Ok(time) = samples.add(line, i64::MIN, i64::MIN) {
+                if let Ok(time) = samples.add(line, i64::MIN, i64::MIN, Some(i64::MIN)) {
                     return Ok(Some((at + begin as u64, time)));
                 }
                 place = Some(begin + line.len() + 1);
@@ -113,18 +120,12 @@ impl PbFile {
             let mut place = 0;
             while let Some(line) = part.line(place) {
                 let at = part.at + place as u64;
-                match samples.add(line, since, until) {
-                    Ok(time) if time >= until && self.last.is_none_or(|last| last <= time) => {
+                match samples.add(line, since, until, self.last) {
+                    Ok(time) if time >= until => {
                         self.at = at;
                         return Ok((samples, false));
                     }
-                    Ok(time) if self.last.is_none_or(|last| last <= time) => self.last = Some(time),
-                    Ok(time) => {
-                        if (since..until).contains(&time) {
-                            samples.cut_last();
-                        }
-                        self.damaged(at, "a sample has a time before that of the sample before it")?;
-                    }
+                    Ok(time) => self.last = Some(time),
                     Err(what) => self.damaged(at, what)?,
                 }
                 place += line.len() + 1;
@@ -138,7 +139,7 @@ impl PbFile {
                 return Ok((samples, false));
             }
             if place == 0 && size >= LONGEST_LINE {
-                return Err(Wrong::Line { at: self.at, what: "a line has more than 64 MB" });
+                return Err(self.wrong(self.at, "a line has more than 64 MB")?);
             }
             size = if place == 0 { size * 4 } else { READ };
         }
@@ -146,9 +147,28 @@ impl PbFile {
     }
 
     fn damaged(&mut self, at: u64, what: &'static str) -> Result<()> {
-        let skipped = self.skipped.as_mut().ok_or(Wrong::Line { at, what })?;
-        *skipped += 1;
+        if !self.skips {
+            return Err(self.wrong(at, what)?);
+        }
+        self.skipped += 1;
+        if self.damages.len() < DAMAGES {
+            self.damages.push(self.wrong(at, what)?.to_string());
+        }
         Ok(())
+    }
+
+    /// The error of the line at this position.
+    fn wrong(&self, at: u64, what: &'static str) -> Result<Wrong> {
+        let (mut line, mut position) = (1, 0);
+        while position < at {
+            let part = Part::read(&self.file, position, READ.min((at - position) as usize))?;
+            if part.bytes.is_empty() {
+                break;
+            }
+            line += memchr_iter(b'\n', &part.bytes).count() as u64;
+            position += part.bytes.len() as u64;
+        }
+        Ok(Wrong::Line { line, at, what })
     }
 }
 

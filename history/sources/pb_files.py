@@ -31,6 +31,8 @@ _READ = 4 << 20
 _TOGETHER = 1 << 17
 """samples of short parts that become a batch"""
 _TIME = pa.timestamp("ns", "UTC")
+_DAMAGES = 20
+"""damaged lines that are described"""
 _HOUR = timedelta(hours=1)
 _ALWAYS = (-(1 << 63), (1 << 63) - 1)
 _ALARMS = {"SEVR": "severity", "STAT": "status"}
@@ -44,6 +46,8 @@ class LeftOut:
     """Counts of data that readers of PB files have left out."""
 
     damaged: int = 0
+    damages: list[str] = field(default_factory=list)
+    """file, line and damage of the first damaged lines"""
     repeated: int = 0
     fields: "Counter[str]" = field(default_factory=Counter)
     """samples with EPICS's fields that were not wanted"""
@@ -81,13 +85,17 @@ class _File:
                 first = _ALWAYS[0]
             if until == self.ends:
                 last = _ALWAYS[1]
-            is_more, skipped = True, 0
+            is_more, skipped, described = True, 0, 0
             while is_more:
                 samples, is_more = file.read(first, last, _READ, [*fields])
                 self._place = file.place
                 self.done = self._place[0]
                 left_out.damaged += file.skipped - skipped
                 skipped = file.skipped
+                damages = file.damages
+                left_out.damages += [f"{self.path}: {damage}" for damage in damages[described:]]
+                del left_out.damages[_DAMAGES:]
+                described = len(damages)
                 left_out.fields.update(samples[-1])
                 if samples[0]:
                     batch = _batch(file, samples, fields)
@@ -221,6 +229,7 @@ class _PbFiles(Source):
         lost = self._lost
         if lost.damaged:
             yield f"{lost.damaged} damaged lines: left out"
+            yield from lost.damages
         if lost.repeated:
             yield f"{lost.repeated} repeated samples: left out"
         if lost.fields:

@@ -5,6 +5,7 @@ The files are written with the generated classes of its messages (tests/epics_ev
 """
 
 import random
+import re
 import signal
 import sys
 from collections.abc import Iterable, Iterator
@@ -12,7 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psycopg
 import pyarrow as pa
@@ -360,9 +361,11 @@ def test_values_that_cannot_be_read_exactly_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "A" / "B:2025.pb"
     whole = file.read_bytes()
     file.write_bytes(whole[:-1])
-    with pytest.raises(IncomingError, match=r"B:2025.pb: at byte \d+: the last line has no end"):
+    with pytest.raises(IncomingError, match=r"B:2025.pb: line 6 at byte \d+: the last line has no end"):
         read_as("double")
-    assert read_as("double", Description(damaged="skip")) == [0.5, 1.5, 2.5, 3.5, "1 damaged lines: left out"]
+    *left, count, damage = read_as("double", Description(damaged="skip"))
+    assert (left, count) == ([0.5, 1.5, 2.5, 3.5], "1 damaged lines: left out")
+    assert re.fullmatch(rf"{file}: line 6 at byte \d+: the last line has no end", damage)
     file.write_bytes(pb("A:B", 6, [right[0], (right[0][0], 9.0, 0, 0), *right[1:]], 2025))
     with pytest.raises(IncomingError, match=r"PV A:B has two samples at 2025-12-24 06:00:00"):
         read_as("double")
@@ -375,6 +378,62 @@ def test_values_that_cannot_be_read_exactly_are_refused(tmp_path: Path) -> None:
     (tmp_path / "A" / "B:2026.pb").write_bytes(pb("A:C", 6, [], 2026))
     with pytest.raises(IncomingError, match=r"B:2026.pb has the PV A:C, and others of its name A:B"):
         read_as("double")
+
+
+@pytest.mark.parametrize(
+    ("payload", "kind", "values"),
+    [
+        (0, "text", ["", "open", "größe\n", "closing slowly", "\x1b\r", "open"]),
+        (1, "smallint", [0, 300, -300, 4, 10, 32767]),
+        (2, "double", [0.5, 0.0, -3.25, 2.0**100, 2.0, 7.0]),
+        (3, "smallint", [0, 1, 13, 13, 2, 300]),
+        (4, "smallint", [8, 16, 26, 10, -1, 0]),
+        (5, "int", [0, 10, -1, 2**31 - 1, 7, 13]),
+        (6, "double", [0.5, 0.0, 1e300, 10.0, -3.25, 7.125]),
+        (7, "text[]", [["a", "bc"], [], ["closed", "", "open"], ["open", "closed"], ["x"], []]),
+        # the third is, as bytes, a sample of the year's begin
+        (8, "int[]", [[1, 300], [], [4, 6, 8, 10], [-1] * 12, [7], [8]]),
+        (9, "double[]", [[1.0, 2.0], [], [0.5] * 3, [3.5] * 8, [7.0], [8.0]]),
+        (10, "int[]", [[1, 3], [], [4, 5, 6], [1] * 20, [7], [8]]),
+        (11, "smallint[]", [[1, 3], [], [4, 5, 6], [*range(40)], [7] * 9, [8]]),
+        (12, "int[]", [[1, 300], [], [4, 5, 6], [-1] * 12, [7, 9], [8]]),
+        (13, "double[]", [[1.0, 2.0], [], [0.5] * 3, [3.5] * 8, [7.0] * 2, [8.0]]),
+    ],
+)
+@pytest.mark.parametrize("fields", [{}, {"EGU": "mA"}])
+def test_a_line_that_a_crash_has_cut_is_damaged(
+    tmp_path: Path, payload: int, kind: str, values: list[Any], fields: dict[str, str]
+) -> None:
+    """The appliance appends to its files: the next message follows the begin of another in its line."""
+
+    def sent(value: Any) -> Any:
+        if payload in (4, 11):
+            return bytes(point & 255 for point in ([value] if payload == 4 else value))
+        return value
+
+    def came(damaged: Literal["refuse", "skip"]) -> tuple[list[Any], list[str]]:
+        source = PbRows(tmp_path, Description(columns={"value": "A:B"}, damaged=damaged))
+        schema = pa.schema([("time", pa.timestamp("us", "UTC")), ("value", target)])
+        batches = [*source.batches(schema, None, NOW)]
+        return [value for batch in batches for value in batch["value"].to_pylist()], [*source.remarks()]
+
+    target = pa.list_(pa.string()) if kind == "text[]" else ColumnType.of(kind).arrow
+    at = nanoseconds(BEGIN)
+    samples = [
+        (at + number * 1_300_000_007, sent(value), number % 3, 4 * (number % 3))
+        for number, value in enumerate(values)
+    ]
+    write(tmp_path, "A:B", samples, "%Y", payload, **fields)
+    file = tmp_path / "A" / "B:2025.pb"
+    lines = file.read_bytes().splitlines(keepends=True)
+    assert came("refuse")[0] == values
+    for cut in range(1, len(lines[4])):
+        file.write_bytes(b"".join([*lines[:4], lines[4][:cut], *lines[5:]]))
+        with pytest.raises(IncomingError, match=rf"{file}: line 5 at byte {len(b''.join(lines[:4]))}: "):
+            came("refuse")
+        left, (count, damage, *_) = came("skip")
+        assert (left, count) == ([*values[:3], values[5]], "1 damaged lines: left out"), cut
+        assert damage.startswith(f"{file}: line 5 at byte ")
 
 
 def test_pvs_are_listed_with_their_units(tree: Path) -> None:

@@ -4,6 +4,7 @@
 
 pub mod column;
 pub mod events;
+mod fields;
 pub mod lines;
 pub mod pb;
 mod texts;

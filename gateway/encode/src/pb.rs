@@ -2,13 +2,14 @@
 //! Buffers for each sample (its documentation, "The .pb file format and the .pbraw binary protocol", and
 //! EPICSEvent.proto). The bytes are not trusted: they are decoded, or an error is returned.
 
+use crate::fields::{tag, varint, Field, Fields, BYTES};
 use std::collections::BTreeMap;
 
 const SECOND: i64 = 1_000_000_000;
 const LONGEST_YEAR: u64 = 366 * 86_400;
 /// Years whose times fit into nanoseconds.
 const YEARS: std::ops::RangeInclusive<i32> = 1970..=2261;
-const CUT_SHORT: &str = "a message is cut short";
+const UNKNOWN_FIELD: &str = "a message has an unknown field";
 /// The most names of fields that are counted.
 const NAMES: usize = 64;
 
@@ -61,6 +62,12 @@ impl Payload {
             _ => Err("its samples have an unknown type"),
         }
     }
+
+    /// The tags of a sample's fields that may be repeated: EPICS's fields, and points that are not packed.
+    fn repeated(self) -> [u64; 2] {
+        let is_repeated = self.is_waveform && self.form != Form::Byte;
+        [tag(7, BYTES), if is_repeated { tag(3, self.form.wire_type()) } else { 0 }]
+    }
 }
 
 impl Form {
@@ -72,6 +79,16 @@ impl Form {
             Form::Short | Form::Int => "i",
             Form::Float => "f",
             Form::Double => "g",
+        }
+    }
+
+    /// The wire type of a value.
+    fn wire_type(self) -> u64 {
+        match self {
+            Form::Text | Form::Byte => BYTES,
+            Form::Short => 0,
+            Form::Int | Form::Float => 5,
+            Form::Double => 1,
         }
     }
 
@@ -90,7 +107,7 @@ impl Form {
 pub fn header(line: &[u8]) -> Result<Header> {
     let mut room = Vec::new();
     let (mut payload, mut name, mut year, mut fields) = (None, None, None, Vec::new());
-    for field in Fields(unescaped(line, &mut room)?) {
+    for field in Fields::new(unescaped(line, &mut room)?, [tag(15, BYTES); 2]) {
         match field? {
             (1, Field::Number(number)) => payload = Some(Payload::of(number)?),
             (2, Field::Bytes(bytes)) => name = Some(text(bytes)?.to_owned()),
@@ -99,7 +116,8 @@ pub fn header(line: &[u8]) -> Result<Header> {
                 let (name, value) = pair(bytes)?;
                 fields.push((name.to_owned(), value.to_owned()));
             }
-            _ => {}
+            (4..15, _) => {}
+            _ => return Err(UNKNOWN_FIELD),
         }
     }
     let year = year.filter(|year| YEARS.contains(year)).ok_or("the header has no year")?;
@@ -194,24 +212,37 @@ impl Samples {
         }
     }
 
-    /// Adds the sample of a line if its time, which is returned, is from `since` to before `until`. After an error the
-    /// columns remain unchanged.
+    /// Adds the sample of a line if its time, which is returned, is from `since` to before `until`; `last`: the time of
+    /// the sample before it. After an error the columns remain unchanged.
     #[inline]
-    pub fn add(&mut self, line: &[u8], since: i64, until: i64) -> Result<i64> {
+    pub fn add(&mut self, line: &[u8], since: i64, until: i64, last: Option<i64>) -> Result<i64> {
+        let count = self.count;
         let mut room = std::mem::take(&mut self.room);
-        let added = unescaped(line, &mut room).and_then(|message| self.decoded(message, since, until));
+        let added = unescaped(line, &mut room).and_then(|message| {
+            let time = self.decoded(message, since, until)?;
+            self.count += usize::from((since..until).contains(&time));
+            let last = last.unwrap_or(time);
+            if time < last {
+                Err("a sample has a time before that of the sample before it")
+            } else if self.has_another(message, last) {
+                Err("a line has a further sample at its end")
+            } else {
+                Ok(time)
+            }
+        });
         self.room = room;
-        if matches!(added, Ok(time) if (since..until).contains(&time)) {
-            self.count += 1;
-        } else {
-            self.cut(self.count);
-        }
+        self.cut(if added.is_ok() { self.count } else { count });
         added
     }
 
-    /// Removes the last sample.
-    pub fn cut_last(&mut self) {
-        self.cut(self.count.saturating_sub(1));
+    /// Whether a message ends with a whole sample, not before this time. A crash leaves the begin of a message, and the
+    /// next message is appended to it: both together can be a valid message with an invented value.
+    fn has_another(&mut self, message: &[u8], last: i64) -> bool {
+        const BEGIN: u8 = tag(1, 0) as u8;
+        let mut begins = (1..message.len()).filter(|begin| message[*begin] == BEGIN);
+        let found =
+            |begin| self.decoded(&message[begin..], i64::MIN, i64::MIN).is_ok_and(|time| time >= last);
+        begins.any(found)
     }
 
     /// Truncates the columns to this many samples.
@@ -235,17 +266,25 @@ impl Samples {
         let (mut seconds, mut nanoseconds, mut severity, mut status) = (None, None, 0, 0);
         let mut value = None;
         let mut has_pairs = false;
-        for field in Fields(message) {
+        for field in Fields::new(message, self.payload.repeated()) {
             match field? {
                 (1, Field::Number(number)) => seconds = Some(number),
                 (2, Field::Number(number)) => nanoseconds = Some(number),
                 (3, found) if self.payload.is_waveform => self.add_points(found)?,
                 (3, found) => value = Some(self.scalar(found)?),
-                (4, Field::Number(number)) => severity = number as i32,
-                (5, Field::Number(number)) => status = number as i32,
-                (7, Field::Bytes(_)) => has_pairs = true,
-                _ => {}
+                (4, Field::Number(number)) => severity = alarm(number)?,
+                (5, Field::Number(number)) => status = alarm(number)?,
+                (6, Field::Number(number)) if u32::try_from(number).is_ok() => {}
+                (7, Field::Bytes(bytes)) => {
+                    pair(bytes)?;
+                    has_pairs = true;
+                }
+                (8, Field::Number(0 | 1)) => {}
+                _ => return Err(UNKNOWN_FIELD),
             }
+        }
+        if !self.payload.is_waveform && value.is_none() {
+            return Err("a sample has no value");
         }
         let seconds =
             seconds.filter(|seconds| *seconds < LONGEST_YEAR).ok_or("a sample has no time of a year")?;
@@ -254,16 +293,13 @@ impl Samples {
         if !(since..until).contains(&time) {
             return Ok(time);
         }
-        if self.payload.is_waveform {
-            add_bound(&mut self.waveforms, self.points)?;
-        } else {
-            self.put(value.ok_or("a sample has no value")?)?;
+        match value {
+            Some(value) => self.put(value)?,
+            None => add_bound(&mut self.waveforms, self.points)?,
         }
         self.times.extend_from_slice(&time.to_le_bytes());
-        for (alarms, number) in [(&mut self.severities, severity), (&mut self.statuses, status)] {
-            let number = i16::try_from(number).map_err(|_| "a severity or status is no number of 16 bits")?;
-            alarms.extend_from_slice(&number.to_le_bytes());
-        }
+        self.severities.extend_from_slice(&severity.to_le_bytes());
+        self.statuses.extend_from_slice(&status.to_le_bytes());
         if has_pairs || !self.fields.is_empty() {
             self.add_fields(message)?;
         }
@@ -273,7 +309,8 @@ impl Samples {
     fn scalar<'a>(&self, found: Field<'a>) -> Result<Value<'a>> {
         match (self.payload.form, found) {
             (Form::Text, Field::Bytes(bytes)) => Ok(Value::Text(text(bytes)?)),
-            (Form::Byte, Field::Bytes(&[_])) | (Form::Short, Field::Number(_)) => Ok(Value::Number(found)),
+            (Form::Byte, Field::Bytes(&[_])) => Ok(Value::Number(found)),
+            (Form::Short, Field::Number(number)) => short(number).map(|_| Value::Number(found)),
             (Form::Int | Form::Float, Field::Fixed32(_)) | (Form::Double, Field::Fixed64(_)) => {
                 Ok(Value::Number(found))
             }
@@ -286,7 +323,7 @@ impl Samples {
         let content = &mut self.values.content;
         match value {
             Value::Text(text) => return self.values.add(Some(text)),
-            Value::Number(Field::Number(number)) => content.extend_from_slice(&short(number).to_le_bytes()),
+            Value::Number(Field::Number(number)) => content.extend_from_slice(&short(number)?.to_le_bytes()),
             Value::Number(Field::Fixed32(bytes)) => content.extend_from_slice(&bytes),
             Value::Number(Field::Fixed64(bytes)) => content.extend_from_slice(&bytes),
             Value::Number(Field::Bytes(bytes)) => {
@@ -310,7 +347,7 @@ impl Samples {
             }
             (Form::Short, Field::Bytes(mut packed)) => {
                 while !packed.is_empty() {
-                    content.extend_from_slice(&short(varint(&mut packed)?).to_le_bytes());
+                    content.extend_from_slice(&short(varint(&mut packed)?)?.to_le_bytes());
                     self.points += 1;
                 }
             }
@@ -333,7 +370,7 @@ impl Samples {
 
     fn add_fields(&mut self, message: &[u8]) -> Result<()> {
         let mut found = vec![None; self.fields.len()];
-        for field in Fields(message) {
+        for field in Fields::new(message, self.payload.repeated()) {
             let (7, Field::Bytes(bytes)) = field? else { continue };
             let (name, value) = pair(bytes)?;
             match self.fields.iter().position(|(wanted, _)| wanted == name) {
@@ -349,9 +386,14 @@ impl Samples {
 }
 
 /// The number of an sint32 of a short or an enumeration.
-fn short(number: u64) -> i32 {
-    let number = number as u32;
-    (number >> 1) as i32 ^ -((number & 1) as i32)
+fn short(number: u64) -> Result<i32> {
+    let number = u32::try_from(number).map_err(|_| "a value has more than 32 bits")?;
+    Ok((number >> 1) as i32 ^ -((number & 1) as i32))
+}
+
+/// A severity or status.
+fn alarm(number: u64) -> Result<i16> {
+    i16::try_from(number as i64).map_err(|_| "a severity or status is no number of 16 bits")
 }
 
 /// A signed byte in 16 bits.
@@ -366,72 +408,14 @@ fn text(bytes: &[u8]) -> Result<&str> {
 /// Name and value of a FieldValue.
 fn pair(bytes: &[u8]) -> Result<(&str, &str)> {
     let (mut name, mut value) = (None, None);
-    for field in Fields(bytes) {
+    for field in Fields::new(bytes, [0; 2]) {
         match field? {
             (1, Field::Bytes(bytes)) => name = Some(text(bytes)?),
             (2, Field::Bytes(bytes)) => value = Some(text(bytes)?),
-            _ => {}
+            _ => return Err(UNKNOWN_FIELD),
         }
     }
     Ok((name.ok_or("a field has no name")?, value.ok_or("a field has no value")?))
-}
-
-/// The fields of a message: their numbers and values.
-struct Fields<'a>(&'a [u8]);
-
-#[derive(Clone, Copy)]
-enum Field<'a> {
-    Number(u64),
-    Fixed64([u8; 8]),
-    Bytes(&'a [u8]),
-    Fixed32([u8; 4]),
-}
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = Result<(u64, Field<'a>)>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let found = self.field();
-        if found.is_err() {
-            self.0 = &[];
-        }
-        Some(found)
-    }
-}
-
-impl<'a> Fields<'a> {
-    #[inline]
-    fn field(&mut self) -> Result<(u64, Field<'a>)> {
-        let tag = varint(&mut self.0)?;
-        let field = match tag & 7 {
-            0 => Field::Number(varint(&mut self.0)?),
-            1 => Field::Fixed64(*self.0.split_off(..8).and_then(<[u8]>::first_chunk).ok_or(CUT_SHORT)?),
-            2 => {
-                let length = usize::try_from(varint(&mut self.0)?).map_err(|_| CUT_SHORT)?;
-                Field::Bytes(self.0.split_off(..length).ok_or(CUT_SHORT)?)
-            }
-            5 => Field::Fixed32(*self.0.split_off(..4).and_then(<[u8]>::first_chunk).ok_or(CUT_SHORT)?),
-            _ => return Err("a message has a field of an unknown form"),
-        };
-        Ok((tag >> 3, field))
-    }
-}
-
-#[inline]
-fn varint(bytes: &mut &[u8]) -> Result<u64> {
-    let mut number = 0;
-    for place in 0..10 {
-        let byte = *bytes.split_off_first().ok_or(CUT_SHORT)?;
-        number |= u64::from(byte & 0x7f) << (7 * place);
-        if byte < 0x80 {
-            return Ok(number);
-        }
-    }
-    Err("a number has more than 64 bits")
 }
 
 /// The bytes of a line without the escapes.

@@ -282,7 +282,7 @@ fn pb(data: &[u8]) {
     let mut samples = Samples::new(&head, &["EGU".into()]);
     for line in body.split(|byte| *byte == b'\n') {
         let count = samples.count;
-        let added = samples.add(line, i64::MIN, i64::MAX).is_ok();
+        let added = samples.add(line, i64::MIN, i64::MAX, None).is_ok();
         assert_eq!(samples.count, count + usize::from(added));
         assert_eq!(samples.times.len(), 8 * samples.count);
         assert_eq!(samples.waveforms.len() / 4, 1 + if first % 14 < 7 { 0 } else { samples.count });

@@ -73,7 +73,13 @@ impl PyPbFile {
     /// The number of skipped lines.
     #[getter]
     fn skipped(&self) -> u64 {
-        self.0.skipped.unwrap_or(0)
+        self.0.skipped
+    }
+
+    /// Line, position and damage of the first skipped lines.
+    #[getter]
+    fn damages(&self) -> Vec<String> {
+        self.0.damages.clone()
     }
 
     /// Moves to the first samples at or after this time, in nanoseconds since 1970, or somewhat before them.
