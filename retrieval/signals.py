@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -161,6 +162,15 @@ def search(connection: Connection, text: str, limit: int, offset: int = 0) -> li
     return [
         _signal(row) if row["scalar"] is None else scalar_of(_signal(row), row["scalar"]) for row in found
     ]
+
+
+def as_of(signal: Signal, time: datetime) -> Signal:
+    """The signal with the properties that it had at a time, which has a zone."""
+    for index, former in enumerate(signal.was):
+        if time.timestamp() * 1000 < former["until"]:
+            properties = {name: value for name, value in former.items() if name != "until"}
+            return replace(signal, **properties, was=signal.was[:index])
+    return signal
 
 
 def matching(connection: Connection, pattern: str, limit: int | None = None) -> list[str]:

@@ -29,7 +29,7 @@ from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.request import caller, json_response, names, number, services
 from ringlog.retrieval.samples import demand_few, microseconds
 from ringlog.retrieval.servers import Servers, excluded
-from ringlog.retrieval.signals import demand, latest, reduced, search
+from ringlog.retrieval.signals import as_of, demand, latest, reduced, search
 from ringlog.retrieval.texts import moment, query
 from ringlog.retrieval.times import duration, instant, span
 from ringlog.retrieval.unchanged import tag_of
@@ -267,8 +267,12 @@ async def get_latest(request: Request) -> Response:
                         "time": row["time"][0].as_py(),
                         "value": reduced(value, signal.scalar)[0].as_py(),
                     }
+        nothing = {"time": None, "value": None}
         return [
-            described(signal) | found.get(signal.name, {"time": None, "value": None}) for signal in signals
+            described(as_of(signal, found[signal.name]["time"])) | found[signal.name]
+            if signal.name in found
+            else described(signal) | nothing
+            for signal in signals
         ]
 
     return json_response(await _answer(request, work))

@@ -377,6 +377,7 @@ def test_properties_reported_by_a_source_are_included(own: Web, client: httpx.Cl
 def test_a_signal_has_its_earlier_properties(own: Web, client: httpx.Client) -> None:
     with psycopg.connect(own.server.dsn, autocommit=True) as administrator:
         administrator.execute("select ringlog.add_signal('vac', 'pump:old', 'A')")
+        administrator.execute("select ringlog.put_vac('pump:old', clock_timestamp(), 5)")
         change = """select ringlog.change_signal('pump:old', '{"unit": "mA", "limits": [0, 5]}')"""
         administrator.execute(change)
         found = administrator.execute(
@@ -396,6 +397,9 @@ def test_a_signal_has_its_earlier_properties(own: Web, client: httpx.Client) -> 
             "states": None,
             "held": False,
         }
+    # the newest sample is older than the change
+    (latest,) = client.get("/api/v1/latest", params={"signal": "pump:old"}).json()
+    assert (latest["value"], latest["unit"], latest["limits"]) == (5, "A", None)
     (never,) = client.get("/api/v1/data", params=SPAN | {"signal": "gauge:1"}).json()["signals"]
     assert "was" not in never
 
