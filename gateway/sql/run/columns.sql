@@ -65,6 +65,8 @@ as $$
       left join lateral regexp_match(
         col_description(a.attrelid, a.attnum), '^T-SQL "((?:[^"]|"")+)" ?((?:(?! ?as ")[^\n])*)') said (found) on true
       where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
+      union all
+      select '', count(*)::text from pg_attribute a where a.attrelid = relation and a.attnum > 0 and not a.attisdropped
     ) as actual on actual.attname = known.name
     where actual.declared is distinct from known.declared
   )
@@ -72,7 +74,7 @@ $$;
 
 comment on function tsql.is_declared_otherwise(oid, jsonb) is
 $$Whether columns of a table have other types than the given ones, by their names: type, modifier and T-SQL's declaration
-as the gateway reads them; null for no such column. It is volatile: it sees what has been committed while PostgreSQL
+as the gateway reads them; null for no such column; the number of all columns has the name "". It is volatile: it sees what has been committed while PostgreSQL
 waited for the table.$$;
 
 

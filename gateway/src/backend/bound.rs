@@ -11,6 +11,7 @@ use crate::postgres::PgError;
 use crate::program::{Bound, ListItem, ResultType, Sql, Uses};
 use std::sync::Arc;
 use tsql::quoting::quoted;
+use tsql::schema::WHOLE;
 
 impl Open {
     /// Prepares a query that depends on declarations, by the present ones. None if it depends on none, or cannot be
@@ -83,7 +84,16 @@ impl Open {
     ) -> Result<bool, PgError> {
         for one in uses.iter() {
             let Some(table) = one.table.as_ref().filter(|_| !one.columns.is_empty()) else { continue };
-            let columns: Vec<String> = one.columns.iter().map(|column| quoted(column)).collect();
+            // a column that is added changes what the star stands for
+            let is_whole = one.columns.iter().any(|column| column == WHOLE);
+            let names: Vec<&String> = match is_whole {
+                true => table.columns().iter().map(|column| &column.name).collect(),
+                false => one.columns.iter().collect(),
+            };
+            let columns: Vec<String> = match is_whole {
+                true => vec![String::from("*")],
+                false => names.iter().map(|column| quoted(column)).collect(),
+            };
             let text = format!("select {} from {}", columns.join(", "), one.name);
             let name = match is_kept {
                 true => self.connection.statement_name(),
@@ -94,10 +104,10 @@ impl Open {
             }
             let (_, found) = self.connection.prepare(&name, &text, &[]).await?;
             checks.push(name);
-            let is_so = |(name, found): (&String, &PgColumn)| {
+            let is_so = |(name, found): (&&String, &PgColumn)| {
                 table.column(name).is_some_and(|known| known.sent == (found.oid, found.typmod))
             };
-            if !one.columns.iter().zip(&found).all(is_so) {
+            if names.len() != found.len() || !names.iter().zip(&found).all(is_so) {
                 return Ok(false);
             }
         }

@@ -195,6 +195,10 @@ impl Interpreter {
         match self.procedures.call(client, name, function, params, in_try).await {
             Err(failed) if self.is_mended(client, &failed).await? => {
                 let function = self.procedures.called(client, name, params).await?;
+                // its text may be one that cannot be compiled any more
+                if function.runs_here().is_some() {
+                    return self.call_text(client, &function, params, form).await;
+                }
                 let function = if for_value || gives_value { function.for_value() } else { function };
                 self.procedures.call(client, name, function, params, in_try).await
             }

@@ -33,6 +33,9 @@ pub const CHANGED: &str = "tg_relid::regclass";
 
 const TYPE: &str = "type ";
 
+/// Among the names of the columns that SQL depends on: the number of all columns. No column has it.
+pub const WHOLE: &str = "";
+
 /// 213: an insert gives another number of values than the table takes.
 pub fn other_number(line: u32) -> Error {
     let text = "Column name or number of supplied values does not match table definition.";

@@ -455,3 +455,27 @@ def test_indexes_and_types_have_their_declared_names(server: RunningServer) -> N
         assert cursor.fetchall() == [("xml", 241, -1)]
         cursor.execute("select data_type from information_schema.columns where column_name = 'x'")
         assert cursor.fetchall() == [("xml",)]
+
+
+def test_an_insert_from_all_columns_of_another_table_gives_the_present_ones(
+    clients: Clients, server: RunningServer
+) -> None:
+    """By a session that has the statement prepared, after a change that the gateway is not told."""
+    login = Login("describer", "describer")
+    with author_with_schema(server, login, "described") as admin, clients.pymssql(login).cursor() as cursor:
+        cursor.execute("use described create table source (a int) create table target (a int, b int null)")
+        cursor.execute("create procedure fills as insert target (a) select * from source")
+        insert = "insert described..target (a) select * from described..source"
+        cursor.execute("insert source values (1)")
+        for text in (insert, "exec fills"):
+            cursor.execute(text)
+        assert rows_of(cursor, "select a, b from target") == [(1, None)] * 2
+        admin.execute("alter table described.source add column z int default 3")
+        admin.execute("grant select on described.source to describer")
+        for text, numbers in ((insert, (121,)), ("exec fills", (121, 2801))):
+            with pytest.raises(pymssql.Error) as refused:
+                cursor.execute(text)
+            assert refused.value.args[0] in numbers, (text, refused.value.args)
+        insert = insert.replace("(a)", "(a, b)")
+        cursor.execute(insert)
+        assert rows_of(cursor, "select a, b from target where b is not null") == [(1, 3)]

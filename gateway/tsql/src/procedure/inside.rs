@@ -5,7 +5,7 @@
 //! PostgreSQL evaluates the demand when it plans it, and plans it again when one of the tables has changed.
 
 use crate::resolve::names::{literal, quoted};
-use crate::schema::{Schema, Table, CHANGED};
+use crate::schema::{Schema, Table, CHANGED, WHOLE};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -85,7 +85,11 @@ impl Inside {
         for (name, columns) in noted {
             let Some((name, table)) = self.stored(name).filter(|_| !columns.is_empty()) else { continue };
             let one = |column: &String| {
-                let of = table.column(column).map_or(String::from("null"), |of| json(&of.catalogued));
+                let of = match table.column(column) {
+                    _ if column == WHOLE => json(&table.columns().len().to_string()),
+                    Some(of) => json(&of.catalogued),
+                    None => String::from("null"),
+                };
                 format!("{}: {of}", json(column))
             };
             let columns: Vec<String> = columns.iter().map(one).collect();

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::facts::types::{unified, Family, Type, IMAGE, SQL_VARIANT};
 use crate::fragments::variable;
 use crate::resolve::names::{self, folded, literal, quoted_list, table};
-use crate::schema::{Column, Schema, Table};
+use crate::schema::{Column, Schema, Table, WHOLE};
 use crate::tree::{
     ColumnName, CommonTable, Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody,
     SelectItem, TableSource, Target,
@@ -256,7 +256,10 @@ impl Translation<'_> {
         let query = match self.star_source(query)? {
             None => Cow::Borrowed(query),
             Some(source) => match self.scope.table(&source) {
-                Some(declared) => Cow::Owned(with_columns(query, &declared)),
+                Some(declared) => {
+                    self.variables.note_use(&source, Some(WHOLE));
+                    Cow::Owned(with_columns(query, &declared))
+                }
                 // it is written again when the table exists
                 None if self.variables.are_parameters() => return Ok(self.query(query, Stands::Inside)?.sql),
                 None => Cow::Borrowed(query),
