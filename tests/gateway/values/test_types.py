@@ -14,9 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from authors import author_with_schema
 from raw_tds import LITTLE, VARCHAR, RawClient, numeric
 from raw_tds import Param as RawParam
-from servers import RunningServer
+from servers import Login, RunningServer
 from tds_clients import PLAIN, SEVENS, Answer, Clients, CtClient, Param, rows_of
 
 pytestmark = pytest.mark.usefixtures("functions")
@@ -416,3 +417,32 @@ def test_nan_and_infinities_are_not_decimals(clients: Clients, number: str) -> N
         cursor.execute("create table #n (d decimal(12,3) null)")
         with pytest.raises(pyodbc.Error, match="8023"):
             cursor.execute("insert #n values (?)", float(number))
+
+
+def test_times_that_psql_declared(clients: Clients, server: RunningServer) -> None:
+    """A timestamp or timestamptz without a declaration of T-SQL is shown as a datetime and not rounded."""
+    login = Login("psql_times", "psql_times")
+    with author_with_schema(server, login, "psql_times") as admin, clients.pymssql(login).cursor() as cursor:
+        admin.execute(
+            "create table psql_times.t (i int, z timestamptz, p timestamp, h time);"
+            " insert into psql_times.t values"
+            " (1, '2026-03-01 10:00:00.123456+09', '2026-03-01 10:00:00.123456', '10:00');"
+            " grant all on psql_times.t to psql_times"
+        )
+        cursor.execute("use psql_times set dateformat ymd")
+        early = datetime(2026, 3, 1, 10, 0, 0, 123456)
+        for text, expected in (
+            ("select z, p from t", (early, early)),
+            ("select convert(varchar(30), p, 121), convert(varchar(30), h) from t", None),
+            ("select isnull(z, 0), coalesce(p, 0), isnull(z, '2020-01-01') from t", (early,) * 3),
+            ("select case when i = 1 then z else cast('2020-01-01' as datetime) end from t", (early,)),
+            ("select z + 1, p + 1 from t", (datetime(2026, 3, 2, 10, 0, 0, 123000),) * 2),
+            ("select count(*) from t where z = p and z > '2026-03-01' and z < getdate()", (1,)),
+            ("select datediff(second, z, p), datepart(hour, z), year(p) from t", (0, 10, 2026)),
+            ("select max(z), min(p) from t", (early, early)),
+        ):
+            cursor.execute(text)
+            (row,) = cursor.fetchall()
+            assert row == (expected or ("2026-03-01 10:00:00.123", "10:00:00.0000000")), text
+        cursor.execute("insert t (z, p) select p, z from t select count(distinct z) from t")
+        assert cursor.fetchall() == [(1,)]

@@ -115,7 +115,7 @@ pub const MOMENT: Type = Type { fraction: Some(6), ..DATETIME };
 pub const DATETIMEOFFSET_OID: u32 = u32::MAX;
 pub const DATETIMEOFFSET: Type = plain("datetimeoffset", Family::DateTime, DATETIMEOFFSET_OID);
 /// A timestamptz of PostgreSQL, displayed in the facility's zone.
-pub const INSTANT: Type = plain("timestamptz", Family::DateTime, 1184);
+pub const INSTANT: Type = Type { oid: 1184, ..MOMENT };
 pub const GUID: Type = plain("uniqueidentifier", Family::Guid, 2950);
 pub const XML: Type = plain("xml", Family::Xml, 142);
 /// The gateway's number of PostgreSQL's tsql.sql_variant.
@@ -458,7 +458,6 @@ impl Type {
             ("text", true) => "ntext",
             ("decimal", true) => "numeric",
             ("binary", true) => "timestamp",
-            ("timestamptz", _) => "datetime2",
             (name, _) => name,
         }
     }

@@ -4,8 +4,8 @@ use super::precision::Digits;
 use crate::error::Error;
 use crate::facts::conversions::{self, class, Class};
 use crate::facts::types::{
-    self, varchar, Case, Family, Type, BIT, LONGEST_VARCHAR, MONEY, MOST_DIGITS, MOST_FRACTION, SQL_VARIANT,
-    VARBINARY, XML,
+    self, varchar, Case, Family, Type, BIT, INSTANT, LONGEST_VARCHAR, MOMENT, MONEY, MOST_DIGITS,
+    MOST_FRACTION, SQL_VARIANT, VARBINARY, XML,
 };
 use crate::resolve::names::literal;
 use crate::units::units;
@@ -320,7 +320,7 @@ fn as_variant(verb: &str, value: &Value, line: u32) -> Result<String, Error> {
         ("char", Some(length), _) => format!("rpad(({sql})::text, {length})"),
         ("binary" | "varbinary", Some(length), _) => format!("tsql.to_{}({sql}, {length})", of.name),
         ("datetimeoffset", _, Some(digits)) => format!("tsql.to_datetimeoffset({sql}, {digits})"),
-        ("timestamptz", ..) => format!("({sql})::timestamp"),
+        _ if of == INSTANT => format!("({sql})::timestamp"),
         _ => format!("({sql})::{}", of.sql()),
     };
     Ok(format!("tsql.variant_of('{base}', {typed})"))
@@ -394,6 +394,9 @@ fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<Value, 
     if let Some(of) = value.of.filter(|of| !is_known(class(*of), class(target))) {
         let what = format!("{} to {}", of.name, target.name);
         return Err(Error::refused(&what, "there is no such conversion", line));
+    }
+    if [MOMENT, INSTANT].contains(&target) {
+        return Ok(Value::new(format!("tsql.moment({})", value.sql), MOMENT));
     }
     if value.of == Some(target) && !matches!(target.family, Family::Decimal | Family::Binary) {
         return Ok(value);
