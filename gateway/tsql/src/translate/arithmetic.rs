@@ -60,7 +60,7 @@ pub fn refuse(
     }
 }
 
-/// With a whole number bytes become one, and with money a text becomes money ("Data type precedence"). In a bit
+/// With a whole number bytes become one, and with a number a text becomes one ("Data type precedence"). In a bit
 /// operation with a column bytes become a whole number, as only one operand can be bytes ("& (Bitwise AND)").
 fn of_one_kind(
     operator: &str,
@@ -80,6 +80,11 @@ fn of_one_kind(
             return Ok([converted(left, INT, line, dialect)?, right]);
         }
     }
+    let is_number = |of: Family| match of {
+        Family::Money => true,
+        Family::Integer | Family::Decimal | Family::Float => "+-*/%".contains(operator),
+        _ => false,
+    };
     Ok(match [left.of, right.of].map(|of| of.map(|of| of.family)) {
         [Some(Family::Binary), Some(Family::Integer)] => {
             [converted(left, right.of.unwrap_or(INT), line, dialect)?, right]
@@ -88,12 +93,12 @@ fn of_one_kind(
             let of = left.of.unwrap_or(INT);
             [left, converted(right, of, line, dialect)?]
         }
-        [Some(Family::Money), Some(Family::Text)] => {
-            let of = left.of.unwrap_or(MONEY);
+        [Some(of), Some(Family::Text)] if is_number(of) => {
+            let of = left.of.unwrap_or(INT);
             [left, converted(right, of, line, dialect)?]
         }
-        [Some(Family::Text), Some(Family::Money)] => {
-            [converted(left, right.of.unwrap_or(MONEY), line, dialect)?, right]
+        [Some(Family::Text), Some(of)] if is_number(of) => {
+            [converted(left, right.of.unwrap_or(INT), line, dialect)?, right]
         }
         _ => [left, right],
     })

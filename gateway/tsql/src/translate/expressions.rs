@@ -15,8 +15,8 @@ use crate::facts::types::{self, nvarchar, unified, varchar, Family, Type, BIT, M
 use crate::lexer::ACTION;
 use crate::resolve::names::{identifier, stored};
 use crate::tree::{
-    Arguments, BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, UnaryOperator,
-    Variable,
+    Arguments, BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, QueryBody,
+    UnaryOperator, Variable,
 };
 use crate::Dialect;
 
@@ -309,7 +309,11 @@ impl Translation<'_> {
         if query.for_json.is_some() {
             return Ok(Value::new(format!("({sql})"), nvarchar(None)));
         }
-        let (digits, decimal) = items.pop().map_or((None, None), |item| (item.digits, item.decimal));
+        let item = items.pop();
+        if let (Some(of), QueryBody::Select(_)) = (item.as_ref().and_then(|item| item.of), &query.body) {
+            return Ok(Value::new(format!("({sql})"), of));
+        }
+        let (digits, decimal) = item.map_or((None, None), |item| (item.digits, item.decimal));
         let value = Value::unknown(format!("({sql})")).with_digits(digits);
         Ok(value.with_decimal(decimal.map(Digits::declared)))
     }
