@@ -2,8 +2,32 @@
 -- end with the session that created them. That session has a temporary table, its marker, which PostgreSQL drops when
 -- the session ends for any reason, and which no login can create or keep. A table without its marker has ended: the
 -- gateway checks this (tsql.end_globals) before each statement that names such a table.
+--
+-- They belong to the owner of schema tsql, so that nobody can attach code to one that runs as whoever uses it. A
+-- session defines a temporary table, the draft, under its own rights; tsql.publish_global makes a table like it if
+-- all expressions of the draft are harmless.
 
-grant usage, create on schema tsql_global to public;
+revoke create on schema tsql_global from public;
+grant usage on schema tsql_global to public;
+
+-- in version 1.0 a table belonged to the login that made it, and any login could make other objects in the schema
+do $$
+declare
+  owner constant oid := (select nspowner from pg_namespace where nspname = 'tsql');
+  one record;
+begin
+  for one in
+    select object.type, object.identity
+    from pg_depend
+    cross join pg_identify_object(classid, objid, objsubid) as object
+    where refclassid = 'pg_namespace'::regclass and refobjid = 'tsql_global'::regnamespace
+      and object.schema = 'tsql_global'
+      and not (classid = 'pg_class'::regclass and exists (select from pg_class where oid = objid and relowner = owner))
+  loop
+    execute format('drop %s if exists %s cascade', one.type, one.identity);
+  end loop;
+end
+$$;
 
 create table if not exists tsql.global_table (
   relation oid primary key,
@@ -12,6 +36,12 @@ create table if not exists tsql.global_table (
 
 comment on table tsql.global_table is
 'Which session made a global temporary table: the oid of its marker, a temporary table.';
+
+drop policy if exists read on tsql.global_table;
+drop policy if exists own on tsql.global_table;
+alter table tsql.global_table disable row level security;
+revoke all on tsql.global_table from public;
+grant select on tsql.global_table to public;
 
 create or replace function tsql.marks_globals(marker oid)
 returns boolean
@@ -28,25 +58,6 @@ $$;
 
 comment on function tsql.marks_globals(oid) is 'Whether this is the marker of a session that has not ended.';
 
-
--- a login may note only its own tables, in its session's name
-alter table tsql.global_table enable row level security;
-drop policy if exists read on tsql.global_table;
-create policy read on tsql.global_table for select using (true);
-drop policy if exists own on tsql.global_table;
-create policy own on tsql.global_table for insert with check (
-  exists (
-    select from pg_catalog.pg_class as made
-    where made.oid = relation and made.relkind = 'r' and made.relnamespace = 'tsql_global'::regnamespace
-      and pg_catalog.pg_has_role(current_user, made.relowner, 'usage')
-  )
-  and tsql.marks_globals(marker)
-  and exists (
-    select from pg_catalog.pg_class as marking
-    where marking.oid = marker and marking.relnamespace = pg_catalog.pg_my_temp_schema()
-  )
-);
-grant select, insert on tsql.global_table to public;
 
 create or replace function tsql.is_global(relation oid)
 returns boolean
@@ -91,57 +102,303 @@ $$;
 comment on function tsql.mark_globals() is 'The marker of this session, created if there is none.';
 
 
-create or replace function tsql.keep_global(relation oid)
+drop procedure if exists tsql.create_global(text, text, text[], text[], text, text[]);
+drop procedure if exists tsql.share_global(text);
+drop function if exists tsql.keep_global(oid);
+
+create or replace function tsql.is_harmless(tree text)
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with own (schema) as (values ('pg_catalog'::regnamespace::oid), ('tsql'::regnamespace::oid))
+  select not exists (
+    select from regexp_matches(tree, '\{([A-Z]+)', 'g') as node
+    where node[1] <> all (array[
+      'ARRAYCOERCEEXPR', 'ARRAYEXPR', 'ARRAY', 'BOOLEANTEST', 'BOOLEXPR', 'CASE', 'CASEEXPR', 'CASETESTEXPR', 'CASEWHEN',
+      'COALESCE', 'COALESCEEXPR', 'COERCETODOMAIN', 'COERCEVIAIO', 'COLLATE', 'COLLATEEXPR', 'CONST', 'DISTINCTEXPR',
+      'FIELDSELECT', 'FUNCEXPR', 'MINMAX', 'MINMAXEXPR', 'NAMEDARGEXPR', 'NULLIFEXPR', 'NULLTEST', 'OPEXPR',
+      'RELABELTYPE', 'ROW', 'ROWEXPR', 'SCALARARRAYOPEXPR', 'SQLVALUEFUNCTION', 'VAR'])
+  ) and not exists (
+    select from regexp_matches(tree, ':\w*funcid (\d+)', 'g') as called
+    left join pg_proc on pg_proc.oid = called[1]::oid
+    where called[1] <> '0' and (
+      pg_proc.oid is null
+      or pronamespace not in (select schema from own)
+      or not (
+        provolatile = 'i'
+        or exists (select from pg_operator where oprcode = pg_proc.oid)
+        or exists (select from pg_cast where castfunc = pg_proc.oid)
+        -- the clock, newid() and the user's name
+        or proname in ('clock_timestamp', 'statement_timestamp', 'gen_random_uuid', 'caller', 'getdate', 'getutcdate',
+          'sysdatetime', 'sysutcdatetime', 'sysdatetimeoffset', 'next_rowversion')
+      )
+    )
+  ) and not exists (
+    select from regexp_matches(tree, ':opno (\d+)', 'g') as applied
+    left join pg_operator on pg_operator.oid = applied[1]::oid
+    where pg_operator.oid is null or oprnamespace not in (select schema from own)
+  ) and not exists (
+    select from regexp_matches(tree, ':\w*type(?:id)? (\d+)', 'gi') as used
+    left join pg_type on pg_type.oid = used[1]::oid
+    where used[1] <> '0' and (pg_type.oid is null or typnamespace not in (select schema from own))
+  )
+$$;
+
+comment on function tsql.is_harmless(text) is
+$$Whether an expression, as PostgreSQL stores it (pg_node_tree), may run as any login: its types, operators and functions
+are those of PostgreSQL and of schema tsql, have no effect and read no table.$$;
+
+
+create or replace function tsql.unfit_in(draft oid)
+returns text
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with own (schema) as (values ('pg_catalog'::regnamespace::oid), ('tsql'::regnamespace::oid)),
+  expressions (shown, tree) as (
+    select pg_get_expr(adbin, adrelid), adbin::text from pg_attrdef where adrelid = draft
+    union all
+    select pg_get_constraintdef(oid), conbin::text from pg_constraint where conrelid = draft and conbin is not null
+    union all
+    select pg_get_expr(tree, indrelid), tree::text
+    from pg_index
+    cross join lateral (values (indexprs), (indpred)) as parts (tree)
+    where indrelid = draft and tree is not null
+  )
+  select shown
+  from (
+    select shown from expressions where not tsql.is_harmless(tree)
+    union all
+    select pg_get_constraintdef(oid) from pg_constraint where conrelid = draft and contype not in ('p', 'u', 'c', 'n')
+    union all
+    select format('%I %s', attname, format_type(atttypid, atttypmod))
+    from pg_attribute
+    join pg_type on pg_type.oid = atttypid
+    left join pg_collation on pg_collation.oid = attcollation
+    where attrelid = draft and attnum > 0 and not attisdropped
+      and (typnamespace not in (select schema from own) or collnamespace not in (select schema from own))
+    union all
+    select opcname
+    from pg_index
+    cross join lateral unnest(indclass) as classes (class)
+    join pg_opclass on pg_opclass.oid = class
+    where indrelid = draft and opcnamespace not in (select schema from own)
+  ) as unfit
+  limit 1
+$$;
+
+comment on function tsql.unfit_in(oid) is
+$$A part of a draft that would run code of its maker as whoever uses the table: an expression, a type or a constraint;
+null for none.$$;
+
+
+create or replace procedure tsql.name_indexes(source regclass, target regclass)
+language plpgsql
+as $$
+declare
+  one record;
+begin
+  for one in
+    with structure as (
+      select i.indrelid, i.indexrelid, c.relname, row(
+        i.indkey::text, i.indclass::text, i.indoption::text, i.indisunique, i.indisprimary,
+        pg_catalog.pg_get_expr(i.indexprs, i.indrelid), pg_catalog.pg_get_expr(i.indpred, i.indrelid)
+      )::text as parts
+      from pg_catalog.pg_index i join pg_catalog.pg_class c on c.oid = i.indexrelid
+      where i.indrelid in (source, target)
+    ), counted as (
+      select *, pg_catalog.row_number() over (partition by indrelid, parts order by indexrelid) as nth from structure
+    )
+    select made.indexrelid::regclass as index, own.relname as name
+    from counted as made join counted as own using (parts, nth)
+    where made.indrelid = target and own.indrelid = source and made.relname <> own.relname
+  loop
+    execute pg_catalog.format('alter index %s rename to %I', one.index, one.name);
+  end loop;
+end
+$$;
+
+comment on procedure tsql.name_indexes(regclass, regclass) is
+'Gives the indexes of a table that was made like another one the names of that one''s.';
+
+
+create or replace function tsql.demand_own_global(name text, missing integer)
 returns void
 language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not exists (
+    select from tsql.global_table as made join pg_class c on c.oid = made.relation
+    where c.relname = name and c.relnamespace = 'tsql_global'::regnamespace and made.marker = tsql.own_marker()
+  ) then
+    perform tsql.fail(missing, format(case missing
+      when 208 then 'Invalid object name ''%s''.'
+      when 3701 then 'Cannot drop the table ''%s'', because it does not exist or you do not have permission.'
+      else 'Cannot find the object "%s" because it does not exist or you do not have permissions.' end, name));
+  end if;
+  execute format('lock table tsql_global.%I in access exclusive mode', name);
+end
+$$;
+
+comment on function tsql.demand_own_global(text, integer) is
+'Locks a global temporary table that this session has made; the given error if it has made none of this name.';
+
+
+create or replace function tsql.demand_no_global(name text)
+returns void
+language plpgsql
+stable
+as $$
+begin
+  if pg_catalog.to_regclass(pg_catalog.format('tsql_global.%I', name)) is not null then
+    perform tsql.fail(2714, pg_catalog.format('There is already an object named ''%s'' in the database.', name));
+  end if;
+end
+$$;
+
+comment on function tsql.demand_no_global(text) is 'Error 2714 if there is a global temporary table of this name.';
+
+
+create or replace function tsql.publish_global(name text, replaces boolean)
+returns void
+language plpgsql
+security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  -- first: the policy sees the marker only if it exists before the insert
-  marker constant oid := tsql.mark_globals();
+  most constant integer := 250;
+  own_marker constant oid := tsql.mark_globals();
+  draft constant regclass := (
+    select c.oid from pg_class c
+    where c.relname = name and c.relnamespace = pg_my_temp_schema() and c.relkind = 'r' and starts_with(name, '##')
+  );
+  target constant text := format('tsql_global.%I', name);
+  unfit constant text := tsql.unfit_in(draft);
+  numbers text;
 begin
-  insert into tsql.global_table values (relation, marker);
+  if draft is null then
+    perform tsql.fail(208, format('Invalid object name ''%s''.', name));
+  elsif unfit is not null then
+    perform tsql.raise(102, 15, 1, format(
+      '''%s'' in ''%s'' is not supported: it would run as every login that uses the table.', unfit, name));
+  elsif replaces then
+    perform tsql.demand_own_global(name, 208);
+    delete from tsql.global_table where relation = target::regclass;
+    execute format('drop table %s cascade', target);
+  elsif (select count(*) from tsql.global_table where marker = own_marker) >= most then
+    perform tsql.raise(102, 15, 1, format('''more than %s global temporary tables of a session'' is not supported.', most));
+  end if;
+  execute format('create unlogged table %s (like pg_temp.%I including comments including constraints including defaults'
+    ' including generated including identity including indexes)', target, name);
+  call tsql.name_indexes(draft, target::regclass);
+  execute format('comment on table %s is %L', target, obj_description(draft, 'pg_class'));
+  call tsql.watch_binaries(target);
+  call tsql.watch_rowversions(target);
+  execute format('grant select, insert, update, delete on %s to public', target);
+  for numbers in
+    select pg_get_serial_sequence(target, attname)
+    from pg_attribute where attrelid = target::regclass and attidentity <> ''
+  loop
+    execute format('grant usage, select, update on sequence %s to public', numbers);
+  end loop;
+  insert into tsql.global_table values (target::regclass, own_marker);
 end
 $$;
 
-comment on function tsql.keep_global(oid) is
-$$Notes a table that the session has made as its global temporary one, in the transaction that makes it. Error: it is not in
-schema tsql_global, or not the caller's (42501).$$;
+comment on function tsql.publish_global(text, boolean) is
+$$Makes a global temporary table like the session's temporary table of its name, without its rows; replaces: in place of the
+one of that name that this session has made. Errors: a part of it would run as other logins, or the session has too many
+(102); the name is taken.$$;
 
 
-create or replace procedure tsql.share_global(target text)
+create or replace procedure tsql.copy_rows(source text, target text)
 language plpgsql
 as $$
 declare
-  numbers text;
+  columns text;
+  one record;
 begin
-  execute format('grant all on table %s to public', target);
-  for numbers in
-    select pg_catalog.pg_get_serial_sequence(target, attname)
+  select pg_catalog.string_agg(pg_catalog.quote_ident(attname), ', ' order by attnum)
+  into columns
+  from pg_catalog.pg_attribute
+  where attrelid = target::regclass and attnum > 0 and not attisdropped and attgenerated = '';
+  if columns is not null then
+    execute pg_catalog.format('insert into %s (%s) overriding system value select %2$s from %3$s', target, columns, source);
+  end if;
+  for one in
+    select pg_catalog.pg_get_serial_sequence(source, attname) as given, pg_catalog.pg_get_serial_sequence(target, attname) as taking
     from pg_catalog.pg_attribute where attrelid = target::regclass and attidentity <> ''
   loop
-    execute format('grant all on sequence %s to public', numbers);
+    execute pg_catalog.format('select pg_catalog.setval(%L, last_value, is_called) from %s', one.taking, one.given);
   end loop;
-  perform tsql.keep_global(target::regclass);
 end
 $$;
 
-comment on procedure tsql.share_global(text) is 'Makes a new table of schema tsql_global accessible to every login until the session ends.';
+comment on procedure tsql.copy_rows(text, text) is
+'Copies the rows of a table, and the state of its identity column, to a table with the same columns.';
 
 
-create or replace procedure tsql.create_global(
-  definition text, target text, columns text[], declarations text[], named text default null, constraints text[] default '{}'
-)
+create or replace procedure tsql.share_draft(name text, replaces boolean default false)
 language plpgsql
 as $$
+declare
+  draft constant text := pg_catalog.format('pg_temp.%I', name);
 begin
-  call tsql.create_table(definition, target, columns, declarations, named, constraints);
-  call tsql.share_global(target);
+  execute pg_catalog.format('grant select on %s to %s', draft,
+    (select nspowner::regrole from pg_catalog.pg_namespace where nspname = 'tsql'));
+  perform tsql.publish_global(name, replaces);
+  call tsql.copy_rows(draft, pg_catalog.format('tsql_global.%I', name));
+  execute pg_catalog.format('drop table %s', draft);
 end
 $$;
 
-comment on procedure tsql.create_global(text, text, text[], text[], text, text[]) is
-'Runs a CREATE TABLE of a global temporary table, and keeps what is declared of its columns beyond what PostgreSQL keeps.';
+comment on procedure tsql.share_draft(text, boolean) is
+'Makes the session''s temporary table of this name a global one, with its rows. See tsql.publish_global.';
+
+
+create or replace procedure tsql.define_global(name text, definition text, missing integer default null)
+language plpgsql
+as $$
+declare
+  draft constant text := pg_catalog.format('pg_temp.%I', name);
+  shared constant text := pg_catalog.format('tsql_global.%I', name);
+begin
+  if missing is not null then
+    perform tsql.demand_own_global(name, missing);
+    execute pg_catalog.format('create temporary table %I (like %s including all)', name, shared);
+    call tsql.name_indexes(shared::regclass, draft::regclass);
+    call tsql.copy_rows(shared, draft);
+  else
+    perform tsql.demand_no_global(name);
+  end if;
+  execute definition;
+  call tsql.share_draft(name, missing is not null);
+end
+$$;
+
+comment on procedure tsql.define_global(text, text, integer) is
+$$Runs definitions of the temporary table that is the draft of a global one. They create it, or they alter the one that this
+session has made; missing: the error if it has made none of this name.$$;
+
+
+create or replace procedure tsql.truncate_global(name text, missing integer)
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform tsql.demand_own_global(name, missing);
+  execute format('truncate table only tsql_global.%I restart identity', name);
+end
+$$;
+
+comment on procedure tsql.truncate_global(text, integer) is
+'Runs a TRUNCATE TABLE of a global temporary table of this session. Error: it has made none of this name (missing).';
 
 
 create or replace function tsql.drop_global(name text, if_exists boolean)
@@ -151,22 +408,19 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  found oid := (
-    select c.oid from pg_class c where c.relname = name and c.relkind = 'r' and c.relnamespace = 'tsql_global'::regnamespace
-  );
+  found constant regclass := to_regclass(format('tsql_global.%I', name));
 begin
-  if found is not null then
-    execute format('drop table tsql_global.%I', name);
-    delete from tsql.global_table where relation = found;
-  elsif not if_exists then
-    perform tsql.raise(3701, 11, 5, format(
-      'Cannot drop the table ''%s'', because it does not exist or you do not have permission.', name));
+  if found is null and if_exists then
+    return;
   end if;
+  perform tsql.demand_own_global(name, 3701);
+  delete from tsql.global_table where relation = found;
+  execute format('drop table %s cascade', found);
 end
 $$;
 
 comment on function tsql.drop_global(text, boolean) is
-$$Drops a global temporary table, which any login may. Error: it is not there (3701).$$;
+$$Drops a global temporary table of this session. Error: it has made none of this name (3701).$$;
 
 
 create or replace function tsql.end_globals(named text[] default '{}')
@@ -185,13 +439,17 @@ begin
     where c.relnamespace = 'tsql_global'::regnamespace and c.relkind = 'r' and not tsql.is_global(c.oid)
   loop
     begin
-      execute format('drop table tsql_global.%I', ended.name);
+      -- the statement does not wait for tables that it does not name
+      if ended.name <> all (named) then
+        execute format('lock table tsql_global.%I in access exclusive mode nowait', ended.name);
+      end if;
+      execute format('drop table tsql_global.%I cascade', ended.name);
       delete from tsql.global_table where relation = ended.oid;
     exception
       when undefined_table then
         null;
-      when lock_not_available or object_in_use or dependent_objects_still_exist then
-        -- a statement still uses it, or an object created outside of T-SQL; no other statement may begin to use it
+      when lock_not_available or object_in_use then
+        -- a statement still uses it; no other statement may begin to use it
         if ended.name = any (named) then
           perform tsql.raise(208, 16, 0, format('Invalid object name ''%s''.', ended.name));
         end if;

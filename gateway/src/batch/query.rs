@@ -29,9 +29,10 @@ impl Interpreter {
         query: &Query,
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
-        if !query.made().is_some_and(Relation::is_global) {
+        let Some(made) = query.made().filter(|made| made.is_global()) else {
             return self.run_plain(client, query, variables).await;
-        }
+        };
+        self.ask(client, &format!("select tsql.demand_no_global({})", literal(&made.own))).await?;
         // created and noted in one transaction: another session would drop a table that is not noted
         if !self.procedures.backend.begin_own(client).await {
             return self.run_plain(client, query, variables).await;

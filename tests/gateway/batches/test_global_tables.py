@@ -78,7 +78,8 @@ def test_another_login_reads_and_writes_it(maker: pymssql.Connection, other: pym
     assert rows(other, "select id, name from ##shared order by id") == [(1, "c"), (9, "d"), (10, "e")]
     assert [column[0] for column in other.description or ()] == ["Id", "Name"]
     assert error_number(other, "create table ##shared (a int)") == 2714
-    other.execute("drop table ##shared")
+    assert error_number(other, "drop table ##shared") == 3701
+    run(maker, "drop table ##shared")
     with maker.cursor() as cursor:
         assert is_gone(cursor)
         # and with other types, for which earlier plans would be wrong
@@ -155,8 +156,9 @@ def test_it_ends_with_a_killed_gateway(temporary_directory: Path) -> None:
         assert rows(cursor, "select a from ##shared") == [("x",)]
 
 
-def test_other_logins_cannot_keep_one(clients: Clients, admin: Admin, other: pymssql.Cursor) -> None:
-    """A table in the schema that no session has created by T-SQL counts as ended."""
+def test_what_others_leave_in_the_schema_counts_as_ended(
+    clients: Clients, admin: Admin, other: pymssql.Cursor
+) -> None:
     admin.execute('create table tsql_global."##shared" (a int)')
     assert is_gone(other)
     assert left(clients.server.dsn) == []
@@ -184,16 +186,132 @@ def test_no_other_session_keeps_one(clients: Clients, other: pymssql.Cursor) -> 
     assert is_gone(other)
 
 
-def test_only_an_own_table_is_kept(clients: Clients, maker: pymssql.Connection) -> None:
-    run(maker, "create table ##shared (a int)")
-    with psycopg.connect(clients.server.dsn_of(clients.server.writer), autocommit=True) as connection:
-        connection.execute("create temporary table own (a int)")
-        for name in ("online.sr_vac", 'tsql_global."##shared"', "pg_temp.own"):
-            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
-                connection.execute("select tsql.keep_global(%s::regclass)", [name])
-        connection.execute('create table tsql_global."##own" (a int)')
-        connection.execute("select tsql.keep_global('tsql_global.\"##own\"'::regclass)")
-        connection.execute("select tsql.end_globals()")
-        assert left(clients.server.dsn) == ["##own", "##shared"]
+# statements of a login that has psql too, on a global table of its own
+ATTACHED = {
+    "trigger": "create trigger t before insert on {} for each row execute function pg_temp.attack()",
+    "rule": "create rule r as on insert to {} do also select pg_backend_pid()",
+    "policy": "create policy p on {} using (pg_temp.constant(1) = 1)",
+    "default": "alter table {} alter column a set default pg_temp.constant(1)",
+    "check": "alter table {} add check (pg_temp.constant(a) = 1)",
+    "index": "create index on {} (pg_temp.constant(a))",
+    "child": "create temporary table child () inherits ({})",
+    "owner": "alter table {} owner to current_user",
+    "truncate": "truncate {}",
+    "drop": "drop table {}",
+    "table": 'create table tsql_global."##other" (a int)',
+    "view": 'create view tsql_global."##other" as select 1 as a',
+    "function": "create function tsql_global.f() returns int language sql return 1",
+    "type": "create domain tsql_global.d as int",
+    "note": "insert into tsql.global_table select 1, marker from tsql.global_table",
+}
+
+# columns of a draft that would run code of its maker, or read what the user of the table may read
+UNFIT = {
+    "default": "a int default pg_temp.constant(1)",
+    "effect": "a int default pg_backend_pid()",
+    "query": "a xml default query_to_xml('select 1', true, true, '')",
+    "check": "a int check (pg_temp.constant(a) = 1)",
+    "computed": "a int, b int generated always as (pg_temp.constant(a)) stored",
+    "domain": "a pg_temp.positive",
+    "enumeration": "a pg_temp.mood",
+    "hidden domain": "a int default (1::pg_temp.positive)::int",
+    "exclusion": "a int, exclude using btree (a with =)",
+}
+
+
+@pytest.fixture
+def psql(clients: Clients) -> Iterator[psycopg.Connection]:
+    """A login's own connection to PostgreSQL, with code in its temporary schema."""
+    with psycopg.connect(clients.server.dsn_of(clients.server.reader), autocommit=True) as connection:
+        connection.execute(
+            "create function pg_temp.constant(n int) returns int immutable language sql return 1;"
+            " create function pg_temp.attack() returns trigger language plpgsql as 'begin return new; end';"
+            " create domain pg_temp.positive as int check (pg_temp.constant(value) = 1);"
+            " create type pg_temp.mood as enum ('glad')"
+        )
+        yield connection
         connection.execute("select tsql.end_own_globals()")
-    assert left(clients.server.dsn) == ["##shared"]
+    wait_until(lambda: left(clients.server.dsn) == [])
+
+
+def test_nobody_attaches_code_to_one(psql: psycopg.Connection, other: pymssql.Cursor) -> None:
+    """It would run as whoever uses the table: also by the login that has made it."""
+    columns = "a int default 1 check (a > 0), b timestamp default clock_timestamp()"
+    definition = f'create temporary table "##shared" ({columns})'
+    psql.execute("call tsql.define_global('##shared', %s)", [definition])
+    for statement in ATTACHED.values():
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            psql.execute(statement.format('tsql_global."##shared"').encode())
+    other.execute("insert ##shared default values")
+    assert rows(other, "select a from ##shared where b <= getdate()") == [(1,)]
+
+
+@pytest.mark.parametrize("kind", UNFIT)
+def test_a_draft_with_code_is_refused(psql: psycopg.Connection, kind: str) -> None:
+    definition = f'create temporary table "##shared" ({UNFIT[kind]})'
+    with pytest.raises(psycopg.Error, match="is not supported: it would run as every login"):
+        psql.execute("call tsql.define_global('##shared', %s)", [definition])
+
+
+def test_an_index_with_code_is_refused(psql: psycopg.Connection) -> None:
+    for index in ("(pg_temp.constant(a))", "(a) where pg_temp.constant(a) = 1"):
+        definition = f'create temporary table "##shared" (a int); create index on pg_temp."##shared" {index}'
+        with pytest.raises(psycopg.Error, match="is not supported: it would run as every login"):
+            psql.execute("call tsql.define_global('##shared', %s)", [definition])
+
+
+def test_what_hangs_on_a_draft_is_not_shared(psql: psycopg.Connection, other: pymssql.Cursor) -> None:
+    draft = 'pg_temp."##shared"'
+    psql.execute(f'create temporary table "##shared" (a int); {ATTACHED["trigger"].format(draft)};'.encode())
+    psql.execute(f"{ATTACHED['rule'].format(draft)}; alter table {draft} enable row level security".encode())
+    psql.execute("call tsql.share_draft('##shared')")
+    other.execute("insert ##shared values (1)")
+    found = psql.execute(
+        "select relhastriggers, relhasrules, relrowsecurity, relowner = %s::regrole"
+        " from pg_class where oid = 'tsql_global.\"##shared\"'::regclass",
+        ["ringlog_owner"],
+    )
+    assert found.fetchone() == (False, False, False, True)
+
+
+def test_a_default_that_calls_a_procedure_is_refused(maker: pymssql.Connection) -> None:
+    with maker.cursor() as cursor:
+        for default in ("ringlog.dbo.claim_writer('sr_rf', 'x')", "ringlog.dbo.list_signals('x')"):
+            with pytest.raises(pymssql.Error):
+                cursor.execute(f"create table ##job (a int, z int default {default})")
+        assert error_number(cursor, "select * from ##job") == 208
+
+
+def test_only_its_session_defines_one_anew(maker: pymssql.Connection, other: pymssql.Cursor) -> None:
+    run(
+        maker,
+        "create table ##shared (id int identity (7, 2) constraint PK_own primary key, Name varchar(5) null)",
+    )
+    run(maker, "insert ##shared (name) values ('a')")
+    for text, number in (
+        ("alter table ##shared add b int", 4902),
+        ("create index i on ##shared (name)", 1088),
+        ("truncate table ##shared", 4701),
+        ("drop table ##shared", 3701),
+    ):
+        assert error_number(other, text) == number, text
+    run(maker, "alter table ##shared add b int not null default 5 create unique index i on ##shared (name)")
+    run(maker, "insert ##shared (name) values ('b')")
+    assert rows(other, "select id, Name, b from ##shared order by id") == [(7, "a", 5), (9, "b", 5)]
+    assert [column[0] for column in other.description or ()] == ["id", "Name", "b"]
+    assert error_number(other, "insert ##shared (name) values ('b')") == 2601
+    run(maker, "drop index ##shared.i alter table ##shared drop constraint PK_own")
+    other.execute("set identity_insert ##shared on insert ##shared (id, name) values (7, 'b')")
+    run(maker, "truncate table ##shared insert ##shared (name) values ('c')")
+    assert rows(other, "select id, name from ##shared") == [(7, "c")]
+
+
+def test_a_session_has_a_limited_number(psql: psycopg.Connection) -> None:
+    def define(number: int) -> None:
+        definition = f'create temporary table "##t{number}" (a int)'
+        psql.execute("call tsql.define_global(%s, %s)", [f"##t{number}", definition])
+
+    for number in range(250):
+        define(number)
+    with pytest.raises(psycopg.Error, match="more than 250 global temporary tables"):
+        define(250)

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tsql::facts::types::Type;
 use tsql::long_names::stored;
-use tsql::quoting::{in_quotes, literal};
+use tsql::quoting::{in_quotes, literal, quoted};
 use tsql::resolve::names::Relation;
 
 /// Bytes of a text pointer that name the table and the column.
@@ -335,8 +335,16 @@ pub fn declaring(
         named.push(literal(&column.name));
         said.push(literal(&format!("{} {of}", in_quotes(&name))));
     }
-    let (table, named, said) = (literal(&made.sql), named.join(", "), said.join(", "));
-    let share = if made.is_global() { format!("; call tsql.share_global({table})") } else { String::new() };
+    let (named, said) = (named.join(", "), said.join(", "));
+    let (table, share) = match made.is_global() {
+        // its draft
+        true => (
+            format!("pg_temp.{}", quoted(&made.own)),
+            format!("; call tsql.share_draft({})", literal(&made.own)),
+        ),
+        false => (made.sql.clone(), String::new()),
+    };
+    let table = literal(&table);
     format!(
         "call tsql.declare_columns({table}, array[{named}]::text[], array[{said}]::text[]); \
          call tsql.watch_binaries({table}); call tsql.watch_rowversions({table}){share}"

@@ -342,10 +342,10 @@ impl<'t> Parser<'t> {
 
 /// A column from an object's name, whose qualifiers are those of its table.
 fn column(name: ObjectName) -> ColumnName {
-    let ObjectName { database, owner, name: column, at } = name;
+    let ObjectName { database, owner, name: column, at, .. } = name;
     let table = (!owner.is_empty()).then(|| {
         let at: Position = at;
-        Box::new(ObjectName { database: String::new(), owner: database, name: owner, at })
+        Box::new(ObjectName { owner: database, name: owner, at, ..ObjectName::default() })
     });
     ColumnName { table, column, at }
 }

@@ -414,8 +414,8 @@ impl<'t> Parser<'t> {
             if first.owner.is_empty() {
                 return Err(parser.wrong());
             }
-            let ObjectName { database: owner, owner: table, name, at } = first;
-            let table = parser.placed(ObjectName { database: String::new(), owner, name: table, at })?;
+            let ObjectName { database: owner, owner: table, name, at, .. } = first;
+            let table = parser.placed(ObjectName { owner, name: table, at, ..ObjectName::default() })?;
             Ok(DropIndex { name: Name { text: name, at }, table, if_exists })
         })?;
         Ok(StatementKind::DropIndexes(indexes))

@@ -452,7 +452,7 @@ pub(super) fn object_name(mut parts: Vec<String>, at: Position) -> ObjectName {
     let name = parts.pop().unwrap_or_default();
     let owner = parts.pop().unwrap_or_default();
     let database = parts.pop().unwrap_or_default();
-    ObjectName { database, owner, name, at }
+    ObjectName { database, owner, name, at, ..ObjectName::default() }
 }
 
 /// Unwraps a query that consists only of parentheses around another.

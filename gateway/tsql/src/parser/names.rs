@@ -96,7 +96,9 @@ impl<'t> Parser<'t> {
         match count {
             1 => Ok(ObjectName { name: next(), at, ..ObjectName::default() }),
             2 => Ok(ObjectName { owner: next(), name: next(), at, ..ObjectName::default() }),
-            3 => Ok(ObjectName { database: next(), owner: next(), name: next(), at }),
+            3 => {
+                Ok(ObjectName { database: next(), owner: next(), name: next(), at, ..ObjectName::default() })
+            }
             _ => {
                 let message = format!("Could not find server '{}': ringlog has no other servers.", next());
                 Err(Error::new(7202, message, at).with_severity(11))

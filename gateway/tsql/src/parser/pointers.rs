@@ -93,7 +93,7 @@ impl<'t> Parser<'t> {
         let owner = parts.pop().unwrap_or_default();
         let database = parts.pop().unwrap_or_default();
         let at = self.since(at);
-        let table = Some(Box::new(ObjectName { database, owner, name, at }));
+        let table = Some(Box::new(ObjectName { database, owner, name, at, ..ObjectName::default() }));
         Ok(ColumnName { table, column, at })
     }
 }

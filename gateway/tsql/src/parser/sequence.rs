@@ -57,7 +57,7 @@ impl<'t> Parser<'t> {
         if self.next_is("over") {
             return Err(Error::refused("next value for … over", "rows are numbered as they come", at));
         }
-        let ObjectName { database, owner, name, at: place } = sequence;
+        let ObjectName { database, owner, name, at: place, .. } = sequence;
         let part = |text: String| {
             let value = LiteralValue::Text { text, national: false };
             Expression::Literal(Literal { value, number: TokenNumber(u32::MAX), at: place })

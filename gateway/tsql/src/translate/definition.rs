@@ -29,6 +29,11 @@ pub fn defined(statement: &StatementKind, scope: &Scope) -> Result<String, Error
 
 /// None for a statement that is not one of these definitions.
 fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>, Error> {
+    if let Some((name, missing, draft)) = of_global(statement, scope) {
+        let definition = defined(&draft, scope)?;
+        let [name, definition] = [&folded(&name.name, name.at.line)?, &definition].map(|part| literal(part));
+        return Ok(Some(format!("call tsql.define_global({name}, {definition}{missing})")));
+    }
     Ok(Some(match statement {
         StatementKind::CreateTable(create) => {
             let table = tables::create(create, scope)?;
@@ -39,8 +44,17 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
             alter::alter(&in_database(table, scope)?, action, scope)?
         }
         StatementKind::Truncate(name) => {
-            let target = literal(&table(&in_database(name, scope)?)?);
-            format!("call tsql.truncate_table({target}, {})", scope.dialect.unknown_table.unwrap_or(4701))
+            let missing = scope.dialect.unknown_table.unwrap_or(4701);
+            match name.is_global() {
+                true => {
+                    let own = literal(&folded(&name.name, name.at.line)?);
+                    format!("call tsql.truncate_global({own}, {missing})")
+                }
+                false => {
+                    let target = literal(&table(&in_database(name, scope)?)?);
+                    format!("call tsql.truncate_table({target}, {missing})")
+                }
+            }
         }
         StatementKind::CreateIndex(create) => create_index(create, scope)?,
         StatementKind::DropIndexes(indexes) => drop_indexes(indexes, scope)?,
@@ -85,6 +99,42 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
         StatementKind::CheckIdentity(check) => check_identity(check, scope)?,
         _ => return Ok(None),
     }))
+}
+
+/// For the definition of a global temporary table: its name, the error if it is missing, as an argument, and the
+/// definition of its draft.
+fn of_global<'s>(
+    statement: &'s StatementKind,
+    scope: &Scope,
+) -> Option<(&'s ObjectName, String, StatementKind)> {
+    let (name, missing) = match statement {
+        StatementKind::CreateTable(create) => (&create.table, None),
+        StatementKind::AlterTable { table, .. } => (table, Some(4902)),
+        StatementKind::CreateIndex(create) => (&create.table, Some(1088)),
+        StatementKind::DropIndexes(indexes) => (&indexes.first()?.table, Some(3701)),
+        _ => return None,
+    };
+    if !name.is_global() {
+        return None;
+    }
+    let mut draft = statement.clone();
+    match &mut draft {
+        StatementKind::CreateTable(create) => {
+            create.table.is_draft = true;
+            create.indexes.iter_mut().for_each(|index| index.table.is_draft = true);
+        }
+        StatementKind::AlterTable { table, .. } => table.is_draft = true,
+        StatementKind::CreateIndex(create) => create.table.is_draft = true,
+        StatementKind::DropIndexes(indexes) => {
+            indexes
+                .iter_mut()
+                .filter(|index| index.table == *name)
+                .for_each(|index| index.table.is_draft = true);
+        }
+        _ => {}
+    }
+    let missing = missing.map(|number| scope.dialect.unknown_table.unwrap_or(number));
+    Some((name, missing.map_or_else(String::new, |number| format!(", {number}")), draft))
 }
 
 /// Combines the statements of a table and its indexes.

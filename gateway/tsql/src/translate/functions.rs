@@ -425,7 +425,13 @@ impl CallTranslation<'_, '_, '_> {
             _ => String::new(),
         };
         let at = self.of.name.at;
-        let sequence = names::table(&ObjectName { database: part(0), owner: part(1), name: part(2), at })?;
+        let sequence = names::table(&ObjectName {
+            database: part(0),
+            owner: part(1),
+            name: part(2),
+            at,
+            ..ObjectName::default()
+        })?;
         self.translation.note(|facts| facts.calls = true);
         Ok(Value::new(format!("nextval({})", literal(&sequence)), BIGINT))
     }

@@ -14,7 +14,7 @@ use super::{stars, walk};
 use crate::error::Error;
 use crate::facts::types::{unified, Type, GUID, INT, MOST_FRACTION};
 use crate::fragments::{LIST_END, QUERY};
-use crate::resolve::names::{self, stored, RelationKind};
+use crate::resolve::names::{self, stored};
 use crate::tree::{
     Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
     QueryBody, Select, SelectItem, TableSource, Variable,
@@ -70,10 +70,9 @@ impl Translation<'_> {
             return Err(Error::new(2705, text, into.at).with_severity(16));
         }
         let relation = names::relation(into)?;
-        let (created, name) = match relation.kind {
-            RelationKind::Global => ("unlogged table", relation.sql.clone()),
-            _ if relation.is_temporary() => ("temporary table", names::quoted(&relation.own)),
-            _ => ("table", relation.sql.clone()),
+        let (created, name) = match relation.is_temporary() {
+            true => ("temporary table", names::quoted(&relation.own)),
+            false => ("table", relation.sql.clone()),
         };
         self.result.columns = titles(items).or_else(|| stars::titles(query, &[]));
         let made = format!("create {created} {name} as {}", self.variables.mark(QUERY));

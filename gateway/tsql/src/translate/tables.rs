@@ -22,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     let name = &create.table;
     let scope = &of_place(name, scope)?;
-    if let Some(at) = foreign_key(&create.elements).filter(|_| name.is_global()) {
+    if let Some(at) = foreign_key(&create.elements).filter(|_| name.is_draft) {
         let why = "SQL Server has none on temporary tables: it skips them with a message";
         return Err(Error::refused("a foreign key", why, at));
     }
@@ -37,9 +37,7 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     }
     // refuses a name that a table cannot have
     let whole = table(name)?;
-    let create_sql = if name.is_global() {
-        format!("create unlogged table {whole} ({parts})")
-    } else if name.is_temporary() {
+    let create_sql = if name.is_temporary() {
         format!("create temporary table {} ({parts})", identifier(&name.name, name.at.line)?)
     } else {
         format!("create table {whole} ({parts})")
@@ -55,9 +53,6 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
         table: Some(name.name.as_str()).filter(|name| is_stored_otherwise(name)),
         constraints: shown_constraints(&create.elements),
     };
-    if name.is_global() {
-        return Ok(with_declarations("create_global", create_sql, &whole, &declared, &shown, Vec::new()));
-    }
     let mut further = foreign.arguments()?;
     further.extend(stripped(typed(&create.elements), scope)?);
     further.extend(finest(typed(&create.elements), name, scope)?);

@@ -23,6 +23,8 @@ pub struct ObjectName {
     pub owner: String,
     pub name: String,
     pub at: Position,
+    /// It means the session's temporary table of this name, from which a global one is made.
+    pub is_draft: bool,
 }
 
 impl ObjectName {
@@ -33,7 +35,7 @@ impl ObjectName {
 
     /// `##t`.
     pub fn is_global(&self) -> bool {
-        self.name.starts_with("##")
+        self.name.starts_with("##") && !self.is_draft
     }
 
     /// Whether it is the temporary table of a table variable.
