@@ -146,7 +146,7 @@ class Reads(Ways):
         """
         with psycopg.connect(self.server.dsn) as connection:
             marks = connection.execute(
-                "select distinct date_trunc('hour', mark.time) from ringlog.summary_mark as mark"
+                "select distinct date_trunc('hour', mark.time, 'UTC') from ringlog.summary_mark as mark"
                 " join ringlog.cold_week as week using (table_name)"
                 " where table_name = %s and recalled_until is null and begins <= time and time < ends",
                 [table],
