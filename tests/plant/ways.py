@@ -275,6 +275,9 @@ class Ways(Site):
         if got != wanted:
             missing = [one for one in wanted if one not in got] if isinstance(wanted, list) else wanted
             extra = [one for one in got if one not in wanted] if isinstance(got, list) else got
+            if not missing and not extra:
+                # repeated, or in another order
+                extra = got
             raise Different(f"{what}: missing {missing!r}, not expected {extra!r}")
 
     def _is_coming(self, table: str, begin: datetime, end: datetime) -> bool:
