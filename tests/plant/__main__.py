@@ -57,7 +57,10 @@ def main() -> None:
                 history = shortened(history)
                 print(f"shortest history: {history}\n{falls(history)}", flush=True)
             sys.exit(1)
-        print(f"seed {seed}: {len(life.history)} operations, {life.reads} reads, 0 differences", flush=True)
+        print(
+            f"seed {seed} in {life.zone}: {len(life.history)} operations, {life.reads} reads, 0 differences",
+            flush=True,
+        )
         seed += 1
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from places import new_folder
 
+from plant.loads import Loads
 from plant.operations import Operations
 from plant.site import Step
-from plant.waves import Waves
 
 # The weight of each operation.
 WEIGHTS = {
@@ -46,6 +46,7 @@ WEIGHTS = {
     "send_wave": 2,
     "send_other_wave": 1,
     "compare_waves": 8,
+    "load": 1,
 }
 
 
@@ -57,7 +58,7 @@ def drawn(seed: int) -> Iterator[Step]:
         yield draw.choices([*WEIGHTS], [*WEIGHTS.values()])[0], draw.getrandbits(32)
 
 
-class Life(Operations, Waves):
+class Life(Operations, Loads):
     """A plant with its operations."""
 
     def step(self, step: Step) -> None:

@@ -24,7 +24,9 @@ from waiting import PATIENCE, wait_until
 
 ZONES = [
     "UTC",
+    "Asia/Tokyo",
     "Europe/Zurich",
+    "America/New_York",
     "Australia/Sydney",
     "America/St_Johns",
     # clocks are changed by half an hour
@@ -86,17 +88,18 @@ class Operations(Site):
         if local is not None:
             said = f"{local:%Y-%m-%d %H:%M:%S.%f}"
         got = self._call(table.name, seq_no, said, values, section)
-        if (got is None) != (expected is None) or (expected is not None and got not in expected):
-            raise Different(f"put_{table.name} {seq_no} {said} {values}: error {got}, expected {expected}")
+        number = None if got is None else got.args[0]
+        if (got is None) != (expected is None) or (expected is not None and number not in expected):
+            raise Different(f"put_{table.name} {seq_no} {said} {values}: {got!r}, expected {expected}")
         if expected is None and time is not None:
             self.sent.append((table.name, seq_no, time, values))
 
     def _call(
         self, table: str, seq_no: int | None, said: str | None, values: Values, section: str
-    ) -> int | None:
-        """The number of the error; None: the row is acknowledged."""
+    ) -> pymssql.Error | None:
+        """The error; None: the row is acknowledged."""
 
-        def answer() -> tuple[int | None] | None:
+        def answer() -> tuple[pymssql.Error | None] | None:
             connection = wait_until(lambda: self._connected(section))
             with connection, connection.cursor() as cursor:
                 try:
@@ -105,11 +108,11 @@ class Operations(Site):
                         pass
                 except pymssql.Error as error:
                     # a writer repeats the call
-                    return None if "nothing was written" in str(error) else (int(error.args[0]),)
+                    return None if "nothing was written" in str(error) else (error,)
             return (None,)
 
-        (number,) = wait_until(answer)
-        return number
+        (error,) = wait_until(answer)
+        return error
 
     def write(self, draw: random.Random) -> None:
         """Some rows in order, with or without their seq_no."""

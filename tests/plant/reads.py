@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pymssql
 from psycopg import sql
 
-from plant.model import FIGURES, Bin, Table, agree, nights, same
+from plant.model import FIGURES, Bin, Table, agree, nights, plain, same
 from plant.sample_model import EPOCH, nanoseconds_of
 from plant.site import Different
 from plant.ways import Line, Reading, Ways
@@ -146,7 +146,7 @@ class Reads(Ways):
         """
         with psycopg.connect(self.server.dsn) as connection:
             marks = connection.execute(
-                "select distinct date_trunc('hour', mark.time) from ringlog.summary_mark as mark"
+                "select distinct date_trunc('hour', mark.time, 'UTC') from ringlog.summary_mark as mark"
                 " join ringlog.cold_week as week using (table_name)"
                 " where table_name = %s and recalled_until is null and begins <= time and time < ends",
                 [table],
@@ -369,4 +369,4 @@ def of_archive(read: Callable[[], list[Any]]) -> list[Any]:
             return []
 
     (rows,) = wait_until(answer)
-    return [row for before, row in zip([None, *rows], rows, strict=False) if row != before]
+    return [row for before, row in zip([None, *rows], rows, strict=False) if plain(row) != plain(before)]

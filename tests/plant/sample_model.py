@@ -1,6 +1,7 @@
 """A model of stored samples in dictionaries: the contract of tables of samples (docs/reference/procedures.md,
 Samples) without any code of ringlog."""
 
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -48,6 +49,9 @@ class Signal:
         return figures_of([value for _, (value, _, _) in self.span(begin, end)])
 
 
+DEADBANDS = {"gauge:1": None, "gauge:2": 0.5, "gauge:3": "20 %"}
+"""of signals, for `ringlog load`"""
+
 FACILITY = f"""
 [[table]]
 name = "{NAME}"
@@ -55,10 +59,10 @@ kind = "samples"
 type = "double"
 ring = 20
 clock_drift = {DRIFT.total_seconds():.0f}
-[[table.signal]]
-name = "gauge:{{n}}"
-count = 3
-"""
+""" + "".join(
+    f'[[table.signal]]\nname = "{name}"\n' + (f"deadband = {json.dumps(deadband)}\n" if deadband else "")
+    for name, deadband in DEADBANDS.items()
+)
 WAVES = f"""
 [[table]]
 name = "{TRACES}"

@@ -15,3 +15,10 @@ def test_reads_agree_with_the_model(seed: int) -> None:
     life = live(islice(drawn(seed), 16), inf)
     assert len(life.history) == 16
     assert life.reads > 0
+
+
+@pytest.mark.long
+def test_the_loader_writes_to_the_plant() -> None:
+    """Of a signal with a deadband, which is lost and returns; at first its record was never processed."""
+    steps = [("begin", 1), ("load", 9), ("compare_samples", 1)]
+    assert len(live(iter(steps), inf).signals["gauge:2"].samples) > 3

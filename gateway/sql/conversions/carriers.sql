@@ -186,7 +186,7 @@ begin
         elsif says = 'wide' and target.reader = 'text_of' then
           body := 'case when (carried).wide then tsql.wide_text((carried).value) else tsql.text_of((carried).value) end';
         elsif target.type = 'timestamptz' and source.type in ('timestamp', 'date', 'text', 'character') then
-          body := 'tsql.moment((carried).value)::timestamptz';
+          body := 'tsql.instant(tsql.moment((carried).value))';
           volatility := 'stable';
         elsif target.type = 'tsql.datetimeoffset' and source.class in ('datetime', 'datetime2', 'date', 'time', 'varchar') then
           body := 'tsql.to_datetimeoffset((carried).value, 7)';

@@ -28,15 +28,15 @@ begin
           case i when 9 then 'l' else 'tsql.to_datetime(l)' end, case j when 9 then 'r' else 'tsql.to_datetime(r)' end);
         continue;
       end if;
-      to_first := case when i = j then 'r' when i = 10 then 'tsql.moment(r)::timestamptz'
+      to_first := case when i = j then 'r' when i = 10 then 'tsql.instant(tsql.moment(r))'
         when (i, j) = (9, 10) then 'r::timestamp' else format('tsql.%I(r)', readers[i]) end;
       execute format('create or replace function tsql.isnull(l %s, r %s) returns %s language sql %s parallel safe'
         ' return coalesce(l, %s)', types[i], types[j], types[i],
         case when 10 in (i, j) then 'stable' else 'immutable' end, to_first);
       higher := greatest(i, j);
-      l := case when i = higher then 'l' when higher = 10 then 'tsql.moment(l)::timestamptz'
+      l := case when i = higher then 'l' when higher = 10 then 'tsql.instant(tsql.moment(l))'
         else format('tsql.%I(l)', readers[higher]) end;
-      r := case when j = higher then 'r' when higher = 10 then 'tsql.moment(r)::timestamptz'
+      r := case when j = higher then 'r' when higher = 10 then 'tsql.instant(tsql.moment(r))'
         else format('tsql.%I(r)', readers[higher]) end;
       execute format('create or replace function tsql.either(l %s, r %s) returns %s language sql %s parallel safe'
         ' return coalesce(%s, %s)', types[i], types[j], types[higher],

@@ -42,11 +42,19 @@ comment on function tsql.date_order() is 'The order of day, month and year in te
 create or replace function tsql.instant(moment timestamp) returns timestamptz
 language plpgsql immutable strict parallel safe
 as $$
+declare
+  at timestamptz := moment;
 begin
-  return moment::timestamptz;
+  if at::timestamp <> moment then
+    perform tsql.fail(8114, format('The local time %s does not exist, because the clocks were set ahead past it: '
+      'give UTC, or the time with its offset, as a datetimeoffset.', moment));
+  end if;
+  return at;
 end
 $$;
-comment on function tsql.instant(timestamp) is 'The instant of a time in the facility''s zone.';
+comment on function tsql.instant(timestamp) is
+$$The instant of a time in the facility's zone, the later one of a time that occurs twice; error 8114 for a time that the
+clocks were set ahead past.$$;
 create or replace function tsql.day_of_week(moment timestamp) returns integer
 language sql immutable strict parallel safe
 return (extract(dow from moment)::integer - tsql.datefirst() % 7 + 7) % 7;

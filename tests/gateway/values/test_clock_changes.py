@@ -26,11 +26,17 @@ def zurich(temporary_directory: Path) -> Iterator[RunningServer]:
     """A server in Zurich, with a table for each log policy, protocol version and way to call."""
     facility = temporary_directory / "zurich.toml"
     tables = [
-        f'[[table]]\nname = "{name}_{version}_{way}"\nrows = 1000\ncycle = 60\nlog = {log}\n'
+        f'[[table]]\nname = "{name}"\nrows = 1000\ncycle = 60\nlog = {log}\n'
         '[[table.column]]\nname = "number"\ntype = "int"\n'
-        for name, log in POLICIES.items()
-        for version in (5, 7)
-        for way in ("numbered", "unnumbered", "text")
+        for name, log in [
+            ("seen", POLICIES["every"]),
+            *(
+                (f"{name}_{version}_{way}", log)
+                for name, log in POLICIES.items()
+                for version in (5, 7)
+                for way in ("numbered", "unnumbered", "text")
+            ),
+        ]
     ]
     facility.write_text('timezone = "Europe/Zurich"\n' + "\n".join(tables))
     with serving(temporary_directory / "zurich", facility=facility) as server:
@@ -158,3 +164,72 @@ def test_a_time_with_its_offset_is_that_instant(zurich_clients: Clients) -> None
             " order by seq_no"
         ).fetchall()
     assert ring == [(first,), (first + timedelta(hours=1),), (first,)]
+
+
+# Each way of T-SQL's texts to give a time without a zone where an instant is compared or stored.
+TEXTS = {
+    "literal": "select count(*) from log..seen where time >= {t}",
+    "literal before": "select count(*) from log..seen where {t} < time",
+    "between": "select count(*) from log..seen where time between {t} and '2025-04-01'",
+    "in": "select count(*) from log..seen where time in ({t}, '2025-04-01')",
+    "not equal": "select count(*) from log..seen where time <> {t}",
+    "ring": "select count(*) from online..seen where time >= {t}",
+    "datetime": "select count(*) from log..seen where time >= convert(datetime, {t})",
+    "smalldatetime": "select count(*) from log..seen where time >= convert(smalldatetime, {t})",
+    "dateadd": "select count(*) from log..seen where time >= dateadd(minute, 0, {t})",
+    "subquery": "select count(*) from log..seen where time in (select convert(datetime, {t}))",
+    "variable": "declare @d datetime set @d = {t} select count(*) from log..seen where time >= @d",
+    "text": "declare @d varchar(30) set @d = {t} select count(*) from log..seen where time >= @d",
+    "column": "create table #s (t datetime) insert #s values ({t})"
+    " select count(*) from log..seen as seen, #s where seen.time >= #s.t",
+    "nullif": "select nullif(time, {t}) from log..seen",
+    "isnull": "select isnull(case when number < 0 then time end, {t}) from log..seen",
+    "coalesce": "select coalesce(case when number < 0 then time end, convert(datetime, {t})) from log..seen",
+    "procedure": "exec get_seen_range @from_time = {t}",
+    "procedure variable": "declare @d datetime set @d = {t} exec get_seen_range @from_time = @d",
+    "insert": "insert plant..own values ({t})",
+    "insert variable": "declare @d datetime set @d = {t} insert plant..own values (@d)",
+    "insert select": "insert plant..own select convert(datetime, {t})",
+    "update": "update plant..own set t = {t}",
+    "delete": "delete plant..own where t = {t}",
+    "select into": "select time into #c from log..seen insert #c values ({t})",
+}
+SQL_SERVER_TEXTS = {
+    "datetime2": "select count(*) from log..seen where time >= cast({t} as datetime2)",
+    "variable of datetime2": "declare @d datetime2 set @d = {t}"
+    " select count(*) from log..seen where time >= @d",
+    "parameter": "exec sp_executesql N'select count(*) from log..seen where time >= @d', N'@d datetime',"
+    " @d = {t}",
+    "parameter of insert": "exec sp_executesql N'insert plant..own values (@d)', N'@d datetime2', @d = {t}",
+    "merge": "merge plant..own as a using (select {t} as s) as b on a.t = b.s"
+    " when not matched then insert (t) values (b.s);",
+}
+
+
+@pytest.fixture(scope="module")
+def own_table(zurich_clients: Clients) -> Clients:
+    """A site's table of instants, with a row, and a row in log and ring of `seen`."""
+    server = zurich_clients.server
+    with psycopg.connect(server.dsn) as connection:
+        connection.execute(
+            "create schema plant; create table plant.own (t timestamptz);"
+            " grant usage on schema plant to public; grant all on plant.own to public"
+        )
+        connection.execute("insert into plant.own values (%s)", [SPRING])
+    with zurich_clients.pymssql(server.writer) as client:
+        client.cursor().callproc("put_seen", (1, f"{SPRING:%Y-%m-%d %H:%M}+00:00", 5))
+    return zurich_clients
+
+
+@pytest.mark.parametrize("version", SECTIONS)
+def test_texts_with_a_time_of_the_skipped_hour(own_table: Clients, version: int) -> None:
+    """Refused in every text, as by procedures; the hours beside it are accepted."""
+    texts = TEXTS if version == 5 else TEXTS | SQL_SERVER_TEXTS
+    numbers: dict[str, list[int]] = {name: [] for name in texts}
+    for name, text in texts.items():
+        for time in ("2025-03-30 01:59", "2025-03-30 02:30", "2025-03-30 03:00"):
+            with own_table.ct(own_table.server.reader, section=SECTIONS[version]) as client:
+                numbers[name] += [
+                    error.number for error in client.language(text.format(t=f"'{time}'")).errors
+                ]
+    assert numbers == {name: [8114] for name in texts}
