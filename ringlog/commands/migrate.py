@@ -142,7 +142,9 @@ def migrate_history(
             migration = Migration(
                 administrator, server, table, source, described, existing=Existing(existing), rate=rate
             )
+            weeks = 0
             for moved in migration.run():
+                weeks += 1
                 conflicting += moved.conflicting
                 with administrator.connect() as connection:
                     (now,) = (
@@ -161,6 +163,8 @@ def migrate_history(
             raise UsageError(str(error)) from None
         except (IncomingError, MigrationError) as error:
             raise ServerError(str(error)) from None
+        if not weeks:
+            print(f"no week of {table} is left to migrate: ringlog migrate status shows what was done")
         for why, count in migration.left_out.items():
             if count:
                 print(f"{count} rows {why}: left out")

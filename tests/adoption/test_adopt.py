@@ -242,6 +242,7 @@ def test_old_rows_go_into_the_archive_and_new_ones_into_the_log(
             "beam_loss 2026w11: 56 rows",
             "beam_loss 2026w12: 8 rows",
         ]
+        assert ringlog(*words).stdout.startswith("no week of beam_loss is left to migrate")
         assert connection.execute("select count(*) from weeks.beam_loss").fetchone() == (0,)
         plan = ringlog("migrate", "plan", "--adopted", output, "--data", data).stdout
         assert "done  history     beam_loss done to " in plan
