@@ -8,7 +8,8 @@ from typing import Any
 
 import psycopg
 
-from ringlog.adoption.rows.copying import identity
+from ringlog.adoption.choices import choices
+from ringlog.adoption.rows.copying import Ledger, identity
 from ringlog.schema import session
 
 _THERE = """
@@ -50,12 +51,11 @@ def steps(folder: Path, conninfo: str) -> Iterator[Step]:
     with session.connect(conninfo) as connection:
         yield from _objects(connection, folder, databases)
         rings = [ring for each in databases for ring in each["rings"]]
-        yield _history(connection, rings)
-    copied = folder / "copied.json"
-    known = json.loads(copied.read_text()) if copied.exists() else {}
-    parts = len(known["weeks"]) if known.get("target") == identity(conninfo) else 0
-    state = f"{parts} weeks and rings were copied and are the same"
-    yield Step("copy", parts > 0 or not rings, state, f"{adopt} --copy")
+        yield _history(connection, rings, choices(folder).words())
+    ledger = Ledger(folder / "copied.json", identity(conninfo))
+    yield Step(
+        "copy", ledger.compared is not None and not ledger.differences, _comparison(ledger), f"{adopt} --copy"
+    )
     mirror = (
         "ringlog mirror --listen HOST:5001 --old tds://OLD:5000 --new tds://NEW:5000 --report mirror.jsonl"
     )
@@ -90,7 +90,16 @@ def _there(step: str, found: dict[str, bool], command: str) -> Step:
     return Step(step, not missing, state + (f", not {', '.join(missing)}" if missing else ""), command)
 
 
-def _history(connection: psycopg.Connection, rings: Sequence[dict[str, Any]]) -> Step:
+def _comparison(ledger: Ledger) -> str:
+    state = f"{len(ledger.weeks)} weeks and rings were copied and are the same"
+    if ledger.compared is None:
+        return f"{state}; no run has compared all"
+    if not ledger.differences:
+        return f"{state}; last compared {ledger.compared}"
+    return f"{state}; last compared {ledger.compared}, NOT THE SAME: {'; '.join(ledger.differences)}"
+
+
+def _history(connection: psycopg.Connection, rings: Sequence[dict[str, Any]], options: str) -> Step:
     """Weeks that go straight into the archive."""
     logs = [ring["name"].lower() for ring in rings if ring["log"]]
     if connection.execute("select from ringlog.history").rowcount == 0:
@@ -104,4 +113,5 @@ def _history(connection: psycopg.Connection, rings: Sequence[dict[str, Any]]) ->
         for table in logs
     ]
     command = f"ringlog migrate history {left[0] if left else 'TABLE'} --from tds://USER@HOST/DATABASE"
+    command += f" {options}" if options else ""
     return Step("history", not left, ", ".join(states) or "no ring has a log", command)

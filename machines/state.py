@@ -108,7 +108,12 @@ class SiteState(Cluster):
             if self.leader and self.reaches.get(one.name) != self.leader.address:
                 where = self.reaches.get(one.name) or "no PostgreSQL"
                 found.append(f"the gateway on {one.name} reaches {where}, not the primary")
-        found += [f"etcd on {address} is not healthy" for address, well in self.etcd.items() if not well]
+        names = {one.address: one.name for one in self.members}
+        for address, well in self.etcd.items():
+            if not well and address in names:
+                found.append(f"etcd on {names[address]} ({address}) is not healthy")
+            elif not well:
+                found.append(f"the machine {address} does not answer: neither its etcd nor its Patroni")
         if self.paused:
             found.append("Patroni is paused: no automatic failover")
         return found

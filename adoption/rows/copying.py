@@ -78,28 +78,47 @@ class Source:
 
 class Ledger:
     """A file that lists the weeks copied to a database, with their numbers of rows, so that a second run
-    leaves them out."""
+    leaves them out; and the differences that the last run has found."""
 
     def __init__(self, file: Path, target: str) -> None:
         """`target` is the database's `identity`: copies to another database do not count."""
         self._file = file
         self._target = target
-        known = json.loads(file.read_text()) if file.exists() else {}
-        self._rows: dict[str, int] = known["weeks"] if known.get("target") == target else {}
+        content = json.loads(file.read_text()) if file.exists() else {}
+        is_same = content.get("target") == target
+        self.weeks: dict[str, int] = content["weeks"] if is_same else {}
+        self.compared: str | None = content.get("compared") if is_same else None
+        """when the last complete run ended, UTC"""
+        self.differences: list[str] = content.get("differences", []) if is_same else []
         self._lock = threading.Lock()
 
     def has(self, part: Part, rows: int) -> bool:
         """Whether it was copied when it had as many rows as now."""
-        return part.begins is not None and self._rows.get(str(part)) == rows
+        return part.begins is not None and self.weeks.get(str(part)) == rows
 
     def note(self, copied: Copied) -> None:
-        if not copied.same:
-            return
         with self._lock:
-            self._rows[str(copied.part)] = copied.rows
-            beside = self._file.with_suffix(".new")
-            beside.write_text(json.dumps({"target": self._target, "weeks": self._rows}, indent=1))
-            beside.replace(self._file)
+            if copied.same:
+                self.weeks[str(copied.part)] = copied.rows
+            else:
+                self.weeks.pop(str(copied.part), None)
+            self._write()
+
+    def end(self, differences: Sequence[str]) -> None:
+        """Notes the differences of a run that has compared all."""
+        self.compared, self.differences = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", sorted(differences)
+        self._write()
+
+    def _write(self) -> None:
+        content = {
+            "target": self._target,
+            "weeks": self.weeks,
+            "compared": self.compared,
+            "differences": self.differences,
+        }
+        beside = self._file.with_suffix(".new")
+        beside.write_text(json.dumps(content, indent=1))
+        beside.replace(self._file)
 
 
 def identity(conninfo: str) -> str:
@@ -246,17 +265,20 @@ def _copy(old: Any, new: psycopg.Connection[Any], part: Part, source: Source) ->
                 _names(columns), sql.Identifier("log", ring.table.name.lower())
             )
         )
-        digest, rows = Digest(singles), 0
+        digest, rows, zone, is_local = Digest(singles), 0, ZoneInfo(source.timezone), False
         statement = sql.SQL("copy arrived ({}) from stdin").format(_names(columns))
         with new.cursor() as cursor, cursor.copy(statement) as into:
-            for row in _rows(old, ring, readings, part, source):
-                into.write_row(row)
-                digest.add(row)
+            for seq_no, time, *values in _rows(old, ring, readings, part, source):
+                is_local = time.tzinfo is None
+                at = (time.replace(tzinfo=zone) if is_local else time).astimezone(UTC)
+                into.write_row((seq_no, at, *values))
+                digest.add((seq_no, time, *values))
                 rows += 1
         count = _store(new, ring, columns, part)
         back = Digest(singles)
-        for row in _read_back(new, ring, columns, part):
-            back.add(row)
+        for seq_no, at, *values in _read_back(new, ring, columns, part):
+            # the old server's time is compared as it was read
+            back.add((seq_no, at.astimezone(zone).replace(tzinfo=None) if is_local else at, *values))
     return Copied(part, rows, count, digest.text(), digest.text() == back.text())
 
 
@@ -266,8 +288,7 @@ def _type(ring: Ring, name: str) -> str:
 
 
 def _rows(old: Any, ring: Ring, readings: Sequence[str], part: Part, source: Source) -> Iterator[Row]:
-    """The rows at the old server, with times that have a zone. Raises Unreadable for a text."""
-    zone = ZoneInfo(source.timezone)
+    """The rows at the old server, with its times. Raises Unreadable for a text."""
     columns = [column for name in readings if (column := ring.table.column(name))]
     of = [reading(column, source.charset, source.is_ase) for column in columns]
     marks = QuestionMarks(columns, of)
@@ -279,7 +300,7 @@ def _rows(old: Any, ring: Ring, readings: Sequence[str], part: Part, source: Sou
                 time = moment(stored)
                 read = [each.value(value) for each, value in zip(of, values, strict=True)]
                 marks.add(read)
-                yield int(seq_no), (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(UTC), *read
+                yield int(seq_no), time, *read
         if lost := marks.lost(cursor, f"{_table(part)} where {within(part)}"):
             raise Unreadable("; ".join(lost))
 

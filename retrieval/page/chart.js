@@ -114,7 +114,7 @@ export class Chart {
   render(options, data) {
     const shape = JSON.stringify([options.series.map((one) => [one.label, one.stroke, one.scale, one.dash, one.kind]),
       options.padding, options.axes.map((axis) => [axis.stroke, axis.label, axis.side]), options.bands.length,
-      Object.values(options.scales).map((scale) => scale.dir), state.zone, facility.zone, theme()]);
+      Object.entries(options.scales).map(([name, scale]) => [name, scale.dir, scale.distr]), state.zone, facility.zone, theme()]);
     if (this.drawn && this.shape === shape && this.view.isTime) {
       this.drawn.batch(() => {
         for (const [name, scale] of Object.entries(options.scales)) this.drawn.scales[name].range = scale.range;

@@ -40,8 +40,9 @@ def adopt(
         "adopted"
     ),
     tds_version: Annotated[
-        str, typer.Option(metavar="VERSION", help="5.0 for Sybase ASE, 7.0 to 7.4 for SQL Server.")
-    ] = "7.4",
+        str | None,
+        typer.Option(metavar="VERSION", help="5.0 for Sybase ASE, 7.0 to 7.4 for SQL Server. Default: 7.4."),
+    ] = None,
     rules: Annotated[
         Path | None,
         option(
@@ -52,18 +53,21 @@ def adopt(
         ),
     ] = None,
     timezone: Annotated[
-        str,
-        typer.Option(metavar="ZONE", help="Time zone of the old server's times without a zone (IANA name)."),
-    ] = "UTC",
+        str | None,
+        typer.Option(
+            metavar="ZONE",
+            help="Time zone of the old server's times without a zone (IANA name). Default: UTC.",
+        ),
+    ] = None,
     copies: Annotated[bool, typer.Option("--copy", help="Copy the rows to --data or --dsn.")] = False,
     charset: Annotated[
-        str,
+        str | None,
         option(
             metavar="NAME",
             help="Character set of char and varchar at the old server, if it reports none or a wrong one: "
             "iso_1, cp850, cp1252, roman8, eucjis, sjis, utf8, …",
         ),
-    ] = "",
+    ] = None,
     connections: Annotated[
         int, typer.Option(metavar="N", min=1, max=32, help="Connections to each side that copy at once.")
     ] = 4,
@@ -74,14 +78,16 @@ def adopt(
 
     Each of several databases becomes a schema of its name, in one facility: database..table stays the same.
 
-    Nothing is changed at the old server. With --copy the rows of its rings, logs and other tables are copied
-    while it runs, and compared value by value; a second run copies the changes. Code 1: an object is refused,
-    or copied rows are not the same.
+    Nothing is changed at the old server. The folder keeps the options: later runs need only the URL and the
+    folder. With --copy the rows of the server's rings, logs and other tables are copied while it runs, and
+    compared value by value; a second run copies the changes. Code 1: an object is refused, or copied rows are
+    not the same.
     """
     # a TDS client, which `ringlog serve` does without
     import pymssql
 
     from ringlog.adoption import assessment
+    from ringlog.adoption.choices import choices, demand_zone
     from ringlog.adoption.conversion import scripts
     from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.rings import Rules, read_rules
@@ -96,15 +102,27 @@ def adopt(
     if not named and not every:
         raise UsageError(f"the URL names no database: write {address}/DATABASE, or --all-databases")
     try:
-        decided = Rules() if rules is None else read_rules(rules)
+        given = {"tds-version": tds_version, "timezone": timezone, "charset": charset}
+        choice = choices(output, tuple(named), given, rules)
+        is_first = not (output / "assessment.json").exists()
+        decided = Rules() if choice.rules is None else read_rules(choice.rules)
         password = find_password(address)
-        if charset:
-            codec(charset)
-        names, left_out = chosen(address, password, tds_version, named, every)
+        if choice.charset:
+            codec(choice.charset)
+        names, left_out = chosen(
+            address, password, choice.tds_version, choice.databases, not choice.databases
+        )
         address = replace(address, database=names[0])
-        databases = read_all(address, password, tds_version, names, decided)
+        databases = read_all(address, password, choice.tds_version, names, decided)
         first = databases[0].old
-        source = Source(address, password, tds_version, timezone, charset or first.charset, first.is_ase)
+        source = Source(
+            address,
+            password,
+            choice.tds_version,
+            choice.timezone,
+            choice.charset or first.charset,
+            first.is_ase,
+        )
         judged = [
             assessment.assess(
                 # logins are the server's: they are reported once
@@ -113,15 +131,17 @@ def adopt(
                 each.tables,
                 each.rights,
                 each.name,
-                doubts(each.old, charset),
+                doubts(each.old, choice.charset),
             )
             for each in databases
         ]
-        written = scripts.write(output, databases, timezone)
-        (output / "assessment.json").write_text(assessment.as_json(judged))
-        (output / "assessment.html").write_text(assessment.as_html(judged))
-        for line in (*written, f"assessment.html: {_compiled(judged)}"):
-            print(f"{output}/{line}")
+        choice = replace(choice, databases=tuple(names)).keep(output)
+        if is_first or not copies:
+            for line in scripts.write(output, databases, choice.timezone):
+                print(f"{output}/{line}")
+            (output / "assessment.json").write_text(assessment.as_json(judged))
+            (output / "assessment.html").write_text(assessment.as_html(judged))
+            print(f"{output}/assessment.html: {_compiled(judged)}")
         for line in left_out:
             print(f"  not migrated: {line}")
         for one in judged:
@@ -133,6 +153,7 @@ def adopt(
         if copies:
             with chosen_database(data, dsn).opened() as conninfo:
                 demand_facility(conninfo)
+                demand_zone(conninfo, choice.timezone)
                 rings = [ring for each in databases for ring in each.found.rings]
                 for table, reached in archived(conninfo).items():
                     print(f"log of {table}: rows before {reached:%Y-%m-%d} are in the archive: not copied")
@@ -155,6 +176,13 @@ def adopt(
             for line in loose:
                 print(line)
             differ += len(loose)
+            ledger.end(
+                [
+                    *(str(one.part) for one in done if not one.same),
+                    *(one.table for one in beside if not one.same or one.unread),
+                    *loose,
+                ]
+            )
     except AdoptionError as error:
         raise UsageError(str(error)) from None
     except pymssql.Error as error:

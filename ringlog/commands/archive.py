@@ -37,11 +37,15 @@ def recall_weeks(
         demand_facility(conninfo)
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
         server = server_of(conninfo, table)
+        recalled = 0
         try:
             for line in recall(engine(server), server, table, *bounds, timedelta(days=days)):
                 print(line, flush=True)
+                recalled += 1
         except InUse as error:
             raise ServerError(str(error)) from None
+    if not recalled:
+        print(f"nothing to recall: the archive has no week of {table} in this time that is not in the log")
 
 
 @archive_app.command("status")
@@ -212,7 +216,11 @@ def archive_now(data: Data = None, dsn: Dsn = None) -> None:
         demand_facility(conninfo)
         for _, server in Everywhere(conninfo).with_headlines():
             summarise(server, enough=1)
+            written = 0
             for line in lines(server):
                 print(line, flush=True)
+                written += 1
+            if not written:
+                print("nothing to archive: no week is older than the facility's online weeks")
     if not complete:
         raise typer.Exit(1)

@@ -203,7 +203,9 @@ def _show(now: SiteState) -> None:
             names.get(reached, reached) if reached else "nothing",
         )
     for address, health in etcd.items():
-        grid.add_row(address, "witness", "-", "-", "-", "-", health, "-")
+        # Patroni forgets a machine that is lost: it is a witness only if it answers
+        row = ("witness", "-") if now.etcd[address] else ("-", "does not answer")
+        grid.add_row(address, *row, "-", "-", "-", health, "-")
     console.print(grid)
     for trouble in now.troubles:
         console.print(trouble)

@@ -85,8 +85,9 @@ def migrate_history(
         option("--rules", metavar="FILE", help="tds://: decisions, as for ringlog adopt."),
     ] = None,
     timezone: Annotated[
-        str, typer.Option(metavar="ZONE", help="tds://: time zone of times without one.")
-    ] = "UTC",
+        str | None,
+        typer.Option(metavar="ZONE", help="tds://: time zone of times without one. Default: the facility's."),
+    ] = None,
     charset: Annotated[
         str,
         option(metavar="NAME", help="tds://, bcp: character set, as for ringlog adopt."),
@@ -100,6 +101,8 @@ def migrate_history(
     read back and compared. After Ctrl-C or a kill run the same command again: it continues. Code 1: some
     rows were left out, because the archive has other rows with their keys.
     """
+    from ringlog.adoption.choices import demand_zone
+    from ringlog.adoption.errors import AdoptionError
     from ringlog.history.incoming import IncomingError, description_of
     from ringlog.history.migration.migrating import Existing, Migration, MigrationError
     from ringlog.history.migration.progress import progress
@@ -121,7 +124,8 @@ def migrate_history(
         try:
             if place.startswith("tds"):
                 pace = Pace(rate, chosen_hours)
-                old = _old_server(place, table, tds_version, rules, timezone, charset, connections, pace)
+                zone = demand_zone(conninfo, timezone)
+                old = _old_server(place, table, tds_version, rules, zone, charset, connections, pace)
                 source: Source = old
                 # its connections share the rate
                 described, rate = old.described, 0
@@ -138,7 +142,9 @@ def migrate_history(
             migration = Migration(
                 administrator, server, table, source, described, existing=Existing(existing), rate=rate
             )
+            weeks = 0
             for moved in migration.run():
+                weeks += 1
                 conflicting += moved.conflicting
                 with administrator.connect() as connection:
                     (now,) = (
@@ -153,8 +159,12 @@ def migrate_history(
                 if moved.repeated or moved.conflicting:
                     line += f", {moved.repeated} were there already, {moved.conflicting} others too: left out"
                 print(f"{line}; {_where(now)}", flush=True)
+        except AdoptionError as error:
+            raise UsageError(str(error)) from None
         except (IncomingError, MigrationError) as error:
             raise ServerError(str(error)) from None
+        if not weeks:
+            print(f"no week of {table} is left to migrate: ringlog migrate status shows what was done")
         for why, count in migration.left_out.items():
             if count:
                 print(f"{count} rows {why}: left out")
@@ -209,11 +219,15 @@ def migrate_plan(
     dsn: Dsn = None,
 ) -> None:
     """List the steps of a migration, which are done, and the command of the next one."""
+    from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.plan import steps
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
-        found = [*steps(adopted, conninfo)]
+        try:
+            found = [*steps(adopted, conninfo)]
+        except AdoptionError as error:
+            raise UsageError(str(error)) from None
     following = next((step for step in found if not step.done), None)
     for step in found:
         mark = {True: "done", False: "open", None: "?"}[step.done]

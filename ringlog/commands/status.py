@@ -355,8 +355,8 @@ def _writer_priority(connection: psycopg.Connection) -> str | None:
 
 
 def lasting(left: Space) -> str:
-    """The time for which the disk suffices, if it is known."""
+    """The time for which the disk suffices, at the growth of the logs, which takes a day to measure."""
     if left.days is None or left.a_day is None:
-        return ""
+        return ", its forecast is not known yet"
     days = f"{left.days:.0f} days" if left.days < _AGES else "more than 100 years"
     return f", {days} at {left.a_day / 1e6:.1f} MB a day"

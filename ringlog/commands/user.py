@@ -1,9 +1,11 @@
 """The commands `ringlog user …`: logins."""
 
 import getpass
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -138,10 +140,17 @@ def add(
 
 
 @user.command("list")
-def show(data: Data = None, dsn: Dsn = None) -> None:
+def show(
+    machine: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
     """List the logins with their rights, whether they are locked, and their numbers of connections."""
     with _opened(data, dsn) as conninfo:
         found = logins.logins(conninfo)
+    if machine:
+        print(json.dumps([asdict(one) for one in found]))
+        return
     for one in found:
         state = "locked" if one.locked else "open"
         until = f", password until {one.until}" if one.until else ""

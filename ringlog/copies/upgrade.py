@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
+import psycopg
 from psycopg.conninfo import make_conninfo
 
 from ringlog.errors import ServerError, UsageError
@@ -27,6 +28,17 @@ _ROOM = GiB
 _PORT = 50432  # of servers that only this process reaches, through the socket
 _OURS = re.compile(r"archive_|recovery_|restore_command|primary_")
 """Settings of `alter system` that were for the old cluster only."""
+
+
+_UNCHANGED = "nothing is changed: the old cluster still works with its version of ringlog"
+
+
+def _refusal(output: str) -> str:
+    """The error in the output of pg_restore, and the statement, in a line."""
+    error = re.search(r"\berror: (?:could not execute query: )?(.*)$", output, re.MULTILINE)
+    statement = re.search(r"^Command was: (.*)$", output, re.MULTILINE)
+    line = " ".join(output.split()) if error is None else error[1]
+    return f"{line} ({statement[1]} …)" if statement else line
 
 
 def older_cluster(postgres: Postgres) -> Path | None:
@@ -96,9 +108,13 @@ class Upgrade:
                 state = self._control()
             self._make(state)
             self._pg_upgrade("--check")
-            print("pg_upgrade found no obstacle")
+            self._try_schema()
+            print(f"no obstacle: PostgreSQL {self.postgres.version} takes the schema")
             if check:
                 return
+            with self.account.acting():
+                shutil.rmtree(self.new)
+            self._make(state)
             before = self._relations(self.old_programs, self.old)
             self._pg_upgrade()
             with self.account.acting():
@@ -197,6 +213,48 @@ class Upgrade:
             )
             (self.new / "conf.d" / GENERATED).write_text(text)
 
+    def _try_schema(self) -> None:
+        """Restores the schema of each database into the new, empty cluster: pg_upgrade's own check reads no
+        definition. Raises ServerError with the first statement that is refused."""
+        dumps: list[tuple[str, Path]] = []
+        with self._started(self.old_programs, self.old) as conninfo:
+            command = [str(self.programs / "pg_dumpall"), "--roles-only", f"--dbname={conninfo}"]
+            output = self.account.run(command, cwd=self.work)
+            roles = re.findall(r"^(?:CREATE|ALTER|GRANT) .*;$", output, re.MULTILINE)
+            for connection in session.databases(conninfo):
+                name = connection.info.dbname
+                file = self.work / f"{len(dumps)}.dump"
+                command = [str(self.programs / "pg_dump"), "--schema-only", "--no-tablespaces"]
+                command += ["--format=custom", f"--file={file}", make_conninfo(conninfo, dbname=name)]
+                self.account.run(command, cwd=self.work)
+                dumps.append((name, file))
+        with self._started(self.programs, self.new) as conninfo:
+            with session.connect(conninfo, autocommit=True) as connection:
+                for statement in roles:
+                    if statement != f"CREATE ROLE {ADMINISTRATOR};":
+                        self._try_role(connection, statement)
+            for name, file in dumps:
+                exists = name in ("postgres", "template1")
+                into = make_conninfo(conninfo, dbname=name if exists else "postgres")
+                command = [str(self.programs / "pg_restore"), "--exit-on-error", f"--dbname={into}"]
+                try:
+                    self.account.run([*command, *([] if exists else ["--create"]), str(file)], cwd=self.work)
+                except ServerError as error:
+                    raise ServerError(
+                        f"PostgreSQL {self.postgres.version} refuses the schema of database {name}: "
+                        f"{_refusal(str(error))}\n{_UNCHANGED}"
+                    ) from None
+
+    def _try_role(self, connection: psycopg.Connection, statement: str) -> None:
+        try:
+            connection.execute(statement.encode())
+        except psycopg.Error as error:
+            words = str(error).splitlines()[0]
+            raise ServerError(
+                f"PostgreSQL {self.postgres.version} refuses a role: {words} "
+                f"({statement.partition(' PASSWORD ')[0]} …)\n{_UNCHANGED}"
+            ) from None
+
     def _pg_upgrade(self, *more: str) -> None:
         command = [str(self.programs / "pg_upgrade"), *more, "--username", ADMINISTRATOR]
         command += ["--old-bindir", str(self.old_programs), "--new-bindir", str(self.programs)]
@@ -205,18 +263,19 @@ class Upgrade:
         try:
             self.account.run(command, cwd=self.work)
         except ServerError as error:
-            raise ServerError(
-                f"{error}\n{self._details()}\nnothing is changed: the old cluster still works with its "
-                "version of ringlog"
-            ) from None
+            raise ServerError(f"{error}\n{self._details()}\n{_UNCHANGED}") from None
 
     def _details(self) -> str:
-        """The output files that pg_upgrade names, with their contents."""
+        """The lists that pg_upgrade names, and the errors in its logs."""
         output = []
         with suppress(OSError):
             for file in sorted((self.new / "pg_upgrade_output.d").rglob("*")):
-                if file.is_file() and (file.suffix == ".txt" or "dump" in file.name):
-                    output.append(f"{file.name}: {file.read_text(errors='replace').strip()[-2000:]}")
+                if file.is_file() and file.suffix in (".txt", ".log"):
+                    text = file.read_text(errors="replace")
+                    if file.suffix == ".txt":
+                        output.append(f"{file.name}: {text.strip()[-2000:]}")
+                    elif " error: " in text:
+                        output.append(f"{file.name}: {_refusal(text)}")
         return "\n".join(output)
 
     def _settle(self) -> None:

@@ -262,5 +262,7 @@ def _of_disk(left: Space | None) -> Iterator[Metric]:
     if left is not None:
         yield _gauge("disk_free_bytes", "Free space of the data directory's disk.", left.free)
         if left.days is not None:
-            description = "Time until the disk is full, at the growth of the logs in the last 28 days."
+            description = (
+                "Time until the disk is full, at the growth of the logs in the last 28 days; after a day."
+            )
             yield _gauge("disk_left_seconds", description, left.days * 86_400)

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import psutil
 import psycopg
+from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from psycopg.rows import class_row
 
@@ -135,6 +136,9 @@ def space(data: Path, a_day: float | None) -> Space:
     return Space(free, a_day, free / a_day if a_day else None)
 
 
+_DAY = timedelta(days=1)
+
+# The weeks of logs of the last 28 days, whole.
 _WEEKS = f"""
 select child.oid
 from {WEEKS}
@@ -144,6 +148,53 @@ where nspname = 'weeks'
   and bounds[2]::timestamptz > now() - interval '28 days' and bounds[1]::timestamptz <= now()
   and exists (select from ringlog.every_table where table_name = log.relname)
 """
+
+_OLDEST = """
+select distinct on (log.relname)
+  child.relname, bounds[1]::timestamptz, sampled.table_name
+from {weeks}
+join pg_class as log on log.oid = inhparent
+left join ringlog.sample_table as sampled on sampled.table_name = log.relname
+where child.oid in ({those}) and {has_pages}
+order by log.relname, bounds[1]::timestamptz
+"""
+
+_SINCE_ROW = """
+select min("time") from {}
+"""
+# an index has the times by signal
+_SINCE_SAMPLE = """
+select min(first) from ringlog.sample_signal
+cross join lateral (select min("time") as first from {} where signal = number) as stored
+where table_name = %s
+"""
+
+
+def measured(connection: psycopg.Connection, may_look: bool) -> timedelta | None:
+    """The time in which the weeks of `_WEEKS` have grown: since the first row in them, or since their begin
+    if a week is in the archive; None: no rows. Raises LockNotAvailable while a week is locked."""
+    query = _OLDEST.format(weeks=WEEKS, those=_WEEKS, has_pages=has_pages("child.oid", may_look))
+    oldest = connection.execute(query.encode()).fetchall()
+    (now, archived) = connection.execute(
+        "select now(), exists (select from ringlog.cold_week)"
+    ).fetchone() or (None, False)
+    if not oldest or now is None:
+        return None
+    begins = min(begin for _, begin, _ in oldest)
+    if archived or begins <= now - 28 * _DAY:
+        return timedelta(seconds=(now - begins).total_seconds())
+    firsts = []
+    with connection.transaction():
+        connection.execute("set local lock_timeout = '100ms'")
+        for week, _, sampled in oldest:
+            relation = sql.Identifier("log", week)
+            if sampled is None:
+                row = connection.execute(sql.SQL(_SINCE_ROW).format(relation)).fetchone()
+            else:
+                row = connection.execute(sql.SQL(_SINCE_SAMPLE).format(relation), [sampled]).fetchone()
+            firsts += [first for first in row or () if first is not None]
+    return max(now - min(firsts), timedelta()) if firsts else None
+
 
 # Like pg_total_relation_size, but from file sizes: that function opens each week and waits for its lock.
 _SIZE_OF_FILES = f"""
@@ -176,26 +227,35 @@ select sum(size) from segment
 
 
 def growth(connection: psycopg.Connection, conninfo: str) -> float | None:
-    """The growth of the last month's weeks, in bytes a day; None: none, or unknown while a week is locked.
-    `conninfo` is this connection's: a role that may not read the sizes of files opens the weeks instead, over
-    further connections."""
-    if connection.execute(MAY_LOOK).fetchone() == (True,):
+    """The growth of the last month's weeks, in bytes a day; None: none, unknown before a day is measured, or
+    while a week is locked. `conninfo` is this connection's: a role that may not read the sizes of files opens
+    the weeks instead, over further connections."""
+    may_look = connection.execute(MAY_LOOK).fetchone() == (True,)
+    try:
+        time = measured(connection, may_look)
+        if time is None or time < _DAY:
+            return None
+        size = _size(connection, conninfo, may_look)
+    except psycopg.errors.LockNotAvailable:
+        return None
+    return size / (time / _DAY) or None
+
+
+def _size(connection: psycopg.Connection, conninfo: str, may_look: bool) -> float:
+    if may_look:
         (size,) = connection.execute(_SIZE_OF_FILES.encode()).fetchone() or (None,)
-        return float(size or 0) / 28 or None
+        return float(size or 0)
     sizes = (
         "select sum(pg_total_relation_size(week)) from unnest(%s::oid[]) as weeks (week)"
         f" where {has_pages('week', False)}"
     )
-    size = 0.0
+    total = 0.0
     for some in by_connection([week for (week,) in connection.execute(_WEEKS.encode())]):
         with look(conninfo) as another:
             another.execute("set lock_timeout = '100ms'")
-            try:
-                (part,) = another.execute(sizes.encode(), [[*some]]).fetchone() or (None,)
-            except psycopg.errors.LockNotAvailable:
-                return None
-            size += float(part or 0)
-    return size / 28 or None
+            (part,) = another.execute(sizes.encode(), [[*some]]).fetchone() or (None,)
+            total += float(part or 0)
+    return total
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,8 @@ def add_login(
         except errors.DuplicateObject:
             raise ServerError(
                 f"the login {name!r} exists already and was not changed. For a new password: ringlog user "
-                "passwd; for another right: ringlog user remove, then add it again"
+                "passwd; for other tables to write or read: ringlog user change; for another right: ringlog "
+                "user remove, then add it again"
             ) from None
         for right in given:
             if right in (Right.WRITER, Right.READER):
@@ -217,7 +218,7 @@ def logins(conninfo: str) -> list[Login]:
         return [
             Login(
                 name,
-                tuple(_shown(right, held.get((name, right))) for right in granted),
+                _rights({Right(right): held.get((name, right)) for right in granted}),
                 locked,
                 until,
                 sessions,
@@ -227,8 +228,14 @@ def logins(conninfo: str) -> list[Login]:
         ]
 
 
-def _shown(right: str, held: Held | None) -> str:
-    return Right(right).shown + (f" of {held}" if held else "")
+def _rights(held: Mapping[Right, Held | None]) -> tuple[str, ...]:
+    """The rights with their tables. A right to all tables says so beside one to some."""
+    rest = " of all tables" if any(held.values()) else ""
+    of_tables = (Right.READER, Right.WRITER)
+    return tuple(
+        right.shown + (f" of {some}" if some else rest if right in of_tables else "")
+        for right, some in held.items()
+    )
 
 
 def change_password(conninfo: str, name: str, password: str) -> None:

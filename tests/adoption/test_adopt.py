@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pymssql
@@ -174,6 +175,48 @@ def test_a_site_is_read_and_moves_in(
     assert ring == (50, ROWS - 1)
 
 
+def test_a_later_run_has_the_options_of_the_first(
+    old: RunningServer, temporary_directory: Path, tmp_path: Path
+) -> None:
+    """The last command of docs/how-to/migrate.md has none of the first one's options."""
+    output = tmp_path / "adopted"
+    url = f"tds://developer:develop-1@{old.host}:{old.port}/site"
+    rules = tmp_path / "decided.toml"
+    rules.write_text('site = ["titles"]\n')
+    first = ("--timezone", "Asia/Tokyo", "--rules", rules, "--charset", "cp1252")
+    assert ringlog("adopt", url, "--output", output, *first).returncode == 0
+    refused = ringlog("adopt", url, "--output", output, "--timezone", "UTC")
+    assert refused.returncode == 2
+    assert "was made with --timezone 'Asia/Tokyo', not 'UTC'" in refused.stderr
+    rules.write_text('site = ["beam_loss"]\n')
+    data = temporary_directory / "in_tokyo"
+    with (
+        serving(data, facility=output / "facility.toml") as here,
+        psycopg.connect(here.dsn, autocommit=True) as connection,
+    ):
+        plan = ("migrate", "plan", "--adopted", output, "--data", data)
+        copied = ringlog("adopt", url, "--output", output, "--copy", "--data", data)
+        assert "beam_loss, ring: 50 rows, 50 new, the same on both sides" in copied.stdout, copied.stderr
+        assert 'timezone = "Asia/Tokyo"' in (output / "facility.toml").read_text()
+        (newest,) = connection.execute("select max(time) from log.beam_loss").fetchone() or ()
+        last = BEGIN + timedelta(hours=3 * (ROWS - 1))
+        assert newest == last.replace(tzinfo=ZoneInfo("Asia/Tokyo"))
+        # the other tables were not made
+        (line,) = (line for line in ringlog(*plan).stdout.splitlines() if line[6:10] == "copy")
+        assert line.startswith("open")
+        assert "NOT THE SAME: authors; ring_position; titleauthor; titles" in line
+        other = ringlog("adopt", url, "--output", output, "--copy", "--rules", rules, "--data", data)
+        assert other.returncode == 2
+        assert "differs from the rules by which rows were copied already" in other.stderr
+        # a folder in another zone than the facility's
+        elsewhere = tmp_path / "elsewhere"
+        shifted = ringlog("adopt", url, "--output", elsewhere, "--copy", "--data", data)
+        assert shifted.returncode == 2
+        assert "are of UTC (--timezone), and those of the facility of Asia/Tokyo" in shifted.stderr
+        history = ("migrate", "history", "beam_loss", "--from", url, "--timezone", "UTC", "--data", data)
+        assert "those of the facility of Asia/Tokyo" in ringlog(*history).stderr
+
+
 @pytest.mark.long
 def test_old_rows_go_into_the_archive_and_new_ones_into_the_log(
     old: RunningServer, temporary_directory: Path, tmp_path: Path
@@ -199,6 +242,7 @@ def test_old_rows_go_into_the_archive_and_new_ones_into_the_log(
             "beam_loss 2026w11: 56 rows",
             "beam_loss 2026w12: 8 rows",
         ]
+        assert ringlog(*words).stdout.startswith("no week of beam_loss is left to migrate")
         assert connection.execute("select count(*) from weeks.beam_loss").fetchone() == (0,)
         plan = ringlog("migrate", "plan", "--adopted", output, "--data", data).stdout
         assert "done  history     beam_loss done to " in plan

@@ -746,6 +746,8 @@ def test_a_failed_part_is_the_code_of_the_command(conninfo: str, table: psycopg.
     table.execute("drop view public.kept")
     succeeded = ringlog("archive", "now", RINGLOG_DSN=conninfo)
     assert succeeded.returncode == 0, succeeded.stdout + succeeded.stderr
+    nothing = ringlog("archive", "now", RINGLOG_DSN=conninfo)
+    assert nothing.stdout.splitlines()[-1].startswith("nothing to archive: no week is older")
 
 
 @pytest.mark.usefixtures("archived")

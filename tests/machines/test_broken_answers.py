@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from ringlog.commands import ha
 from ringlog.machines import guard, state
 from ringlog.machines.site import Unreachable
-from ringlog.machines.state import Access
+from ringlog.machines.state import Access, Member, SiteState
 
 
 @pytest.fixture
@@ -39,3 +40,15 @@ def test_a_broken_answer_is_no_answer(dying: int, monkeypatch: pytest.MonkeyPatc
         state.cluster(access, access.machines)
     monkeypatch.setattr(guard, "ETCD_PORT", dying)
     assert not guard.release(access, "b")
+
+
+def test_a_lost_machine_is_no_witness(capsys: pytest.CaptureFixture[str]) -> None:
+    """Patroni's members are those that answered it lately; etcd has the addresses of all machines."""
+    left = Member("db2", "10.0.0.2", 5432, "leader", "running", 2, None, None, "", None, None)
+    now = SiteState((left,), False, {"10.0.0.1": False, "10.0.0.2": True, "10.0.0.3": True}, {"db2": None})
+    ha._show(now)
+    lines = capsys.readouterr().out.splitlines()
+    (lost,) = (line for line in lines if line.startswith("10.0.0.1 "))
+    (witness,) = (line for line in lines if line.startswith("10.0.0.3 "))
+    assert ("does not answer" in lost, "witness" in lost, "witness" in witness) == (True, False, True)
+    assert "the machine 10.0.0.1 does not answer: neither its etcd nor its Patroni" in lines

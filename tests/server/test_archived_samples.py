@@ -151,5 +151,7 @@ def test_every_client_has_the_same_answers(temporary_directory: Path) -> None:
         week = [f"{at:%Y-%m-%d}" for at in (BEGIN, BEGIN + timedelta(weeks=1))]
         recalled = ringlog("recall", "vac", *week, "--data", server.data)
         assert "252 rows" in recalled.stdout, recalled.stdout + recalled.stderr
+        again = ringlog("recall", "vac", *week, "--data", server.data)
+        assert again.stdout.startswith("nothing to recall: the archive has no week of vac in this time")
         status = json.loads(ringlog("status", "--json", "--data", server.data).stdout)
         assert [table["table_name"] for table in status["tables"]] == ["vac"]

@@ -328,6 +328,11 @@ def test_the_rights_of_a_login_are_narrowed_and_widened(own: Own, other_rights: 
         with pytest.raises(pymssql.Error, match="permission denied"):
             cursor.callproc("claim_writer", ("beam", "a spool", "a writer"))
         cursor.callproc("last_sr_vac", ())
+        own.user("change", WRITER.user, "--reads", "all")
+        shown = "reader of all tables and writer of group vacuum"
+        assert f"some_writer: {shown}, open" in own.user("list")
+        (listed,) = (each for each in json.loads(own.user("list", "--json")) if each["name"] == WRITER.user)
+        assert (listed["rights"], listed["locked"]) == (shown.split(" and "), False)
 
 
 def test_further_rights_are_granted(own: Own, other_rights: None) -> None:
@@ -336,7 +341,7 @@ def test_further_rights_are_granted(own: Own, other_rights: None) -> None:
     assert "some_writer: reader of bo_vac and writer of beam, group vacuum, open" in own.user("list")
     assert may_put(own, "beam", "sr_vac", "bo_vac") == ["beam", "sr_vac", "bo_vac"]
     own.user("grant", WRITER.user, "--writes", "all")
-    assert "writer, open" in own.user("list")
+    assert "writer of all tables, open" in own.user("list")
     assert "choose what to grant" in own.user("grant", WRITER.user, code=2)
     assert "none takes rights away" in own.user("grant", WRITER.user, "--writes", "none", code=2)
 

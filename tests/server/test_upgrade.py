@@ -223,3 +223,23 @@ def test_a_served_directory_is_left_alone(data: Path) -> None:
     assert needless.returncode == 2
     assert "needs no upgrade" in needless.stderr
     assert (data / "postgresql-18").exists()
+
+
+@pytest.mark.timeout(900)
+def test_the_check_tries_the_schema_in_the_new_version(old: OldCluster, data: Path) -> None:
+    """pg_stat_bgwriter has no buffers_backend from PostgreSQL 17 on (its release notes)."""
+    with old.running() as conninfo:
+        with psycopg.connect(conninfo, autocommit=True) as connection:
+            connection.execute("create role operator nologin")
+            connection.execute("create database ringlog owner operator")
+        with psycopg.connect(make_conninfo(conninfo, dbname="ringlog")) as connection:
+            connection.execute("create view written as select buffers_backend from pg_stat_bgwriter")
+    for words in (("--check",), ()):
+        refused = ringlog("upgrade", *words, "--data", data, timeout=300)
+        assert refused.returncode == 1
+        assert "no obstacle" not in refused.stdout
+        line, unchanged = refused.stderr.splitlines()
+        assert "PostgreSQL 18 refuses the schema of database ringlog: ERROR:  column " in line
+        assert '"buffers_backend" does not exist (CREATE VIEW public.written AS …)' in line
+        assert unchanged.startswith("nothing is changed")
+    assert not (data / "postgresql-18").exists()
