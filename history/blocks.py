@@ -1,5 +1,6 @@
 """Reads spans from summary.<table>, and stores them as arrays in blocks: see ringlog.schema.summaries."""
 
+import struct
 from collections.abc import Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ from psycopg.adapt import Loader
 
 from ringlog.history.arrays import HEAD
 from ringlog.history.spans import NAMES, Spans
+from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import BLOCK, SUMMARIES
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -64,9 +66,11 @@ def store(
     statement = sql.SQL("copy {} (level, column_name, begins, {}) from stdin (format binary)").format(
         storage, sql.SQL(", ").join(map(sql.Identifier, NAMES))
     )
-    numbers = "float4" if single else "float8"
-    types = {name: "int4" if name in _COUNTS else numbers for name in NAMES} | dict.fromkeys(
-        ("mean", "squares"), "float8"
+    counts, exact = ColumnType.of("int[]"), ColumnType.of("double[]")
+    types = (
+        dict.fromkeys(NAMES, ColumnType.of("real[]") if single else exact)
+        | dict.fromkeys(_COUNTS, counts)
+        | dict.fromkeys(("mean", "squares"), exact)
     )
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
@@ -156,23 +160,18 @@ class _Numbers(Loader):
 
 _NULL = b"\xff\xff\xff\xff"
 
-_OIDS = {"int4": 23, "float4": 700, "float8": 701}  # pg_type.dat of PostgreSQL
-_FORMATS = {"int4": ">i4", "float4": ">f4", "float8": ">f8"}
 _ELEMENTS = {
-    oid: np.dtype([("length", ">i4"), ("value", _FORMATS[kind])])
-    for oid, kind in ((1007, "int4"), (1021, "float4"), (1022, "float8"))
+    kind.oid: np.dtype([("length", ">i4"), ("value", f">{kind.numpy}")])
+    for kind in map(ColumnType.of, ("int[]", "real[]", "double[]"))
 }
-"""OIDs of arrays of these"""
+"""elements of array_send's form by the array's OID"""
 
 
-def _arrays(values: np.ndarray, kind: str) -> list[bytes]:
+def _arrays(values: np.ndarray, kind: ColumnType) -> list[bytes]:
     """Each column as a binary array of one dimension, after its length, in array_send's form."""
-    size = np.dtype(_FORMATS[kind]).itemsize
-    elements = np.empty((values.shape[1], values.shape[0]), [("length", ">i4"), ("value", _FORMATS[kind])])
-    elements["length"] = size
+    elements = np.empty((values.shape[1], values.shape[0]), _ELEMENTS[kind.oid])
+    elements["length"] = elements["value"].itemsize
     elements["value"] = values.T
-    head = (
-        (1).to_bytes(4) + bytes(4) + _OIDS[kind].to_bytes(4) + values.shape[0].to_bytes(4) + (1).to_bytes(4)
-    )
+    head = struct.pack(">iiIii", 1, 0, kind.element.oid, values.shape[0], 1)
     contents = [head + column.tobytes() for column in elements]
     return [len(content).to_bytes(4) + content for content in contents]

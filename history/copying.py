@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from psycopg import pq, sql
 
 from ringlog.history.arrays import sent
-from ringlog.schema.column_type import ColumnType, Kind
+from ringlog.schema.column_type import ColumnType
 
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _HEADER = 19  # signature, flags, length of the extension, which PostgreSQL leaves empty
@@ -20,11 +20,6 @@ POSTGRES_EPOCH = 946_684_800_000_000
 """2000-01-01, where PostgreSQL's times begin, in microseconds since 1970."""
 
 _TIME = ">i8"
-
-
-def _format(kind: ColumnType) -> str:
-    """Numpy's type of PostgreSQL's binary format of a number, or of a waveform's points."""
-    return "u1" if kind.kind is Kind.BIT else f">{kind.numpy}"
 
 
 def copied(
@@ -36,7 +31,7 @@ def copied(
     ValueError for a column of another length.
     """
     content = _content(connection, sql.SQL("copy ({}) to stdout (format binary)").format(query))
-    formats = [np.dtype(_TIME), *(np.dtype(_format(kind)) for kind in types)]
+    formats = [np.dtype(_TIME), *(np.dtype(f">{kind.octets}") for kind in types)]
     rows = _of_one_length(content, formats)
     if rows is None:
         return _of_any_length(content, formats)
@@ -90,7 +85,7 @@ def copied_waveforms(
             if length < 0:
                 yield None
                 continue
-            values, there = sent(row[6 : 6 + length], _format(kind).lstrip(">"))
+            values, there = sent(row[6 : 6 + length], kind.octets)
             if there is not None:
                 raise ValueError("a waveform has nulls")
             yield values.astype(np.float64)

@@ -17,6 +17,7 @@ from psycopg.adapt import Loader
 
 from ringlog.history.arrays import sent
 from ringlog.history.spans import NAMES, Spans, combined, of_rows
+from ringlog.schema.column_type import TYPES
 from ringlog.schema.layout import LOG_TABLES
 
 if TYPE_CHECKING:
@@ -35,9 +36,6 @@ select signal, times, samples, severities from {log}
 where signal = any(%s) and "time" >= %s and "time" < %s
 order by signal, "time"
 """
-
-_ELEMENTS = {1000: "u1", 1005: "i2", 1007: "i4", 1016: "i8", 1021: "f4", 1022: "f8"}
-"""OIDs of arrays of PostgreSQL's pg_type.dat"""
 
 
 @dataclass(frozen=True)
@@ -61,8 +59,9 @@ def of_blocks(
     gathered: list[tuple[int, Any, Any, Any]] = []
     size, before = 0, None
     with connection.cursor("blocks", binary=True) as cursor:
-        for oid in _ELEMENTS:
-            cursor.adapters.register_loader(oid, _Arrays)
+        for oid, column_type in TYPES.items():
+            if column_type.is_packed:
+                cursor.adapters.register_loader(oid, _Arrays)
         cursor.itersize = 256
         for block in cursor.execute(query, [[*signals], start, end]):
             at = block[0], int(block[1][0][0]) // _HOUR
@@ -172,4 +171,4 @@ class _Arrays(Loader):
     format = pq.Format.BINARY
 
     def load(self, data: Buffer) -> tuple[np.ndarray, NDArray[np.bool_] | None]:
-        return sent(bytes(data), _ELEMENTS[self.oid])
+        return sent(bytes(data), TYPES[self.oid].octets)

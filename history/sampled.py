@@ -22,7 +22,7 @@ from ringlog.history.late import merged
 from ringlog.history.reading import WeekFile, count_cold, held
 from ringlog.history.sample_blocks import samples_of
 from ringlog.history.signals import Place
-from ringlog.schema.column_type import ColumnType, Kind
+from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import LOG_TABLES
 
 NANOSECONDS, SEVERITY, STATUS = "nanoseconds", "severity", "status"
@@ -309,7 +309,7 @@ def _block(found: object, row: int, kind: ColumnType, packs: bool) -> _Part:
 
     times = np.empty(0, "i8")
     times, _ = decoded(1, "i8")
-    values, there = decoded(2, _element(kind))
+    values, there = decoded(2, kind.octets)
     severities, _ = decoded(3, "i2")
     statuses, _ = decoded(4, "i2")
     return times, values, np.ones(len(times), bool) if there is None else there, severities, statuses
@@ -331,10 +331,6 @@ def _batch(
         *(pa.array(each.astype("i2")) for each in (times % 1000, severities, statuses)),
     ]
     return pa.RecordBatch.from_arrays(columns, names=["time", place.column, NANOSECONDS, SEVERITY, STATUS])
-
-
-def _element(kind: ColumnType) -> str:
-    return "u1" if kind.kind is Kind.BIT else kind.numpy
 
 
 def _packs(connection: Connection) -> bool:
