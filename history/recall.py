@@ -11,21 +11,17 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.history import files, late
-from ringlog.history.books import enter_twice
 from ringlog.history.connection import Connection, connect, rows
 from ringlog.history.folder import Damaged, Folder
-from ringlog.history.late_samples import packing, take_late_samples
-from ringlog.history.manifest import ColdWeek, default_partition, is_of_samples, manifest, settings, verify
+from ringlog.history.manifest import ColdWeek, default_partition, manifest, settings, verify
+from ringlog.history.stored import Rows, stored
 from ringlog.schema.catalogue import columns
 from ringlog.schema.change import change, run
 from ringlog.schema.column_type import ColumnType, Kind
-from ringlog.schema.layout import ARCHIVE, LOG_TABLES, OWNER
+from ringlog.schema.layout import LOG_TABLES, OWNER
 from ringlog.schema.partitions import PARTITION_OPTIONS, Week, alone, keep_statistics_small
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import cold_week
-
-_SAMPLES = "{} samples"
-"""name of the table of a week's samples until they are blocks"""
 
 _PATIENCE = 60.0  # seconds
 _PAUSE = 0.5
@@ -58,14 +54,12 @@ def recall(
             verify(folder, week)
             name = Week(week.begins).partition(table)
             with engine.begin() as connection:
-                of_samples = is_of_samples(connection, table)
-            change(engine, partial(_make, week=week, name=name, of_samples=of_samples))
-            copied = _SAMPLES.format(name) if of_samples else name
-            _copy(target, copied, files.read(folder, week.file, footer=week.footer))
-            change(engine, partial(_pack if of_samples else _finish, table=table, name=name))
+                stores = stored(connection, table)
+            change(engine, partial(_make, week=week, name=name, stores=stores))
+            _copy(target, stores.copied(name), files.read(folder, week.file, footer=week.footer))
+            change(engine, partial(_finish, table=table, name=name, stores=stores))
             _show_to_all(engine, name)
-            bring_back = partial(_bring_back, of_samples=of_samples)
-            change(engine, partial(bring_back, week=week, name=name, until=keep))
+            change(engine, partial(_bring_back, week=week, name=name, until=keep, stores=stores))
             yield f"recalled {week.file}: {week.rows} rows in log.{name}"
 
 
@@ -82,9 +76,8 @@ def _copy(target: Connection, name: str, batches: Iterator[pa.RecordBatch]) -> N
     target.streams.commit()
 
 
-def _make(connection: sa.Connection, week: ColdWeek, name: str, of_samples: bool) -> None:
-    """Makes the table of a week, with text for numerics, which ADBC does not copy; for samples, which become
-    blocks, also one that has them as their file."""
+def _make(connection: sa.Connection, week: ColdWeek, name: str, stores: Rows) -> None:
+    """Makes the table of a week, with text for numerics, which ADBC does not copy."""
     become_owner(connection)
     run(connection, sql.SQL("drop table if exists {}").format(sql.Identifier("log", name)))
     run(
@@ -101,11 +94,7 @@ def _make(connection: sa.Connection, week: ColdWeek, name: str, of_samples: bool
         ),
     )
     _change_types(connection, name, dict.fromkeys(_numerics(connection, week.table), "text"))
-    if of_samples:
-        samples = sql.Identifier("log", _SAMPLES.format(name))
-        run(connection, sql.SQL("drop table if exists {}").format(samples))
-        as_archived = sql.SQL("create unlogged table {} as select * from {} with no data")
-        run(connection, as_archived.format(samples, sql.Identifier(ARCHIVE, week.table)))
+    stores.make_copied(connection, week.table, name)
 
 
 def _numerics(connection: sa.Connection, table: str) -> dict[str, str]:
@@ -124,24 +113,10 @@ def _change_types(connection: sa.Connection, name: str, types: Mapping[str, str]
         run(connection, sql.SQL("alter table {} {}").format(sql.Identifier("log", name), changes))
 
 
-def _finish(connection: sa.Connection, table: str, name: str) -> None:
+def _finish(connection: sa.Connection, table: str, name: str, stores: Rows) -> None:
     become_owner(connection)
+    stores.take_copied(connection, table, name)
     _change_types(connection, name, _numerics(connection, table))
-
-
-def _pack(connection: sa.Connection, table: str, name: str) -> None:
-    """Makes blocks of a week's samples."""
-    become_owner(connection)
-    samples = sql.Identifier("log", _SAMPLES.format(name))
-    blocks = packing(connection, table).format(
-        partition=sql.Identifier("log", name),
-        samples=sql.SQL(
-            'select number, ringlog.nanoseconds("time") + nanoseconds as "time", value, severity, status'
-            " from {}"
-        ).format(samples),
-    )
-    run(connection, blocks)
-    run(connection, sql.SQL("drop table {}").format(samples))
 
 
 def _show_to_all(engine: sa.Engine, name: str) -> None:
@@ -170,9 +145,7 @@ order by age(backend_xmin) desc limit 1
 """
 
 
-def _bring_back(
-    connection: sa.Connection, week: ColdWeek, name: str, until: timedelta, of_samples: bool
-) -> None:
+def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: timedelta, stores: Rows) -> None:
     become_owner(connection)
     names = {
         "log": sql.Identifier(LOG_TABLES, week.table),
@@ -181,9 +154,8 @@ def _bring_back(
         "start": sql.Literal(week.begins),
         "end": sql.Literal(week.ends),
     }
-    rows_of = "sum(n)" if of_samples else "count(*)"
     relation = sa.table(name, schema="log")
-    count = connection.scalar(sa.select(sa.literal_column(rows_of)).select_from(relation))
+    count = connection.scalar(sa.select(sa.literal_column(stores.count)).select_from(relation))
     if count != week.rows:
         raise Damaged(f"log.{name} has {count} rows after the copy, not {week.rows}")
     # the lock excludes readers too: see make_week
@@ -192,8 +164,7 @@ def _bring_back(
     marked = "select ringlog.mark_summaries({table}, {relation}, {start}, {end})"
     came = {"table": sql.Literal(week.table), "relation": sql.Literal(names["late"].as_string())}
     run(connection, sql.SQL(marked).format(**names | came))
-    take_late = take_late_samples if of_samples else _take_late_rows
-    take_late(connection, week.table, week.file, names)
+    stores.take_late(connection, week.table, week.file, names)
     for statement in (
         'delete from {late} where "time" >= {start} and "time" < {end}',
         "alter table {log} attach partition {partition} for values from ({start}) to ({end})",
@@ -206,14 +177,3 @@ def _bring_back(
         .where(cold_week.c.table_name == week.table, cold_week.c.begins == week.begins)
         .values(recalled_until=sa.func.now() + until)
     )
-
-
-def _take_late_rows(
-    connection: sa.Connection, table: str, place: str, names: Mapping[str, sql.Composable]
-) -> None:
-    """Adds the rows that arrived for a week to its partition, and enters repeated ones in the ledger."""
-    came = 'select came."time", to_json(came.*)::text, (came.*) *= (there.*) from {late} as came'
-    twice = sql.SQL(came + ' join {partition} as there using ("time", seq_no)').format(**names)
-    enter_twice(connection, table, place, twice)
-    late_rows = 'insert into {partition} select * from {late} where "time" >= {start} and "time" < {end}'
-    run(connection, sql.SQL(late_rows + ' on conflict ("time", seq_no) do nothing').format(**names))

@@ -8,9 +8,8 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
-from ringlog.history.books import enter_twice
-from ringlog.history.late_samples import take_late_samples
-from ringlog.history.manifest import default_partition, is_of_samples
+from ringlog.history.manifest import default_partition
+from ringlog.history.stored import stored
 from ringlog.schema import clock
 from ringlog.schema.change import change, run
 from ringlog.schema.dropping import Aside, weeks_aside
@@ -90,13 +89,9 @@ def _bring_back(connection: sa.Connection, week: Aside) -> int:
         connection,
         sql.SQL("lock table only {} in access exclusive mode").format(sql.Identifier(LOG_TABLES, week.table)),
     )
-    columns = ["seq_no", "time", *stored_columns(connection, LOG_TABLES, [week.table])[week.table]]
     names = {
         "log": sql.Identifier(LOG_TABLES, week.table),
         "aside": week.identifier,
-        "columns": sql.SQL(", ").join(map(sql.Identifier, columns)),
-        "of_came": sql.SQL(", ").join(sql.Identifier("came", column) for column in columns),
-        "of_kept": sql.SQL(", ").join(sql.Identifier("kept", column) for column in columns),
         "start": sql.Literal(week.begins),
         "end": sql.Literal(week.ends),
     }
@@ -151,24 +146,8 @@ def _take(
     connection: sa.Connection, week: Aside, place: sql.Identifier, names: dict[str, sql.Composable]
 ) -> int:
     """Moves the rows of the week's time from a partition into it, and enters repeated ones in the ledger."""
-    if is_of_samples(connection, week.table):
-        of_week = names | {"late": place, "partition": week.identifier}
-        moved = take_late_samples(connection, week.table, week.relation, of_week)
-    else:
-        twice = sql.SQL(
-            'select came."time", to_json(came.*)::text,'
-            " row ({of_came})::{log} *= row ({of_kept})::{log}"
-            " from {place} as came"
-            ' join {aside} as kept on came."time" = kept."time" and came.seq_no = kept.seq_no'
-        ).format(place=place, **names)
-        enter_twice(connection, week.table, week.relation, twice)
-        moved = run(
-            connection,
-            sql.SQL(
-                "insert into {aside} ({columns}) select {columns} from {place}"
-                ' where "time" >= {start} and "time" < {end} on conflict ("time", seq_no) do nothing'
-            ).format(place=place, **names),
-        )
+    of_week = names | {"late": place, "partition": week.identifier}
+    moved = stored(connection, week.table).take_late(connection, week.table, week.relation, of_week)
     gone = sql.SQL('delete from {place} where "time" >= {start} and "time" < {end}')
     run(connection, gone.format(place=place, **names))
     return moved
