@@ -10,10 +10,10 @@ from functools import cache
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.blocks import EPOCH
 from ringlog.history.connection import Connection
-from ringlog.history.copying import POSTGRES_EPOCH
 from ringlog.history.packing import DAMAGES, unpacked
+from ringlog.history.summaries.blocks import EPOCH
+from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.schema.closed import storage
 from ringlog.schema.column_type import TYPES
 from ringlog.schema.layout import LOG_TABLES

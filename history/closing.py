@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from psycopg import errors, sql
 
 from ringlog.history.arrays import Numbers, in_memory, sent
-from ringlog.history.copying import POSTGRES_EPOCH
 from ringlog.history.priority import lower_backend
-from ringlog.history.summaries import Turn, alone, connected
+from ringlog.history.summaries.copying import POSTGRES_EPOCH
+from ringlog.history.summaries.summarising import Turn, alone, connected
 from ringlog.schema import closed, locks
 from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.column_type import ColumnType

@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
+from ringlog.history.archive.late import merged
+from ringlog.history.archive.sample_blocks import samples_of
 from ringlog.history.arrays import in_memory, sent
-from ringlog.history.blocks import EPOCH
 from ringlog.history.connection import Connection, records, rows, transaction
-from ringlog.history.late import merged
 from ringlog.history.reading import WeekFile, count_cold, held
-from ringlog.history.sample_blocks import samples_of
 from ringlog.history.signals import Place
+from ringlog.history.summaries.blocks import EPOCH
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import LOG_TABLES
 
@@ -97,7 +97,7 @@ def read(
     connection: Connection, place: Place, start: datetime, end: datetime, limit: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The samples from `start` on and before `end`, oldest first, at most `limit`: no batch is empty. Raises
-    ReadError; ringlog.history.folder.Damaged for a cold week's file."""
+    ReadError; ringlog.history.archive.folder.Damaged for a cold week's file."""
     left = limit
     with transaction(connection):
         for part in _pieces(connection, place, start, end):

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from ringlog.history.arrays import HEAD, Numbers, Unpack, in_memory, in_memory_cut, sent
 from ringlog.history.connection import Connection, ReadError, records, rows
-from ringlog.history.copying import POSTGRES_EPOCH
+from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import LOG_TABLES
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlog.history.spans import Spans, combined
+from ringlog.history.summaries.spans import Spans, combined
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import INVALID, Samples
 

@@ -14,8 +14,8 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from ringlog.history.archive.folder import Damaged
 from ringlog.history.connection import ReadError
-from ringlog.history.folder import Damaged
 from ringlog.retrieval.access import Login
 from ringlog.retrieval.compression import coding, compressed
 from ringlog.retrieval.connections import Connections

@@ -4,8 +4,8 @@ import logging
 import re
 from collections.abc import Mapping
 
+from ringlog.history.archive.folder import Damaged
 from ringlog.history.connection import ReadError
-from ringlog.history.folder import Damaged
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ import orjson
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history import waveforms
 from ringlog.history.connection import Connection, records, rows
+from ringlog.history.summaries import waveforms
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.texts import query

@@ -21,10 +21,10 @@ from psycopg import sql
 from ringlog.history.arrays import HEAD, sent
 from ringlog.history.closed import array, moment_of, text_of, whole
 from ringlog.history.connection import Connection
-from ringlog.history.copying import POSTGRES_EPOCH
-from ringlog.history.sample_spans import SEVERITY, filled
 from ringlog.history.signals import Place
-from ringlog.history.spans import NAMES, Spans, combined, of_rows
+from ringlog.history.summaries.copying import POSTGRES_EPOCH
+from ringlog.history.summaries.sample_spans import SEVERITY, filled
+from ringlog.history.summaries.spans import NAMES, Spans, combined, of_rows
 from ringlog.retrieval.bins import SECOND, Bins, binned
 from ringlog.retrieval.samples import (
     INVALID,

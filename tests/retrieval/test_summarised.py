@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.retrieval import samples as samples_of
 from ringlog.retrieval.access import Login
 from ringlog.retrieval.appliance.operators import FIGURES, processed

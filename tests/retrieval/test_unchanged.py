@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
 from ringlog.history import closing as packing
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.retrieval.access import Login
 from ringlog.retrieval.connections import Connections
 from ringlog.retrieval.samples import samples

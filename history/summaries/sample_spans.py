@@ -16,7 +16,7 @@ from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 
 from ringlog.history.arrays import sent
-from ringlog.history.spans import NAMES, Spans, combined, of_rows
+from ringlog.history.summaries.spans import NAMES, Spans, combined, of_rows
 from ringlog.schema.column_type import TYPES
 from ringlog.schema.layout import LOG_TABLES
 

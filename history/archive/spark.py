@@ -1,11 +1,11 @@
-"""The settings of a Spark session that reads the archive's Iceberg tables (`ringlog.history.iceberg`)."""
+"""The settings of a Spark session that reads the archive's Iceberg tables (`archive.iceberg`)."""
 
 import socket
 
 import sqlalchemy as sa
 
-from ringlog.history.iceberg import CATALOG, FOLDER, NotPublished, address, is_published, object_store
-from ringlog.history.manifest import settings
+from ringlog.history.archive.iceberg import CATALOG, FOLDER, NotPublished, address, is_published, object_store
+from ringlog.history.archive.manifest import settings
 from ringlog.schema.layout import ICEBERG
 
 RUNTIMES = {

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from ringlog.history.blocks import EPOCH
+from ringlog.history.summaries.blocks import EPOCH
 
 
 def begin_at(moment: datetime, level: int) -> datetime:

@@ -10,9 +10,9 @@ import psycopg
 from psycopg import sql
 from psycopg.types.range import Range
 
-from ringlog.history import blocks, sample_spans, waveforms
-from ringlog.history.span_numbers import unique
-from ringlog.history.spans import Spans
+from ringlog.history.summaries import blocks, sample_spans, waveforms
+from ringlog.history.summaries.span_numbers import unique
+from ringlog.history.summaries.spans import Spans
 from ringlog.schema import catalogue
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import KEY_COLUMNS

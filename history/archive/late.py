@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ringlog.history import files
-from ringlog.history.folder import Damaged
+from ringlog.history.archive import files
+from ringlog.history.archive.folder import Damaged
 
 KEY = ("time", "seq_no")
 _SAMPLE_KEY = ("number", "time", "nanoseconds")

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
-from ringlog.history.manifest import default_partition
-from ringlog.history.stored import stored
+from ringlog.history.archive.manifest import default_partition
+from ringlog.history.archive.stored import stored
 from ringlog.schema import clock
 from ringlog.schema.change import change, run
 from ringlog.schema.dropping import Aside, weeks_aside

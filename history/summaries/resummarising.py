@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 import psycopg
 from psycopg import sql
 
-from ringlog.history.blocks import EPOCH
-from ringlog.history.summaries import connected, summarise
+from ringlog.history.summaries.blocks import EPOCH
+from ringlog.history.summaries.summarising import connected, summarise
 from ringlog.schema import closed, locks
 from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.partitions import Week

@@ -7,13 +7,20 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history import files, late
-from ringlog.history.books import enter
+from ringlog.history.archive import files, late
+from ringlog.history.archive.books import enter
+from ringlog.history.archive.folder import Damaged
+from ringlog.history.archive.manifest import (
+    ColdWeek,
+    default_partition,
+    manifest,
+    note,
+    refill_default,
+    verify,
+)
+from ringlog.history.archive.round import NotDone, Round, keep_readers_out
+from ringlog.history.archive.stored import Rows, stored
 from ringlog.history.connection import BeyondArrow
-from ringlog.history.folder import Damaged
-from ringlog.history.manifest import ColdWeek, default_partition, manifest, note, refill_default, verify
-from ringlog.history.round import NotDone, Round, keep_readers_out
-from ringlog.history.stored import Rows, stored
 from ringlog.schema.partitions import Week
 from ringlog.schema.roles import become_owner
 

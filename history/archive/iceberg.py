@@ -3,7 +3,7 @@
 The manifest (`ringlog.cold_week`) remains the truth: `publish` compares each table with it and makes one
 snapshot of the differences. Tables, schemas and snapshots are files in the archive's folder, below
 `_iceberg`; the catalogue, which names the newest ones, is pyiceberg's SqlCatalog in schema `iceberg` of the
-database. A table has all fields that files of its log have or had (`ringlog.history.fields`); the property
+database. A table has all fields that files of its log have or had (`archive.fields`); the property
 `schema.name-mapping.default` has those of files of earlier versions, which have no field ids.
 
 https://iceberg.apache.org/spec/
@@ -20,11 +20,11 @@ import pyarrow.parquet as pq
 import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict
 
-from ringlog.history import files
-from ringlog.history.fields import Fields, field_id, of_log, reads, stored_as
-from ringlog.history.folder import Damaged, Folder
-from ringlog.history.manifest import ColdWeek, manifest, settings
-from ringlog.history.ownership import demand
+from ringlog.history.archive import files
+from ringlog.history.archive.fields import Fields, field_id, of_log, reads, stored_as
+from ringlog.history.archive.folder import Damaged, Folder
+from ringlog.history.archive.manifest import ColdWeek, manifest, settings
+from ringlog.history.archive.ownership import demand
 from ringlog.schema.change import run
 from ringlog.schema.layout import ICEBERG, OWNER, READER
 from ringlog.schema.partitions import alone

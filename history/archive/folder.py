@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import fs
 
-from ringlog.history.file_owner import give
+from ringlog.history.archive.file_owner import give
 
 _CHUNK = 1 << 20  # bytes read at once for a digest
 

@@ -11,11 +11,11 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from ringlog.history import blocks, sample_spans, waveforms
-from ringlog.history.copying import copied, copied_waveforms
-from ringlog.history.span_numbers import grouped, number_at, runs_of
-from ringlog.history.spans import Spans, combined, of_rows
-from ringlog.history.summary_table import SummaryTable, reached
+from ringlog.history.summaries import blocks, sample_spans, waveforms
+from ringlog.history.summaries.copying import copied, copied_waveforms
+from ringlog.history.summaries.span_numbers import grouped, number_at, runs_of
+from ringlog.history.summaries.spans import Spans, combined, of_rows
+from ringlog.history.summaries.summary_table import SummaryTable, reached
 from ringlog.schema.layout import BLOCK, LOG_TABLES
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 Floats are split into streams of their bytes before zstd, times and seq_no are stored as differences; row
 groups have a day at most, or few rows, with statistics of single values except floats, and pages have
-checksums. Columns have the ids of their fields (`ringlog.history.fields`), the schema's metadata names the
+checksums. Columns have the ids of their fields (`archive.fields`), the schema's metadata names the
 signals. Numerics are decimals in files, and text where rows are read.
 
 Samples are ordered by the number of their signal, then by time; their row groups are short, since a reader
@@ -24,8 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ringlog.history.archive.folder import Damaged, Folder
 from ringlog.history.connection import BeyondArrow, ReadError, plain
-from ringlog.history.folder import Damaged, Folder
 
 __all__ = [
     "Damaged",
@@ -82,7 +82,7 @@ def write(
     """Writes rows, ordered by time, or samples, ordered by signal and time, to a new file. Returns their
     number.
 
-    `fields` has the columns' fields in the file, with their ids (`ringlog.history.fields`). Raises ReadError
+    `fields` has the columns' fields in the file, with their ids (`archive.fields`). Raises ReadError
     for rows of other types, BeyondArrow for a numeric that no decimal is.
     """
     rows = 0

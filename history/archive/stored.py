@@ -6,11 +6,11 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history import fields
-from ringlog.history.books import enter_twice
+from ringlog.history.archive import fields
+from ringlog.history.archive.books import enter_twice
+from ringlog.history.archive.manifest import ColdWeek, is_of_samples
+from ringlog.history.archive.sample_blocks import samples_of
 from ringlog.history.connection import Connection, rows
-from ringlog.history.manifest import ColdWeek, is_of_samples
-from ringlog.history.sample_blocks import samples_of
 from ringlog.schema.change import run
 from ringlog.schema.layout import ARCHIVE, LOG_TABLES
 from ringlog.schema.partitions import Week

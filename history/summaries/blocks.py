@@ -13,7 +13,7 @@ from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 
 from ringlog.history.arrays import HEAD
-from ringlog.history.spans import NAMES, Spans
+from ringlog.history.summaries.spans import NAMES, Spans
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import BLOCK, SUMMARIES
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history import files, ownership
+from ringlog.history.archive import files, ownership
+from ringlog.history.archive.folder import Damaged, Folder
+from ringlog.history.archive.manifest import ColdWeek, about, new_file
+from ringlog.history.archive.stored import Rows
 from ringlog.history.connection import Connection
-from ringlog.history.folder import Damaged, Folder
-from ringlog.history.manifest import ColdWeek, about, new_file
-from ringlog.history.stored import Rows
 from ringlog.schema.change import run, tried
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.partitions import Week

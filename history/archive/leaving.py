@@ -7,11 +7,11 @@ from functools import partial
 import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.history.archive.manifest import ColdWeek, default_partition, manifest, note, refill_default
+from ringlog.history.archive.round import NotDone, Round
+from ringlog.history.archive.stored import Rows, stored
 from ringlog.history.connection import BeyondArrow, Connection
 from ringlog.history.connection import run as run_statement
-from ringlog.history.manifest import ColdWeek, default_partition, manifest, note, refill_default
-from ringlog.history.round import NotDone, Round
-from ringlog.history.stored import Rows, stored
 from ringlog.schema import archive_tables, logs
 from ringlog.schema.change import run
 from ringlog.schema.layout import LOG_TABLES

@@ -20,10 +20,16 @@ from typing import Any
 import psycopg
 from psycopg import errors, sql
 
-from ringlog.history import blocks
-from ringlog.history.making_spans import VALUES, make_cold, make_part, oldest
-from ringlog.history.span_numbers import begin_at, number_at, runs_of, times_of, unique
-from ringlog.history.summary_table import Bounds, SummaryTable, reached, summary_table, summary_tables
+from ringlog.history.summaries import blocks
+from ringlog.history.summaries.making_spans import VALUES, make_cold, make_part, oldest
+from ringlog.history.summaries.span_numbers import begin_at, number_at, runs_of, times_of, unique
+from ringlog.history.summaries.summary_table import (
+    Bounds,
+    SummaryTable,
+    reached,
+    summary_table,
+    summary_tables,
+)
 from ringlog.schema import closed, locks, session
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
@@ -305,7 +311,7 @@ def _summarise_cold(
     ).fetchall()
     if not weeks:
         return 0
-    from ringlog.history.folder import Damaged  # needs the extra `history`
+    from ringlog.history.archive.folder import Damaged  # needs the extra `history`
 
     rows = 0
     for begins, ends, file in weeks:

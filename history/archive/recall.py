@@ -10,11 +10,11 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history import files, late
+from ringlog.history.archive import files, late
+from ringlog.history.archive.folder import Damaged, Folder
+from ringlog.history.archive.manifest import ColdWeek, default_partition, manifest, settings, verify
+from ringlog.history.archive.stored import Rows, stored
 from ringlog.history.connection import Connection, connect, rows
-from ringlog.history.folder import Damaged, Folder
-from ringlog.history.manifest import ColdWeek, default_partition, manifest, settings, verify
-from ringlog.history.stored import Rows, stored
 from ringlog.schema.catalogue import columns
 from ringlog.schema.change import change, run
 from ringlog.schema.column_type import ColumnType, Kind

@@ -13,8 +13,8 @@ from typing import Any
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history import files
-from ringlog.history.folder import Damaged, Folder, aside
+from ringlog.history.archive import files
+from ringlog.history.archive.folder import Damaged, Folder, aside
 from ringlog.schema.change import announce, driver
 from ringlog.schema.partitions import Week
 from ringlog.schema.tiers import archive_file, archived_tables, cold_week, leave_manifest

@@ -17,7 +17,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history.manifest import is_of_samples
+from ringlog.history.archive.manifest import is_of_samples
 from ringlog.schema import catalogue
 from ringlog.schema.archive_tables import sample_columns
 from ringlog.schema.column_type import NUMBERS, NUMERIC_PRECISION, ColumnType, Kind

@@ -20,13 +20,14 @@ from functools import partial
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history import iceberg, ownership, priority
+from ringlog.history import priority
+from ringlog.history.archive import iceberg, ownership
+from ringlog.history.archive.folder import Damaged, Folder, aside
+from ringlog.history.archive.leaving import archive_partition, weeks_of
+from ringlog.history.archive.manifest import ColdWeek, forget, manifest, settings, write_manifest
+from ringlog.history.archive.merging import late_weeks, merge_late
+from ringlog.history.archive.round import NotDone, Round, Stopped, keep_readers_out
 from ringlog.history.connection import ReadError, connect
-from ringlog.history.folder import Damaged, Folder, aside
-from ringlog.history.leaving import archive_partition, weeks_of
-from ringlog.history.manifest import ColdWeek, forget, manifest, settings, write_manifest
-from ringlog.history.merging import late_weeks, merge_late
-from ringlog.history.round import NotDone, Round, Stopped, keep_readers_out
 from ringlog.schema import clock
 from ringlog.schema.change import run
 from ringlog.schema.partitions import Partition, alone, log_partitions

@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-from ringlog.history.folder import Damaged, Folder, aside
-from ringlog.history.manifest import ColdWeek, manifest, settings, write_manifest
+from ringlog.history.archive.folder import Damaged, Folder, aside
+from ringlog.history.archive.manifest import ColdWeek, manifest, settings, write_manifest
 from ringlog.schema.partitions import alone
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import archive_file, archive_owner
