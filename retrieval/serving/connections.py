@@ -11,8 +11,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from ringlog.history.connection import Connection, ReadError, connect
 from ringlog.history.priority import lower_process
-from ringlog.retrieval.access import Login
-from ringlog.retrieval.refused import refused
+from ringlog.retrieval.serving.access import Login
+from ringlog.retrieval.serving.refused import refused
 
 _IDLE = 60.0  # seconds
 _KEPT = 32  # idle connections

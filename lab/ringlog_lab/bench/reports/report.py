@@ -6,10 +6,10 @@ from ringlog.loadtest.experiment.facility import main_tables
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog_lab.bench.mixed import Mixed
 from ringlog_lab.bench.reading import COPY
-from ringlog_lab.bench.results import Results, median
-from ringlog_lab.bench.targets import verdicts
+from ringlog_lab.bench.reports.results import Results, median
+from ringlog_lab.bench.reports.targets import verdicts
+from ringlog_lab.bench.reports.waveform_report import waveform_tables
 from ringlog_lab.bench.text import CANNED, PSYCOPG, PYMSSQL, median_ratio, median_time, usual
-from ringlog_lab.bench.waveform_report import waveform_tables
 from ringlog_lab.native_load import CONTENDERS, DIRECT, GATEWAY
 from ringlog_lab.record import Figure
 

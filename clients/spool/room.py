@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from ringlog.clients.spool_file import PAGE
+from ringlog.clients.spool.file import PAGE
 
 # Seconds after which a disk that was full is tried again.
 _RETRY = 30.0

@@ -4,9 +4,9 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ringlog_lab.bench import figures
-from ringlog_lab.bench.figures import MEGABYTE, FigureOf
-from ringlog_lab.bench.results import Results
+from ringlog_lab.bench.reports import figures
+from ringlog_lab.bench.reports.figures import MEGABYTE, FigureOf
+from ringlog_lab.bench.reports.results import Results
 from ringlog_lab.native_load import DIRECT, GATEWAY, TDS5, TDS74
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ringlog.clients.moments import HOUR
-from ringlog.clients.spool_file import EVENT, LEDGER, seal_of
+from ringlog.clients.spool.file import EVENT, LEDGER, seal_of
 
 # Events that are sent by one call.
 EVENTS = 500

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from ringlog.retrieval.limits import Limits
+from ringlog.retrieval.serving.limits import Limits
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ringlog.history.connection import ReadError
 from ringlog.retrieval import page
-from ringlog.retrieval.access import Access
 from ringlog.retrieval.appliance import routes as appliance
-from ringlog.retrieval.guesses import Guesses
-from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.plain import routes as plain
-from ringlog.retrieval.queries import Queries
-from ringlog.retrieval.refused import Refused, refused
-from ringlog.retrieval.request import Services, json_response
+from ringlog.retrieval.serving.access import Access
+from ringlog.retrieval.serving.guesses import Guesses
+from ringlog.retrieval.serving.limits import Limits
+from ringlog.retrieval.serving.queries import Queries
+from ringlog.retrieval.serving.refused import Refused, refused
+from ringlog.retrieval.serving.request import Services, json_response
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from ringlog_lab.bench.mixed import Mixed
 from ringlog_lab.bench.reading import COPY
-from ringlog_lab.bench.results import Results, median
+from ringlog_lab.bench.reports.results import Results, median
 from ringlog_lab.bench.text import median_ratio
 from ringlog_lab.native_load import DIRECT, GATEWAY, PIPELINED, TDS5, Measurement
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from ringlog.loadtest.experiment.text_table import TextTable
-from ringlog_lab.bench.results import Results, median
-from ringlog_lab.bench.targets import verdicts
+from ringlog_lab.bench.reports.results import Results, median
+from ringlog_lab.bench.reports.targets import verdicts
 from ringlog_lab.native_load import CONTENDERS, Measurement
 
 _FIGURES: dict[str, Callable[[Measurement], float]] = {

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ringlog.retrieval.refused import CHALLENGE, Refused
-from ringlog.retrieval.settings import LoginServer
+from ringlog.retrieval.serving.refused import CHALLENGE, Refused
+from ringlog.retrieval.serving.settings import LoginServer
 
 _TOKEN_LIFE = 12 * 3600.0  # seconds
 _TOKENS = 1000  # at once

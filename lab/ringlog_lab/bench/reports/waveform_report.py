@@ -5,7 +5,7 @@ from itertools import product
 
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog_lab.bench.reading import COPY
-from ringlog_lab.bench.results import Results, median
+from ringlog_lab.bench.reports.results import Results, median
 from ringlog_lab.bench.waveforms import BESIDE, POINT_BYTES, Waveforms
 from ringlog_lab.native_load import DIRECT, GATEWAY, Measurement
 

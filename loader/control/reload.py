@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from ringlog.loader.policy_channel import Policy
+from ringlog.loader.control.policy_channel import Policy
 from ringlog.loader.samples import SampleProcess
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import WriterProcess

@@ -22,11 +22,11 @@ import uvicorn
 
 from ringlog.history.priority import lower_process
 from ringlog.history.privileges import become
-from ringlog.retrieval.access import Access
-from ringlog.retrieval.application import application
-from ringlog.retrieval.protocol import Protocol
-from ringlog.retrieval.renewal import followed
-from ringlog.retrieval.settings import LoginServer, Settings, nodes_from_json
+from ringlog.retrieval.serving.access import Access
+from ringlog.retrieval.serving.application import application
+from ringlog.retrieval.serving.protocol import Protocol
+from ringlog.retrieval.serving.renewal import followed
+from ringlog.retrieval.serving.settings import LoginServer, Settings, nodes_from_json
 
 _NICENESS = 5  # nice value: readers wait for writers
 _BACKLOG = 2048  # connections that wait to be accepted

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ringlog.loader.reload import Reloaded
+from ringlog.loader.control.reload import Reloaded
 
 # Seconds that an answer may take.
 _PATIENCE = 30.0

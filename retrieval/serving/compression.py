@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from ringlog.retrieval.parts import Part, Sink
+from ringlog.retrieval.serving.parts import Part, Sink
 
 _GZIP = 31  # zlib's wbits of a gzip member
 _TEXT = ("application/json", "text/")

@@ -7,9 +7,9 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ringlog.retrieval.access import Access, Login
-from ringlog.retrieval.queries import Queries
-from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.serving.access import Access, Login
+from ringlog.retrieval.serving.queries import Queries
+from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import LONGEST
 
 

@@ -27,9 +27,9 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from ringlog.clients.moments import HOUR
 from ringlog.clients.readings import Reading, restored, stored
-from ringlog.clients.spool_books import Books, Event, Hour
-from ringlog.clients.spool_damage import Count, CountFile, Row, finish_rescue, read_count, rescue
-from ringlog.clients.spool_file import (
+from ringlog.clients.spool.books import Books, Event, Hour
+from ringlog.clients.spool.damage import Count, CountFile, Row, finish_rescue, read_count, rescue
+from ringlog.clients.spool.file import (
     DAMAGED,
     Former,
     SpoolError,
@@ -40,7 +40,7 @@ from ringlog.clients.spool_file import (
     open_file,
     take_over,
 )
-from ringlog.clients.spool_room import NoRoomError, Room, Thinning, log_bytes
+from ringlog.clients.spool.room import NoRoomError, Room, Thinning, log_bytes
 
 log = logging.getLogger(__name__)
 _Arguments = ParamSpec("_Arguments")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ringlog_lab.bench.results import Results
+from ringlog_lab.bench.reports.results import Results
 from ringlog_lab.native_load import CONTENDERS, Measurement
 
 if TYPE_CHECKING:

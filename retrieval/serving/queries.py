@@ -16,13 +16,13 @@ from starlette.types import Receive, Scope, Send
 
 from ringlog.history.archive.folder import Damaged
 from ringlog.history.connection import ReadError
-from ringlog.retrieval.access import Login
-from ringlog.retrieval.compression import coding, compressed
-from ringlog.retrieval.connections import Connections
-from ringlog.retrieval.limits import Limits
-from ringlog.retrieval.parts import Part, gathered
-from ringlog.retrieval.refused import Refused, refused
 from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.serving.access import Login
+from ringlog.retrieval.serving.compression import coding, compressed
+from ringlog.retrieval.serving.connections import Connections
+from ringlog.retrieval.serving.limits import Limits
+from ringlog.retrieval.serving.parts import Part, gathered
+from ringlog.retrieval.serving.refused import Refused, refused
 
 log = logging.getLogger(__name__)
 

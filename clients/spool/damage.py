@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
-from ringlog.clients.spool_file import (
+from ringlog.clients.spool.file import (
     DAMAGED,
     PAGE,
     TABLES,

@@ -17,8 +17,8 @@ from ringlog.clients.moments import microseconds, moment_of
 from ringlog.clients.procedure import Argument, Refused, output
 from ringlog.clients.readings import Reading, array_text, swapped
 from ringlog.clients.reconnecting import Failed, Interrupted, ReconnectingConnection
-from ringlog.clients.spool import Spool, Spooled
-from ringlog.clients.spool_books import EVENTS, Event
+from ringlog.clients.spool.books import EVENTS, Event
+from ringlog.clients.spool.spool import Spool, Spooled
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Table
 
