@@ -15,7 +15,7 @@ from ringlog.history.packing import DAMAGES, unpacked
 from ringlog.history.summaries.blocks import EPOCH
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.schema.closed import storage
-from ringlog.schema.column_type import TYPES
+from ringlog.schema.column_type import TYPES, Kind
 from ringlog.schema.layout import LOG_TABLES
 
 log = logging.getLogger(__name__)
@@ -25,6 +25,7 @@ _AT_ONCE = 512
 _LONG = 16
 """the same if a column is a waveform or a text"""
 
+_TYPES = {oid: kind.arrow for oid, kind in TYPES.items() if kind.kind is not Kind.NUMERIC}
 _NUMBERS = [oid for oid, column_type in TYPES.items() if column_type.width is not None]
 
 VALID = """{storage} as block
@@ -139,7 +140,7 @@ def blocks(
         head = whole(begins) + POSTGRES_EPOCH, whole(ends) + POSTGRES_EPOCH, whole(n)
         there = arrays.setdefault(head, {})
         try:
-            there[name.decode()] = unpacked(content, TYPES[whole(kind)].arrow, head[2])
+            there[name.decode()] = unpacked(content, _TYPES[whole(kind)], head[2])
         except DAMAGES as error:
             # readers take its rows from the log instead
             log.error("a block of closed.%s is damaged: ringlog verify makes it again: %s", table, error)
