@@ -13,8 +13,8 @@ from ringlog.clients.figures import Figures
 from ringlog.clients.procedure import Argument, Refused
 from ringlog.clients.reconnecting import Interrupted
 from ringlog.clients.samples import Samples
-from ringlog.clients.sender import Sender
-from ringlog.clients.spool import GiB, Spooled
+from ringlog.clients.spool.sender import Sender
+from ringlog.clients.spool.spool import GiB, Spooled
 from ringlog.clients.writer import Writer
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, SampleTable, Table

@@ -17,9 +17,9 @@ from ringlog.clients.moments import microseconds, moment_of
 from ringlog.clients.password import find_password
 from ringlog.clients.readings import Reading, waveform
 from ringlog.clients.reconnecting import Failed, ReconnectingConnection, Released
-from ringlog.clients.sender import Sender
-from ringlog.clients.spool import GiB, Spool, one_row
-from ringlog.clients.spool_file import Former
+from ringlog.clients.spool.file import Former
+from ringlog.clients.spool.sender import Sender
+from ringlog.clients.spool.spool import GiB, Spool, one_row
 from ringlog.schema.facility import Table
 from ringlog.schema.facility_file import load_facility
 

@@ -10,45 +10,23 @@ from functools import cache
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.blocks import EPOCH
 from ringlog.history.connection import Connection
-from ringlog.history.copying import POSTGRES_EPOCH
 from ringlog.history.packing import DAMAGES, unpacked
+from ringlog.history.summaries.blocks import EPOCH
+from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.schema.closed import storage
+from ringlog.schema.column_type import TYPES, Kind
 from ringlog.schema.layout import LOG_TABLES
 
 log = logging.getLogger(__name__)
-
-TIME = pa.timestamp("us", tz="UTC")
 
 _AT_ONCE = 512
 """the most values that a query reads, over all columns"""
 _LONG = 16
 """the same if a column is a waveform or a text"""
 
-# by their OIDs in pg_type.dat
-_TYPES = {
-    16: pa.bool_(),
-    20: pa.int64(),
-    21: pa.int16(),
-    23: pa.int32(),
-    25: pa.string(),
-    700: pa.float32(),
-    701: pa.float64(),
-    1043: pa.string(),
-    1184: TIME,
-} | {
-    number: pa.list_(kind)
-    for number, kind in {
-        1000: pa.bool_(),
-        1005: pa.int16(),
-        1007: pa.int32(),
-        1016: pa.int64(),
-        1021: pa.float32(),
-        1022: pa.float64(),
-    }.items()
-}
-_NUMBERS = {number for number, kind in _TYPES.items() if pa.types.is_primitive(kind)}
+_TYPES = {oid: kind.arrow for oid, kind in TYPES.items() if kind.kind is not Kind.NUMERIC}
+_NUMBERS = [oid for oid, column_type in TYPES.items() if column_type.width is not None]
 
 VALID = """{storage} as block
 join ringlog.summarised on summarised.table_name = {table} and summarised.until >= block.ends
@@ -131,11 +109,6 @@ class Blocks:
     reached: int | None
 
 
-def type_of(number: int) -> pa.DataType:
-    """The Arrow type of a column, by the OID of its type."""
-    return _TYPES[number]
-
-
 def are_there(connection: Connection, table: str) -> bool:
     """Whether a table has closed rows that the reader may read. Raises ReadError."""
     if table not in connection.storages:
@@ -188,7 +161,7 @@ def _text(table: str) -> str:
         "storage": storage(table),
         "table": sql.Literal(table),
         "log": sql.Literal(sql.Identifier(LOG_TABLES, table).as_string()),
-        "numbers": sql.Literal([*_NUMBERS]),
+        "numbers": sql.Literal(_NUMBERS),
     }
     return sql.SQL(_QUERY).format(**names).as_string()
 

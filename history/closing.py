@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from psycopg import errors, sql
 
 from ringlog.history.arrays import Numbers, in_memory, sent
-from ringlog.history.copying import POSTGRES_EPOCH
 from ringlog.history.priority import lower_backend
-from ringlog.history.summaries import Turn, alone, connected
+from ringlog.history.summaries.copying import POSTGRES_EPOCH
+from ringlog.history.summaries.summarising import Turn, alone, connected
 from ringlog.schema import closed, locks
 from ringlog.schema.catalogue import WEEKS
-from ringlog.schema.column_type import ColumnType, Kind
+from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.many import by_connection
 
@@ -200,7 +200,6 @@ def _difference(
 ) -> str | None:
     """The difference between a block and its rows in one snapshot. None if there is none, if late rows have
     made the block invalid, or if the rows cannot be read, which `ringlog verify` reports by itself."""
-    from ringlog.history.closed import type_of
     from ringlog.history.packing import DAMAGES, unpacked
 
     query = sql.SQL(
@@ -235,7 +234,7 @@ def _difference(
             return f"the block has {rows} rows, the log {n},"
         if stored == content:
             continue
-        kind = type_of(column.type)
+        kind = column.kind.arrow
         try:
             same = _buffers(unpacked(stored, kind, n)) == _buffers(unpacked(content, kind, n))
         except DAMAGES:
@@ -425,16 +424,12 @@ def _packed(
             times, _ = unpack(array, "i8")
             content = packed_times(times + POSTGRES_EPOCH)
         else:
-            content = packed(*unpack(array, _element(column)))
+            content = packed(*unpack(array, column.kind.octets))
         contents.append((column, content))
     for column in columns:
         if column.kind.is_array and (waveforms := _waveforms(connection, column, rows)) is not None:
             contents.append((column, waveforms))
     return int(n), contents
-
-
-def _element(column: _Column) -> str:
-    return "u1" if column.kind.kind is Kind.BIT else column.kind.numpy
 
 
 def _packer(connection: psycopg.Connection) -> tuple[sql.Identifier, Callable[[Any, str], Numbers]]:
@@ -460,7 +455,7 @@ def _waveforms(connection: psycopg.Connection, column: _Column, rows: sql.Compos
         found = cursor.execute(query).fetchone()
     assert found is not None
     lengths, there = sent(found[0], "i4")
-    element = np.dtype(_element(column))
+    element = np.dtype(column.kind.octets)
     each = np.dtype([("length", ">u4"), ("value", element.newbyteorder(">"))])
     if len(found[1]) != int(lengths.sum()) * each.itemsize:
         return None

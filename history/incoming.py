@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ringlog.history import files
+from ringlog.history.archive import files
+from ringlog.history.archive.late import KEY
 from ringlog.history.connection import as_text
-from ringlog.history.late import KEY
 from ringlog.schema.partitions import Week
 
 _ORDER = [(name, "ascending") for name in KEY]

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.blocks import EPOCH
+from ringlog.history.archive.files import read as read_file
+from ringlog.history.archive.folder import Folder
+from ringlog.history.archive.late import merged
 from ringlog.history.closed import are_there, blocks, moment_of
 from ringlog.history.connection import Connection, records, rows, run, transaction
-from ringlog.history.files import read as read_file
-from ringlog.history.folder import Folder
-from ringlog.history.late import merged
 from ringlog.history.series import NotInBlocks, series
+from ringlog.history.summaries.blocks import EPOCH
 from ringlog.schema.layout import LOG_TABLES
 
 MICROSECOND = timedelta(microseconds=1)
@@ -53,7 +53,7 @@ def read(
     has about 8 MB at most.
 
     `database` is a connection string, or a connection, whose transaction ends with the iterator. Closing the
-    iterator cancels the query. Raises ReadError; ringlog.history.folder.Damaged for a cold week's file;
+    iterator cancels the query. Raises ReadError; archive.folder.Damaged for a cold week's file;
     ValueError for a bound without a time zone.
     """
     for bound in (start, end):

@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
+from ringlog.history.archive.late import merged
+from ringlog.history.archive.sample_blocks import samples_of
 from ringlog.history.arrays import in_memory, sent
-from ringlog.history.blocks import EPOCH
 from ringlog.history.connection import Connection, records, rows, transaction
-from ringlog.history.late import merged
 from ringlog.history.reading import WeekFile, count_cold, held
-from ringlog.history.sample_blocks import samples_of
 from ringlog.history.signals import Place
-from ringlog.schema.column_type import ColumnType, Kind
+from ringlog.history.summaries.blocks import EPOCH
+from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import LOG_TABLES
 
 NANOSECONDS, SEVERITY, STATUS = "nanoseconds", "severity", "status"
@@ -97,7 +97,7 @@ def read(
     connection: Connection, place: Place, start: datetime, end: datetime, limit: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The samples from `start` on and before `end`, oldest first, at most `limit`: no batch is empty. Raises
-    ReadError; ringlog.history.folder.Damaged for a cold week's file."""
+    ReadError; ringlog.history.archive.folder.Damaged for a cold week's file."""
     left = limit
     with transaction(connection):
         for part in _pieces(connection, place, start, end):
@@ -309,7 +309,7 @@ def _block(found: object, row: int, kind: ColumnType, packs: bool) -> _Part:
 
     times = np.empty(0, "i8")
     times, _ = decoded(1, "i8")
-    values, there = decoded(2, _element(kind))
+    values, there = decoded(2, kind.octets)
     severities, _ = decoded(3, "i2")
     statuses, _ = decoded(4, "i2")
     return times, values, np.ones(len(times), bool) if there is None else there, severities, statuses
@@ -331,10 +331,6 @@ def _batch(
         *(pa.array(each.astype("i2")) for each in (times % 1000, severities, statuses)),
     ]
     return pa.RecordBatch.from_arrays(columns, names=["time", place.column, NANOSECONDS, SEVERITY, STATUS])
-
-
-def _element(kind: ColumnType) -> str:
-    return "u1" if kind.kind is Kind.BIT else kind.numpy
 
 
 def _packs(connection: Connection) -> bool:

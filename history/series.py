@@ -14,8 +14,8 @@ from psycopg import sql
 
 from ringlog.history.arrays import HEAD, Numbers, Unpack, in_memory, in_memory_cut, sent
 from ringlog.history.connection import Connection, ReadError, records, rows
-from ringlog.history.copying import POSTGRES_EPOCH
-from ringlog.schema.column_type import ColumnType, Kind
+from ringlog.history.summaries.copying import POSTGRES_EPOCH
+from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import LOG_TABLES
 
 TIME = pa.timestamp("us", tz="UTC")
@@ -173,7 +173,7 @@ def _element(column: _Column) -> tuple[str, pa.DataType]:
     """The types of a value, or of a waveform's points: numpy's and Arrow's."""
     assert column.type is not None
     kind = column.type.element
-    return "u1" if kind.kind is Kind.BIT else kind.numpy, kind.arrow
+    return kind.octets, kind.arrow
 
 
 def _blocks(

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.history import closing
-from ringlog.history.summary_table import summarised_columns
+from ringlog.history.summaries.summary_table import summarised_columns
 from ringlog.schema.layout import LOG_TABLES
 
 _DAY = 86_400
@@ -189,8 +189,8 @@ def _archive(administrator: sa.Engine) -> Iterator[str]:
     with administrator.connect() as connection:
         if connection.scalar(sa.text("select count(*) from ringlog.cold_week")) == 0:
             return
-        from ringlog.history.folder import Folder  # which takes the extra `history`
-        from ringlog.history.manifest import damages, manifest, settings
+        from ringlog.history.archive.folder import Folder  # which takes the extra `history`
+        from ringlog.history.archive.manifest import damages, manifest, settings
 
         chosen = settings(connection)
         weeks = manifest(connection)

@@ -29,11 +29,11 @@ from ringlog.clients.figures import State
 from ringlog.clients.listening import host_and_port
 from ringlog.loader.backfill import backfill as import_files
 from ringlog.loader.cli import option
-from ringlog.loader.control_socket import ControlSocket, ring
+from ringlog.loader.control.control_socket import ControlSocket, ring
+from ringlog.loader.control.notify import notify
+from ringlog.loader.control.reload import AnyWriter, Reload
 from ringlog.loader.display import Board, Display, LineDisplay, LiveDisplay
-from ringlog.loader.notify import notify
 from ringlog.loader.options import LoadError, chosen
-from ringlog.loader.reload import AnyWriter, Reload
 from ringlog.loader.samples import SampleProcess
 from ringlog.loader.sources import SourceError
 from ringlog.loader.sources.epics import Epics

@@ -14,8 +14,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from ringlog.clients.figures import State
+from ringlog.loader.control.stop_signal import StopSignal
 from ringlog.loader.statistics import Statistics
-from ringlog.loader.stop_signal import StopSignal
 
 # Bounds of the histogram, in octaves above 10 microseconds: 0.16 ms to 10.5 s.
 _BOUNDS = range(4, 21)

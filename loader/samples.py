@@ -16,15 +16,15 @@ from ringlog.clients.moments import moment_of
 from ringlog.clients.reconnecting import Failed, Interrupted, ReconnectingConnection, Released
 from ringlog.clients.sample_writer import SampleWriter
 from ringlog.clients.samples import Samples
-from ringlog.clients.spool import GiB
+from ringlog.clients.spool.spool import GiB
 from ringlog.clients.writer import spool_file
 from ringlog.gateway import _core
-from ringlog.loader.policy_channel import PolicyChannel
+from ringlog.loader.control.policy_channel import PolicyChannel
+from ringlog.loader.control.stop_signal import StopSignal
 from ringlog.loader.schedule import SECOND
 from ringlog.loader.sources import Event, Note, SampleSource, SourceError, Subscriptions, Wanted
 from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
-from ringlog.loader.stop_signal import StopSignal
 from ringlog.schema.alarms import SEVERITIES
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, Deadband, SamplePolicy, SampleTable

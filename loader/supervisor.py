@@ -17,8 +17,8 @@ from typing import Self
 from ringlog.clients.figures import State
 from ringlog.clients.pauses import growing_pauses
 from ringlog.clients.reconnecting import Failed, Released, WrittenByAnother
+from ringlog.loader.control.stop_signal import StopSignal
 from ringlog.loader.statistics import Statistics, shared
-from ringlog.loader.stop_signal import StopSignal
 
 log = logging.getLogger(__name__)
 

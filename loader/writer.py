@@ -9,15 +9,15 @@ from ringlog.clients import Address
 from ringlog.clients.figures import State
 from ringlog.clients.moments import microseconds
 from ringlog.clients.reconnecting import Failed
-from ringlog.clients.spool import GiB
+from ringlog.clients.spool.spool import GiB
 from ringlog.clients.writer import Writer
 from ringlog.loader.ack_log import AckLog
+from ringlog.loader.control.policy_channel import Policy, PolicyChannel
+from ringlog.loader.control.stop_signal import StopSignal
 from ringlog.loader.gaps import Gaps
-from ringlog.loader.policy_channel import Policy, PolicyChannel
 from ringlog.loader.sampling import Filter
 from ringlog.loader.sources import Changed, Source, SourceError
 from ringlog.loader.statistics import Statistics
-from ringlog.loader.stop_signal import StopSignal
 from ringlog.schema.facility import Table
 
 # Seconds between two checks of a server for which a recording waits.

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from ringlog.clients import Address, Refused
 from ringlog.clients.procedure import Argument
 from ringlog.clients.reconnecting import ReconnectingConnection
+from ringlog.loader.control.stop_signal import StopSignal
 from ringlog.loader.schedule import Schedule
 from ringlog.loader.statistics import Statistics
-from ringlog.loader.stop_signal import StopSignal
 from ringlog.schema.facility import Table
 
 # Every tenth call requests the history of the last ten cycles instead.

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlog.history.spans import Spans, combined
-from ringlog.retrieval.refused import Refused
+from ringlog.history.summaries.spans import Spans, combined
 from ringlog.retrieval.samples import INVALID, Samples
+from ringlog.retrieval.serving.refused import Refused
 
 SECOND = 1_000_000  # microseconds
 MOST_IN_A_BIN = 5_000_000  # samples, if all of a bin are needed at once

@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from ringlog.history import sampled
-from ringlog.history.blocks import EPOCH
 from ringlog.history.closed import moment_of
 from ringlog.history.connection import Connection, records
 from ringlog.history.reading import count_cold, newest, picked, read
 from ringlog.history.signals import Place, places
-from ringlog.retrieval.refused import Refused
+from ringlog.history.summaries.blocks import EPOCH
 from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal, reduced, shown_type, waveform_of
 from ringlog.retrieval.texts import moment, query
 from ringlog.schema.alarms import SEVERITIES, STATUSES, number_of

@@ -8,9 +8,9 @@ from typing import Any
 from psycopg import sql
 
 from ringlog.history.connection import Connection, ReadError, records
-from ringlog.retrieval.access import Login
-from ringlog.retrieval.connections import Connections
-from ringlog.retrieval.refused import Refused, refused
+from ringlog.retrieval.serving.access import Login
+from ringlog.retrieval.serving.connections import Connections
+from ringlog.retrieval.serving.refused import Refused, refused
 from ringlog.retrieval.texts import query
 
 

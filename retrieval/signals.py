@@ -10,10 +10,10 @@ import orjson
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history import waveforms
 from ringlog.history.connection import Connection, records, rows
-from ringlog.retrieval.refused import Refused
+from ringlog.history.summaries import waveforms
 from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.texts import query
 from ringlog.retrieval.words import search_query
 from ringlog.schema.column_type import ColumnType, Kind

@@ -21,10 +21,10 @@ from psycopg import sql
 from ringlog.history.arrays import HEAD, sent
 from ringlog.history.closed import array, moment_of, text_of, whole
 from ringlog.history.connection import Connection
-from ringlog.history.copying import POSTGRES_EPOCH
-from ringlog.history.sample_spans import SEVERITY, filled
 from ringlog.history.signals import Place
-from ringlog.history.spans import NAMES, Spans, combined, of_rows
+from ringlog.history.summaries.copying import POSTGRES_EPOCH
+from ringlog.history.summaries.sample_spans import SEVERITY, filled
+from ringlog.history.summaries.spans import NAMES, Spans, combined, of_rows
 from ringlog.retrieval.bins import SECOND, Bins, binned
 from ringlog.retrieval.samples import (
     INVALID,
@@ -37,6 +37,7 @@ from ringlog.retrieval.samples import (
 )
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
+from ringlog.schema.column_type import TYPES
 from ringlog.schema.layout import BLOCK, EARLIEST, LOG_TABLES, SUMMARIES
 
 _RUNS = 16
@@ -93,11 +94,6 @@ cross join lateral (
   offset 0
 ) as came
 """
-
-_ELEMENTS = {23: ">i4", 700: ">f4", 701: ">f8"}
-"""types of arrays of figures, by their numbers in pg_type.dat"""
-_NUMBERS = {16: "u1", 20: "i8", 21: "i2", 23: "i4", 700: "f4", 701: "f8"}
-"""types of summarised columns"""
 
 
 @dataclass(frozen=True)
@@ -358,7 +354,7 @@ def _ends(
     values, nulls = np.empty((len(times), len(columns))), np.zeros((len(times), len(columns)), bool)
     for place in range(len(columns)):
         content = found.get_value(0, 2 + place) or b""
-        numbers, there = sent(content, _NUMBERS[int.from_bytes(content[8:12], "big")])
+        numbers, there = sent(content, TYPES[int.from_bytes(content[8:12], "big")].octets)
         values[:, place] = numbers
         if there is not None:
             nulls[:, place] = ~there
@@ -456,7 +452,8 @@ def _arrays(contents: list[bytes], length: int) -> NDArray[Any]:
     """Arrays of one type and `length` without nulls, in the format of array_send, one per row."""
     if not contents:
         return np.empty((0, length))
-    element = np.dtype([("length", ">i4"), ("value", _ELEMENTS[int.from_bytes(contents[0][8:12], "big")])])
+    figure = TYPES[int.from_bytes(contents[0][8:12], "big")].numpy
+    element = np.dtype([("length", ">i4"), ("value", f">{figure}")])
     of_one = np.dtype([("head", f"V{HEAD}"), ("values", element, (length,))])
     return np.frombuffer(b"".join(contents), of_one)["values"]["value"]
 

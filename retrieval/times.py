@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.serving.refused import Refused
 
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2262, 1, 1, tzinfo=UTC)
 

@@ -19,7 +19,7 @@ def search_query(text: str, limit: int, offset: int = 0) -> sql.Composed:
     A word is searched in the signal's name, table, column, description and unit, or in one of FIELDS if that
     and a colon precede it (a unit must match as a whole). * stands for any characters, ? for one; /…/ is a
     regular expression of PostgreSQL without regard to case, and ^ and $ are the ends of the name, the
-    description and so on. Scalars of a waveform (ringlog.history.waveforms) are found if a word names them.
+    description and so on. Scalars of a waveform (history.summaries.waveforms) are found if a word names them.
     """
     words, fields, patterns = [], [], []
     scalars = set()

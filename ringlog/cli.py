@@ -79,9 +79,9 @@ def message_of(error: Exception) -> tuple[str, int] | None:
     cause = getattr(error, "orig", None) if _is(error, "sqlalchemy.exc", "DBAPIError") else error
     if _is(cause, "psycopg", "Error") or _is(cause, "ringlog.history.connection", "ReadError"):
         return f"PostgreSQL: {' '.join(str(cause).split())}", 1
-    if _is(error, "ringlog.history.ownership", "NotOurs"):
+    if _is(error, "ringlog.history.archive.ownership", "NotOurs"):
         return str(error), 1
-    if _is(error, "ringlog.history.folder", "Damaged"):
+    if _is(error, "ringlog.history.archive.folder", "Damaged"):
         return f"{error} (ringlog archive verify checks all files)", 1
     if isinstance(error, OSError):
         return f"{error.filename or 'the operating system'}: {error.strerror or error}", 1

@@ -30,11 +30,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Elsewhere:
-    """The forms of a kind outside a facility file. `width`: bytes in PostgreSQL; None is variable. `arrow`: a
-    function of pyarrow and its arguments. `numpy`, `array`: the codes of numpy's types and of Python's
-    arrays; only numbers of a fixed width have them."""
+    """The forms of a kind outside a facility file. `oid`, `array_oid`: of PostgreSQL's pg_type.dat; None, if
+    no column is an array of this kind. `width`: bytes in PostgreSQL; None is variable. `arrow`: a function of
+    pyarrow and its arguments. `numpy`, `array`: the codes of numpy's types and of Python's arrays; only
+    numbers of a fixed width have them."""
 
     sql: str
+    oid: int
+    array_oid: int | None
     arrow: tuple[str, ...]
     width: int | None = None
     numpy: str | None = None
@@ -42,16 +45,16 @@ class _Elsewhere:
 
 
 _ELSEWHERE = {
-    Kind.REAL: _Elsewhere("REAL", ("float32",), 4, "f4", "f"),
-    Kind.DOUBLE: _Elsewhere("DOUBLE PRECISION", ("float64",), 8, "f8", "d"),
-    Kind.INT: _Elsewhere("INTEGER", ("int32",), 4, "i4", "i"),
-    Kind.SMALLINT: _Elsewhere("SMALLINT", ("int16",), 2, "i2", "h"),
-    Kind.BIGINT: _Elsewhere("BIGINT", ("int64",), 8, "i8", "q"),
-    Kind.BIT: _Elsewhere("BOOLEAN", ("bool_",), 1, "?", "B"),
-    Kind.NUMERIC: _Elsewhere("NUMERIC", ("decimal128",)),
-    Kind.DATETIME: _Elsewhere("TIMESTAMP WITH TIME ZONE", ("timestamp", "us", "UTC"), 8),
-    Kind.VARCHAR: _Elsewhere("VARCHAR", ("string",)),
-    Kind.TEXT: _Elsewhere("TEXT", ("string",)),
+    Kind.REAL: _Elsewhere("REAL", 700, 1021, ("float32",), 4, "f4", "f"),
+    Kind.DOUBLE: _Elsewhere("DOUBLE PRECISION", 701, 1022, ("float64",), 8, "f8", "d"),
+    Kind.INT: _Elsewhere("INTEGER", 23, 1007, ("int32",), 4, "i4", "i"),
+    Kind.SMALLINT: _Elsewhere("SMALLINT", 21, 1005, ("int16",), 2, "i2", "h"),
+    Kind.BIGINT: _Elsewhere("BIGINT", 20, 1016, ("int64",), 8, "i8", "q"),
+    Kind.BIT: _Elsewhere("BOOLEAN", 16, 1000, ("bool_",), 1, "?", "B"),
+    Kind.NUMERIC: _Elsewhere("NUMERIC", 1700, None, ("decimal128",)),
+    Kind.DATETIME: _Elsewhere("TIMESTAMP WITH TIME ZONE", 1184, None, ("timestamp", "us", "UTC"), 8),
+    Kind.VARCHAR: _Elsewhere("VARCHAR", 1043, 1015, ("string",)),
+    Kind.TEXT: _Elsewhere("TEXT", 25, None, ("string",)),
 }
 NUMBERS = tuple(kind for kind, elsewhere in _ELSEWHERE.items() if elsewhere.numpy)
 """Kinds of numbers of a fixed width, a bit being 0 or 1."""
@@ -92,13 +95,13 @@ class ColumnType:
             return None
         array = found["array"] is not None
         first, second = (None if size is None else int(size) for size in (found["first"], found["second"]))
+        if array and _ELSEWHERE[kind].array_oid is None:
+            return None
         match kind:
             case Kind.VARCHAR:
                 return ColumnType(kind, length=first, is_array=array)
-            case Kind.NUMERIC if not array:
+            case Kind.NUMERIC:
                 return ColumnType(kind, digits=first, scale=second)
-            case Kind.NUMERIC | Kind.DATETIME | Kind.TEXT if array:
-                return None
         return ColumnType(kind, is_array=array)
 
     def __str__(self) -> str:
@@ -160,6 +163,13 @@ class ColumnType:
         return f"{_ELSEWHERE[self.kind].sql}{self._size(', ')}{'[]' if self.is_array else ''}"
 
     @property
+    def oid(self) -> int:
+        """The number of its type in PostgreSQL."""
+        oid = _ELSEWHERE[self.kind].array_oid if self.is_array else _ELSEWHERE[self.kind].oid
+        assert oid is not None, f"no column is {self}"
+        return oid
+
+    @property
     def sqlalchemy(self) -> "TypeEngine[Any]":
         """SQLAlchemy's type of it."""
         import sqlalchemy as sa
@@ -185,6 +195,11 @@ class ColumnType:
         return code
 
     @property
+    def octets(self) -> str:
+        """As `numpy`, with a bit as a byte of 0 or 1: PostgreSQL's binary form of it."""
+        return "u1" if self.kind is Kind.BIT else self.numpy
+
+    @property
     def array(self) -> str:
         """The code of Python's arrays for it, or for a waveform's points."""
         code = _ELSEWHERE[self.kind].array
@@ -203,6 +218,15 @@ class ColumnType:
             *((self.digits, self.scale) if self.kind is Kind.NUMERIC else arguments)
         )
         return found
+
+
+TYPES = {
+    column_type.oid: column_type
+    for kind, elsewhere in _ELSEWHERE.items()
+    for column_type in (ColumnType(kind), ColumnType(kind, is_array=True))
+    if elsewhere.array_oid is not None or not column_type.is_array
+}
+"""The types by their OIDs, without sizes."""
 
 
 @cache

@@ -1,5 +1,5 @@
 """Weeks past retention: set aside in a schema of their own, and dropped for good when the
-facility's keep_dropped is over. Until then ringlog.history.restoring brings them back."""
+facility's keep_dropped is over. Until then ringlog.history.archive.restoring brings them back."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,8 +3,8 @@
 summary.<table> has a row for each length of spans (`level`, in seconds), column and block of spans: arrays of
 one element a span. So the trend of a signal reads few rows, whatever the number of columns. A span without
 numbers has n 0 and NaN in its other arrays. A waveform has five columns there, such as `trace.rms`: see
-ringlog.history.waveforms. A column of samples is a signal's number, such as `17`; `17.severity` has the
-severities of blocks with an alarm: see ringlog.history.sample_spans.
+history.summaries.waveforms. A column of samples is a signal's number, such as `17`; `17.severity` has the
+severities of blocks with an alarm: see history.summaries.sample_spans.
 """
 
 from collections.abc import Collection, Container, Sequence

@@ -154,7 +154,7 @@ archive_field = sa.Table(
     sa.Column(
         "is_by_name", sa.BOOLEAN, nullable=False, comment="files without field ids contain it, under its name"
     ),
-    comment="fields of the files of each log: see ringlog.history.fields",
+    comment="fields of the files of each log: see ringlog.history.archive.fields",
 )
 
 migration = sa.Table(

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import ringlog
-from ringlog.history.late import KEY
+from ringlog.history.archive.late import KEY
 
 _NAME = r'"?([a-z][a-z0-9_]*)"?'
 _TYPES = (

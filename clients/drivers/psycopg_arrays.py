@@ -10,22 +10,10 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 from psycopg.types.array import ArrayBinaryLoader, ArrayLoader
 
-from ringlog.schema.column_type import NUMBERS, ColumnType, Kind
+from ringlog.schema.column_type import NUMBERS, ColumnType
 
-_OIDS = {
-    Kind.BIT: (1000, 16),
-    Kind.SMALLINT: (1005, 21),
-    Kind.INT: (1007, 23),
-    Kind.BIGINT: (1016, 20),
-    Kind.REAL: (1021, 700),
-    Kind.DOUBLE: (1022, 701),
-}
-"""of array and element (pg_type.dat)"""
-_TYPES = {
-    kind.sql.lower(): (*_OIDS[kind.kind], kind.array, kind.numpy)
-    for kind in (ColumnType(kind, is_array=True) for kind in NUMBERS)
-}
-"""By their names in the catalogue: oids of array and element, Python's code, numpy's type."""
+_TYPES = {kind.sql.lower(): kind for kind in (ColumnType(kind, is_array=True) for kind in NUMBERS)}
+"""by their names in the catalogue"""
 
 _HEAD = struct.Struct(">iiIii")
 
@@ -37,7 +25,9 @@ class Sent:
         self.content = content
 
 
-_SENT: dict[str, type[Sent]] = {kind: type(f"Sent_{row[3]}", (Sent,), {}) for kind, row in _TYPES.items()}
+_SENT: dict[str, type[Sent]] = {
+    kind: type(f"Sent_{column_type.numpy}", (Sent,), {}) for kind, column_type in _TYPES.items()
+}
 
 
 def sent(kind: str, packed: bytes) -> Sent:
@@ -46,8 +36,8 @@ def sent(kind: str, packed: bytes) -> Sent:
     array_recv (arrayfuncs.c) takes number of dimensions, whether there are NULLs, the elements' oid, length
     and lower bound of each dimension, then each element with its length before it.
     """
-    _, element, code, _ = _TYPES[kind]
-    elements = array.array(code, packed)
+    element = _TYPES[kind].element.oid
+    elements = array.array(_TYPES[kind].array, packed)
     count, width = len(elements), elements.itemsize
     if not count:
         return _SENT[kind](_HEAD.pack(0, 0, element, 0, 0)[:12])
@@ -68,13 +58,14 @@ def is_packed(kind: str) -> bool:
 def adapt(connection: psycopg.Connection[Any]) -> None:
     """Makes a connection accept `Sent`, and return arrays of numbers as numpy arrays if numpy is
     installed."""
-    for kind, (oid, element, _, dtype) in _TYPES.items():
+    for kind, column_type in _TYPES.items():
+        oid, dtype = column_type.oid, column_type.numpy
         connection.adapters.register_dumper(_SENT[kind], _dumper(oid))
         try:
             numpy = importlib.import_module("numpy")
         except ModuleNotFoundError:
             continue
-        connection.adapters.register_loader(oid, _text_loader(numpy, element, dtype))
+        connection.adapters.register_loader(oid, _text_loader(numpy, column_type.element.oid, dtype))
         connection.adapters.register_loader(oid, _binary_loader(numpy, dtype))
 
 

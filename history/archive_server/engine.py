@@ -9,11 +9,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from ringlog.history.archive.folder import Damaged
 from ringlog.history.archive_server import encoding
 from ringlog.history.archive_server.lists import Changed, Lists
 from ringlog.history.archive_server.rows import Rows
 from ringlog.history.archive_server.statement import Refused, Statement, read
-from ringlog.history.folder import Damaged
 
 MEMORY = 160
 """MiB of DuckDB's memory; it spills the rest to disk"""

@@ -15,7 +15,7 @@ from hashlib import sha256
 from queue import Empty, SimpleQueue
 from time import monotonic
 
-from ringlog.history.folder import Damaged
+from ringlog.history.archive.folder import Damaged
 
 OF_SAMPLES = "samples-"
 """before the digest where the files are of a table of samples"""

@@ -22,12 +22,10 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
-from ringlog.history import files, ownership
-from ringlog.history.connection import connect, rows
-from ringlog.history.fields import of_log, stored_as
-from ringlog.history.folder import Damaged, Folder
-from ringlog.history.incoming import Checksum, Description, Incoming, IncomingSamples, Source, by_week
-from ringlog.history.manifest import (
+from ringlog.history.archive import files, ownership
+from ringlog.history.archive.fields import of_log, stored_as
+from ringlog.history.archive.folder import Damaged, Folder
+from ringlog.history.archive.manifest import (
     ColdWeek,
     about,
     is_of_samples,
@@ -37,12 +35,14 @@ from ringlog.history.manifest import (
     settings,
     write_manifest,
 )
+from ringlog.history.connection import connect, rows
+from ringlog.history.incoming import Checksum, Description, Incoming, IncomingSamples, Source, by_week
 from ringlog.history.migration.progress import Moved
 from ringlog.history.migration.week import AHEAD, Merging, Newest, Summaries, counted_by
 from ringlog.history.pace import Pace
-from ringlog.history.summaries import Turn, reach
-from ringlog.history.summaries import alone as summaries_alone
-from ringlog.history.summary_table import summary_table
+from ringlog.history.summaries.summarising import Turn, reach
+from ringlog.history.summaries.summarising import alone as summaries_alone
+from ringlog.history.summaries.summary_table import summary_table
 from ringlog.schema import archive_tables, catalogue, clock, logs, session
 from ringlog.schema.change import driver, run, tried
 from ringlog.schema.column_type import ColumnType

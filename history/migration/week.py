@@ -10,13 +10,13 @@ import psycopg
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history import files, late
-from ringlog.history.folder import Folder
+from ringlog.history.archive import files, late
+from ringlog.history.archive.folder import Folder
+from ringlog.history.archive.manifest import ColdWeek
 from ringlog.history.incoming import Checksum
-from ringlog.history.making_spans import enter_spans, spans_of
-from ringlog.history.manifest import ColdWeek
-from ringlog.history.spans import Spans, combined
-from ringlog.history.summary_table import SummaryTable
+from ringlog.history.summaries.making_spans import enter_spans, spans_of
+from ringlog.history.summaries.spans import Spans, combined
+from ringlog.history.summaries.summary_table import SummaryTable
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import BLOCK
 from ringlog.schema.partitions import Week

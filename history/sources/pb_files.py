@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from ringlog.gateway import PbError, PbFile
+from ringlog.history.archive.late import same_rows
 from ringlog.history.incoming import Description, IncomingError, Source, cast
-from ringlog.history.late import same_rows
 from ringlog.history.sources.buffers import arrow_type
 from ringlog.history.sources.folders import files_in
 from ringlog.schema.column_type import ColumnType, Kind

@@ -17,10 +17,10 @@ import psycopg
 import sqlalchemy as sa
 
 from ringlog.history import sampled
-from ringlog.history.archive import archive
+from ringlog.history.archive.archiving import archive
 from ringlog.history.connection import connect
 from ringlog.history.signals import places
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.schema import session
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Facility, History, Retention, SampleSignal, SampleTable

@@ -25,7 +25,7 @@ from pathlib import Path
 import psutil
 from psycopg import sql
 
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import COLUMN, RING, Tables
 from ringlog.loadtest.experiment.server import WRITER, postgres_cpu

@@ -30,10 +30,10 @@ from ringlog.adoption.rows.copying import Source as Login
 from ringlog.adoption.rows.old_rows import OldRows
 from ringlog.adoption.server.objects import OldColumn, OldTable
 from ringlog.clients import Address
-from ringlog.history.files import read
-from ringlog.history.folder import Folder
+from ringlog.history.archive.files import read
+from ringlog.history.archive.folder import Folder
+from ringlog.history.archive.manifest import manifest
 from ringlog.history.incoming import Description, Source
-from ringlog.history.manifest import manifest
 from ringlog.history.migration.migrating import Migration
 from ringlog.history.sources.bcp_files import BcpFiles
 from ringlog.history.sources.csv_files import CsvFiles

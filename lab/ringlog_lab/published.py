@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ringlog.loadtest.experiment.text_table import TextTable
-from ringlog_lab.bench.results import Results
+from ringlog_lab.bench.reports.results import Results
 from ringlog_lab.native_load import CONTENDERS, DIRECT, Measurement
 
 QUIET = 0.2

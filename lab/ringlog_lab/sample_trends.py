@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.schema import session
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Facility, SampleSignal, SampleTable

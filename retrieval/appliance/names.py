@@ -8,9 +8,9 @@ from urllib.parse import parse_qs
 import orjson
 from starlette.requests import Request
 
-from ringlog.retrieval.refused import Refused
-from ringlog.retrieval.request import body, number
 from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.serving.refused import Refused
+from ringlog.retrieval.serving.request import body, number
 from ringlog.retrieval.signals import LONGEST, Signal, describe, matching
 
 _WILD = frozenset("*?")

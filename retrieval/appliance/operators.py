@@ -25,8 +25,8 @@ from ringlog.retrieval.appliance.gaps import Gaps
 from ringlog.retrieval.appliance.pattern import SignalRequest
 from ringlog.retrieval.appliance.regression import loess
 from ringlog.retrieval.bins import SECOND, Bins, binned, samples_of_bins, starts_of, whole_bins
-from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, microseconds
+from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.summarised import Summarised
 from ringlog.schema.column_type import ColumnType, Kind
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import LONGEST
 
 OF_BINS = (

@@ -16,10 +16,10 @@ from ringlog.retrieval.appliance.names import chosen, expression, listed, most, 
 from ringlog.retrieval.appliance.operators import FIGURES, processed
 from ringlog.retrieval.appliance.pattern import SignalRequest, parse_pv
 from ringlog.retrieval.appliance.raw import payload_type, ping_events, raw
-from ringlog.retrieval.refused import Refused
-from ringlog.retrieval.request import caller, json_response, services
 from ringlog.retrieval.samples import MICROSECOND, Samples, at, demand_few, samples, thinned
 from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.serving.refused import Refused
+from ringlog.retrieval.serving.request import caller, json_response, services
 from ringlog.retrieval.signals import LONGEST, Signal, matching
 from ringlog.retrieval.summarised import summarised
 from ringlog.retrieval.times import instant, span

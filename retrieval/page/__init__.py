@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.serving.refused import Refused
 
 _TYPES = {
     "html": "text/html; charset=utf-8",

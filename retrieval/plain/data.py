@@ -9,12 +9,12 @@ import pyarrow as pa
 from ringlog.history.connection import Connection
 from ringlog.history.reading import read
 from ringlog.retrieval.encoding import lines
-from ringlog.retrieval.parts import Part
 from ringlog.retrieval.plain.forms import TIME, formed
 from ringlog.retrieval.plain.notes import described, noted, with_unit
-from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, at, samples
 from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.serving.parts import Part
+from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal
 from ringlog.schema.column_type import ColumnType
 

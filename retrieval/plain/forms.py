@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ringlog.retrieval.encoding import Piece, lines
-from ringlog.retrieval.parts import Part, Sink
 from ringlog.retrieval.plain import notes
+from ringlog.retrieval.serving.parts import Part, Sink
 
 TIME = pa.timestamp("us", tz="UTC")
 _VALUES = 1 << 17  # rows of CSV encoded at once

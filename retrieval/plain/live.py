@@ -12,11 +12,11 @@ from psycopg import sql
 
 from ringlog.history.closed import moment_of
 from ringlog.history.connection import rows as query_rows
-from ringlog.retrieval.access import Login
-from ringlog.retrieval.queries import Queries
-from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import MICROSECOND, samples
 from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.serving.access import Login
+from ringlog.retrieval.serving.queries import Queries
+from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal, reduced
 from ringlog.retrieval.texts import moment, query
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 from psycopg import sql
 
 from ringlog.history.connection import Connection, records, rows
-from ringlog.retrieval.parts import Part
 from ringlog.retrieval.plain.forms import formed
-from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.serving.parts import Part
+from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.texts import moment
 
 _COLUMNS = sql.SQL("select * from ringlog.find_parameters()")

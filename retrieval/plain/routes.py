@@ -16,7 +16,6 @@ from starlette.types import Receive, Scope, Send
 from ringlog.history.connection import records
 from ringlog.history.sampled import newest_of
 from ringlog.history.signals import places
-from ringlog.retrieval.parts import Part
 from ringlog.retrieval.plain import parameters
 from ringlog.retrieval.plain.data import data, newest, rows
 from ringlog.retrieval.plain.forms import MEDIA
@@ -25,14 +24,15 @@ from ringlog.retrieval.plain.notes import described, file_name
 from ringlog.retrieval.plain.openapi import DESCRIPTION
 from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
 from ringlog.retrieval.plain.wide import HOW, rows_of, wide
-from ringlog.retrieval.refused import Refused
-from ringlog.retrieval.request import caller, json_response, names, number, services
 from ringlog.retrieval.samples import demand_few, microseconds
 from ringlog.retrieval.servers import Servers, excluded
+from ringlog.retrieval.serving.parts import Part
+from ringlog.retrieval.serving.refused import Refused
+from ringlog.retrieval.serving.request import caller, json_response, names, number, services
+from ringlog.retrieval.serving.unchanged import tag_of
 from ringlog.retrieval.signals import as_of, demand, latest, reduced, search
 from ringlog.retrieval.texts import moment, query
 from ringlog.retrieval.times import duration, instant, span
-from ringlog.retrieval.unchanged import tag_of
 from ringlog.schema.column_type import ColumnType
 
 _streams = 0

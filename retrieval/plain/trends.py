@@ -12,12 +12,12 @@ from psycopg import sql
 
 from ringlog.history.connection import Connection, ReadError, records, rows
 from ringlog.retrieval.bins import Bins, binned
-from ringlog.retrieval.parts import Part
 from ringlog.retrieval.plain.forms import TIME, formed
 from ringlog.retrieval.plain.notes import described, noted
-from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, count, microseconds, samples
 from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.serving.parts import Part
+from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal
 from ringlog.retrieval.texts import moment, query
 

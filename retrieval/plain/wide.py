@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from ringlog.history.closed import moment_of
 from ringlog.retrieval.bins import binned
-from ringlog.retrieval.parts import Part
 from ringlog.retrieval.plain.data import cast
 from ringlog.retrieval.plain.forms import TIME, formed
 from ringlog.retrieval.plain.notes import noted, with_unit
-from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, Whole, microseconds, samples
 from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.serving.parts import Part
+from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal
 
 HOW = ("last", "mean", "linear")

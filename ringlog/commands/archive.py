@@ -7,7 +7,7 @@ import typer
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
 
-    from ringlog.history.manifest import ColdWeek
+    from ringlog.history.archive.manifest import ColdWeek
 
 archive_app = typer.Typer(help="The archive: old weeks of the logs in Parquet files.", no_args_is_help=True)
 
@@ -31,7 +31,7 @@ def recall_weeks(
     dsn: Dsn = None,
 ) -> None:
     """Copy weeks of a table from the archive back into the log, where procedures and SQL find them."""
-    from ringlog.history.recall import InUse, recall
+    from ringlog.history.archive.recall import InUse, recall
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
@@ -51,7 +51,7 @@ def recall_weeks(
 @archive_app.command("status")
 def archive_status(data: Data = None, dsn: Dsn = None) -> None:
     """List the archived weeks of all servers, by table."""
-    from ringlog.history.manifest import manifest, settings
+    from ringlog.history.archive.manifest import manifest, settings
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
@@ -63,7 +63,7 @@ def archive_status(data: Data = None, dsn: Dsn = None) -> None:
 
 def _print_refusal(connection: "sa.Connection") -> None:
     """Prints the reason if the server's database may not write its archive."""
-    from ringlog.history.ownership import NotOurs, examine
+    from ringlog.history.archive.ownership import NotOurs, examine
 
     try:
         examine(connection)
@@ -92,7 +92,7 @@ def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
 
     Lists files that are not of these databases too. Code 1: some files are damaged, or a node cannot be
     reached."""
-    from ringlog.history.manifest import manifest, settings
+    from ringlog.history.archive.manifest import manifest, settings
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
@@ -108,7 +108,7 @@ def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
 
 
 def _print_unknown(administrator: "sa.Engine") -> None:
-    from ringlog.history.ownership import unknown_files
+    from ringlog.history.archive.ownership import unknown_files
 
     for file in unknown_files(administrator):
         print(f"{file} was not written by this database, which never deletes it")
@@ -118,8 +118,8 @@ def _print_damages(
     administrator: "sa.Engine", chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]"
 ) -> int:
     """Reads the files of a server. Returns how many are damaged."""
-    from ringlog.history.folder import Folder
-    from ringlog.history.manifest import damages, learn_footer
+    from ringlog.history.archive.folder import Folder
+    from ringlog.history.archive.manifest import damages, learn_footer
 
     if chosen is None:
         print("archiving is off: the facility file has no [history]")
@@ -144,7 +144,7 @@ def archive_adopt(data: Data = None, dsn: Dsn = None) -> None:
 
     On all servers. For a copy of a database, copy the folder too, and name the copy in the facility file
     first. Deletes nothing: weeks that the database does not know are set aside."""
-    from ringlog.history.ownership import adopt
+    from ringlog.history.archive.ownership import adopt
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
@@ -158,8 +158,8 @@ def archive_publish(data: Data = None, dsn: Dsn = None) -> None:
     """Make the archives' Iceberg tables, or bring them up to date; from then on each round does so.
 
     Needs the extra iceberg. Code 1: a log cannot be published."""
-    from ringlog.history.iceberg import NotPublished, publish
-    from ringlog.history.ownership import NotOurs
+    from ringlog.history.archive.iceberg import NotPublished, publish
+    from ringlog.history.archive.ownership import NotOurs
 
     failed = False
     with chosen_database(data, dsn).opened() as conninfo:
@@ -183,8 +183,8 @@ def archive_spark(
     dsn: Dsn = None,
 ) -> None:
     """Print the settings of a Spark session that reads the Iceberg tables, for spark-defaults.conf."""
-    from ringlog.history.iceberg import NotPublished
-    from ringlog.history.spark import RUNTIMES, session_settings
+    from ringlog.history.archive.iceberg import NotPublished
+    from ringlog.history.archive.spark import RUNTIMES, session_settings
 
     if version not in RUNTIMES:
         raise UsageError(f"no settings are known for Spark {version}, only for {', '.join(RUNTIMES)}")
@@ -204,7 +204,7 @@ def archive_now(data: Data = None, dsn: Dsn = None) -> None:
     """Write old weeks of all servers to the archive now, as the server does every hour.
 
     Code 1: a part failed, was postponed, or must stay in PostgreSQL; its line has the reason."""
-    from ringlog.history.archive import archive
+    from ringlog.history.archive.archiving import archive
 
     complete = True
 

@@ -8,8 +8,8 @@ import typer
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import UsageError
 from ringlog.history.closing import close
-from ringlog.history.resummarising import summarise_again
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.resummarising import summarise_again
+from ringlog.history.summaries.summarising import summarise
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema import clock, rings
 from ringlog.schema.partitions import maintain as maintain_partitions

@@ -42,7 +42,7 @@ def weeks_restore(
     dsn: Dsn = None,
 ) -> None:
     """Put weeks that are set aside back into the log. Code 1: none are."""
-    from ringlog.history.restoring import Overlapping, PastRetention, restore
+    from ringlog.history.archive.restoring import Overlapping, PastRetention, restore
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)

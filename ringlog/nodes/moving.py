@@ -389,7 +389,7 @@ class _Moving:
             here = connection.scalar(sa.select(history.c.archive))
         if not weeks:
             return
-        from ringlog.history.folder import Damaged, Folder
+        from ringlog.history.archive.folder import Damaged, Folder
 
         with self.target.begin() as connection:
             there = connection.scalar(sa.select(history.c.archive))

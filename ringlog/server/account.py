@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from ringlog.errors import ServerError
-from ringlog.history.file_owner import give_files_to
+from ringlog.history.archive.file_owner import give_files_to
 
 log = logging.getLogger(__name__)
 

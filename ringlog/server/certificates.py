@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from ringlog.gateway import Gateway, Tls
 from ringlog.monitoring.metrics import exposition
-from ringlog.retrieval.renewal import followed
+from ringlog.retrieval.serving.renewal import followed
 
 log = logging.getLogger(__name__)
 

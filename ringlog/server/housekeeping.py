@@ -105,7 +105,7 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
             try:
                 # imports numpy, which would delay the start
                 from ringlog.history.closing import close
-                from ringlog.history.summaries import Turn, summarise
+                from ringlog.history.summaries.summarising import Turn, summarise
 
                 summarise(conninfo, stopped=end.is_set, turn=Turn.SKIPPED)
                 full = time.monotonic() >= whole
@@ -135,8 +135,8 @@ def _archived(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event) ->
     with engine.connect() as connection:
         wanted = connection.scalar(sqlalchemy.text("select count(*) from ringlog.history"))
     if wanted:
-        from ringlog.history.archive import archive
-        from ringlog.history.ownership import NotOurs
+        from ringlog.history.archive.archiving import archive
+        from ringlog.history.archive.ownership import NotOurs
 
         try:
             yield from archive(engine, conninfo, stopped=end.is_set)

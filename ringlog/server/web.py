@@ -15,8 +15,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
 from ringlog.nodes.servers import known_by_gateway
-from ringlog.retrieval.limits import Limits
-from ringlog.retrieval.settings import LoginServer, Settings, nodes_to_json
+from ringlog.retrieval.serving.limits import Limits
+from ringlog.retrieval.serving.settings import LoginServer, Settings, nodes_to_json
 from ringlog.server.account import Account, account_for, system_account
 from ringlog.server.supervised import Supervised
 

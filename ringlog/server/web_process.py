@@ -4,7 +4,7 @@ log."""
 import sys
 
 from ringlog.logs import Format, Level, start
-from ringlog.retrieval.server import main
+from ringlog.retrieval.serving.server import main
 
 if __name__ == "__main__":
     level, form = sys.argv[1:]

@@ -24,16 +24,15 @@ from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
 from ringlog.commands import verify as everything
-from ringlog.history import archive as archiving
-from ringlog.history import files, leaving
-from ringlog.history.folder import Folder
-from ringlog.history.manifest import ColdWeek, manifest, note, verify
-from ringlog.history.ownership import NotThere, adopt
+from ringlog.history.archive import archiving, files, leaving
+from ringlog.history.archive.folder import Folder
+from ringlog.history.archive.manifest import ColdWeek, manifest, note, verify
+from ringlog.history.archive.ownership import NotThere, adopt
+from ringlog.history.archive.recall import recall
+from ringlog.history.archive.round import Round
 from ringlog.history.reading import newest, read
-from ringlog.history.recall import recall
-from ringlog.history.resummarising import summarise_again
-from ringlog.history.round import Round
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.resummarising import summarise_again
+from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Facility, History, Retention, Table
 from ringlog.schema.install import install

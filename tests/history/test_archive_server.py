@@ -25,14 +25,13 @@ import pytest
 import sqlalchemy as sa
 from psycopg import errors
 
-from ringlog.history import archive as archiving
-from ringlog.history import files
+from ringlog.history.archive import archiving, files
+from ringlog.history.archive.folder import Damaged, Folder
+from ringlog.history.archive.recall import recall
 from ringlog.history.archive_server import rows as rows_of_files
 from ringlog.history.archive_server import statement
 from ringlog.history.archive_server.engine import Engine, Failed
 from ringlog.history.archive_server.lists import Changed, Lists
-from ringlog.history.folder import Damaged, Folder
-from ringlog.history.recall import recall
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain

@@ -9,11 +9,11 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from ringlog.history import files
-from ringlog.history.archive import archive
+from ringlog.history.archive import files
+from ringlog.history.archive.archiving import archive
+from ringlog.history.archive.recall import recall
 from ringlog.history.connection import ReadError
 from ringlog.history.reading import read
-from ringlog.history.recall import recall
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 

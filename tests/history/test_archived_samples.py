@@ -13,17 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
-from ringlog.history import archive as archiving
-from ringlog.history import leaving, merging, sampled
+from ringlog.history import sampled
+from ringlog.history.archive import archiving, leaving, merging
+from ringlog.history.archive.iceberg import NAMESPACE, catalog, publish
+from ringlog.history.archive.manifest import ColdWeek
+from ringlog.history.archive.recall import recall
+from ringlog.history.archive.restoring import restore
+from ringlog.history.archive.round import Round
+from ringlog.history.archive.stored import Rows
 from ringlog.history.connection import connect
-from ringlog.history.iceberg import NAMESPACE, catalog, publish
-from ringlog.history.manifest import ColdWeek
-from ringlog.history.recall import recall
-from ringlog.history.restoring import restore
-from ringlog.history.round import Round
 from ringlog.history.signals import places
-from ringlog.history.stored import Rows
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Facility, History, Retention, SampleSignal, SampleTable
 from ringlog.schema.install import install

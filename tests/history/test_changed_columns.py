@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 
-from ringlog.history.archive import archive
+from ringlog.history.archive.archiving import archive
+from ringlog.history.archive.recall import recall
 from ringlog.history.reading import newest, read
-from ringlog.history.recall import recall
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.obstacles import InstallRefused

@@ -17,16 +17,17 @@ from psycopg import sql
 
 from ringlog.history import closed as columns_of
 from ringlog.history import closing as packing_of
-from ringlog.history import files, reading
-from ringlog.history.archive import archive
+from ringlog.history import reading
+from ringlog.history.archive import files
+from ringlog.history.archive.archiving import archive
+from ringlog.history.archive.recall import recall
+from ringlog.history.archive.restoring import restore
 from ringlog.history.closing import close
 from ringlog.history.connection import connect, rows
 from ringlog.history.packing import packed, packed_lists, packed_texts, packed_times, unpacked
 from ringlog.history.reading import read
-from ringlog.history.recall import recall
-from ringlog.history.restoring import restore
-from ringlog.history.resummarising import summarise_again
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.resummarising import summarise_again
+from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install

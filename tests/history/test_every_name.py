@@ -14,16 +14,16 @@ import sqlalchemy as sa
 from psycopg import sql
 from sql_names import names_in_sql
 
-from ringlog.history.archive import archive
+from ringlog.history.archive.archiving import archive
+from ringlog.history.archive.recall import recall
+from ringlog.history.archive.restoring import restore
 from ringlog.history.reading import newest, read
-from ringlog.history.recall import recall
-from ringlog.history.restoring import restore
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
-from ringlog.retrieval.access import Access
-from ringlog.retrieval.application import application
-from ringlog.retrieval.limits import Limits
-from ringlog.retrieval.settings import LoginServer
+from ringlog.retrieval.serving.access import Access
+from ringlog.retrieval.serving.application import application
+from ringlog.retrieval.serving.limits import Limits
+from ringlog.retrieval.serving.settings import LoginServer
 from ringlog.schema import rings
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install

@@ -15,12 +15,11 @@ from pyarrow import dataset
 from pyiceberg.io.pyarrow import PyArrowFile
 from sqlalchemy.orm import Session
 
-from ringlog.history import archive as archiving
-from ringlog.history import iceberg
-from ringlog.history.folder import Folder
-from ringlog.history.iceberg import FOLDER, NAMESPACE, catalog, is_published, publish
-from ringlog.history.ownership import NotOurs
-from ringlog.history.recall import recall
+from ringlog.history.archive import archiving, iceberg
+from ringlog.history.archive.folder import Folder
+from ringlog.history.archive.iceberg import FOLDER, NAMESPACE, catalog, is_published, publish
+from ringlog.history.archive.ownership import NotOurs
+from ringlog.history.archive.recall import recall
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain

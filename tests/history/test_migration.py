@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
-from ringlog.history.archive import archive
-from ringlog.history.folder import Folder
+from ringlog.history.archive.archiving import archive
+from ringlog.history.archive.folder import Folder
+from ringlog.history.archive.manifest import damages, manifest
 from ringlog.history.incoming import Description, Incoming, IncomingError, Source, description_of
-from ringlog.history.manifest import damages, manifest
 from ringlog.history.migration.migrating import Existing, Migration, MigrationError
 from ringlog.history.migration.progress import Moved, progress
 from ringlog.history.reading import read
@@ -27,7 +27,7 @@ from ringlog.history.sources.bcp_files import BcpFiles
 from ringlog.history.sources.csv_files import CsvFiles
 from ringlog.history.sources.parquet_files import ParquetFiles
 from ringlog.history.sources.postgresql import PostgresRows
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Facility, History, Retention, Table
 from ringlog.schema.install import install
@@ -153,7 +153,7 @@ _KILLED = """
 import os, signal, sys
 from datetime import datetime, timedelta
 from pathlib import Path
-from ringlog.history import folder
+from ringlog.history.archive import folder
 from ringlog.history.migration import migrating as migration, week
 from ringlog.history.incoming import Description
 from ringlog.history.sources.parquet_files import ParquetFiles

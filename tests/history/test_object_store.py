@@ -7,11 +7,11 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from ringlog.history.archive import archive
-from ringlog.history.folder import Damaged, Folder
-from ringlog.history.manifest import manifest, verify
+from ringlog.history.archive.archiving import archive
+from ringlog.history.archive.folder import Damaged, Folder
+from ringlog.history.archive.manifest import manifest, verify
+from ringlog.history.archive.recall import recall
 from ringlog.history.reading import read
-from ringlog.history.recall import recall
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain

@@ -11,15 +11,22 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from ringlog.history import archive as archiving
-from ringlog.history import leaving, merging, ownership
-from ringlog.history import round as rounds
-from ringlog.history.archive import archive
-from ringlog.history.folder import Folder
-from ringlog.history.manifest import damages, manifest
-from ringlog.history.ownership import IDENTITY, NotOurs, adopt, claim, examine, unknown_files, weeks_in
+from ringlog.history.archive import archiving, leaving, merging, ownership
+from ringlog.history.archive import round as rounds
+from ringlog.history.archive.archiving import archive
+from ringlog.history.archive.folder import Folder
+from ringlog.history.archive.manifest import damages, manifest
+from ringlog.history.archive.ownership import (
+    IDENTITY,
+    NotOurs,
+    adopt,
+    claim,
+    examine,
+    unknown_files,
+    weeks_in,
+)
+from ringlog.history.archive.round import Round
 from ringlog.history.reading import read
-from ringlog.history.round import Round
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain

@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from epics_event import message
 
 from ringlog.history import sampled
-from ringlog.history.archive import archive
+from ringlog.history.archive.archiving import archive
 from ringlog.history.connection import connect
 from ringlog.history.incoming import Description, Incoming, IncomingError
 from ringlog.history.migration.migrating import Existing, Migration, MigrationError
@@ -30,7 +30,7 @@ from ringlog.history.migration.progress import Moved, progress
 from ringlog.history.reading import read
 from ringlog.history.signals import places
 from ringlog.history.sources.pb_files import PbRows, PbSamples, find, fits, nanoseconds
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, History, Retention, SampleSignal, SampleTable, Table

@@ -12,8 +12,8 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.cli import message_of
 from ringlog.history import series
+from ringlog.history.archive.folder import Damaged
 from ringlog.history.connection import ReadError, connect
-from ringlog.history.folder import Damaged
 from ringlog.history.reading import newest, read
 from ringlog.history.signals import places
 from ringlog.schema.facility import Column, Facility, Table

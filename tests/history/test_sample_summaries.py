@@ -12,12 +12,13 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from ringlog.history import archive as archiving
-from ringlog.history import sample_spans, summaries
-from ringlog.history.recall import recall
-from ringlog.history.resummarising import summarise_again
-from ringlog.history.summaries import summarise
-from ringlog.history.summary_table import SummaryTable
+from ringlog.history.archive import archiving
+from ringlog.history.archive.recall import recall
+from ringlog.history.summaries import sample_spans
+from ringlog.history.summaries import summarising as summaries
+from ringlog.history.summaries.resummarising import summarise_again
+from ringlog.history.summaries.summarising import summarise
+from ringlog.history.summaries.summary_table import SummaryTable
 from ringlog.history.verification import problems_of
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Facility, History, Retention, SampleSignal, SampleTable

@@ -13,8 +13,9 @@ import pytest
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history import making_spans, summaries
-from ringlog.history.summaries import Turn, summarise
+from ringlog.history.summaries import making_spans
+from ringlog.history.summaries import summarising as summaries
+from ringlog.history.summaries.summarising import Turn, summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema import locks
 from ringlog.schema.facility import Column, Facility, Table

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from psycopg import errors
 
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install

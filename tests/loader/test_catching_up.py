@@ -13,7 +13,7 @@ from psycopg import sql
 from ringlog.clients import Address
 from ringlog.clients.figures import Counts
 from ringlog.clients.moments import microseconds
-from ringlog.clients.spool import Spool
+from ringlog.clients.spool.spool import Spool
 from ringlog.clients.writer import Writer, spool_file
 from ringlog.schema.facility import Facility, Table
 from servers import RunningServer

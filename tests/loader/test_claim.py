@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from ringlog.clients import Address, Refused, call, connect, output
-from ringlog.clients.sender import Sender
+from ringlog.clients.spool.sender import Sender
 from ringlog.clients.writer import Writer
 from ringlog.schema.facility import Facility
 from servers import RunningServer, ringlog

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from ringlog.cli import app
 from ringlog.clients import Address
-from ringlog.clients.spool import Spool
+from ringlog.clients.spool.spool import Spool
 from servers import RunningServer, free_port
 from waiting import wait_until
 

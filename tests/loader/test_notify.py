@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ringlog.loader.notify import notify
+from ringlog.loader.control.notify import notify
 from waiting import PATIENCE
 
 pytestmark = pytest.mark.long

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from ringlog.clients.moments import moment_of
-from ringlog.loader.control_socket import ControlSocket, ring
-from ringlog.loader.policy_channel import Policy, PolicyChannel
-from ringlog.loader.reload import Reloaded
+from ringlog.loader.control.control_socket import ControlSocket, ring
+from ringlog.loader.control.policy_channel import Policy, PolicyChannel
+from ringlog.loader.control.reload import Reloaded
 from ringlog.loader.sampling import Cells, Filter
 from ringlog.loader.sources import Changed, Row
 from ringlog.loader.statistics import Statistics

@@ -12,7 +12,7 @@ import pytest
 from ringlog.clients import samples
 from ringlog.clients.moments import moment_of
 from ringlog.clients.samples import Samples
-from ringlog.clients.spool import Spool
+from ringlog.clients.spool.spool import Spool
 from ringlog.loader.samples import Taker
 from ringlog.loader.sources import Event, Wanted
 from ringlog.loader.sources.properties import decimal_places, limit_properties, states_text

@@ -15,8 +15,8 @@ import pytest
 
 from ringlog.clients.moments import HOUR
 from ringlog.clients.readings import Reading
-from ringlog.clients.spool import Spool, Spooled
-from ringlog.clients.spool_file import Former, SpoolError
+from ringlog.clients.spool.file import Former, SpoolError
+from ringlog.clients.spool.spool import Spool, Spooled
 
 COLUMNS = ["current", "state"]
 NOON = 1_780_000_000_000_000 // HOUR * HOUR
@@ -108,7 +108,7 @@ def test_only_acknowledged_rows_are_removed_and_the_ledger_balances(tmp_path: Pa
 PUTTING = """
 import sys, time
 from pathlib import Path
-from ringlog.clients.spool import Spool
+from ringlog.clients.spool.spool import Spool
 spool = Spool(Path(sys.argv[1]), "magnets", ["current", "state"], 5)
 spool.begin(0, None)
 number, last = spool.newest, 0
@@ -241,7 +241,7 @@ def test_a_spool_is_for_one_process_and_one_table(tmp_path: Path) -> None:
     file = tmp_path / "s"
     with closing(opened(file)):
         program = (
-            "import sys; from pathlib import Path; from ringlog.clients.spool import Spool;"
+            "import sys; from pathlib import Path; from ringlog.clients.spool.spool import Spool;"
             "Spool(Path(sys.argv[1]), 'magnets', ['current', 'state'], 5)"
         )
         other = subprocess.run(

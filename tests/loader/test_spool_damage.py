@@ -17,8 +17,8 @@ import pytest
 
 from ringlog.clients import Address
 from ringlog.clients.moments import HOUR
-from ringlog.clients.spool import Spool, Spooled
-from ringlog.clients.spool_books import Event
+from ringlog.clients.spool.books import Event
+from ringlog.clients.spool.spool import Spool, Spooled
 from ringlog.clients.writer import Writer, spool_file
 from ringlog.schema.facility import Facility
 from servers import RunningServer, ringlog

@@ -13,8 +13,8 @@ from tending import tend_until
 
 from ringlog.clients.figures import State
 from ringlog.clients.reconnecting import Failed
+from ringlog.loader.control.stop_signal import StopSignal
 from ringlog.loader.statistics import Statistics
-from ringlog.loader.stop_signal import StopSignal
 from ringlog.loader.supervisor import Job, Supervisor
 from waiting import PATIENCE, is_alive, wait_until
 

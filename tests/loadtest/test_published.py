@@ -1,6 +1,6 @@
 """docs/reference/figures.md: medians with their spread."""
 
-from ringlog_lab.bench.results import Results
+from ringlog_lab.bench.reports.results import Results
 from ringlog_lab.native_load import CONTENDERS, Measurement
 from ringlog_lab.published import page
 

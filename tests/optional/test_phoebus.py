@@ -22,7 +22,7 @@ import pytest
 import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
-from ringlog.history.archive import archive
+from ringlog.history.archive.archiving import archive
 from ringlog.schema.facility_file import load_facility
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain

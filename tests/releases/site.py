@@ -19,8 +19,8 @@ import pymssql
 from places import new_folder
 from psycopg.conninfo import make_conninfo
 
-from ringlog.history.archive import archive
-from ringlog.history.summaries import summarise
+from ringlog.history.archive.archiving import archive
+from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.sample_tables import merge
 from ringlog.schema.session import engine
 from ringlog.server.logins import add_login

@@ -13,9 +13,9 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.clients import ReadRefused, read
 from ringlog.history.connection import ReadError, connect
-from ringlog.retrieval.access import Access
-from ringlog.retrieval.refused import Refused, refused
-from ringlog.retrieval.settings import LoginServer
+from ringlog.retrieval.serving.access import Access
+from ringlog.retrieval.serving.refused import Refused, refused
+from ringlog.retrieval.serving.settings import LoginServer
 from ringlog.server.postgres import Postgres
 from servers import Login, free_port, ringlog, serving
 from waiting import wait_until

@@ -12,8 +12,8 @@ import pytest
 import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
-from ringlog.history.archive import archive
-from ringlog.history.summaries import summarise
+from ringlog.history.archive.archiving import archive
+from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain

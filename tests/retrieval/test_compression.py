@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from known_rows import BEGIN
 
-from ringlog.retrieval.compression import coding
-from ringlog.retrieval.parts import gathered
+from ringlog.retrieval.serving.compression import coding
+from ringlog.retrieval.serving.parts import gathered
 
 OF_ALL = {"signal": "every_type/a_double", "from": BEGIN.isoformat(), "to": "2026-12-31"}
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pb_http import chunks
 
 from ringlog.retrieval.appliance.pattern import OF_BINS, OF_SAMPLES, SignalRequest, parse_pv
-from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.times import instant, span
 
 Result = TypeVar("Result")

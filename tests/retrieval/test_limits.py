@@ -15,16 +15,16 @@ from psycopg.conninfo import make_conninfo
 from starlette.types import Message
 
 from ringlog.history.connection import rows
-from ringlog.retrieval.access import Access
-from ringlog.retrieval.application import application
-from ringlog.retrieval.limits import Limits
-from ringlog.retrieval.parts import Part
-from ringlog.retrieval.queries import Queries
-from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import demand_few
-from ringlog.retrieval.server import listen
 from ringlog.retrieval.servers import Servers
-from ringlog.retrieval.settings import LoginServer
+from ringlog.retrieval.serving.access import Access
+from ringlog.retrieval.serving.application import application
+from ringlog.retrieval.serving.limits import Limits
+from ringlog.retrieval.serving.parts import Part
+from ringlog.retrieval.serving.queries import Queries
+from ringlog.retrieval.serving.refused import Refused
+from ringlog.retrieval.serving.server import listen
+from ringlog.retrieval.serving.settings import LoginServer
 from ringlog.retrieval.signals import demand
 from waiting import wait_until
 

@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
-from ringlog.retrieval.access import Login
-from ringlog.retrieval.connections import Connections
 from ringlog.retrieval.samples import columns_of
 from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.serving.access import Login
+from ringlog.retrieval.serving.connections import Connections
 from ringlog.retrieval.signals import Signal, describe
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install

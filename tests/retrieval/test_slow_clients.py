@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from webs import Web
 
-from ringlog.retrieval.protocol import MOST_WAITING_OF_ADDRESS
+from ringlog.retrieval.serving.protocol import MOST_WAITING_OF_ADDRESS
 
 CROWD = 2100
 

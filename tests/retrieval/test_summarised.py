@@ -12,14 +12,14 @@ import pytest
 import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.retrieval import samples as samples_of
-from ringlog.retrieval.access import Login
 from ringlog.retrieval.appliance.operators import FIGURES, processed
 from ringlog.retrieval.appliance.pattern import parse_pv
-from ringlog.retrieval.connections import Connections
 from ringlog.retrieval.samples import MICROSECOND, Samples, samples, thinned
 from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.serving.access import Login
+from ringlog.retrieval.serving.connections import Connections
 from ringlog.retrieval.signals import Signal, describe
 from ringlog.retrieval.summarised import Summarised, summarised
 from ringlog.schema.column_type import ColumnType

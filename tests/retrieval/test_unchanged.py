@@ -10,13 +10,13 @@ import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
 from ringlog.history import closing as packing
-from ringlog.history.summaries import summarise
-from ringlog.retrieval.access import Login
-from ringlog.retrieval.connections import Connections
+from ringlog.history.summaries.summarising import summarise
 from ringlog.retrieval.samples import samples
 from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.serving.access import Login
+from ringlog.retrieval.serving.connections import Connections
+from ringlog.retrieval.serving.unchanged import tag_of
 from ringlog.retrieval.signals import describe
-from ringlog.retrieval.unchanged import tag_of
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from ringlog.schema.column_type import NUMBERS, ColumnType, Kind
+from ringlog.schema.column_type import NUMBERS, TYPES, ColumnType, Kind
 from ringlog.schema.facility import Column
 
 TEXTS = (
@@ -73,3 +74,13 @@ def test_a_type_is_of_one_family() -> None:
         kind = ColumnType.of(text)
         families = (kind.is_text, kind.is_number, kind.is_packed, kind.kind is Kind.DATETIME)
         assert sum(families) == 1, text
+
+
+def test_types_have_postgresql_s_oids(postgres_url: sa.URL) -> None:
+    query = sa.text("select oid::integer, format_type(oid, null) from unnest(:oids ::oid[]) as oid")
+    with sa.create_engine(postgres_url).connect() as connection:
+        names = connection.execute(query, {"oids": [*TYPES]}).all()
+    assert {oid: ColumnType.of_postgresql(name) for oid, name in names} == TYPES
+    assert {replace(ColumnType.of(text), length=None, digits=None, scale=None) for text in TEXTS} == {
+        *TYPES.values()
+    }

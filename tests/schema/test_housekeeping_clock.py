@@ -7,7 +7,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from ringlog.history.restoring import PastRetention, restore
+from ringlog.history.archive.restoring import PastRetention, restore
 from ringlog.schema import clock
 from ringlog.schema.facility import Column, Facility, Retention
 from ringlog.schema.install import install

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.schema import rings, unchanged
 from ringlog.schema.facility import Facility
 from ringlog.schema.facility_file import load_facility

@@ -11,8 +11,8 @@ import httpx
 import psycopg
 import pyarrow.parquet as pq
 
-from ringlog.history.archive import archive
-from ringlog.history.summaries import summarise
+from ringlog.history.archive.archiving import archive
+from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.sample_tables import merge
 from ringlog.schema.session import engine
 from ringlog.server.web import Web, settings

@@ -13,8 +13,8 @@ import psycopg
 import pymssql
 import pytest
 
-from ringlog.history.archive import archive
-from ringlog.history.recall import recall
+from ringlog.history.archive.archiving import archive
+from ringlog.history.archive.recall import recall
 from ringlog.schema.session import engine
 from ringlog.server.web import Web, settings
 from servers import Login, RunningServer, add_logins, free_port, serving

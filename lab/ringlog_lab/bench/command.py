@@ -17,12 +17,12 @@ from ringlog.loadtest.experiment.facility import write_facility
 from ringlog.loadtest.experiment.running import interrupt_once, temporary_folder
 from ringlog.loadtest.experiment.server import serving
 from ringlog.loadtest.experiment.verification import verify
-from ringlog_lab.bench.comparison import compare as compare_results
 from ringlog_lab.bench.mixed import READERS
 from ringlog_lab.bench.parts import PARTS, USUAL, Plan, measure
-from ringlog_lab.bench.plots import draw
-from ringlog_lab.bench.report import heading, markdown, tables
-from ringlog_lab.bench.results import Results, new_results
+from ringlog_lab.bench.reports.comparison import compare as compare_results
+from ringlog_lab.bench.reports.plots import draw
+from ringlog_lab.bench.reports.report import heading, markdown, tables
+from ringlog_lab.bench.reports.results import Results, new_results
 from ringlog_lab.native_load import Stand
 from ringlog_lab.programs import build
 

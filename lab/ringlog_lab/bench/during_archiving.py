@@ -92,7 +92,7 @@ def _fill(administrator: psycopg.Connection, week: Week, rows: int) -> None:
 @contextmanager
 def _archiving(dsn: str) -> Iterator[None]:
     """Archives the week in a thread, like housekeeping, and stops at the end."""
-    from ringlog.history.archive import archive
+    from ringlog.history.archive.archiving import archive
 
     at = session.engine(dsn)
     end, failures, done = threading.Event(), list[BaseException](), threading.Event()

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from psycopg import sql
 
-from ringlog.history.summaries import ENOUGH, Turn, summarise
+from ringlog.history.summaries.summarising import ENOUGH, Turn, summarise
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import half
 from ringlog.loadtest.experiment.server import Server, postgres_cpu

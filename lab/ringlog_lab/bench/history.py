@@ -15,10 +15,11 @@ import psycopg
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history import blocks, files
-from ringlog.history.folder import Folder
-from ringlog.history.spans import NAMES, Spans
-from ringlog.history.summaries import Turn, summarise
+from ringlog.history.archive import files
+from ringlog.history.archive.folder import Folder
+from ringlog.history.summaries import blocks
+from ringlog.history.summaries.spans import NAMES, Spans
+from ringlog.history.summaries.summarising import Turn, summarise
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import ten_years
 from ringlog.loadtest.experiment.server import READER, Server

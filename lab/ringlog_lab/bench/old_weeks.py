@@ -19,8 +19,8 @@ import psycopg
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history import files
-from ringlog.history.folder import Folder
+from ringlog.history.archive import files
+from ringlog.history.archive.folder import Folder
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables, archived_signal, archived_years, write_facility
 from ringlog.loadtest.experiment.server import READER, Server, serving

@@ -28,7 +28,7 @@ from ringlog_lab.bench.mixed import CONTENDERS as MIXED
 from ringlog_lab.bench.mixed import NICE, READERS, measure_mixed
 from ringlog_lab.bench.over_http import CLIENTS, FORMS, OF_WAVEFORMS, fetch
 from ringlog_lab.bench.reading import fill, read_alternating
-from ringlog_lab.bench.results import Results
+from ringlog_lab.bench.reports.results import Results
 from ringlog_lab.bench.text import measure_compiling, measure_during_texts, measure_texts, usual
 from ringlog_lab.bench.waveforms import (
     POINTS,

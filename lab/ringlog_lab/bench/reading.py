@@ -12,7 +12,7 @@ import psycopg
 from psycopg import sql
 
 from ringlog.history.closing import close
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
 from ringlog.loadtest.experiment.server import READER, Server, conninfo_of, log_rows

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from ringlog.history.archive import archive
+from ringlog.history.archive.archiving import archive
 from ringlog.history.closing import close
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries.summarising import summarise
 from ringlog.loadtest.experiment.server import Server
 from ringlog.schema.partitions import maintain
 from ringlog.schema.session import engine

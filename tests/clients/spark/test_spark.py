@@ -13,9 +13,9 @@ import pyspark
 import pytest
 import sqlalchemy as sa
 
-from ringlog.history.archive import archive
-from ringlog.history.iceberg import publish
-from ringlog.history.spark import RUNTIMES
+from ringlog.history.archive.archiving import archive
+from ringlog.history.archive.iceberg import publish
+from ringlog.history.archive.spark import RUNTIMES
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain

@@ -238,7 +238,7 @@ class Site:
 
     def _reads(self, table: str, begins: datetime, ends: datetime) -> bool:
         """Returns whether a reader of a damaged week gets all rows, or an error."""
-        from ringlog.history.folder import Damaged
+        from ringlog.history.archive.folder import Damaged
         from ringlog.history.reading import read
 
         wanted = sum(begins <= moment < ends for moment, _ in self.rows[table])

@@ -29,16 +29,16 @@ from ringlog.loadtest.experiment.server import WRITER, Server, log_rows, serving
 from ringlog.loadtest.experiment.verification import SETS, reading, verify
 from ringlog.server.postgres import Postgres
 from ringlog_lab.bench import history as bench_history
-from ringlog_lab.bench.comparison import compare
 from ringlog_lab.bench.during_archiving import measure_during_archiving
 from ringlog_lab.bench.half_load import CHANNELS, measure_half_load
 from ringlog_lab.bench.history import SPANS, measure_history
 from ringlog_lab.bench.mixed import Mixed
 from ringlog_lab.bench.old_weeks import Size, measure_old_weeks
 from ringlog_lab.bench.over_http import CLIENTS, FORMS, OF_WAVEFORMS
-from ringlog_lab.bench.report import tables as report_tables
-from ringlog_lab.bench.results import Results
-from ringlog_lab.bench.targets import TARGETS, verdicts
+from ringlog_lab.bench.reports.comparison import compare
+from ringlog_lab.bench.reports.report import tables as report_tables
+from ringlog_lab.bench.reports.results import Results
+from ringlog_lab.bench.reports.targets import TARGETS, verdicts
 from ringlog_lab.bench.text import usual
 from ringlog_lab.bench.waveforms import POINTS
 from ringlog_lab.native_load import (

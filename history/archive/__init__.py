@@ -1,0 +1,1 @@
+"""Parquet weeks: a round of archiving, their files and manifest, late rows, recall and restoring."""

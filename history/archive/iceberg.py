@@ -1,0 +1,326 @@
+"""The archive as Apache Iceberg tables: one for each log, whose data files are the archive's own.
+
+The manifest (`ringlog.cold_week`) remains the truth: `publish` compares each table with it and makes one
+snapshot of the differences. Tables, schemas and snapshots are files in the archive's folder, below
+`_iceberg`; the catalogue, which names the newest ones, is pyiceberg's SqlCatalog in schema `iceberg` of the
+database. A table has all fields that files of its log have or had (`archive.fields`); the property
+`schema.name-mapping.default` has those of files of earlier versions, which have no field ids.
+
+https://iceberg.apache.org/spec/
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import sqlalchemy as sa
+from psycopg.conninfo import conninfo_to_dict
+
+from ringlog.history.archive import files
+from ringlog.history.archive.fields import Fields, field_id, of_log, reads, stored_as
+from ringlog.history.archive.folder import Damaged, Folder
+from ringlog.history.archive.manifest import ColdWeek, manifest, settings
+from ringlog.history.archive.ownership import demand
+from ringlog.schema.change import run
+from ringlog.schema.layout import ICEBERG, OWNER, READER
+from ringlog.schema.partitions import alone
+from ringlog.schema.roles import become_owner
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+    from pyiceberg.table.update import TableUpdate
+
+CATALOG = "ringlog"
+NAMESPACE = "log"
+FOLDER = "_iceberg"
+"""below the archive's; Spark ignores names with a leading _"""
+
+_KEPT = timedelta(days=1)
+"""for which a file of an earlier snapshot stays: a query may have begun with it"""
+_NAMES = "schema.name-mapping.default"
+_PROPERTIES = {
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "10",
+}
+
+
+class NotPublished(Exception):
+    """A log cannot be an Iceberg table as it is, or nothing can."""
+
+
+def publish(engine: sa.Engine, conninfo: str) -> Iterator[str]:
+    """Brings the Iceberg tables in line with the manifest; yields a line for each change and for each log
+    that cannot be one. Raises NotPublished without pyiceberg, and NotOurs."""
+    with alone(engine):
+        with engine.begin() as connection:
+            chosen = settings(connection)
+            if chosen is None:
+                return
+            folder = Folder(chosen[1])
+            demand(connection, folder, dict(folder.names()), manifest(connection))
+        yield from publish_tables(engine, conninfo)
+
+
+def is_published(connection: sa.Connection) -> bool:
+    """Whether there are Iceberg tables, which each round of archiving brings up to date."""
+    return bool(connection.scalar(sa.select(sa.func.to_regclass(f"{ICEBERG}.iceberg_tables").is_not(None))))
+
+
+def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
+    """As `publish`, for a caller that already excludes others."""
+    with engine.begin() as connection:
+        chosen, known = settings(connection), manifest(connection)
+        tables = sorted({week.table for week in known if week.rows})
+    if chosen is None:
+        return
+    folder = Folder(chosen[1])
+    known_tables = catalog(conninfo, chosen[1])
+    try:
+        known_tables.create_namespace_if_not_exists(NAMESPACE)
+        with engine.begin() as connection:
+            become_owner(connection)
+            run(connection, f"grant select on all tables in schema {ICEBERG} to {READER}")
+        for _, name in known_tables.list_tables(NAMESPACE):
+            if name not in tables:
+                known_tables.drop_table((NAMESPACE, name))
+                yield f"log.{name} has no archived weeks any more: its Iceberg table is dropped"
+        for table in tables:
+            weeks = {
+                address(chosen[1], week.file): week for week in known if week.table == table and week.rows
+            }
+            try:
+                line = _published(engine, known_tables, chosen[1], table, weeks)
+            except (NotPublished, OSError, ValueError) as error:
+                yield f"log.{table} is not published: {error}"
+            else:
+                if line:
+                    yield line
+        _tidy(folder, known_tables)
+        folder.give(FOLDER)
+    finally:
+        known_tables.engine.dispose()
+
+
+def catalog(conninfo: str, archive: str) -> "SqlCatalog":
+    """The catalogue of an archive. `archive`: its folder, as in the facility file."""
+    try:
+        from pyiceberg.catalog.sql import SqlCatalog
+    except ImportError as error:
+        why = f"Iceberg tables need the extra iceberg: pip install 'ringlog[iceberg]' ({error})"
+        raise NotPublished(why) from None
+    # it logs each file system that it loads
+    logging.getLogger("pyiceberg").setLevel(logging.WARNING)
+    given = {name: str(value) for name, value in conninfo_to_dict(conninfo).items()}
+    given["options"] = f"{given.get('options', '')} -c search_path={ICEBERG} -c role={OWNER}".strip()
+    uri = sa.URL.create("postgresql+psycopg", query=given)
+    return SqlCatalog(
+        CATALOG,
+        uri=uri.render_as_string(hide_password=False),
+        warehouse=address(archive, FOLDER),
+        **{"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"},
+        **object_store(archive),
+    )
+
+
+def address(archive: str, name: str) -> str:
+    """The URL of a file of the archive's folder."""
+    place = archive.split("?")[0].rstrip("/")
+    return f"{'file://' if place.startswith('/') else ''}{place}/{name}"
+
+
+def object_store(archive: str) -> dict[str, str]:
+    """The options of a folder in an object store, by pyiceberg's names."""
+    given = {name: values[-1] for name, values in parse_qs(urlsplit(archive).query).items()}
+    options = {}
+    if "endpoint_override" in given:
+        options["s3.endpoint"] = f"{given.get('scheme', 'https')}://{given['endpoint_override']}"
+    if "region" in given:
+        options["s3.region"] = given["region"]
+    return options
+
+
+def _published(
+    engine: sa.Engine, tables: "SqlCatalog", archive: str, table: str, weeks: Mapping[str, ColdWeek]
+) -> str:
+    """Brings a table up to date, as one snapshot. Returns a line about the changes; empty without any."""
+    from pyiceberg.schema import Schema
+
+    there = _known(tables, table)
+    known = {} if there is None else _files(there)
+    new = {url: week for url, week in weeks.items() if url not in known}
+    with engine.begin() as connection:
+        if not of_log(connection, table):
+            raise NotPublished("it has a column of a type that no log has")
+        fields = Fields(connection, table)
+        for url, week in new.items():
+            _demand(fields, Folder(archive), week, url)
+    if there is not None and not _is_of(there, fields):
+        tables.drop_table((NAMESPACE, table))
+        return _published(engine, tables, archive, table, weeks)
+    if there is None:
+        there = tables.create_table(
+            (NAMESPACE, table), Schema(), address(archive, f"{FOLDER}/{table}"), properties=_PROPERTIES
+        )
+    there = _changed(tables, there, fields)
+    gone = [url for url in known if url not in weeks]
+    if not new and not gone:
+        _expire(there)  # a round that was killed has not
+        return ""
+    with there.transaction() as transaction:
+        added = [*_added(there, new)]
+        with transaction.update_snapshot().overwrite() as snapshot:
+            for file in added:
+                snapshot.append_data_file(file)
+            for url in gone:
+                snapshot.delete_data_file(known[url])
+    _expire(there)
+    rows = sum(week.rows for week in weeks.values())
+    return f"published log.{table}: {len(new)} weeks more, {len(gone)} fewer; {len(weeks)} with {rows} rows"
+
+
+def _known(tables: "SqlCatalog", table: str) -> "Table | None":
+    """A table of the catalogue. One whose metadata are gone, as after a restore of the database, is not."""
+    from pyiceberg.exceptions import NoSuchTableError
+
+    name = (NAMESPACE, table)
+    try:
+        there = tables.load_table(name)
+        _files(there)
+    except NoSuchTableError:
+        return None
+    except FileNotFoundError:
+        tables.drop_table(name)
+        return None
+    return there
+
+
+def _demand(fields: Fields, folder: Folder, week: ColdWeek, url: str) -> None:
+    """Finds the fields of a file. Raises NotPublished for one that is damaged or has a column of another
+    type than its field."""
+    try:
+        if week.footer not in (None, files.footer(folder, week.file)):
+            raise NotPublished(f"{url}: its footer differs from the one written")
+        with folder.opened(week.file) as stream:
+            columns = pq.read_schema(stream)
+    except (ValueError, OSError) as error:
+        raise NotPublished(f"{url}: {error}") from error
+    except Damaged as error:
+        raise NotPublished(str(error)) from error
+    for column in columns:
+        number = field_id(column)
+        field = fields.by_name(column.name, column.type) if number is None else fields.get(number)
+        if field is None or not reads(stored_as(field.type), column.type):
+            raise NotPublished(
+                f"{url}: column {column.name} is {column.type}, and another type in other weeks without field"
+                f" ids: recall the week, and it gets them when it is archived again"
+            )
+
+
+def _schema(fields: Iterable[pa.Field]) -> "Schema":
+    from pyiceberg.io.pyarrow import pyarrow_to_schema
+
+    return pyarrow_to_schema(pa.schema(fields))
+
+
+def _is_of(table: "Table", fields: Fields) -> bool:
+    """Whether the ids of a table are those of these fields; tables of earlier versions have others."""
+    known = {field.id: field for field in fields}
+    return all(
+        field.field_id in known and known[field.field_id].name == field.name
+        for field in table.schema().fields
+    )
+
+
+def _changed(tables: "SqlCatalog", table: "Table", fields: Fields) -> "Table":
+    """Gives a table these fields, and their names in files without ids."""
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.update import AddSchemaUpdate, SetCurrentSchemaUpdate, SetPropertiesUpdate
+
+    schema = _schema(field.arrow(field.name) for field in fields)
+    updates: list[TableUpdate] = []
+    if schema.as_struct() != table.schema().as_struct():
+        number = 1 + max(each.schema_id for each in table.schemas().values())
+        updates += [
+            AddSchemaUpdate(schema=Schema(*schema.fields, schema_id=number)),
+            SetCurrentSchemaUpdate.model_validate({"schema-id": number}),
+        ]
+    by_name = [field.arrow(field.column) for field in fields if field.is_by_name]
+    names = _schema(by_name).name_mapping.model_dump_json()
+    if by_name and table.properties.get(_NAMES) != names:
+        updates.append(SetPropertiesUpdate(updates={_NAMES: names}))
+    if updates:
+        tables.commit_table(table, (), tuple(updates))
+        table.refresh()
+    return table
+
+
+def _files(table: "Table") -> "dict[str, DataFile]":
+    """The data files of the newest snapshot, by their addresses."""
+    snapshot = table.current_snapshot()
+    if snapshot is None:
+        return {}
+    return {
+        entry.data_file.file_path: entry.data_file
+        for manifest_file in snapshot.manifests(table.io)
+        for entry in manifest_file.fetch_manifest_entry(table.io, discard_deleted=True)
+    }
+
+
+def _added(table: "Table", weeks: Mapping[str, ColdWeek]) -> "Iterator[DataFile]":
+    """The entries of files. Raises NotPublished."""
+    from pyiceberg.io import pyarrow as reading
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+
+    for url in weeks:
+        file = table.io.new_input(url)
+        try:
+            with file.open() as stream:
+                metadata = pq.read_metadata(stream)
+        except (ValueError, OSError) as error:
+            raise NotPublished(f"{url}: {error}") from error
+        schema = reading.pyarrow_to_schema(metadata.schema.to_arrow_schema(), table.name_mapping())
+        statistics = reading.data_file_statistics_from_parquet_metadata(
+            metadata,
+            reading.compute_statistics_plan(schema, table.properties),
+            reading.parquet_path_to_id_mapping(schema),
+        )
+        yield DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=url,
+            file_format=FileFormat.PARQUET,
+            partition=statistics.partition(table.spec(), table.schema()),
+            file_size_in_bytes=len(file),
+            spec_id=table.spec().spec_id,
+            **statistics.to_serialized_dict(),
+        )
+
+
+def _expire(table: "Table") -> None:
+    """Removes all snapshots but the newest: files that left the manifest are no longer where these look."""
+    current = table.current_snapshot()
+    others = [one.snapshot_id for one in table.snapshots() if current and one != current]
+    if others:
+        table.maintenance.expire_snapshots().by_ids(others).commit()
+
+
+def _tidy(folder: Folder, tables: "SqlCatalog") -> None:
+    """Deletes files of snapshots that are no more, some time after they were written."""
+    before = (datetime.now(UTC) - _KEPT).timestamp()
+    used: set[str] = set()
+    for name in tables.list_tables(NAMESPACE):
+        table = tables.load_table(name)
+        used.add(table.metadata_location)
+        used |= {entry.metadata_file for entry in table.metadata.metadata_log}
+        for snapshot in table.snapshots():
+            used.add(snapshot.manifest_list)
+            used |= {each.manifest_path for each in snapshot.manifests(table.io)}
+    for file, written in [*folder.names()]:
+        if file.startswith(f"{FOLDER}/") and written < before and address(folder.where, file) not in used:
+            folder.delete(file)

@@ -1,0 +1,171 @@
+"""Old weeks leave PostgreSQL: those of a partition become files, and the partition is dropped."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.history.archive.manifest import ColdWeek, default_partition, manifest, note, refill_default
+from ringlog.history.archive.round import NotDone, Round
+from ringlog.history.archive.stored import Rows, stored
+from ringlog.history.connection import BeyondArrow, Connection
+from ringlog.history.connection import run as run_statement
+from ringlog.schema import archive_tables, logs
+from ringlog.schema.change import run
+from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.partitions import Partition, Week
+from ringlog.schema.roles import become_owner
+from ringlog.schema.tiers import late_row
+
+
+class _Overtaken(Exception):
+    """Another round changed the manifest after this one read the rows."""
+
+
+def archive_partition(this: Round, table: str, partition: Partition) -> str:
+    """Archives the weeks of a partition. Returns a line on it. Raises NotDone, ReadError, Damaged."""
+    name = f"log.{partition.name}"
+    with this.engine.begin() as connection:
+        before = {week.begins: week for week in manifest(connection, table)}
+        stores = stored(connection, table)
+    if this.tried(partial(_watch, partition=partition.name, key=stores.key)) is None:
+        raise NotDone(f"postponed {name}: its table is in use")
+    written = []
+    for week in weeks_of(partition):
+        old = before.get(week.start)
+        if old is not None and old.recalled_until is None:
+            continue  # it is archived already; the rows in the partition are late ones
+        source = partial(stores.read_filed, this.source, sql.Identifier("log", partition.name), week)
+        try:
+            this.source.begin_snapshot()
+            _unmark(this.source, partition.name, week)
+            written.append(this.write(stores, table, week, source))
+            this.source.commit()
+        except BeyondArrow as error:
+            raise NotDone(f"{name} stays in PostgreSQL: {error}") from error
+        finally:
+            this.source.rollback()
+    if this.tried(partial(_view_archive, table=table)) is None:
+        raise NotDone(f"postponed {name}: its table is in use")
+    try:
+        late_rows = this.tried(
+            partial(
+                _put_away,
+                table=table,
+                stores=stores,
+                partition=partition.name,
+                written=written,
+                before=before,
+            )
+        )
+    except _Overtaken:
+        raise NotDone(f"postponed {name}: another round has changed the manifest meanwhile") from None
+    if late_rows is None:
+        raise NotDone(f"postponed {name}: its table is in use")
+    for new in written:
+        old = before.get(new.begins)
+        if old is not None:
+            this.folder.set_aside(old.file)
+    size = sum(week.bytes for week in written)
+    count = sum(week.rows for week in written)
+    line = f"archived {name}: {count} rows, {size} bytes"
+    return line + (f", {late_rows} rows arrived meanwhile" if late_rows else "")
+
+
+def weeks_of(partition: Partition) -> Iterator[Week]:
+    week = Week(partition.start)
+    while week.start < partition.end:
+        yield week
+        week = Week(week.end)
+
+
+def _watch(connection: sa.Connection, partition: str, key: str) -> int:
+    """Creates the trigger that records new rows of a partition, after open transactions on it have ended."""
+    become_owner(connection)
+    noting = sa.text(
+        "select exists (select from pg_trigger where tgname = 'record_late_row'"
+        " and tgrelid = cast(:partition as regclass))"
+    )
+    place = sql.Identifier("log", partition)
+    if not connection.scalar(noting, {"partition": place.as_string()}):
+        run(
+            connection,
+            sql.SQL(
+                "create trigger record_late_row after insert on {}"
+                " for each row execute function ringlog.record_late_row({})"
+            ).format(place, sql.Literal(key)),
+        )
+    return 0
+
+
+def _unmark(source: Connection, partition: str, week: Week) -> None:
+    """Deletes the marks of late rows in the source's snapshot, since the week's file gets these rows. Later
+    marks are of rows that the file does not have."""
+    marks = 'delete from ringlog.late_row where partition = {} and "time" >= {} and "time" < {}'
+    run_statement(
+        source,
+        sql.SQL(marks).format(sql.Literal(partition), sql.Literal(week.start), sql.Literal(week.end)),
+    )
+
+
+def _view_archive(connection: sa.Connection, table: str) -> bool:
+    """Adds the archive to the view of a log before the first week leaves: a transaction that has locked the
+    log's table must not wait for the view, whose readers wait for the table."""
+    become_owner(connection)
+    if archive_tables.is_there(connection, table) and not logs.has_archive(connection, table):
+        logs.view_archive(connection, table)
+    return True
+
+
+def _put_away(
+    connection: sa.Connection,
+    table: str,
+    stores: Rows,
+    partition: str,
+    written: list[ColdWeek],
+    before: dict[datetime, ColdWeek],
+) -> int:
+    """Enters the weeks in the manifest and drops their partition. Returns the number of rows that stay: those
+    that arrived meanwhile, and those of weeks that already have a file. Raises _Overtaken.
+    """
+    become_owner(connection)
+    names = {
+        "log": sql.Identifier(LOG_TABLES, table),
+        "partition": sql.Identifier("log", partition),
+        "name": sql.Literal(partition),
+        "table": sql.Literal(table),
+        "key": sql.Identifier(stores.key),
+    }
+    run(connection, sql.SQL("lock table only {log} in share row exclusive mode").format(**names))
+    there = {week.begins: week for week in manifest(connection, table)}
+    if any(there.get(week.begins) != before.get(week.begins) for week in written):
+        raise _Overtaken
+    run(
+        connection,
+        sql.SQL(
+            """
+            create temporary table staying on commit drop as select r.* from {partition} as r
+            where exists (
+              select from ringlog.late_row as late
+              where late.partition = {name} and late."time" = r."time" and late.seq_no = r.{key}
+            ) or exists (
+              select from ringlog.cold_week as cold
+              where cold.table_name = {table} and cold.recalled_until is null
+                and r."time" >= cold.begins and r."time" < cold.ends
+            )
+            """
+        ).format(**names),
+    )
+    for week in written:
+        stores.note_newest(connection, week, sql.Identifier("log", partition))
+    run(connection, sql.SQL("drop table {partition}").format(**names))
+    stayed = connection.exec_driver_sql("select count(*) from pg_temp.staying").scalar_one()
+    if stayed:
+        kept = sql.SQL("select * from {} union all select * from pg_temp.staying")
+        refill_default(connection, table, kept.format(default_partition(table)))
+    connection.execute(late_row.delete().where(late_row.c.partition == partition))
+    for week in written:
+        note(connection, week)
+    return int(stayed)

@@ -1,0 +1,218 @@
+"""The two forms of a log, rows and blocks of samples: how each is read, and how it is written to files."""
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.history.archive import fields
+from ringlog.history.archive.books import enter_twice
+from ringlog.history.archive.manifest import ColdWeek, is_of_samples
+from ringlog.history.archive.sample_blocks import samples_of
+from ringlog.history.connection import Connection, rows
+from ringlog.schema.change import run
+from ringlog.schema.layout import ARCHIVE, LOG_TABLES
+from ringlog.schema.partitions import Week
+from ringlog.schema.sample_tables import blocks_of
+from ringlog.schema.tables import stored_columns
+
+
+class Rows:
+    """The log of a table of rows."""
+
+    key = "seq_no"
+    """The column that identifies late rows, with the time."""
+    count = "count(*)"
+    """SQL of the number of rows or samples in a relation of the log"""
+    _order = '"time", seq_no'
+
+    def read(self, source: Connection, relation: sql.Identifier, week: Week) -> Iterator[pa.RecordBatch]:
+        """The rows or samples of a week in a relation. Raises ReadError, BeyondArrow."""
+        query = sql.SQL('select * from {} where "time" >= {} and "time" < {} order by {}').format(
+            relation,
+            sql.Literal(week.start),
+            sql.Literal(week.end),
+            sql.SQL(self._order),
+        )
+        return rows(source, query)
+
+    def filed(self, stored: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same rows in the form of a file."""
+        return stored
+
+    def read_filed(
+        self, source: Connection, relation: sql.Identifier, week: Week
+    ) -> Iterator[pa.RecordBatch]:
+        return self.filed(self.read(source, relation, week))
+
+    def fields(self, connection: sa.Connection, table: str) -> dict[str, pa.Field]:
+        """The columns whose ids a file has."""
+        return fields.of_log(connection, table)
+
+    def note_newest(self, connection: sa.Connection, week: ColdWeek, relation: sql.Composable) -> None:
+        """Records data of a relation that becomes a week, where readers need them without the files."""
+
+    def take_late(
+        self, connection: sa.Connection, table: str, file: str, names: Mapping[str, sql.Composable]
+    ) -> int:
+        """Adds the rows or samples that arrived for a week to its partition, and enters repeated ones in the
+        ledger. Returns the number of added ones. `names`: the relations `log`, `late` and `partition`, and
+        `start` and `end`."""
+        columns = ["seq_no", "time", *stored_columns(connection, LOG_TABLES, [table])[table]]
+        of_came, of_kept = (
+            sql.SQL(", ").join(sql.Identifier(alias, column) for column in columns)
+            for alias in ("came", "kept")
+        )
+        names = {"columns": sql.SQL(", ").join(map(sql.Identifier, columns)), **names}
+        twice = sql.SQL(
+            'select came."time", to_json(came.*)::text, row ({of_came})::{log} *= row ({of_kept})::{log}'
+            ' from {late} as came join {partition} as kept using ("time", seq_no)'
+        )
+        enter_twice(connection, table, file, twice.format(of_came=of_came, of_kept=of_kept, **names))
+        late_rows = sql.SQL(
+            "insert into {partition} ({columns}) select {columns} from {late}"
+            ' where "time" >= {start} and "time" < {end} on conflict ("time", seq_no) do nothing'
+        )
+        return run(connection, late_rows.format(**names))
+
+    def copied(self, name: str) -> str:
+        """The table of schema log into which the file of a week is copied, whose partition has this name."""
+        return name
+
+    def make_copied(self, connection: sa.Connection, table: str, name: str) -> None:
+        """Makes that table, unless it is the partition."""
+
+    def take_copied(self, connection: sa.Connection, table: str, name: str) -> None:
+        """Moves its content to the partition."""
+
+
+class Samples(Rows):
+    """The log of a table of samples."""
+
+    key = "signal"
+    count = "sum(n)"
+    _order = 'signal, "time"'
+
+    def filed(self, stored: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return samples_of(stored)
+
+    def note_newest(self, connection: sa.Connection, week: ColdWeek, relation: sql.Composable) -> None:
+        """Notes the newest sample of each signal: one without later ones still has this value."""
+        run(
+            connection,
+            sql.SQL(_NEWEST).format(
+                relation=relation,
+                samples_of_block=sql.SQL(blocks_of(connection, week.table).samples),
+                table=sql.Literal(week.table),
+                start=sql.Literal(week.begins),
+                end=sql.Literal(week.ends),
+            ),
+        )
+
+    def take_late(
+        self, connection: sa.Connection, table: str, file: str, names: Mapping[str, sql.Composable]
+    ) -> int:
+        of_block = sql.SQL(blocks_of(connection, table).samples)
+        run(connection, sql.SQL(_CAME).format(samples_of_block=of_block, **names))
+        twice = 'select "time", to_json(came.*)::text, there = text from pg_temp.came where there is not null'
+        enter_twice(connection, table, file, sql.SQL(twice))
+        new = sql.SQL(
+            'select number, ns as "time", value, severity, status from pg_temp.came where there is null'
+        )
+        run(connection, _packing(connection, table).format(samples=new, **names))
+        added = connection.exec_driver_sql(
+            "select count(*) from pg_temp.came where there is null"
+        ).scalar_one()
+        run(connection, "drop table pg_temp.came")
+        return int(added)
+
+    def copied(self, name: str) -> str:
+        return f"{name} samples"
+
+    def make_copied(self, connection: sa.Connection, table: str, name: str) -> None:
+        samples = sql.Identifier("log", self.copied(name))
+        run(connection, sql.SQL("drop table if exists {}").format(samples))
+        as_archived = sql.SQL("create unlogged table {} as select * from {} with no data")
+        run(connection, as_archived.format(samples, sql.Identifier(ARCHIVE, table)))
+
+    def take_copied(self, connection: sa.Connection, table: str, name: str) -> None:
+        samples = sql.Identifier("log", self.copied(name))
+        of_file = (
+            'select number, ringlog.nanoseconds("time") + nanoseconds as "time", value, severity, status'
+            " from {}"
+        )
+        blocks = _packing(connection, table).format(
+            partition=sql.Identifier("log", name), samples=sql.SQL(of_file).format(samples)
+        )
+        run(connection, blocks)
+        run(connection, sql.SQL("drop table {}").format(samples))
+
+
+def stored(connection: sa.Connection, table: str) -> Rows:
+    """The form of a table's log."""
+    return Samples() if is_of_samples(connection, table) else Rows()
+
+
+def _packing(connection: sa.Connection, table: str) -> sql.SQL:
+    """The SQL that makes blocks in `partition` of `samples`: a query of number, time (nanoseconds since
+    1970), value, severity and status."""
+    blocks = blocks_of(connection, table)
+    return sql.SQL(_PACK.format(column=blocks.column, value=blocks.value, hour=blocks.hour))
+
+
+# no block is of two hours, and housekeeping merges up to 4096 samples
+_PACK = """
+insert into {{partition}} (signal, n, "time", begins, times, {column}, severities, statuses)
+select
+  sent.number, count(*), ringlog.moment(max(sent."time")), ringlog.moment(min(sent."time")),
+  array_agg(sent."time" order by sent."time"), {value},
+  case when bool_or(severity <> 0) then array_agg(severity order by sent."time") end,
+  case when bool_or(status <> 0) then array_agg(status order by sent."time") end
+from (
+  select *,
+    (row_number() over (partition by number, "time" / 3600000000000 order by "time") - 1) / 4096 as block
+  from ({{samples}}) as sample
+) as sent
+group by sent.number, {hour}, sent.block
+"""
+
+_CAME = """
+create temporary table came on commit drop as
+select distinct on (late.signal, late.ns)
+  late.signal as number, late.ns, ringlog.moment(late.ns) as "time", late.value,
+  coalesce(late.severity, 0::smallint) as severity, coalesce(late.status, 0::smallint) as status,
+  concat_ws(' ', late.value::text, coalesce(late.severity, 0), coalesce(late.status, 0)) as text, kept.there
+from (
+  select block.signal, block."time" as ends, each.*
+  from {late} as block
+  cross join lateral {samples_of_block} as each (ns, value, severity, status)
+) as late
+left join lateral (
+  select concat_ws(' ', one.value::text, coalesce(one.severity, 0), coalesce(one.status, 0)) as there
+  from {partition} as block
+  cross join lateral {samples_of_block} as one (ns, value, severity, status)
+  where block.signal = late.signal and block."time" >= ringlog.moment(late.ns)
+    and block."time" < ringlog.moment(late.ns) + interval '1 hour'
+    and block.begins <= ringlog.moment(late.ns) and one.ns = late.ns
+) as kept on true
+where late.ends >= {start} and late.ends < {end}
+order by late.signal, late.ns
+"""
+
+_NEWEST = """
+insert into ringlog.last_archived as known (number, table_name, "time", value, severity, status)
+select block.signal, {table}, newest.* from (
+  select distinct on (signal) * from {relation} where "time" >= {start} and "time" < {end}
+  order by signal, "time" desc, times[cardinality(times)] desc
+) as block
+cross join lateral (
+  select each."time", each.value::text, coalesce(each.severity, 0), coalesce(each.status, 0)
+  from {samples_of_block} as each ("time", value, severity, status)
+  order by each."time" desc
+  limit 1
+) as newest
+on conflict (number) do update
+set "time" = excluded."time", value = excluded.value, severity = excluded.severity, status = excluded.status
+where excluded."time" > known."time"
+"""

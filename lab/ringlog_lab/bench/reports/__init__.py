@@ -1,0 +1,1 @@
+"""Results of the benchmark: their report, pictures, targets and comparison."""

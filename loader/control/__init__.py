@@ -1,0 +1,1 @@
+"""Control of running writers: signals to end, changed facility files, notifications to systemd."""

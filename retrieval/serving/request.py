@@ -1,0 +1,76 @@
+"""The common parts of all requests: authentication, parameters, bodies, answers in JSON."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ringlog.retrieval.serving.access import Access, Login
+from ringlog.retrieval.serving.queries import Queries
+from ringlog.retrieval.serving.refused import Refused
+from ringlog.retrieval.signals import LONGEST
+
+
+@dataclass(frozen=True)
+class Services:
+    """The application's state, for its requests."""
+
+    access: Access
+    queries: Queries
+    data: str | None
+    """folder on the disk of the data; None: the data are on another machine"""
+
+
+def services(request: Request) -> Services:
+    found: Services = request.app.state.services
+    return found
+
+
+def caller(request: Request) -> Login:
+    """The client's login. Raises Refused (401)."""
+    return services(request).access.login(request.headers.get("authorization"))
+
+
+def number(text: str | None, name: str, default: int, least: int = -1, most: int = 10_000_000) -> int:
+    """An integer parameter. Raises Refused (400)."""
+    if text is None or text == "":
+        return default
+    try:
+        value = int(text) if len(text) < 20 and text.isascii() else least - 1
+    except ValueError:
+        value = least - 1
+    if not least <= value <= most:
+        raise Refused(400, f"{name}={text[:40]!r} must be a whole number from {least} to {most}")
+    return value
+
+
+def names(request: Request, parameter: str = "signal") -> list[str]:
+    """The requested signals, each once. Raises Refused (400, 413)."""
+    found = list(dict.fromkeys(request.query_params.getlist(parameter)))
+    most = services(request).queries.limits.signals
+    if not found:
+        raise Refused(400, f"{parameter} is missing: write {parameter}=<name>, repeated for several")
+    if len(found) > most:
+        raise Refused(413, f"{len(found)} signals are more than {most}")
+    for name in found:
+        if not name or len(name) > LONGEST or "\0" in name:
+            raise Refused(400, f"{parameter} must be a name of at most {LONGEST} characters")
+    return found
+
+
+async def body(request: Request) -> bytes:
+    """A request's body. Raises Refused (413)."""
+    most = services(request).queries.limits.body
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise Refused(413, f"the body is longer than {most} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def json_response(content: Any) -> Response:
+    return Response(orjson.dumps(content), media_type="application/json")
