@@ -147,7 +147,8 @@ def opened(
         raise ValueError(f"no server: give server=http://host:port or set {SERVER}")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{parts.scheme}://{parts.hostname or ''} is not a server: write http://host:port")
+        # without a user and password
+        raise ValueError(f"{url.rpartition('@')[2]!r} is not a server: write http://host:port")
     where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
     request = urllib.request.Request(
         f"{where}/api/v1/{path}?{urlencode(parameters)}", headers={**(headers or {})}

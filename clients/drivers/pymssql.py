@@ -1,6 +1,7 @@
 """pymssql: TDS 7.4 by FreeTDS's DB-Library, which it includes."""
 
 import re
+import socket
 from collections.abc import Mapping, Sequence
 
 import pymssql
@@ -20,6 +21,8 @@ _CLIENT_WORDS = re.compile(
 _LEFT_BY_THE_DEAD = re.compile(r"DB-Lib error message 20047, severity \d+:\n.*\n")
 # SYBESMSG of sybdb.h: "General SQL Server error: Check messages from the SQL Server"
 _CHECK_MESSAGES = 20018
+# The driver has no reason for a connection that failed before the first byte.
+_NO_CONNECTION = ("Unknown error", "Connection to the database failed for an unknown reason.")
 # Bytes in UTF-8 that the driver sends as Unicode. A longer text is sent in the connection's single-byte
 # characters, and as a text, because it would be cut as a varchar.
 _UNICODE_BYTES = 4000
@@ -58,8 +61,8 @@ def connect(
         if connection is not None:
             connection.close()
         number, message = _number_and_message(error, left=_LEFT_BY_THE_DEAD)
-        if message == "Unknown error":
-            message = "no connection: is the host name right?"
+        if message in _NO_CONNECTION:
+            message = "no connection" if _is_host(address.host) else "the host name is unknown"
         elif number == _CHECK_MESSAGES:
             # the driver keeps the server's message only of the first refusal in a process
             message = "the server refused the login"
@@ -67,6 +70,14 @@ def connect(
             message = f"the server refused the login: {message}"
         refused = number == _CHECK_MESSAGES or number in _LOGIN_FAILED
         raise (LoginRefused if refused else Unanswered)(f"{address}: {message}", number) from None
+
+
+def _is_host(name: str) -> bool:
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return False
+    return True
 
 
 def call(

@@ -54,6 +54,12 @@ def stored(reader: Connection, time: datetime) -> list[tuple[Any, ...]]:
     return call(reader, "get_every_type_range", time, time + timedelta(microseconds=1)).rows
 
 
+def test_an_unknown_host_is_named_and_refuses_no_login() -> None:
+    # .invalid has no hosts (RFC 2606, section 2)
+    with pytest.raises(Unanswered, match=r"tds://w@nowhere\.invalid:5000: the host name is unknown$"):
+        ringlog.connect("tds://w@nowhere.invalid", "secret")
+
+
 def test_calls_are_the_same_by_every_driver(scheme: str, writer: Connection, reader: Connection) -> None:
     assert isinstance(writer, KINDS[scheme])
     time = BEGIN + timedelta(hours=[*KINDS].index(scheme))

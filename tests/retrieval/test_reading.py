@@ -209,3 +209,10 @@ def test_plots(web, tmp_path: Path) -> None:
     picture = ringlog("plot", *words, "-o", tmp_path / "plot.png")
     assert picture.returncode == 0, picture.stderr
     assert (tmp_path / "plot.png").read_bytes().startswith(PNG)
+
+
+def test_an_address_that_is_no_server_is_quoted_without_its_password() -> None:
+    refused = CliRunner().invoke(app, ["export", "x", "--server", "me:secret@127.0.0.1:8080"])
+    assert "'127.0.0.1:8080' is not a server: write http://host:port" in str(
+        refused.exception or refused.output
+    )
