@@ -184,6 +184,7 @@ TEXTS = {
     " select count(*) from log..seen as seen, #s where seen.time >= #s.t",
     "nullif": "select nullif(time, {t}) from log..seen",
     "isnull": "select isnull(case when number < 0 then time end, {t}) from log..seen",
+    "case": "select case when number < 0 then time else convert(datetime, {t}) end from log..seen",
     "coalesce": "select coalesce(case when number < 0 then time end, convert(datetime, {t})) from log..seen",
     "procedure": "exec get_seen_range @from_time = {t}",
     "procedure variable": "declare @d datetime set @d = {t} exec get_seen_range @from_time = @d",

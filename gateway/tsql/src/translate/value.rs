@@ -395,13 +395,15 @@ fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<Value, 
         let what = format!("{} to {}", of.name, target.name);
         return Err(Error::refused(&what, "there is no such conversion", line));
     }
-    if [MOMENT, INSTANT].contains(&target) {
-        return Ok(Value::new(format!("tsql.moment({})", value.sql), MOMENT));
-    }
     if value.of == Some(target) && !matches!(target.family, Family::Decimal | Family::Binary) {
         return Ok(value);
     }
     let sql = &value.sql;
+    match target {
+        MOMENT => return Ok(Value::new(format!("tsql.moment({sql})"), MOMENT)),
+        INSTANT => return Ok(Value::new(format!("tsql.instant(tsql.moment({sql}))"), INSTANT)),
+        _ => {}
+    }
     let converted = match target.name {
         "decimal" => return Ok(Value::cast(format!("tsql.{verb}_numeric({sql})"), target)),
         "binary" | "varbinary" => {
