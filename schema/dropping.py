@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 
@@ -56,7 +57,7 @@ def set_week_aside(
     )
     place = sql.Identifier("log", partition)
     if not keeps:
-        run(connection, sql.SQL("drop table {}").format(place))
+        drop_rows(connection, "log", partition)
         note_dropped(connection, table, ends)
         return False
     taken = {*connection.scalars(sa.select(set_aside.c.relation))}
@@ -87,9 +88,66 @@ def _numbered(partition: str, number: int) -> str:
 def drop_for_good(connection: sa.Connection, week: Aside) -> bool:
     """Drops a week that was set aside."""
     become_owner(connection)
-    run(connection, sql.SQL("drop table if exists {}").format(week.identifier))
+    drop_rows(connection, SET_ASIDE, week.relation)
     connection.execute(set_aside.delete().where(set_aside.c.relation == week.relation))
     return True
+
+
+def drop_rows(connection: sa.Connection, schema: str, name: str) -> None:
+    """Drops a table of stored rows, as ringlog_owner.
+
+    A view, a function or a default of any login may depend on it, also without a right on the table. Such an
+    object keeps an empty table in schema set_aside, which nobody may read, and no rows.
+    """
+    table = sql.Identifier(schema, name)
+    oid = connection.scalar(sa.text("select to_regclass(:name)::oid"), {"name": table.as_string()})
+    if oid is None:
+        return
+    try:
+        with connection.begin_nested():
+            run(connection, sql.SQL("drop table {}").format(table))
+    except sa.exc.DBAPIError as error:
+        if not isinstance(error.orig, psycopg.errors.DependentObjectsStillExist):
+            raise
+        _empty(connection, oid, schema, name)
+
+
+def _empty(connection: sa.Connection, oid: int, schema: str, name: str) -> None:
+    table = sql.Identifier(schema, name)
+    log = connection.scalar(
+        sa.text("select inhparent::regclass::text from pg_inherits where inhrelid = :oid"), {"oid": oid}
+    )
+    if log is not None:
+        run(connection, sql.SQL("alter table {} detach partition {}").format(sql.SQL(log), table))
+    run(connection, sql.SQL("truncate {}").format(table))
+    emptied = f"emptied_{oid}"
+    run(connection, sql.SQL("alter table {} rename to {}").format(table, sql.Identifier(emptied)))
+    if schema != SET_ASIDE:
+        place = sql.Identifier(schema, emptied)
+        run(connection, sql.SQL("alter table {} set schema {}").format(place, sql.Identifier(SET_ASIDE)))
+
+
+def drop_emptied(connection: sa.Connection) -> list[str]:
+    """Drops the tables that drop_rows has only emptied. Returns a line for each that objects still depend
+    on."""
+    become_owner(connection)
+    kept = []
+    for name in connection.scalars(sa.text(_EMPTIED)).all():
+        try:
+            with connection.begin_nested():
+                run(connection, sql.SQL("drop table {}").format(sql.Identifier(SET_ASIDE, name)))
+        except sa.exc.DBAPIError as error:
+            if not isinstance(error.orig, psycopg.errors.DependentObjectsStillExist):
+                raise
+            dependents = " ".join((error.orig.diag.message_detail or "").split())
+            kept.append(f"kept the empty table {SET_ASIDE}.{name}: {dependents}")
+    return kept
+
+
+_EMPTIED = (
+    f"select relname from pg_class where relnamespace = '{SET_ASIDE}'::regnamespace and relkind = 'r'"
+    r" and relname ~ '^emptied_\d+$' order by relname"
+)
 
 
 def obstacles(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:

@@ -24,7 +24,7 @@ from ringlog.schema import locks, recent
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, columns, has_pages
 from ringlog.schema.change import is_lock_conflict, run, tried
 from ringlog.schema.clock import judge, sure
-from ringlog.schema.dropping import drop_for_good, set_week_aside, weeks_aside
+from ringlog.schema.dropping import drop_emptied, drop_for_good, set_week_aside, weeks_aside
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.layout import EARLIEST, LOG_TABLES
 from ringlog.schema.many import by_connection
@@ -86,12 +86,23 @@ class MaintenanceReport:
     """rows in default partitions, by table"""
     failed: tuple[str, ...] = ()
     """changes that PostgreSQL has refused, each with its table and error"""
+    emptied: tuple[str, ...] = ()
+    """empty tables of dropped weeks, each with the objects that depend on it"""
     doubt: str | None = None
     """why PostgreSQL's clock is not trusted; None: it is trusted"""
 
     def __bool__(self) -> bool:
         return any(
-            (self.made, self.set_aside, self.dropped, self.postponed, self.kept, self.failed, self.doubt)
+            (
+                self.made,
+                self.set_aside,
+                self.dropped,
+                self.postponed,
+                self.kept,
+                self.failed,
+                self.emptied,
+                self.doubt,
+            )
         )
 
     def __str__(self) -> str:
@@ -104,7 +115,7 @@ class MaintenanceReport:
         lines += [
             f"kept {rows} rows outside every week in log.{table}_default" for table, rows in self.kept.items()
         ]
-        lines += self.failed
+        lines += [*self.failed, *self.emptied]
         return "\n".join(lines) or "nothing to do"
 
 
@@ -166,6 +177,7 @@ class _Round:
             tuple(self.postponed),
             self._kept(tables),
             tuple(self.failed),
+            tuple(self._tried("emptied", drop_emptied) or ()),
             clock.doubt,
         )
 

@@ -14,6 +14,7 @@ from ringlog.history.connection import BeyondArrow, Connection
 from ringlog.history.connection import run as run_statement
 from ringlog.schema import archive_tables, logs
 from ringlog.schema.change import run
+from ringlog.schema.dropping import drop_rows
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.partitions import Partition, Week
 from ringlog.schema.roles import become_owner
@@ -160,7 +161,7 @@ def _put_away(
     )
     for week in written:
         stores.note_newest(connection, week, sql.Identifier("log", partition))
-    run(connection, sql.SQL("drop table {partition}").format(**names))
+    drop_rows(connection, "log", partition)
     stayed = connection.exec_driver_sql("select count(*) from pg_temp.staying").scalar_one()
     if stayed:
         kept = sql.SQL("select * from {} union all select * from pg_temp.staying")

@@ -18,6 +18,7 @@ from ringlog.history.connection import Connection, connect, rows
 from ringlog.schema.catalogue import columns
 from ringlog.schema.change import change, run
 from ringlog.schema.column_type import ColumnType, Kind
+from ringlog.schema.dropping import drop_rows
 from ringlog.schema.layout import LOG_TABLES, OWNER
 from ringlog.schema.partitions import PARTITION_OPTIONS, Week, alone, keep_statistics_small
 from ringlog.schema.roles import become_owner
@@ -79,7 +80,7 @@ def _copy(target: Connection, name: str, batches: Iterator[pa.RecordBatch]) -> N
 def _make(connection: sa.Connection, week: ColdWeek, name: str, stores: Rows) -> None:
     """Makes the table of a week, with text for numerics, which ADBC does not copy."""
     become_owner(connection)
-    run(connection, sql.SQL("drop table if exists {}").format(sql.Identifier("log", name)))
+    drop_rows(connection, "log", name)
     run(
         connection,
         sql.SQL(

@@ -12,7 +12,7 @@ from ringlog.history.archive.manifest import default_partition
 from ringlog.history.archive.stored import stored
 from ringlog.schema import clock
 from ringlog.schema.change import change, run
-from ringlog.schema.dropping import Aside, weeks_aside
+from ringlog.schema.dropping import Aside, drop_rows, weeks_aside
 from ringlog.schema.layout import LOG_TABLES, SET_ASIDE
 from ringlog.schema.partitions import Week, alone, keep_statistics_small, partitions_of_logs
 from ringlog.schema.roles import become_owner
@@ -118,7 +118,7 @@ def _bring_back(connection: sa.Connection, week: Aside) -> int:
             )
         )
     for partition in there:
-        run(connection, sql.SQL("drop table {}").format(sql.Identifier("log", partition.name)))
+        drop_rows(connection, "log", partition.name)
     name = Week(week.begins).partition(week.table) if week.ends == Week(week.begins).end else week.relation
     run(connection, sql.SQL("alter table {} set schema log").format(week.identifier))
     if name != week.relation:

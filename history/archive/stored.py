@@ -12,6 +12,7 @@ from ringlog.history.archive.manifest import ColdWeek, is_of_samples
 from ringlog.history.archive.sample_blocks import samples_of
 from ringlog.history.connection import Connection, rows
 from ringlog.schema.change import run
+from ringlog.schema.dropping import drop_rows
 from ringlog.schema.layout import ARCHIVE, LOG_TABLES
 from ringlog.schema.partitions import Week
 from ringlog.schema.sample_tables import blocks_of
@@ -132,7 +133,7 @@ class Samples(Rows):
 
     def make_copied(self, connection: sa.Connection, table: str, name: str) -> None:
         samples = sql.Identifier("log", self.copied(name))
-        run(connection, sql.SQL("drop table if exists {}").format(samples))
+        drop_rows(connection, "log", self.copied(name))
         as_archived = sql.SQL("create unlogged table {} as select * from {} with no data")
         run(connection, as_archived.format(samples, sql.Identifier(ARCHIVE, table)))
 
@@ -146,7 +147,7 @@ class Samples(Rows):
             partition=sql.Identifier("log", name), samples=sql.SQL(of_file).format(samples)
         )
         run(connection, blocks)
-        run(connection, sql.SQL("drop table {}").format(samples))
+        drop_rows(connection, "log", self.copied(name))
 
 
 def stored(connection: sa.Connection, table: str) -> Rows:

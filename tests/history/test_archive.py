@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -40,6 +40,7 @@ from ringlog.schema.layout import OWNER
 from ringlog.schema.obstacles import InstallRefused
 from ringlog.schema.partitions import Week, maintain
 from servers import ringlog
+from waiting import wait_until
 
 from .conftest import COLUMNS, conninfo_of
 
@@ -736,17 +737,51 @@ def test_a_file_that_differs_drops_nothing(
 
 def test_a_failed_part_is_the_code_of_the_command(conninfo: str, table: psycopg.Connection) -> None:
     before = stored(table)
-    table.execute("create view public.kept as select * from log.every_type_2026w11")
+    table.execute(
+        'create table public.kept (seq_no integer, "time" timestamptz,'
+        ' foreign key ("time", seq_no) references log.every_type_2026w11 ("time", seq_no))'
+    )
     failed = ringlog("archive", "now", RINGLOG_DSN=conninfo)
     assert failed.returncode == 1, failed.stderr
     assert "archived log.every_type_2026w12" in failed.stdout
-    assert "archive of every_type failed: cannot drop table" in failed.stdout
+    assert "archive of every_type failed: cannot truncate a table" in failed.stdout
     assert stored(table) == before
-    table.execute("drop view public.kept")
+    table.execute("drop table public.kept")
     succeeded = ringlog("archive", "now", RINGLOG_DSN=conninfo)
     assert succeeded.returncode == 0, succeeded.stdout + succeeded.stderr
     nothing = ringlog("archive", "now", RINGLOG_DSN=conninfo)
     assert nothing.stdout.splitlines()[-1].startswith("nothing to archive: no week is older")
+
+
+def test_nothing_that_depends_on_a_week_keeps_its_rows(conninfo: str, table: psycopg.Connection) -> None:
+    before = stored(table)
+    parts = [f"log.every_type_2026w{week}" for week in (10, 11, 12, 13)]
+    numbers = [table.execute("select %s::regclass::oid", [part]).fetchone() or (0,) for part in parts]
+    table.execute(f"create view public.kept as select * from {parts[0]}")
+    with closing(psycopg.connect(conninfo, autocommit=True)) as reader:
+        reader.execute("set session authorization daq_reader")
+        reader.execute(f"create temporary view kept as select * from {parts[1]}")
+        reader.execute(f"create function pg_temp.kept({parts[2]}) returns integer return 1".encode())
+        # a number needs no right on the schema
+        reader.execute(f"create temporary table kept_too (part regclass default '{numbers[3][0]}')".encode())
+        archived = ringlog("archive", "now", RINGLOG_DSN=conninfo)
+        assert archived.returncode == 0, archived.stdout + archived.stderr
+        assert stored(table) == before
+        relations = "select count(*) from weeks.every_type where tableoid = any(%s::oid[])"
+        assert table.execute(relations, [[number for (number,) in numbers]]).fetchone() == (0,)
+        sizes = table.execute(
+            "select relname, pg_relation_size(oid) from pg_class"
+            " where relnamespace = 'set_aside'::regnamespace and relkind = 'r' order by oid"
+        ).fetchall()
+        assert sizes == [(f"emptied_{number}", 0) for (number,) in numbers]
+        retained = ringlog("maintain", RINGLOG_DSN=conninfo)
+        assert retained.returncode == 0, retained.stderr
+        kinds = ("view public.kept", "view", "function", "default")
+        for (number,), dependent in zip(numbers, kinds, strict=True):
+            assert f"kept the empty table set_aside.emptied_{number}: {dependent}" in retained.stdout
+    table.execute("drop view public.kept")
+    wait_until(lambda: "kept the empty" not in ringlog("maintain", RINGLOG_DSN=conninfo).stdout)
+    assert table.execute("select from pg_class where relname ~ '^emptied_'").fetchone() is None
 
 
 @pytest.mark.usefixtures("archived")
