@@ -32,7 +32,7 @@ from pg_proc
 where pronamespace = 'pg_catalog'::regnamespace and has_function_privilege('public', pg_proc.oid, 'execute')
   and proname in (
     'lo_creat', 'lo_create', 'lo_from_bytea', 'lo_import', 'lo_put', 'lowrite', 'lo_truncate',
-    'lo_truncate64')
+    'lo_truncate64', 'pg_logical_emit_message')
 order by 1
 """
 
@@ -51,8 +51,8 @@ def _rows(connection: _Connection, query: str, parameters: dict[str, Any]) -> li
 
 
 def large_objects_of_all(connection: _Connection) -> list[str]:
-    """The functions by which everybody may write large objects in this database, with types, as PostgreSQL
-    quotes them."""
+    """The functions by which everybody may write large objects in this database, or messages to the WAL, with
+    types, as PostgreSQL quotes them."""
     return [function for (function,) in _rows(connection, _WRITE_LARGE_OBJECTS, {})]
 
 

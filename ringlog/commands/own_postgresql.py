@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from ringlog.commands.findings import Finding
 from ringlog.schema import catalogue, session
+from ringlog.server.settings import NOTIFY_PAGES
+from ringlog.server.storing import large_settings
 
 
 def connections_of_writers(conninfo: str) -> Iterator[Finding]:
@@ -60,13 +62,47 @@ def disk_of_logins(conninfo: str) -> Iterator[Finding]:
         functions = catalogue.large_objects_of_all(connection)
         databases = catalogue.databases_of_all(connection)
         name = connection.info.dbname
+        ((creates, prepared, pages),) = connection.execute(
+            "select coalesce(has_schema_privilege('public', to_regnamespace('public'), 'create'), false),"
+            " current_setting('max_prepared_transactions')::int,"
+            " current_setting('max_notify_queue_pages', true)::int"
+        ).fetchall()
+        large = [row[::2] for row in large_settings(connection)]
     why = "any login can fill the disk, and puts then get error 1105"
     if functions:
         yield Finding(
             "warning",
-            f"every login may write large objects in database {name}",
+            f"every login may write large objects, or messages to the WAL, in database {name}",
             why,
             f"as a superuser, in {name}: revoke execute on function {', '.join(functions)} from public",
+        )
+    if creates:
+        yield Finding(
+            "warning",
+            f"every login may make tables in schema public of database {name}",
+            why,
+            f"as a superuser, in {name}: revoke create on schema public from public",
+        )
+    if prepared:
+        yield Finding(
+            "warning",
+            f"max_prepared_transactions is {prepared}",
+            "a prepared transaction of any login keeps its locks and rows for ever",
+            "set max_prepared_transactions = 0, and restart PostgreSQL",
+        )
+    if pages and pages > NOTIFY_PAGES:
+        yield Finding(
+            "note",
+            f"the queue of notifications may have {pages // 128} MiB on the disk",
+            "any login can fill it",
+            f"set max_notify_queue_pages = {NOTIFY_PAGES}, and restart PostgreSQL",
+        )
+    for role, size in large:
+        yield Finding(
+            "note",
+            f"login {role} has settings of {size} bytes",
+            "each login can store settings of its own (alter role … set)",
+            f"look at them: select setconfig from pg_db_role_setting; alter role {role} reset all",
         )
     for name in databases:
         yield Finding(

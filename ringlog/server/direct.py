@@ -41,6 +41,14 @@ _BEGINNING: LiteralString = """
     where l.locktype = 'virtualxid' and l.pid is not null and a.usesysid is null
       and coalesce(a.backend_type, 'client backend') = 'client backend'
 """
+_QUEUE_USAGE = 0.25
+_IN_TRANSACTION: LiteralString = """
+    select a.pid, a.backend_start, a.usename, host(a.client_addr), a.client_port
+    from pg_stat_activity as a join pg_roles as r on r.oid = a.usesysid
+    where a.backend_type = 'client backend' and not r.rolsuper and a.usename <> %s
+      and a.xact_start is not null
+    order by a.xact_start
+"""
 _END: LiteralString = """
     select pg_terminate_backend(pid) from pg_stat_activity where pid = %s and backend_start = %s
 """
@@ -103,6 +111,7 @@ def direct_connections_limited(conninfo: str, processes: Callable[[], Collection
                     connection = session.connect(conninfo, autocommit=True)
                 unknown = _end_unknown(connection, unknown)
                 _end_surplus(connection, processes())
+                _end_slow_listener(connection, processes())
             except psycopg.Error as error:
                 if not connection.closed:
                     log.warning("the connections of logins could not be counted: %s", error)
@@ -148,6 +157,25 @@ def _end_surplus(connection: psycopg.Connection, processes: Collection[int]) -> 
         connection.execute(_END, [each.pid, each.began])
     for login, number in Counter(each.login for each in ended).items():
         log.warning("%d connections of %s to PostgreSQL were ended: it has too many", number, login)
+
+
+def _end_slow_listener(connection: psycopg.Connection, processes: Collection[int]) -> None:
+    """Ends the connection with the oldest transaction when the queue of notifications fills: a listener reads
+    it between its transactions, and everybody's NOTIFY fails when it is full."""
+    ((usage,),) = connection.execute("select pg_notification_queue_usage()").fetchall()
+    if usage < _QUEUE_USAGE:
+        return
+    found = connection.execute(_IN_TRANSACTION, [GATEWAY]).fetchall()
+    own = _sockets(processes)
+    for pid, began, login, address, port in found:
+        if (address, port) not in own:
+            connection.execute(_END, [pid, began])
+            log.warning(
+                "a connection of %s was ended: it kept the queue of notifications from shrinking", login
+            )
+            break
+    # idle listeners read the queue only after a NOTIFY that is committed
+    connection.execute("notify ringlog_queue")
 
 
 def _most(connection: psycopg.Connection) -> int:

@@ -57,6 +57,9 @@ class Limits:
         return found
 
 
+NAMES = (STATEMENT, ROWS, IDLE_TRANSACTION, TEMPORARY, SESSIONS)
+"""of the settings that limit a login"""
+
 USUAL = Limits(idle_transaction="15min")
 """of new logins: the locks of a forgotten transaction delay housekeeping no longer than this"""
 

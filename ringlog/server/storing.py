@@ -1,21 +1,60 @@
 """Rights of everybody with which any login could fill the disk.
 
 They are revoked at each start: a cluster that was restored, upgraded or made by an earlier ringlog has them.
+PostgreSQL has no right on a role's own settings (ALTER ROLE … SET), which are bounded here instead.
 """
 
+import logging
+
+import psycopg
 from psycopg import sql
 
 from ringlog.schema import session
 from ringlog.schema.catalogue import databases_of_all
 from ringlog.schema.roles import forbid_large_objects
+from ringlog.server import limits
+
+log = logging.getLogger(__name__)
+
+MOST_SETTINGS = 8192
+"""bytes of a login's own settings in a database"""
+_LARGE_SETTINGS = """
+select rolname::text, datname::text, sum(length(setting))::integer, array_agg(name)
+from pg_db_role_setting
+join pg_roles on pg_roles.oid = setrole and not rolsuper
+left join pg_database on pg_database.oid = setdatabase
+cross join unnest(setconfig) as setting cross join split_part(setting, '=', 1) as name
+where name <> all(%s)
+group by rolname, datname, setconfig
+having sum(length(setting)) > %s
+"""
 
 
 def forbid_storing(conninfo: str) -> None:
-    """Revokes, as the superuser, everybody's right to write large objects in any database, and to connect to
-    PostgreSQL's own databases. Raises psycopg.Error."""
+    """Revokes, as the superuser, the right of all to write large objects and to make tables in schema public
+    of any database, and to connect to PostgreSQL's own databases. Resets large settings of logins. Raises
+    psycopg.Error."""
     for connection in session.databases(conninfo):
         forbid_large_objects(connection)
+        if connection.execute("select to_regnamespace('public') is not null").fetchone() == (True,):
+            connection.execute("revoke create on schema public from public")
     with session.connect(conninfo, autocommit=True) as connection:
         for name in databases_of_all(connection):
             revoke = sql.SQL("revoke connect on database {} from public")
             connection.execute(revoke.format(sql.Identifier(name)))
+        for role, database, size, names in large_settings(connection):
+            _reset(connection, role, database, names)
+            log.warning("settings of login %s were reset, because they had %d bytes", role, size)
+
+
+def large_settings(connection: psycopg.Connection) -> list[tuple[str, str | None, int, list[str]]]:
+    """Logins whose own settings are larger than MOST_SETTINGS: the login, the database in which they hold, or
+    None for all, their bytes, and their names. Limits that ringlog sets are not among them."""
+    return connection.execute(_LARGE_SETTINGS, [[*limits.NAMES], MOST_SETTINGS]).fetchall()
+
+
+def _reset(connection: psycopg.Connection, role: str, database: str | None, names: list[str]) -> None:
+    place = sql.SQL(" in database {}").format(sql.Identifier(database)) if database else sql.SQL("")
+    for name in names:
+        reset = sql.SQL("alter role {}{} reset {}")
+        connection.execute(reset.format(sql.Identifier(role), place, sql.Identifier(*name.split("."))))

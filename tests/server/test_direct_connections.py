@@ -3,6 +3,7 @@
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pymssql
 import pytest
-from psycopg import sql
+from psycopg import errors, sql
 
 from ringlog.server.direct import Direct, Limits, surplus
 from ringlog.server.settings import CONNECTIONS
@@ -29,6 +30,35 @@ WRITE_LARGE_OBJECTS = {
     "lo_truncate": "1, 9",
     "lo_truncate64": "1, 9",
 }
+# PostgreSQL's documentation, SQL commands: all that make something that outlives a session
+STORING = (
+    "create table public.stored ()",
+    "create schema stored",
+    "create database stored",
+    "create role stored",
+    "create tablespace stored location '/tmp'",
+    "create extension hstore",
+    "create publication stored for all tables",
+    "create subscription stored connection '' publication stored with (connect = false)",
+    "create event trigger stored on ddl_command_end execute function pg_catalog.now()",
+    "create foreign data wrapper stored",
+    "create language stored handler plpgsql_call_handler",
+    "create access method stored type table handler heap_tableam_handler",
+    "create cast (text as bytea) without function",
+    "create function public.stored() returns integer return 1",
+    "create type public.stored as (a integer)",
+    "create statistics public.stored on relname, relkind from pg_class",
+    "comment on role daq_reader is 'stored'",
+    "comment on database template1 is 'stored'",
+    "comment on table pg_class is 'stored'",
+    "alter database template1 set work_mem = '1MB'",
+    "alter system set work_mem = '1MB'",
+    "copy (select 1) to '/tmp/stored'",
+    "select pg_create_restore_point('stored')",
+    "select pg_create_physical_replication_slot('stored')",
+    "select pg_logical_emit_message(false, 'a', 'stored')",
+    "begin; prepare transaction 'stored'",
+)
 SASL = 10  # of AuthenticationRequest (PostgreSQL's documentation, message formats)
 
 
@@ -152,6 +182,71 @@ def test_connections_that_never_log_in_end(own: RunningServer) -> None:
                 put(new, second)
 
 
+def test_notifications_of_a_reader_cost_a_bounded_share(own: RunningServer) -> None:
+    """Each could make the gateway read its catalogue, and open its connections for commits again."""
+    end = threading.Event()
+    sent = [0] * 2
+
+    def notify(number: int) -> None:
+        with psycopg.connect(own.dsn_of(own.reader), autocommit=True) as reader:
+            while not end.is_set():
+                reader.execute("select pg_notify('ringlog_catalogue', md5(random()::text))")
+                sent[number] += 1
+
+    with (
+        psycopg.connect(own.dsn, autocommit=True) as admin,
+        own.connect(own.writer.user, own.writer.password, timeout=100) as writer,
+    ):
+        put(writer, 45)
+        sessions = "select pg_stat_clear_snapshot(), sessions from pg_stat_database where datname = 'ringlog'"
+        (_, before) = admin.execute(sessions).fetchone() or (None, 0)
+        begun = time.monotonic()
+        threads = [threading.Thread(target=notify, args=[number]) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            for second in range(46, 60):
+                put(writer, second)
+            wait_until(lambda: sum(sent) > 1000)
+        finally:
+            end.set()
+            for thread in threads:
+                thread.join()
+        took = time.monotonic() - begun
+        (_, after) = admin.execute(sessions).fetchone() or (None, 0)
+    # the gateway renews four connections, at most four times a second
+    assert after - before < 32 + 4 * 4 * took
+
+
+def test_a_listener_that_reads_nothing_is_ended(own: RunningServer) -> None:
+    payload = "select pg_notify('other', repeat('x', 7900) || n) from generate_series(1, 12000) as n"
+    with (
+        psycopg.connect(own.dsn_of(own.reader)) as slow,
+        psycopg.connect(own.dsn_of(own.reader), autocommit=True) as reader,
+    ):
+        slow.execute("listen other")
+        slow.commit()
+        slow.execute("select 1")
+        reader.execute(payload)
+        wait_until(lambda: slow_is_gone(slow))
+    with psycopg.connect(own.dsn, autocommit=True) as admin:
+        wait_until(lambda: admin.execute("select pg_notification_queue_usage() < 0.1").fetchone() == (True,))
+    with own.connect(own.writer.user, own.writer.password, timeout=100) as writer:
+        put(writer, 44)
+
+
+def slow_is_gone(slow: psycopg.Connection) -> bool:
+    try:
+        slow.execute("select 1")
+    except psycopg.OperationalError:
+        return True
+    return False
+
+
+def self_of(server: RunningServer) -> sql.Identifier:
+    return sql.Identifier(server.reader.user)
+
+
 def test_a_reader_stores_nothing_in_any_database(temporary_directory: Path) -> None:
     """The site was made by an earlier ringlog: PostgreSQL's defaults are in force until the next start."""
     data = temporary_directory / "stores"
@@ -166,9 +261,14 @@ def test_a_reader_stores_nothing_in_any_database(temporary_directory: Path) -> N
                     admin.execute(
                         sql.SQL("grant execute on function {} to public").format(sql.Identifier(function))
                     )
+                admin.execute("grant create on schema public to public")
             with psycopg.connect(server.dsn_of(server.reader), dbname=name) as reader:
                 reader.execute("select lo_from_bytea(0, 'a')")
+                reader.execute("create table public.stored ()")
                 reader.rollback()
+                long = sql.Literal("x" * 20_000)
+                reader.execute(sql.SQL("alter role {} set search_path = {}").format(self_of(server), long))
+                reader.execute(sql.SQL("alter role {} set statement_timeout = '1h'").format(self_of(server)))
     with serving(data) as server:
         for name in ("postgres", "template1"):
             with pytest.raises(psycopg.OperationalError, match=f'permission denied for database "{name}"'):
@@ -176,7 +276,20 @@ def test_a_reader_stores_nothing_in_any_database(temporary_directory: Path) -> N
         for name in ("ringlog", "other"):
             with psycopg.connect(server.dsn_of(server.reader), dbname=name, autocommit=True) as reader:
                 for function, arguments in WRITE_LARGE_OBJECTS.items():
-                    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="function lo"):
+                    with pytest.raises(errors.InsufficientPrivilege, match="function lo"):
                         reader.execute(f"select {function}({arguments})".encode())
+                for statement in STORING:
+                    try:
+                        reader.execute(statement)
+                    except (errors.InsufficientPrivilege, errors.ObjectNotInPrerequisiteState):
+                        continue
+                    finally:
+                        reader.rollback()
+                    pytest.fail(f"{name}: {statement}")
+        with psycopg.connect(server.dsn) as admin:
+            query = "select setconfig from pg_db_role_setting where setrole = %s::regrole"
+            ((settings,),) = admin.execute(query, [server.reader.user]).fetchall()
+            assert "statement_timeout=1h" in settings
+            assert not any(setting.startswith("search_path") for setting in settings)
         with server.connect(server.writer.user, server.writer.password) as session:
             put(session, 1)
