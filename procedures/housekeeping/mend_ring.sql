@@ -36,6 +36,17 @@ begin
   if not found then
     return false;
   end if;
+  if named = ring then
+    begin
+      -- whole rows: an index would spare their pages
+      execute format('select count(whole) from %s as whole', ring::regclass);
+      return true;
+    exception when others then
+      if sqlstate not like 'XX%' then
+        raise;
+      end if;
+    end;
+  end if;
   execute format('lock table %s in access exclusive mode', ring::regclass);
   if pg_relation_filenode(named) <> file then
     return true;
@@ -115,9 +126,9 @@ end
 $$;
 
 comment on function ringlog.mend_ring(text) is
-$$Gives a ring new files if PostgreSQL's error about a damaged page or index (XX001, XX002) names one of its files. Rows
-that cannot be read are empty until `ringlog refill`. Returns whether the failed call can be repeated: false if the error
-names another file.$$;
+$$Gives a ring new files if PostgreSQL's error about a damaged page or index (XX001, XX002) names one of its files; not if
+all pages of the named table can be read. Rows that cannot be read are empty until `ringlog refill`. Returns whether the
+failed call can be repeated: false if the error names another file.$$;
 
 revoke all on function ringlog.mend_ring(text) from public;
 grant execute on function ringlog.mend_ring(text) to daq_writer;

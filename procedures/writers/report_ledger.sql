@@ -17,9 +17,17 @@ as $$
   select ringlog.demand_writer(report_ledger.table_name);
   insert into ringlog.ledger as kept
     (table_name, hour, spool, produced, acknowledged, thinned, refused, late, repeated)
-  values (ringlog.table_now(table_name), hour, spool, produced, acknowledged, thinned, refused, late, repeated)
+  values (
+    ringlog.table_now(table_name), hour, spool, greatest(produced, acknowledged + thinned + refused),
+    acknowledged, thinned, refused, late, repeated
+  )
   on conflict on constraint ledger_pkey do update
-  set produced = greatest(kept.produced, excluded.produced),
+  -- A damaged spool counts anew, and its lost rows may be entered in another hour: rows whose fate is known were produced
+  set produced = greatest(
+      kept.produced, excluded.produced,
+      greatest(kept.acknowledged, excluded.acknowledged) + greatest(kept.thinned, excluded.thinned)
+        + greatest(kept.refused, excluded.refused)
+    ),
     acknowledged = greatest(kept.acknowledged, excluded.acknowledged),
     thinned = greatest(kept.thinned, excluded.thinned),
     refused = greatest(kept.refused, excluded.refused),
@@ -30,7 +38,7 @@ $$;
 
 comment on function ringlog.report_ledger is
 $$Stores a spool's counts of an hour (rows belong to the hour of their time). They only grow, so sending them again, or
-in another order, has no effect. Error: the caller may not write the table (42501).$$;
+in another order, has no effect; at least as many rows were produced as were acknowledged, thinned and refused. Error: the caller may not write the table (42501).$$;
 
 revoke all on function ringlog.report_ledger from public;
 grant execute on function ringlog.report_ledger to daq_writer, daq_table_writer;

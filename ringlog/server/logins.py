@@ -315,7 +315,8 @@ def _unlock(connection: psycopg.Connection, login: sql.Identifier) -> None:
 
 
 def remove_login(conninfo: str, name: str) -> None:
-    """Drops a login and ends its sessions. Raises ServerError when it owns something in a database."""
+    """Drops a login and ends its sessions, with large objects, default privileges and temporary objects that
+    it owns. Raises ServerError when it owns something in a schema or another database."""
     with session.connect(conninfo) as connection:
         login = _demand(connection, name)
         (was_locked,) = connection.execute(
@@ -328,6 +329,8 @@ def remove_login(conninfo: str, name: str) -> None:
                 rights.forget(connection, name)
                 # global temporary tables that a killed session has left
                 connection.execute("select tsql.end_globals()")
+                if connection.execute(_ONLY_LEFT_OVERS, [name]).fetchone() == (True,):
+                    connection.execute(sql.SQL("drop owned by {}").format(login))
                 connection.execute(sql.SQL("drop role {}").format(login))
         except BaseException as error:
             connection.rollback()
@@ -341,6 +344,20 @@ def remove_login(conninfo: str, name: str) -> None:
                 f"{error.diag.message_detail}. Give them to another role first (reassign owned by), or "
                 "lock the login: ringlog user lock"
             ) from None
+
+
+_ONLY_LEFT_OVERS = """
+select bool_and(
+  dbid = (select oid from pg_database where datname = current_database())
+  and (classid in ('pg_largeobject'::regclass, 'pg_default_acl'::regclass) or (
+    select schema ~ '^(pg_temp|pg_toast_temp)' or schema = 'tsql_global'
+    from pg_identify_object(classid, objid, objsubid)
+  ) is true)
+)
+from pg_shdepend
+where refclassid = 'pg_authid'::regclass and refobjid = to_regrole(quote_ident(%s)) and deptype = 'o'
+"""
+"""Whether a login owns something, and nothing of it is in a schema of a site or in another database."""
 
 
 def _demand(connection: psycopg.Connection, name: str) -> sql.Identifier:

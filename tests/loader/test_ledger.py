@@ -67,6 +67,21 @@ def test_rows_are_counted_by_the_hour(
     assert losses(quick_server, noon, noon + HOUR) == [("every_type", noon, 6, 6, 5, 0, 0, 1)]
 
 
+def test_no_fewer_rows_were_produced_than_are_accounted_for(quick_server: RunningServer) -> None:
+    """A spool that was damaged counts otherwise than before."""
+    noon = datetime(2021, 6, 5, 12, tzinfo=UTC)
+    counts = ((100, 100, 0, 0), (100, 71, 29, 0), (0, 5, 0, 2))
+    with psycopg.connect(quick_server.dsn_of(quick_server.writer), autocommit=True) as writer:
+        for hour, spool, figures in (
+            *((noon, "one", each) for each in counts[:2]),
+            (noon + HOUR, "two", counts[2]),
+        ):
+            report = "select ringlog.report_ledger('every_type', %s, %s, %s, %s, %s, %s, 0, 0)"
+            writer.execute(report, [spool, hour, *figures])
+    found = losses(quick_server, noon, noon + 2 * HOUR)
+    assert [(row[2], row[3], row[5], row[6]) for row in found] == [(129, 100, 0, 0), (7, 5, 2, 0)]
+
+
 @pytest.mark.long
 def test_the_report_names_lost_rows(
     load: Callable[..., Any], quick_server: RunningServer, stored: Callable[[str], list[Any]]

@@ -167,3 +167,13 @@ def test_functions_that_run_as_another_or_in_triggers_search_only_postgresqls_sc
         )
         == []
     )
+
+
+def test_a_healthy_ring_keeps_its_files(written: Magnets) -> None:
+    file = "select pg_relation_filepath('online.magnets'), xmin::text from online.magnets where seq_no = 1"
+    ((path, row),) = written.rows(file)
+    with as_login(written, WRITER) as connection:
+        message = f"invalid page in block 0 of relation {path}"
+        assert connection.execute("select ringlog.mend_ring(%s)", [message]).fetchone() == (True,)
+    assert written.rows(file) == [(path, row)]
+    assert written.rows("select message from ringlog.damage") == []

@@ -2,8 +2,10 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pymssql
@@ -117,11 +119,17 @@ def test_a_login_is_removed_unless_it_owns_something(own: RunningServer, user: C
         with connected(own, "leaving", "secret") as session:
             assert session is not None
         admin.execute("drop table notes")
-        user("remove", "leaving")
+        # those that any login can have
+        admin.execute("select lo_from_bytea(4711, 'a'); alter large object 4711 owner to leaving")
+        with closing(own_session(own, "leaving", autocommit=True)) as session:
+            session.execute("alter default privileges grant select on tables to daq_reader")
+            session.execute("create temporary view kept as select 1")
+            user("remove", "leaving")
         assert admin.execute("select from pg_roles where rolname = 'leaving'").fetchone() is None
+        assert admin.execute("select from pg_largeobject_metadata where oid = 4711").fetchone() is None
 
 
-def own_session(server: RunningServer, name: str, **options: str) -> psycopg.Connection:
+def own_session(server: RunningServer, name: str, **options: Any) -> psycopg.Connection:
     """A login's connection to PostgreSQL itself."""
     place = conninfo_to_dict(server.dsn)
     return psycopg.connect(

@@ -80,7 +80,9 @@ select
   schemas.number as schema_id
 from pg_catalog.pg_proc as functions
 join sys.every_schema as schemas on schemas.oid = functions.pronamespace
-where functions.prosrc ~ '-- (rule|default) of T-SQL$';
+where functions.prosrc ~ '-- (rule|default) of T-SQL$'
+  and pg_catalog.has_schema_privilege(functions.pronamespace, 'usage')
+  and pg_catalog.has_function_privilege(functions.oid, 'execute');
 
 create view sys.every_constraint as
 select
