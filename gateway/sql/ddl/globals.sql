@@ -128,8 +128,17 @@ as $$
       or pronamespace not in (select schema from own)
       or not (
         provolatile = 'i'
-        or exists (select from pg_operator where oprcode = pg_proc.oid)
-        or exists (select from pg_cast where castfunc = pg_proc.oid)
+        -- any login can create an operator or a cast for a function of these schemas, in its own or between its own types
+        or exists (
+          select from pg_operator where oprcode = pg_proc.oid and oprnamespace in (select schema from own)
+        )
+        or exists (
+          select from pg_cast
+          join pg_type as sources on sources.oid = castsource
+          join pg_type as targets on targets.oid = casttarget
+          where castfunc = pg_proc.oid
+            and sources.typnamespace in (select schema from own) and targets.typnamespace in (select schema from own)
+        )
         -- the clock, newid() and the user's name
         or proname in ('clock_timestamp', 'statement_timestamp', 'gen_random_uuid', 'caller', 'getdate', 'getutcdate',
           'sysdatetime', 'sysutcdatetime', 'sysdatetimeoffset', 'next_rowversion')

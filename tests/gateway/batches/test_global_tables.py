@@ -253,6 +253,30 @@ def test_a_draft_with_code_is_refused(psql: psycopg.Connection, kind: str) -> No
         psql.execute("call tsql.define_global('##shared', %s)", [definition])
 
 
+@pytest.mark.parametrize(
+    ("harmless", "default"),
+    [
+        (
+            "create operator pg_temp.@@@ (leftarg = tsquery, rightarg = text, function = ts_rewrite)",
+            "ts_rewrite('a', 'select ''a''::tsquery, to_tsquery(current_user)')::text",
+        ),
+        (
+            "create domain pg_temp.path as text;"
+            " create cast (pg_temp.path as text) with function pg_read_file(text)",
+            "pg_read_file('PG_VERSION')",
+        ),
+    ],
+)
+def test_an_own_operator_or_cast_makes_no_function_harmless(
+    psql: psycopg.Connection, harmless: str, default: str
+) -> None:
+    """`ts_rewrite(tsquery, text)` runs a query, as whoever uses the table."""
+    psql.execute(harmless.encode())
+    definition = f'create temporary table "##shared" (a text default {default})'
+    with pytest.raises(psycopg.Error, match="is not supported: it would run as every login"):
+        psql.execute("call tsql.define_global('##shared', %s)", [definition])
+
+
 def test_an_index_with_code_is_refused(psql: psycopg.Connection) -> None:
     for index in ("(pg_temp.constant(a))", "(a) where pg_temp.constant(a) = 1"):
         definition = f'create temporary table "##shared" (a int); create index on pg_temp."##shared" {index}'
