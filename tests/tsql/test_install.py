@@ -25,6 +25,35 @@ def test_a_second_installation_changes_nothing(tsql_conninfo: str) -> None:
     engine.dispose()
 
 
+def test_what_logins_left_among_global_tables_is_removed(tsql_conninfo: str) -> None:
+    """Until version 1.0 any login could make objects of any kind there, which ran as others."""
+    engine = sa.create_engine(sqlalchemy_url(tsql_conninfo))
+    with psycopg.connect(tsql_conninfo, autocommit=True) as connection:
+        connection.execute(
+            'create table tsql_global."##t" (a int, b int);'
+            ' create statistics tsql_global.s on a, b from tsql_global."##t";'
+            ' create view tsql_global."##v" as select 1 as a; create sequence tsql_global.n;'
+            " create type tsql_global.c as (a int); create domain tsql_global.d as tsql_global.c;"
+            " create type tsql_global.e as enum ('e');"
+            " create function tsql_global.f(int, int) returns int immutable language sql return 1;"
+            " create operator tsql_global.@@@ (leftarg = int, rightarg = int, function = tsql_global.f);"
+            " create aggregate tsql_global.a(int) (sfunc = tsql_global.f, stype = int);"
+            ' create collation tsql_global.o from "C";'
+            " comment on schema tsql is 'of another version'"
+        )
+        install(engine, load_facility(FACILITY), [install_tsql])
+        (number,) = (
+            connection.execute(
+                "select count(*) from pg_depend"
+                " where refclassid = 'pg_namespace'::regclass and refobjid = 'tsql_global'::regnamespace"
+                " and (pg_identify_object(classid, objid, objsubid)).schema = 'tsql_global'"
+            ).fetchone()
+            or ()
+        )
+    engine.dispose()
+    assert number == 0
+
+
 def test_a_reader_queries_in_t_sql(connection: psycopg.Connection[Any]) -> None:
     connection.execute("set role daq_reader")
     text = "select top 1 seq_no + 1 from online..sr_rf where len('a') = 1 order by seq_no"

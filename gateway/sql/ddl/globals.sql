@@ -17,7 +17,8 @@ declare
   one record;
 begin
   for one in
-    select object.type, object.identity
+    select case object.type when 'composite type' then 'type' when 'statistics object' then 'statistics' else object.type end
+      as type, object.identity
     from pg_depend
     cross join pg_identify_object(classid, objid, objsubid) as object
     where refclassid = 'pg_namespace'::regclass and refobjid = 'tsql_global'::regnamespace
