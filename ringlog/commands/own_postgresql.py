@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from ringlog.commands.findings import Finding
 from ringlog.schema import catalogue, session
-from ringlog.server.settings import NOTIFY_PAGES
 from ringlog.server.storing import large_settings
 
 
@@ -62,10 +61,9 @@ def disk_of_logins(conninfo: str) -> Iterator[Finding]:
         functions = catalogue.large_objects_of_all(connection)
         databases = catalogue.databases_of_all(connection)
         name = connection.info.dbname
-        ((creates, prepared, pages),) = connection.execute(
+        ((creates, prepared),) = connection.execute(
             "select coalesce(has_schema_privilege('public', to_regnamespace('public'), 'create'), false),"
-            " current_setting('max_prepared_transactions')::int,"
-            " current_setting('max_notify_queue_pages', true)::int"
+            " current_setting('max_prepared_transactions')::int"
         ).fetchall()
         large = [row[::2] for row in large_settings(connection)]
     why = "any login can fill the disk, and puts then get error 1105"
@@ -89,13 +87,6 @@ def disk_of_logins(conninfo: str) -> Iterator[Finding]:
             f"max_prepared_transactions is {prepared}",
             "a prepared transaction of any login keeps its locks and rows for ever",
             "set max_prepared_transactions = 0, and restart PostgreSQL",
-        )
-    if pages and pages > NOTIFY_PAGES:
-        yield Finding(
-            "note",
-            f"the queue of notifications may have {pages // 128} MiB on the disk",
-            "any login can fill it",
-            f"set max_notify_queue_pages = {NOTIFY_PAGES}, and restart PostgreSQL",
         )
     for role, size in large:
         yield Finding(

@@ -41,7 +41,8 @@ _BEGINNING: LiteralString = """
     where l.locktype = 'virtualxid' and l.pid is not null and a.usesysid is null
       and coalesce(a.backend_type, 'client backend') = 'client backend'
 """
-_QUEUE_USAGE = 0.25
+_QUEUE_USAGE = 0.005
+"""of 8 GiB: once the queue is full, no NOTIFY can wake the listeners that would empty it"""
 _IN_TRANSACTION: LiteralString = """
     select a.pid, a.backend_start, a.usename, host(a.client_addr), a.client_port
     from pg_stat_activity as a join pg_roles as r on r.oid = a.usesysid
@@ -173,9 +174,7 @@ def _end_slow_listener(connection: psycopg.Connection, processes: Collection[int
             log.warning(
                 "a connection of %s was ended: it kept the queue of notifications from shrinking", login
             )
-            break
-    # idle listeners read the queue only after a NOTIFY that is committed
-    connection.execute("notify ringlog_queue")
+            return
 
 
 def _most(connection: psycopg.Connection) -> int:

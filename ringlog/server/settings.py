@@ -54,8 +54,6 @@ def parse_memory(text: str) -> int:
 
 
 CONNECTIONS = 300
-NOTIFY_PAGES = 32768
-"""the limit of the queue of notifications, in pages of 8 KiB"""
 _LOCKS_OF_A_TABLE = 40
 """locks to make a table: ring, log, weeks, summaries, views, their indexes and sequences"""
 
@@ -144,16 +142,11 @@ def sized(memory: int, disk: int, tables: int = 0) -> dict[str, str | int]:
 def reserved(connections: int, version: int) -> dict[str, str | int]:
     """PostgreSQL's settings that keep connections for the administrator, and for writers and the gateway,
     which ringlog.server.direct makes members of pg_use_reserved_connections; PostgreSQL 15 does not have it.
-    From 17 on also the limit of the queue of notifications; before, it is 8 GiB.
 
     `connections` is max_connections, `version` the major version.
     """
     own: dict[str, str | int] = {"superuser_reserved_connections": max(3, connections // 30)}
-    if version >= 16:
-        own["reserved_connections"] = connections // 6
-    if version >= 17:
-        own["max_notify_queue_pages"] = NOTIFY_PAGES
-    return own
+    return own | ({"reserved_connections": connections // 6} if version >= 16 else {})
 
 
 def settings_text(
