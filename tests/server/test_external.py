@@ -20,7 +20,7 @@ create database plant owner keeper;
 """
 """As docs/how-to/own-postgresql.md says."""
 DISK = {
-    "every login may write large objects in database plant",
+    "every login may write large objects, or messages to the WAL, in database plant",
     "every login may connect to database postgres, and write large objects there",
     "every login may connect to database template1, and write large objects there",
 }
