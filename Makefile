@@ -95,7 +95,7 @@ nightly:
 
 PLANT_SECONDS ?= 600
 CHAOS_SECONDS ?= 300
-plant: $(VENV)/.installed
+plant: $(VENV)/.long
 	PYTHONPATH=tests $(BIN)/python -m plant --seconds $(PLANT_SECONDS)
 
 chaos: $(VENV)/.installed

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ringlog.commands.findings import Finding
 from ringlog.schema import catalogue, session
-from ringlog.server.storing import large_settings
+from ringlog.server.limits import large_settings
 
 
 def connections_of_writers(conninfo: str) -> Iterator[Finding]:

@@ -16,19 +16,6 @@ from ringlog.server import limits
 
 log = logging.getLogger(__name__)
 
-MOST_SETTINGS = 8192
-"""bytes of a login's own settings in a database"""
-_LARGE_SETTINGS = """
-select rolname::text, datname::text, sum(length(setting))::integer, array_agg(name)
-from pg_db_role_setting
-join pg_roles on pg_roles.oid = setrole and not rolsuper
-left join pg_database on pg_database.oid = setdatabase
-cross join unnest(setconfig) as setting cross join split_part(setting, '=', 1) as name
-where name <> all(%s)
-group by rolname, datname, setconfig
-having sum(length(setting)) > %s
-"""
-
 
 def forbid_storing(conninfo: str) -> None:
     """Revokes, as the superuser, the right of all to write large objects and to make tables in schema public
@@ -42,15 +29,9 @@ def forbid_storing(conninfo: str) -> None:
         for name in databases_of_all(connection):
             revoke = sql.SQL("revoke connect on database {} from public")
             connection.execute(revoke.format(sql.Identifier(name)))
-        for role, database, size, names in large_settings(connection):
+        for role, database, size, names in limits.large_settings(connection):
             _reset(connection, role, database, names)
             log.warning("settings of login %s were reset, because they had %d bytes", role, size)
-
-
-def large_settings(connection: psycopg.Connection) -> list[tuple[str, str | None, int, list[str]]]:
-    """Logins whose own settings are larger than MOST_SETTINGS: the login, the database in which they hold, or
-    None for all, their bytes, and their names. Limits that ringlog sets are not among them."""
-    return connection.execute(_LARGE_SETTINGS, [[*limits.NAMES], MOST_SETTINGS]).fetchall()
 
 
 def _reset(connection: psycopg.Connection, role: str, database: str | None, names: list[str]) -> None:

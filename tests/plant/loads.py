@@ -6,11 +6,9 @@ import time as clock
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from iocs import Programs
-from p4p.nt import NTScalar
-from p4p.server import Server
-from p4p.server.thread import SharedPV
 
 from plant.sample_model import DEADBANDS, NAME, Sample
 from plant.samples import NO_NUMBERS
@@ -19,7 +17,6 @@ from plant.waves import Waves
 from ringlog_lab.epics import own_ports
 from waiting import wait_until
 
-KIND = NTScalar("d")
 LOST = None, 3, 0
 HIHI = 3
 """Channel Access's number of this alarm status"""
@@ -68,8 +65,11 @@ class _Loaded:
 
 
 def _update(at: int, sample: Sample) -> object:
+    # p4p is in the environment of the long tests: others have lives without `load`
+    from p4p.nt import NTScalar
+
     value, severity, status = sample
-    update = KIND.wrap(value)
+    update = NTScalar("d").wrap(value)
     update["timeStamp.secondsPastEpoch"], update["timeStamp.nanoseconds"] = divmod(at, 10**9)
     update["alarm.severity"], update["alarm.status"] = severity, 1 if status else 0
     update["alarm.message"] = "HIHI" if status else ""
@@ -77,7 +77,10 @@ def _update(at: int, sample: Sample) -> object:
 
 
 @contextmanager
-def _served(name: str, ports: dict[str, str], update: object) -> Iterator[SharedPV]:
+def _served(name: str, ports: dict[str, str], update: object) -> Iterator[Any]:
+    from p4p.server import Server
+    from p4p.server.thread import SharedPV
+
     pv = SharedPV(initial=update)
     with Server(providers=[{name: pv}], conf=ports, useenv=False):
         yield pv
