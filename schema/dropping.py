@@ -103,13 +103,20 @@ def drop_rows(connection: sa.Connection, schema: str, name: str) -> None:
     oid = connection.scalar(sa.text("select to_regclass(:name)::oid"), {"name": table.as_string()})
     if oid is None:
         return
+    if _drop(connection, table) is not None:
+        _empty(connection, oid, schema, name)
+
+
+def _drop(connection: sa.Connection, table: sql.Identifier) -> str | None:
+    """Drops a table, or returns what depends on it, in PostgreSQL's words."""
     try:
         with connection.begin_nested():
             run(connection, sql.SQL("drop table {}").format(table))
     except sa.exc.DBAPIError as error:
         if not isinstance(error.orig, psycopg.errors.DependentObjectsStillExist):
             raise
-        _empty(connection, oid, schema, name)
+        return " ".join((error.orig.diag.message_detail or "").split())
+    return None
 
 
 def _empty(connection: sa.Connection, oid: int, schema: str, name: str) -> None:
@@ -133,13 +140,8 @@ def drop_emptied(connection: sa.Connection) -> list[str]:
     become_owner(connection)
     kept = []
     for name in connection.scalars(sa.text(_EMPTIED)).all():
-        try:
-            with connection.begin_nested():
-                run(connection, sql.SQL("drop table {}").format(sql.Identifier(SET_ASIDE, name)))
-        except sa.exc.DBAPIError as error:
-            if not isinstance(error.orig, psycopg.errors.DependentObjectsStillExist):
-                raise
-            dependents = " ".join((error.orig.diag.message_detail or "").split())
+        dependents = _drop(connection, sql.Identifier(SET_ASIDE, name))
+        if dependents is not None:
             kept.append(f"kept the empty table {SET_ASIDE}.{name}: {dependents}")
     return kept
 

@@ -111,8 +111,9 @@ def direct_connections_limited(conninfo: str, processes: Callable[[], Collection
                 if connection.closed:
                     connection = session.connect(conninfo, autocommit=True)
                 unknown = _end_unknown(connection, unknown)
-                _end_surplus(connection, processes())
-                _end_slow_listener(connection, processes())
+                own = processes()
+                _end_surplus(connection, own)
+                _end_slow_listener(connection, own)
             except psycopg.Error as error:
                 if not connection.closed:
                     log.warning("the connections of logins could not be counted: %s", error)

@@ -327,8 +327,6 @@ def remove_login(conninfo: str, name: str) -> None:
             _lock(connection, name, login)
             with connection.transaction():
                 rights.forget(connection, name)
-                # global temporary tables that a killed session has left
-                connection.execute("select tsql.end_globals()")
                 if connection.execute(_ONLY_LEFT_OVERS, [name]).fetchone() == (True,):
                     connection.execute(sql.SQL("drop owned by {}").format(login))
                 connection.execute(sql.SQL("drop role {}").format(login))
@@ -350,7 +348,7 @@ _ONLY_LEFT_OVERS = """
 select bool_and(
   dbid = (select oid from pg_database where datname = current_database())
   and (classid in ('pg_largeobject'::regclass, 'pg_default_acl'::regclass) or (
-    select schema ~ '^(pg_temp|pg_toast_temp)' or schema = 'tsql_global'
+    select schema ~ '^(pg_temp|pg_toast_temp)'
     from pg_identify_object(classid, objid, objsubid)
   ) is true)
 )

@@ -84,17 +84,15 @@ impl Open {
     ) -> Result<bool, PgError> {
         for one in uses.iter() {
             let Some(table) = one.table.as_ref().filter(|_| !one.columns.is_empty()) else { continue };
-            // a column that is added changes what the star stands for
+            // PostgreSQL notices an added column only in a query of all columns
             let is_whole = one.columns.iter().any(|column| column == WHOLE);
-            let names: Vec<&String> = match is_whole {
-                true => table.columns().iter().map(|column| &column.name).collect(),
-                false => one.columns.iter().collect(),
+            let (names, list): (Vec<&String>, String) = if is_whole {
+                (table.columns().iter().map(|column| &column.name).collect(), String::from("*"))
+            } else {
+                let quoted: Vec<String> = one.columns.iter().map(|column| quoted(column)).collect();
+                (one.columns.iter().collect(), quoted.join(", "))
             };
-            let columns: Vec<String> = match is_whole {
-                true => vec![String::from("*")],
-                false => names.iter().map(|column| quoted(column)).collect(),
-            };
-            let text = format!("select {} from {}", columns.join(", "), one.name);
+            let text = format!("select {list} from {}", one.name);
             let name = match is_kept {
                 true => self.connection.statement_name(),
                 false => format!("once_{}", checks.len()),

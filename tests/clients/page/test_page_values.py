@@ -141,7 +141,7 @@ def test_a_logarithmic_axis(page: Page) -> None:
     page.reload()
     expect(button).to_have_attribute("aria-pressed", "true")
     expect(page.locator(".unseen")).to_contain_text("1 point")
-    # the drawn chart became what a new one is
+    # a chart that is drawn anew looks the same
     assert picture(page) == logarithmic
     button.click()
     expect(page.locator(".unseen")).to_be_hidden()

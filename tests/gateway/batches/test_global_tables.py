@@ -205,7 +205,7 @@ ATTACHED = {
     "note": "insert into tsql.global_table select 1, marker from tsql.global_table",
 }
 
-# columns of a draft that would run code of its maker, or read what the user of the table may read
+# Columns of drafts. A user of the table would run code of its maker, or show what only the user may read.
 UNFIT = {
     "default": "a int default pg_temp.constant(1)",
     "effect": "a int default pg_backend_pid()",
