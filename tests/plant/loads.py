@@ -6,6 +6,7 @@ import time as clock
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from iocs import Programs
@@ -64,12 +65,18 @@ class _Loaded:
         return abs(new - old) > float(number) * (abs(old) / 100 if percent else 1)
 
 
-def _update(at: int, sample: Sample) -> object:
+@cache
+def _reals() -> Any:
+    """The one type of all updates: a PV accepts updates of only the type object with which it was opened."""
     # p4p is in the environment of the long tests: others have lives without `load`
     from p4p.nt import NTScalar
 
+    return NTScalar("d")
+
+
+def _update(at: int, sample: Sample) -> object:
     value, severity, status = sample
-    update = NTScalar("d").wrap(value)
+    update = _reals().wrap(value)
     update["timeStamp.secondsPastEpoch"], update["timeStamp.nanoseconds"] = divmod(at, 10**9)
     update["alarm.severity"], update["alarm.status"] = severity, 1 if status else 0
     update["alarm.message"] = "HIHI" if status else ""

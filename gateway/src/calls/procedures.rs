@@ -256,7 +256,13 @@ impl Procedures {
                 _ => again,
             };
             match again.map(for_value) {
-                Some(again) if !Arc::ptr_eq(&again, &function) => function = again,
+                Some(again) if !Arc::ptr_eq(&again, &function) => {
+                    // its table has really changed, and may change again
+                    if again.parameters != function.parameters {
+                        left = MOST_RELOADS;
+                    }
+                    function = again;
+                }
                 _ => return Err(self.give_up(client, refusal, &function)),
             }
         }

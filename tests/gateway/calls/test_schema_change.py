@@ -124,7 +124,8 @@ def test_a_readers_connection_sees_the_new_column(own_clients: Clients) -> None:
 
 
 def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> None:
-    """By the SQL that `ringlog init` prints; put_sr_rf has an argument of the ring's row type."""
+    """By the SQL that `ringlog init` prints; put_sr_rf has an argument of the ring's row type. One call may
+    meet several changes."""
     server = own_clients.server
     writers = Writers(own_clients, "put_sr_rf", datetime(2033, 1, 1), rows=10)
     with writers.running(6), psycopg.connect(server.dsn, autocommit=True) as admin:
