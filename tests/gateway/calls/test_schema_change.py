@@ -129,8 +129,8 @@ def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> 
     server = own_clients.server
     writers = Writers(own_clients, "put_sr_rf", datetime(2033, 1, 1), rows=10)
     with writers.running(6), psycopg.connect(server.dsn, autocommit=True) as admin:
-        for type in ("double precision", "real"):
-            writers.wait_for_more(50)
+        for type in ("double precision", "real") * 6:
+            writers.wait_for_more(10)
             admin.execute(
                 # the ring first, as put does
                 f"begin; set local lock_timeout = '100s'; alter table online.sr_rf alter power type {type}; "
