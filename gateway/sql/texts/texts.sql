@@ -41,6 +41,18 @@ begin
 end
 $$;
 
+-- ASE: of the same datatype
+create or replace function tsql.right(value bytea, length integer) returns bytea
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if length < 0 then
+    perform tsql.fail(536, 'Invalid length parameter passed to the right function.');
+  end if;
+  return substring(value from greatest(octet_length(value) - length + 1, 1));
+end
+$$;
+
 create or replace function tsql.substring(value text, start_ integer, length integer) returns text
 language plpgsql immutable strict parallel safe
 as $$
@@ -411,10 +423,12 @@ $$;
 create or replace function tsql.isnumeric(value text) returns integer
 language sql immutable parallel safe
 return case
-  when value ~ ('^\s*[-+]?[' || tsql.currencies() || ']?([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)([eEdD][-+]?[0-9]+)?\s*$') then 1
+  -- tabs and line breaks are a number alone and before digits, not after them
+  when value ~ '^\s+$' and value !~ '^ +$' then 1
+  when value ~ ('^\s*[-+]?[' || tsql.currencies() || ']?([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)([eEdD][-+]?[0-9]+)? *$') then 1
   -- blanks are allowed around a sign and a currency sign, as in a text converted to int or money
   when value ~ ('^\s*([-+] *[' || tsql.currencies() || ']?|[' || tsql.currencies()
-    || ']? *[-+]?) *([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)\s*$') then 1
+    || ']? *[-+]?) *([0-9][0-9,]*\.?[0-9]*|\.[0-9]+) *$') then 1
   -- a sign, a currency sign or a period alone counts too
   when value ~ '^ *[-+] *$' or value in ('.', ',') or length(value) = 1 and strpos(tsql.currencies(), value) > 0 then 1
   else 0 end;

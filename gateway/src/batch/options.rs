@@ -14,18 +14,22 @@ const ROWCOUNT: u8 = 5;
 const LANGUAGE: u8 = 6;
 const DATEFORMAT: u8 = 7;
 const ISOLATION: u8 = 8;
+const NOCOUNT: u8 = 21;
+const FMTONLY: u8 = 24;
 const CHAINED: u8 = 25;
+const CURSOR_CLOSE: u8 = 26;
+const ANSINULL: u8 = 34;
 const QUOTED_IDENTIFIER: u8 = 35;
 
 /// Options that are on or off, and the equivalent SET.
 const SWITCHES: [(u8, &str); 8] = [
     (14, "noexec"),
     (18, "parseonly"),
-    (21, "nocount"),
-    (24, "fmtonly"),
+    (NOCOUNT, "nocount"),
+    (FMTONLY, "fmtonly"),
     (CHAINED, "chained"),
-    (26, "cursor_close_on_commit"),
-    (34, "ansinull"),
+    (CURSOR_CLOSE, "cursor_close_on_commit"),
+    (ANSINULL, "ansinull"),
     (QUOTED_IDENTIFIER, "quoted_identifier"),
 ];
 
@@ -59,20 +63,28 @@ pub fn answer_option(client: &mut Client, command: &OptionCommand<'_>) {
 }
 
 fn list(client: &mut Client, option: u8) -> Result<(), ServerMessage> {
-    let settings = client.settings();
-    let value = match option {
+    let value =
+        value_of(client.settings(), option).ok_or_else(|| refused(&format!("listing option {option}")))?;
+    let dialect = client.dialect();
+    option::put_info(&mut client.reply.tokens, option, value, option == TEXTSIZE, &dialect);
+    Ok(())
+}
+
+/// None for an option that the session does not keep.
+fn value_of(settings: &Settings, option: u8) -> Option<u32> {
+    Some(match option {
         DATEFIRST => u32::from(settings.calendar.first_day),
         DATEFORMAT => settings.calendar.order_number(),
         TEXTSIZE => settings.text_size.bytes() as u32,
         ISOLATION => 1,
         CHAINED => u32::from(settings.implicit_transactions),
-        24 => u32::from(settings.only_formats),
+        NOCOUNT => u32::from(settings.no_count),
+        FMTONLY => u32::from(settings.only_formats),
+        CURSOR_CLOSE => u32::from(settings.closes_cursors),
+        ANSINULL => u32::from(!settings.nulls_equal),
         QUOTED_IDENTIFIER => u32::from(settings.quoted_identifiers),
-        other => return Err(refused(&format!("listing option {other}"))),
-    };
-    let dialect = client.dialect();
-    option::put_info(&mut client.reply.tokens, option, value, option == TEXTSIZE, &dialect);
-    Ok(())
+        _ => return None,
+    })
 }
 
 /// The value that DEFAULT means.
@@ -172,5 +184,12 @@ mod tests {
         assert_eq!(set(&mut settings, CHAINED, &[1], &dialect), Ok(()));
         assert_eq!(set(&mut settings, 13, &[1], &dialect), Ok(()));
         assert!(settings.implicit_transactions);
+        // ct_options(CS_GET, …)
+        for option in [CHAINED, NOCOUNT, CURSOR_CLOSE, ANSINULL, QUOTED_IDENTIFIER] {
+            for value in [1, 0] {
+                assert_eq!(set(&mut settings, option, &[value], &dialect), Ok(()));
+                assert_eq!(value_of(&settings, option), Some(u32::from(value)), "{option}");
+            }
+        }
     }
 }

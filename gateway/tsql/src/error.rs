@@ -27,6 +27,12 @@ impl Error {
         Error::new(102, format!("Incorrect syntax near '{near}'."), line)
     }
 
+    /// 111: only a batch can begin with such a definition.
+    pub fn not_first(action: &str, what: &str, line: impl Into<u32>) -> Error {
+        let action = action.to_uppercase();
+        Error::new(111, format!("'{action} {what}' must be the first statement in a query batch."), line)
+    }
+
     /// 156: the keyword `near` is invalid there.
     pub fn keyword(near: &str, line: impl Into<u32>) -> Error {
         Error::new(156, format!("Incorrect syntax near the keyword '{near}'."), line)

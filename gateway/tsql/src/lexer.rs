@@ -137,7 +137,7 @@ pub fn tokens(text: &str, syntax: Syntax) -> Result<Vec<Token<'_>>, Error> {
 
 /// The text of a definition as the catalogue stores it: SQL Server replaces ALTER by CREATE.
 pub fn as_created(text: &str) -> Result<Cow<'_, str>, Error> {
-    Ok(match tokens(text, Syntax::default())?.first() {
+    Ok(match read(text)?.first() {
         Some(alter) if alter.is("alter") => {
             let place = alter.at.range();
             Cow::Owned([&text[..place.start], "CREATE", &text[place.end..]].concat())
@@ -148,7 +148,7 @@ pub fn as_created(text: &str) -> Result<Cow<'_, str>, Error> {
 
 /// The ALTER statement for the object of a CREATE statement.
 pub fn as_altered(text: &str) -> Result<String, Error> {
-    let tokens = tokens(text, Syntax::default())?;
+    let tokens = read(text)?;
     let place = tokens.first().filter(|first| first.is("create")).map_or(0..0, |create| create.at.range());
     // `create or alter` replaces an existing object
     let is_both = tokens.get(1).is_some_and(|or| or.is("or"));
@@ -157,7 +157,13 @@ pub fn as_altered(text: &str) -> Result<String, Error> {
 
 /// The position of the first name of a temporary table.
 pub fn temporary_name(text: &str) -> Result<Option<Position>, Error> {
-    Ok(tokens(text, Syntax::default())?.iter().find(|token| token.is_temporary()).map(|token| token.at))
+    Ok(read(text)?.iter().find(|token| token.is_temporary()).map(|token| token.at))
+}
+
+/// The tokens of a text that has been parsed: where "" is in it, "x" is a text too.
+pub fn read(text: &str) -> Result<Vec<Token<'_>>, Error> {
+    let syntax = |quoted_identifiers| Syntax { quoted_identifiers, ..Syntax::default() };
+    tokens(text, syntax(true)).or_else(|_| tokens(text, syntax(false)))
 }
 
 struct Lexer<'a> {

@@ -183,6 +183,21 @@ fn sets_rowcount(text: &str) -> bool {
 }
 
 impl Compiler<'_> {
+    /// The text of a view: it is the whole batch, but in ASE its statement (ASE Transact-SQL User's Guide, "Rules for
+    /// using batches").
+    fn text_of_view(&self, view: &tree::Statement, mode: tree::Mode) -> Result<&str, Error> {
+        match self.batch {
+            _ if self.settings.procedure => Err(Error::not_first(mode.action(), "VIEW", view.at)),
+            _ if self.settings.dialect.is_ase => Ok(&self.text[view.at.range()]),
+            [only] if only.at.start == view.at.start => Ok(self.text),
+            [first, next, ..] if first.at.start == view.at.start => {
+                let words = &self.text[next.at.range()];
+                Err(Error::syntax(words.split_whitespace().next().unwrap_or_default(), next.at))
+            }
+            _ => Err(Error::not_first(mode.action(), "VIEW", view.at)),
+        }
+    }
+
     fn body(&mut self, body: &[tree::Statement], into: &mut Vec<Statement>) -> Result<(), Error> {
         for statement in body {
             self.statement(statement, into)?;
@@ -355,12 +370,13 @@ impl Compiler<'_> {
                 Action::IdentityInsert { table, on: *on }
             }
             Tree::CreateView(create) => {
+                let text = self.text_of_view(statement, create.mode)?;
                 // PostgreSQL lets nobody change the types of its columns
                 let inside =
                     self.scope.schema.clone().map(|schema| Arc::new(Inside::new(schema, Vec::new(), None)));
                 let schema = inside.clone().map(|inside| inside as Arc<dyn Schema>);
                 let scope = Scope { schema, ..self.scope.clone() };
-                let sql = translate::create_view(create, lexer::as_created(self.text)?.trim(), &scope);
+                let sql = translate::create_view(create, lexer::as_created(text)?.trim(), &scope);
                 self.asked.extend(inside.iter().flat_map(|inside| inside.asked()));
                 let sql = sql?;
                 defined(sql, QueryKind::Definition(Definition::Other), changed(&statement.kind)?)

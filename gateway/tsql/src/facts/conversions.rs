@@ -267,7 +267,9 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
             incompatible()
         }
         // a number of days can be added to a time or subtracted
-        (DateTime, other) if is_number(other) && matches!(operator, "*" | "/" | "%") => invalid(),
+        (DateTime, other) if is_number(other) && matches!(operator, "*" | "/" | "%") => {
+            Some((NOT_BY_ITSELF, message(NOT_BY_ITSELF, left.display_name(), right.display_name())))
+        }
         (other, DateTime) if is_number(other) && matches!(operator, "*" | "/" | "%") => {
             operator_error(operator, right, left)
         }

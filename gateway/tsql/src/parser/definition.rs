@@ -65,7 +65,7 @@ impl<'t> Parser<'t> {
             return self.trigger(start, mode).map(Some);
         }
         if self.word("view") {
-            return self.view(start, mode).map(Some);
+            return self.view(mode).map(Some);
         }
         Ok(None)
     }
@@ -186,8 +186,7 @@ impl<'t> Parser<'t> {
         Ok(CreateIndex { name, table, unique, columns, include, condition })
     }
 
-    fn view(&mut self, start: usize, mode: Mode) -> Result<StatementKind, Error> {
-        self.begins_batch(start, mode, "VIEW")?;
+    fn view(&mut self, mode: Mode) -> Result<StatementKind, Error> {
         let name = self.object_name()?;
         let columns = if self.next_is_symbol("(") { self.names_in_parentheses()? } else { Vec::new() };
         if self.word("with") {
@@ -199,10 +198,6 @@ impl<'t> Parser<'t> {
         }
         let query = self.query()?;
         let check_option = self.words(&["with", "check", "option"]);
-        if self.skip_semicolons() {
-            // its text is the whole batch
-            return Err(self.wrong());
-        }
         let view = CreateView { mode, name, columns, query, check_option };
         Ok(StatementKind::CreateView(Box::new(view)))
     }

@@ -15,9 +15,8 @@ impl<'t> Parser<'t> {
         if start == 0 {
             return Ok(());
         }
-        let action = mode.action().to_uppercase();
-        let message = format!("'{action} {what}' must be the first statement in a query batch.");
-        Err(Error::new(111, message, self.tokens.get(start).map(|token| token.at).unwrap_or_default()))
+        let at = self.tokens.get(start).map(|token| token.at).unwrap_or_default();
+        Err(Error::not_first(mode.action(), what, at))
     }
 
     pub(super) fn procedure(&mut self, start: usize, mode: Mode) -> Result<StatementKind, Error> {
@@ -45,7 +44,7 @@ impl<'t> Parser<'t> {
         if self.next_is("external") && self.ahead_is(1, "name") {
             return Err(Error::refused("external name", "procedures are T-SQL", self.position()));
         }
-        let body = self.rest_of_batch()?;
+        let body = self.batch()?;
         Ok(StatementKind::CreateProcedure(Box::new(CreateProcedure {
             mode,
             name,

@@ -39,7 +39,7 @@ pub use trigger::create as create_trigger;
 use crate::digest;
 use crate::error::Error;
 use crate::facts::types::{self, Type};
-use crate::lexer::{self, Syntax};
+use crate::lexer;
 use crate::long_names;
 use crate::program::{Define, Settings};
 use crate::resolve::names::{folded, literal, quoted, schema_of};
@@ -91,6 +91,10 @@ pub fn create(
     settings: &Settings,
     check_here: impl Fn(&Settings) -> Result<(), Error>,
 ) -> Result<Created, Error> {
+    // SQL Server creates a procedure without statements
+    if create.body.is_empty() && scope.dialect.is_ase {
+        return Err(Error::syntax("as", line));
+    }
     let header = header_of(&create.name, ObjectKind::Procedure, &create.parameters, line, scope)?;
     if let Some(at) = create.as_owner {
         if let Some(function) = asks_for_user(text)? {
@@ -296,7 +300,7 @@ fn header_of<'t>(
 
 /// The variables that the text of a procedure names. Refuses names that PL/pgSQL would confuse with its own.
 fn read_names(text: &str, procedure: &str) -> Result<HashSet<String>, Error> {
-    let tokens = lexer::tokens(text, Syntax::default())?;
+    let tokens = lexer::read(text)?;
     // the name of the procedure itself may be qualified by its schema
     let body = tokens.iter().position(|token| token.is("as")).map_or(0, |at| at + 1);
     names::check(&tokens[body..], procedure)?;
@@ -328,7 +332,7 @@ fn asks_for_user(text: &str) -> Result<Option<String>, Error> {
         "user_id",
         "user_name",
     ];
-    let tokens = lexer::tokens(text, Syntax::default())?;
+    let tokens = lexer::read(text)?;
     Ok(tokens.iter().find(|token| token.is_any(&OF_USER)).map(|token| token.value.to_lowercase()))
 }
 
@@ -369,7 +373,7 @@ fn definition(
 
 /// Whether the text of a procedure names a temporary table, other than its own name.
 fn names_temporary(source: &str, header: &Header<'_>) -> Result<bool, Error> {
-    let tokens = lexer::tokens(source, Syntax::default())?;
+    let tokens = lexer::read(source)?;
     let temporary = tokens.iter().filter(|token| token.is_temporary());
     Ok(temporary.count() > usize::from(header.is_temporary))
 }

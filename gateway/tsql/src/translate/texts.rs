@@ -50,6 +50,9 @@ impl CallTranslation<'_, '_, '_> {
     pub fn side(&mut self) -> Result<Value, Error> {
         self.count(2, 2)?;
         let value = self.value(0)?;
+        if value.family() == Some(Family::Binary) && self.dialect().is_ase && self.name == "right" {
+            return Ok(Value::new(format!("tsql.right({}, {})", value.sql, self.integer(1)?), VARBINARY));
+        }
         let (text, number) = (self.as_text(&value)?, self.integer(1)?);
         let sql = format!("tsql.{}({text}, {number})", self.name);
         Ok(text_result(sql, value.length(), &[value]))
