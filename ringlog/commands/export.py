@@ -173,6 +173,10 @@ def _unfinished(file: Path) -> Iterator[Path]:
     """A temporary file, which is renamed when it is complete."""
     made = file.with_name(f".{file.name}.unfinished")
     try:
+        made.touch()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(file)) from None
+    try:
         yield made
         made.rename(file)
     finally:

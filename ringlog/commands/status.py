@@ -30,7 +30,6 @@ from ringlog.monitoring.watching import (
     states_everywhere,
 )
 from ringlog.nodes.servers import Everywhere, place
-from ringlog.server import releases
 from ringlog.server.data_lock import Service, latest_service
 from ringlog.server.database import Embedded, External, chosen_database, demand_facility
 
@@ -83,8 +82,8 @@ class _Server:
     writers: list[Writer]
     failed: list[Failure]
     doubt: str | None
-    notes: list[str]
-    """of its PostgreSQL, and of the priority of writers"""
+    priority: str | None
+    """of writers, as the running gateway reports it"""
 
 
 def status(
@@ -173,12 +172,9 @@ def _server(server: str, states: list[TableState]) -> _Server:
     with look(server) as connection:
         with connection.cursor(row_factory=class_row(Writer)) as cursor:
             writers = cursor.execute(_WRITERS).fetchall()
-        notes = []
-        if old := releases.outdated(connection.info.server_version):
-            notes.append(f"{old}: {releases.REMEDY}")
-        if priority := _writer_priority(connection):
-            notes.append(priority)
-        return _Server(states, writers, failures(connection), clock_doubt(connection), notes)
+        return _Server(
+            states, writers, failures(connection), clock_doubt(connection), _writer_priority(connection)
+        )
 
 
 def _print_stopped(service: Service | None, data: Path, machine: bool) -> None:
@@ -220,7 +216,8 @@ def _lines(server: _Server, everything: bool) -> Iterator[str]:
         yield coloured(plain(failure.message), "red")
     if server.doubt:
         yield coloured(server.doubt, "red")
-    yield from map(plain, server.notes)
+    if server.priority:
+        yield plain(server.priority)
     yield _of_writers(server.writers)
     if everything:
         yield from _callers(server.states)

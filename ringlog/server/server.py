@@ -13,7 +13,7 @@ from pathlib import Path
 import sqlalchemy
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ringlog.clients.listening import host_and_port
+from ringlog.clients import listening
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway import Gateway, Tls
 from ringlog.gateway.tsql_schema import install as install_tsql
@@ -54,7 +54,7 @@ class Address:
     @classmethod
     def parse(cls, text: str) -> "Address":
         """Reads HOST:PORT, with an IPv6 address in brackets."""
-        where = host_and_port(text)
+        where = listening.host_and_port(text)
         if where is None:
             raise UsageError(f"{text!r} is not an address to listen on: write HOST:PORT, as 127.0.0.1:5000")
         return cls(*where)
@@ -68,6 +68,19 @@ class Address:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def demand_free(self, option: str) -> None:
+        """Raises ServerError if this process cannot listen on it, as `option` asks for."""
+        try:
+            listening.free(self.host, self.port)
+        except OSError as error:
+            raise self.refused(error, option) from None
+
+    def refused(self, error: OSError, option: str) -> ServerError:
+        """The error of a server that cannot listen on it."""
+        return ServerError(
+            f"cannot listen on {self}: {error.strerror or error}. Name another address with {option}"
+        )
 
 
 @dataclass(frozen=True)
@@ -137,7 +150,7 @@ class Server:
             self.conninfo = self._start_postgres(stack)
             with session.connect(self.conninfo) as connection:
                 if old := releases.outdated(connection.info.server_version):
-                    log.warning("%s: %s", old, releases.REMEDY)
+                    log.warning("%s; ringlog doctor says how to get them", old)
                 temporary = bytes_allowed(connection)
             administrator = engine(self.conninfo)
             stack.callback(administrator.dispose)
@@ -251,6 +264,7 @@ class Server:
         nodes: Mapping[str, tuple[str, str]],
         begun: "subprocess.Popen[bytes] | None",
     ) -> web.Web:
+        web.warn_of_role(self.conninfo, http.role)
         wanted = web.settings(
             http.listen.host,
             http.listen.port,
@@ -280,10 +294,7 @@ class Server:
         except ValueError as error:
             raise ServerError(f"the gateway cannot start: {error}") from None
         except OSError as error:
-            reason = error.strerror or error
-            raise ServerError(
-                f"cannot listen on {self._listen}: {reason}. Name another address with --listen HOST:PORT"
-            ) from None
+            raise self._listen.refused(error, "--listen") from None
         stack.callback(gateway.stop)
         if self._tls is not None:
             stack.enter_context(certificates.renewed(gateway, self._tls, self._hang_up))
@@ -304,7 +315,4 @@ class Server:
             counts = served(text, watch.ready, where.host, where.port)
             return Address(*stack.enter_context(counts))
         except OSError as error:
-            reason = error.strerror or error
-            raise ServerError(
-                f"cannot listen on {where}: {reason}. Name another address with --metrics HOST:PORT"
-            ) from None
+            raise where.refused(error, "--metrics") from None

@@ -59,6 +59,20 @@ def test_refusals_are_reported(web) -> None:
         read("x", BEGIN.replace(tzinfo=None), END, server=web.url)
 
 
+def test_commands_name_the_next_step(web, tmp_path: Path) -> None:
+    unknown = ringlog("export", "no such", "-o", tmp_path / "a.csv", "--server", web.url)
+    assert (unknown.returncode, "there is no signal 'no such': ringlog signals WORDS" in unknown.stderr) == (
+        *(1, True),
+    ), unknown.stderr
+    # also root cannot write there: the file is named that was asked for
+    file = Path("/proc/a.csv")
+    for kind in ("csv", "h5"):
+        words = ("every_type/a_double", "-o", file.with_suffix(f".{kind}"), "--server", web.url)
+        closed = ringlog("export", *words)
+        assert closed.returncode == 1
+        assert closed.stderr == f"ringlog: /proc/a.{kind}: No such file or directory\n"
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "h5", "mat"])
 def test_export(web, tmp_path: Path, kind: str) -> None:
     file = tmp_path / f"data.{kind}"
