@@ -32,6 +32,7 @@ from ringlog.monitoring.watching import (
 from ringlog.nodes.servers import Everywhere, place
 from ringlog.server.data_lock import Service, latest_service
 from ringlog.server.database import Embedded, External, chosen_database, demand_facility
+from ringlog.server.disk import Disk
 
 _AGES = 36_525  # days: a century
 _PAUSE = 2.0  # seconds between two looks of --watch
@@ -155,8 +156,9 @@ def _print(database: Embedded | External, machine: bool, everything: bool) -> bo
                 print(one)
             if not running:
                 print(coloured("no ringlog serve runs on this database", "red"))
-            if left is not None:
+            if left is not None and disk is not None:
                 print(f"disk: {left.free / 1e9:.1f} GB free{lasting(left)}")
+                _warn_of(disk)
             for node, each in found.items():
                 print(f"\n{place(node)}:" if servers.nodes else "")
                 for line in _lines(each, everything):
@@ -191,6 +193,14 @@ def _print_stopped(service: Service | None, data: Path, machine: bool) -> None:
     else:
         when = f"it stopped at {service.until}"
     print(coloured(f"ringlog serve does not run: {when}", "red"))
+    _warn_of(data)
+
+
+def _warn_of(data: Path) -> None:
+    """Prints a warning when the disk of a data directory is nearly full."""
+    disk = Disk.beneath(data)
+    if disk.is_nearly_full:
+        print(coloured(f"  {disk}: {disk.remedy}", "yellow"))
 
 
 def _lines(server: _Server, everything: bool) -> Iterator[str]:

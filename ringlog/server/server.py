@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from ringlog.server.archive_server import ArchiveServers, archive_server
 from ringlog.server.cancelling import cancelled_at
 from ringlog.server.database import Embedded, External, demand_facility
 from ringlog.server.direct import direct_connections_limited
+from ringlog.server.disk import full_disk_named
 from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
 from ringlog.server.logins import GATEWAY, Right, set_gateway_password
@@ -42,6 +44,9 @@ from ringlog.server.supervised import State
 from ringlog.server.temporary import bytes_allowed, temporary_files_limited
 
 log = logging.getLogger(__name__)
+
+_NO_SPACE = 1105  # the number of PostgreSQL's error disk_full
+_RECENT = 30.0  # seconds in which a failed call is shown
 
 
 @dataclass(frozen=True)
@@ -138,12 +143,15 @@ class Server:
         self._gateway_password = gateway_password
         self._writers_first = writers_first
         self._postgres: subprocess.Popen[bytes] | None = None
+        self._gateway: Gateway | None = None
         self._web: web.Web | None = None
         self._archive: ArchiveServers | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> "Server":
         with ExitStack() as stack:
+            if isinstance(self._database, Embedded):
+                stack.enter_context(full_disk_named(self._database.data))
             if self._installer is not None:
                 stack.callback(self._installer.end)
             begun = None if self._http is None else web.Web.begin(stack)
@@ -162,7 +170,7 @@ class Server:
             begin_housekeeping = stack.enter_context(housekeeping(administrator, self.conninfo))
             nodes = nodes_of(self.conninfo)
             login = self._gateway_login()
-            gateway = self._start_gateway(stack, login, nodes)
+            gateway = self._gateway = self._start_gateway(stack, login, nodes)
             self.address = Address(*gateway.address)
             running = None
             if self._http is not None:
@@ -192,9 +200,13 @@ class Server:
         return [os.getpid(), *(() if self._web is None else (self._web.pid,))]
 
     def _trouble(self) -> str:
-        """The states of the other processes, those that are down first; empty: there are none."""
+        """Calls that fail because PostgreSQL lacks disk, which it may not be able to store itself; and the
+        states of the other processes, those that are down first; empty: there are none."""
+        calls = [] if self._gateway is None else self._gateway.last_calls()
+        recent = [call.error for call in calls if call.error and time.time() - call.error.at < _RECENT]
+        full = f"calls fail by error {_NO_SPACE}" if any(e.number == _NO_SPACE for e in recent) else ""
         states = sorted(self._states(), key=lambda state: state.up)
-        return "; ".join(filter(None, map(str, states)))
+        return "; ".join(filter(None, [full, *map(str, states)]))
 
     def _states(self) -> list[State]:
         beside = (self._web, self._archive)
