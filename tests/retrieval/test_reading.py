@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from ringlog.cli import app
 from ringlog.clients import ReadRefused, read
-from ringlog.commands.export import Wide, _lines, export
+from ringlog.commands.export import Wide, _lines, _ticks, export
 from servers import ringlog
 
 BEGIN, END = datetime(2025, 12, 31, 23, 58, tzinfo=UTC), datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
@@ -160,6 +160,18 @@ def test_a_plot_without_samples_reports_that(web, tmp_path: Path) -> None:
     ran = ringlog(*words, "-o", tmp_path / "plot.png")
     assert (ran.returncode, [*tmp_path.iterdir()]) == (1, [])
     assert "every_type/a_double: no samples from 2001-01-01 to 2001-01-02" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([1.2e-8, 3e-8], ["1.2e-08", "1.5e-08", "1.8e-08", "2.1e-08", "2.4e-08", "2.7e-08", "3e-08"]),
+        ([100.0001, 100.0007], [f"100.000{digit}" for digit in range(1, 8)]),
+        ([5.0, 5.0], ["5"]),
+    ],
+)
+def test_marks_of_a_plot_have_few_digits(values: list[float], labels: list[str]) -> None:
+    assert _ticks(values)[1] == labels
 
 
 def test_a_plotted_line_is_interrupted_at_gaps() -> None:
