@@ -22,6 +22,15 @@ def host_and_port(text: str) -> tuple[str, int] | None:
     return host, int(port)
 
 
+def free(host: str, port: int) -> None:
+    """Raises OSError when no program can listen on this address; port 0: any free one."""
+    family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family) as stream:
+        # like servers: ended connections do not block the port
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        stream.bind(where)
+
+
 def free_port(among: Iterable[int] | None = None) -> int:
     """The first of these ports of 127.0.0.1 that is free, for TCP and UDP; one of PORTS, when none are named.
 

@@ -166,6 +166,9 @@ def opened(
     try:
         return urllib.request.build_opener(*handlers).open(request, timeout=600)
     except urllib.error.HTTPError as error:
+        if error.code == 401 and not parts.username:
+            login = f"{parts.scheme}://NAME@{parts.netloc}, and its password in {_PASSWORD}"
+            raise ReadRefused(401, f"{where} answers nobody without a login: give {login}") from None
         raise ReadRefused(error.code, _message(error)) from None
     except urllib.error.URLError as error:
         if isinstance(error.reason, ssl.SSLCertVerificationError):

@@ -197,4 +197,4 @@ def _archive(administrator: sa.Engine) -> Iterator[str]:
     if chosen is None:
         yield f"{len(weeks)} weeks are in the archive, but its folder is not configured"
     else:
-        yield from damages(Folder(chosen[1]), weeks)
+        yield from map(str, damages(Folder(chosen[1]), weeks))

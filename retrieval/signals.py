@@ -152,7 +152,11 @@ def demand(servers: Servers, names: Sequence[str]) -> list[Signal]:
     known = describe(servers, names)
     for name in names:
         if name not in known:
-            raise Refused(404, f"there is no signal {name!r}: /api/v1/signals?search=… finds signals")
+            raise Refused(
+                404,
+                f"there is no signal {name!r}: ringlog signals WORDS finds signals, over HTTP "
+                "/api/v1/signals?search=WORDS",
+            )
     return [known[name] for name in names]
 
 

@@ -218,46 +218,57 @@ _OF_A_TABLE = (
 
 
 def _gone(name: str, why: str, is_view: bool, formers: Sequence[str], instead: str = "") -> Obstacle:
-    procedures = [pattern.format(each) for each in (name, *formers) for pattern in OF_A_TABLE.values()]
     return Obstacle(
-        f"table {name}: {why}; this drops all of it, its history too" + (instead and f". {instead}"),
-        as_owner(
-            *(
-                sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", each))
-                for each in procedures
-            ),
-            *_drop_views(name, formers),
-            *(
-                sql.SQL("drop {} if exists {}").format(sql.SQL(kind), sql.Identifier(schema, name))
-                for kind, schema in (
-                    [("view", "online"), ("table", "ring"), ("table", layout.LOG_TABLES)]
-                    if is_view
-                    else [("table", "online"), ("table", layout.LOG_TABLES)]
-                )
-            ),
-            *(
-                sql.SQL("drop {} if exists {}").format(
-                    sql.SQL(kind), sql.Identifier(layout.ARCHIVE_FILES, f"{name}{end}")
-                )
-                for kind, end in (("foreign table", " files"), ("foreign table", " alone"), ("table", ""))
-            ),
-            sql.SQL("drop table if exists {}").format(sql.Identifier(layout.CLOSED, name)),
-            sql.SQL("drop table if exists {} cascade").format(sql.Identifier("summary", name)),
-            sql.SQL("drop sequence if exists {}").format(sql.Identifier("summary", f"{name}_until")),
-            # its weeks leave the manifest, so that a later table of this name does not get them
-            sql.SQL(
-                "insert into ringlog.archive_file (file, left_at)"
-                " select file, now() from ringlog.cold_week where table_name = {}"
-                " on conflict (file) do update set left_at = excluded.left_at"
-            ).format(sql.Literal(name)),
-            *(
-                sql.SQL("delete from {} where table_name = {}").format(
-                    sql.Identifier("ringlog", registry), sql.Literal(name)
-                )
-                for registry in _OF_A_TABLE
-            ),
+        f"table {name}: {why}; this drops all of it, its history too, as ringlog facility drop {name} does"
+        + (instead and f". {instead}"),
+        dropped(name, is_view, formers),
+    )
+
+
+def dropped(name: str, is_view: bool, formers: Sequence[str]) -> str:
+    """The SQL that drops a table of rows; `is_view`: its ring leaves waveforms to the log."""
+    procedures = [pattern.format(each) for each in (name, *formers) for pattern in OF_A_TABLE.values()]
+    return as_owner(
+        *(
+            sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", each))
+            for each in procedures
+        ),
+        *_drop_views(name, formers),
+        *(
+            sql.SQL("drop {} if exists {}").format(sql.SQL(kind), sql.Identifier(schema, name))
+            for kind, schema in (
+                [("view", "online"), ("table", "ring"), ("table", layout.LOG_TABLES)]
+                if is_view
+                else [("table", "online"), ("table", layout.LOG_TABLES)]
+            )
+        ),
+        *(
+            sql.SQL("drop {} if exists {}").format(
+                sql.SQL(kind), sql.Identifier(layout.ARCHIVE_FILES, f"{name}{end}")
+            )
+            for kind, end in (("foreign table", " files"), ("foreign table", " alone"), ("table", ""))
+        ),
+        sql.SQL("drop table if exists {}").format(sql.Identifier(layout.CLOSED, name)),
+        sql.SQL("drop table if exists {} cascade").format(sql.Identifier("summary", name)),
+        sql.SQL("drop sequence if exists {}").format(sql.Identifier("summary", f"{name}_until")),
+        weeks_leave_manifest(name),
+        *(
+            sql.SQL("delete from {} where table_name = {}").format(
+                sql.Identifier("ringlog", registry), sql.Literal(name)
+            )
+            for registry in _OF_A_TABLE
         ),
     )
+
+
+def weeks_leave_manifest(name: str) -> sql.Composable:
+    """Takes a table's weeks out of the manifest: their files are deleted later, and another table of its name
+    does not get them."""
+    return sql.SQL(
+        "insert into ringlog.archive_file (file, left_at)"
+        " select file, now() from ringlog.cold_week where table_name = {}"
+        " on conflict (file) do update set left_at = excluded.left_at"
+    ).format(sql.Literal(name))
 
 
 def _drop_views(table: str, formers: Sequence[str]) -> Iterator[sql.Composable]:

@@ -203,18 +203,24 @@ def obstacles(
 
 def _gone(name: str) -> Obstacle:
     return Obstacle(
-        f"parameter {name}: is not in the facility file any more; this drops all of it, its history too",
-        as_owner(
-            *(
-                sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", pattern.format(name)))
-                for pattern in OF_A_PARAMETER.values()
-            ),
-            sql.SQL("drop view {}, {}").format(sql.Identifier(NOW, name), sql.Identifier(HISTORY, name)),
-            sql.SQL("drop type {}").format(sql.Identifier(NOW, f"{name}_row")),
-            sql.SQL("drop table {}").format(sql.Identifier(ROWS, name)),
-            sql.SQL("delete from ringlog.parameter_column where table_name = {}").format(sql.Literal(name)),
-            sql.SQL("delete from ringlog.parameter_table where table_name = {}").format(sql.Literal(name)),
+        f"parameter {name}: is not in the facility file any more; this drops all of it, its history too, as"
+        f" ringlog facility drop {name} does",
+        dropped(name),
+    )
+
+
+def dropped(name: str) -> str:
+    """The SQL that drops a parameter table."""
+    return as_owner(
+        *(
+            sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", pattern.format(name)))
+            for pattern in OF_A_PARAMETER.values()
         ),
+        sql.SQL("drop view {}, {}").format(sql.Identifier(NOW, name), sql.Identifier(HISTORY, name)),
+        sql.SQL("drop type {}").format(sql.Identifier(NOW, f"{name}_row")),
+        sql.SQL("drop table {}").format(sql.Identifier(ROWS, name)),
+        sql.SQL("delete from ringlog.parameter_column where table_name = {}").format(sql.Literal(name)),
+        sql.SQL("delete from ringlog.parameter_table where table_name = {}").format(sql.Literal(name)),
     )
 
 

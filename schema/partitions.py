@@ -116,7 +116,7 @@ class MaintenanceReport:
             f"kept {rows} rows outside every week in log.{table}_default" for table, rows in self.kept.items()
         ]
         lines += [*self.failed, *self.emptied]
-        return "\n".join(lines) or "nothing to do"
+        return "\n".join(lines) or "weeks: the coming ones exist, none is past retention"
 
 
 class Stopped(Exception):

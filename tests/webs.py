@@ -58,6 +58,7 @@ held = true
 name = "x_severity"
 signal = "bpm/x.SEVR"
 type = "smallint"
+states = { 0 = "NO_ALARM", 1 = "MINOR", 2 = "MAJOR", 3 = "INVALID" }
 
 [[table.column]]
 name = "x_status"

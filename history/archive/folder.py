@@ -13,6 +13,8 @@ from ringlog.history.archive.file_owner import give
 
 _CHUNK = 1 << 20  # bytes read at once for a digest
 
+_KEYS = "the keys of S3 are in the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY"
+
 _ASIDE = "_replaced"  # Spark ignores names with a leading _, and `*.parquet` does not match in subfolders
 
 
@@ -24,6 +26,10 @@ def aside(name: str) -> str:
 
 class Damaged(Exception):
     """A file of the archive is missing or differs from the one written."""
+
+
+class Unreadable(Damaged):
+    """The operating system or the object store refuses to read a file, which may be intact."""
 
 
 class Folder:
@@ -69,7 +75,10 @@ class Folder:
             try:
                 file = self._files.open_input_file(self._path(aside(name)))
             except OSError:
-                raise Damaged(f"{self.where}/{name}: {error}") from error
+                if isinstance(error, FileNotFoundError):
+                    raise Damaged(f"{self.where}/{name}: {error}") from error
+                keys = "" if self._is_local else f" ({_KEYS})"
+                raise Unreadable(f"{self.where}/{name} cannot be read: {error}{keys}") from error
         with file:
             yield file
 

@@ -152,13 +152,13 @@ def learn_footer(connection: sa.Connection, folder: Folder, week: ColdWeek) -> N
 
 def damages(
     folder: Folder, weeks: Iterable[ColdWeek], intact: Callable[[ColdWeek], None] = lambda week: None
-) -> Iterator[str]:
-    """Reads all files and yields a line for each damaged one; calls `intact` with the others."""
+) -> Iterator[Damaged]:
+    """Reads all files and yields the error of each that is not intact; calls `intact` with the others."""
     for week in weeks:
         try:
             verify(folder, week)
         except Damaged as error:
-            yield str(error)
+            yield error
         else:
             intact(week)
 

@@ -6,16 +6,18 @@ comes from the random numbers of each row.
 
 import math
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from ringlog.clients.readings import packed, waveform
 from ringlog.loader.sources import Reading
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Column
+
+State = TypeVar("State", int, str)
 
 Signal: TypeAlias = Callable[[float, Random], Reading]
 
@@ -43,6 +45,8 @@ def signal(seed: int, column: Column) -> Signal:
         return _states(seed, column)
     if column.type.kind is Kind.BIT:
         return _bit(seed, column.signal)
+    if column.states:
+        return _one_of(seed, column.signal, [number for number, _ in column.states])
     if column.is_text:
         return _state(seed, column)
     if column.type.kind is Kind.DATETIME:
@@ -151,10 +155,14 @@ def _bit(seed: int, name: str) -> Signal:
 
 def _state(seed: int, column: Column) -> Signal:
     length = column.type.length or 80
-    states = [state for state in _STATES if len(state) <= length]
+    return _one_of(seed, column.signal, [state for state in _STATES if len(state) <= length])
 
-    def state(seconds: float, noise: Random) -> str:
-        unusual = _chance(seed, column.signal, seconds // 300)
+
+def _one_of(seed: int, name: str, states: Sequence[State]) -> Callable[[float, Random], State]:
+    """The first of these states, except in one of ten intervals of five minutes."""
+
+    def state(seconds: float, noise: Random) -> State:
+        unusual = _chance(seed, name, seconds // 300)
         return states[0] if unusual >= 0.1 else states[int(unusual * 10 * len(states))]
 
     return state

@@ -43,39 +43,40 @@ def wide(
     `end`; without a step at the times of all their samples.
 
     `last` is the newest sample at or before a time, `linear` the line between its neighbours (of a
-    held value the same as `last`), `mean` that of the samples from a time on and before the next. Null is no
-    reading. Raises Refused (400) for texts and waveforms that have no mean or line, and for means without a
-    step.
+    held value the same as `last`), `mean` that of the samples from a time on and before the next, of a signal
+    with states the same as `last`. The first mean is of the samples from `start` on, at the multiple at or
+    before it. Null is no reading. Raises Refused (400) for texts and waveforms that have no mean or line, and
+    for means without a step.
     """
     for signal in signals:
         if how != "last" and not signal.is_number:
             raise Refused(400, f"signal {signal.name!r} is {signal.type}: wide={how} is for numbers")
     if how == "mean" and step is None:
         raise Refused(400, "wide=mean needs a step, as step=10s")
-    fields = [
-        with_unit(signal.name, signal.type.arrow if how == "last" else pa.float64(), signal)
-        for signal in signals
-    ]
+    lines = [_Line(servers, signal, "last" if signal.states and how == "mean" else how) for signal in signals]
+    fields = [with_unit(line.signal.name, line.kind, line.signal) for line in lines]
     schema = noted(pa.schema([pa.field("time", TIME), *fields]), servers, signals)
-    lines = [_Line(servers, signal, field.type) for signal, field in zip(signals, fields, strict=True)]
     span = microseconds(start), microseconds(end)
+    if how == "mean" and step is not None:
+        first = span[0] // step * step
+    else:
+        first = span[0] if step is None else -(-span[0] // step) * step
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for block in _blocks(signals, span, step, lambda: max(line.held for line in lines)):
-            if how == "mean":
-                assert step is not None
-                times = _grid(block, step)
-                columns = [line.means(block, times, step) for line in lines]
-            else:
-                for line in lines:
+        for block in _blocks(signals, (first, span[1]), step, lambda: max(line.held for line in lines)):
+            for line in lines:
+                if line.how != "mean":
                     line.read(block, span)
-                if step is None:
-                    times = np.unique(np.concatenate([line.times(block) for line in lines]))
-                else:
-                    times = _grid(block, step)
-                # samples of a microsecond have one row
-                unit = 1000 if step is None else 1
-                columns = [line.at(times, unit, linear=how == "linear") for line in lines]
+            if step is None:
+                times = np.unique(np.concatenate([line.times(block) for line in lines]))
+            else:
+                times = np.arange(block[0], block[1], step)
+            # samples of a microsecond have one row
+            unit = 1000 if step is None else 1
+            columns = [
+                line.at(times, unit) if line.how != "mean" else line.means(block, times, step or 0, span[0])
+                for line in lines
+            ]
             if len(times):
                 yield pa.RecordBatch.from_arrays([pa.array(times, TIME), *columns], schema=schema)
 
@@ -85,8 +86,10 @@ def wide(
 class _Line:
     """A signal, and its samples of a block of time."""
 
-    def __init__(self, servers: Servers, signal: Signal, kind: pa.DataType) -> None:
-        self._servers, self._signal, self._kind = servers, signal, kind
+    def __init__(self, servers: Servers, signal: Signal, how: str) -> None:
+        self._servers = servers
+        self.signal, self.how = signal, how
+        self.kind = signal.type.arrow if how == "last" else pa.float64()
         self._parts: list[Samples] = []
         self._began = False
         self._span: Span = (0, 0)
@@ -95,7 +98,7 @@ class _Line:
         """Reads the samples of a block, which follows the last one. `span` is the whole time."""
         begin, after = map(moment_of, block)
         held = [part.slice(len(part) - 1, len(part)) for part in self._parts[-1:]]
-        found = samples(self._servers, self._signal, begin, after, before=not self._began)
+        found = samples(self._servers, self.signal, begin, after, before=not self._began)
         self._began, self._span = True, span
         self._parts = [*held, *(part for part in found if len(part))]
 
@@ -109,20 +112,20 @@ class _Line:
         found = [part.time[part.time >= block[0]] for part in self._parts]
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
-    def at(self, times: Whole, unit: int, *, linear: bool) -> pa.Array:
+    def at(self, times: Whole, unit: int) -> pa.Array:
         """Its values at these times of the block. `unit`: nanoseconds that times of samples are multiples
         of."""
         parts = self._parts
-        linear = linear and not self._signal.held
+        linear = self.how == "linear" and not self.signal.held
         if linear and len(times):
             parts = [*parts, *self._next(int(times[-1]))]
         if not parts:
-            return pa.nulls(len(times), self._kind)
+            return pa.nulls(len(times), self.kind)
         known = np.concatenate([part.nanoseconds for part in parts]) // unit
         times = times * (1000 // unit)
         place = np.searchsorted(known, times, side="right") - 1
         if not linear:
-            values = pa.concat_arrays([cast(part, self._kind) for part in parts])
+            values = pa.concat_arrays([cast(part, self.kind) for part in parts])
             return values.take(pa.array(place, mask=place < 0))
         numbers = np.concatenate([part.numbers for part in parts])
         following = np.minimum(place + 1, len(known) - 1)
@@ -142,35 +145,31 @@ class _Line:
         if newest is None or newest >= last * 1000:
             return []
         begin, end = map(moment_of, (last, self._span[1]))
-        return [*samples(self._servers, self._signal, begin, end, limit=1)]
+        return [*samples(self._servers, self.signal, begin, end, limit=1)]
 
-    def means(self, block: Span, times: Whole, step: int) -> pa.Array:
-        """The mean of the samples from each time on and before the next."""
+    def means(self, block: Span, times: Whole, step: int, start: int) -> pa.Array:
+        """The mean of the samples from each time on and before the next, without those before `start`."""
         means = np.full(len(times), np.nan)
-        begin, after = map(moment_of, block)
-        for bins in binned(samples(self._servers, self._signal, begin, after), step):
+        begin, after = map(moment_of, (max(block[0], start), block[1]))
+        for bins in binned(samples(self._servers, self.signal, begin, after), step):
             means[bins.number - times[0] // step] = np.where(bins.n > 0, bins.mean, np.nan)
         return pa.array(means, from_pandas=True)
 
 
-def _grid(block: Span, step: int) -> Whole:
-    return np.arange(block[0], block[1], step)
-
-
 def rows_of(span: Span, step: int) -> int:
-    """How many multiples of a step there are in a time."""
-    return max(0, -(-span[1] // step) - -(-span[0] // step))
+    """How many multiples of a step there are in a time, and before it for means."""
+    return max(0, -(-span[1] // step) - span[0] // step)
 
 
 def _blocks(
     signals: Sequence[Signal], span: Span, step: int | None, held: Callable[[], int]
 ) -> Iterator[Span]:
-    """Parts of a time, so long that few samples are in each; where there is a step, they begin at its
-    multiples. `held` is the number of samples in the last part."""
+    """Parts of a time, so long that few samples are in each; where there is a step, they are multiples of it
+    long. `held` is the number of samples in the last part."""
     cycle = min(signal.cycle or _SHORTEST for signal in signals)
     shortest = length = max(1, int(cycle * _SAMPLES * 1_000_000))
     longest = shortest if all(signal.cycle for signal in signals) else _LONGER * shortest
-    begin = span[0] if step is None else -(-span[0] // step) * step
+    begin = span[0]
     while begin < span[1]:
         part = length if step is None else step * max(1, min(_ROWS, length // step))
         yield begin, min(begin + part, span[1])

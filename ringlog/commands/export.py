@@ -173,6 +173,10 @@ def _unfinished(file: Path) -> Iterator[Path]:
     """A temporary file, which is renamed when it is complete."""
     made = file.with_name(f".{file.name}.unfinished")
     try:
+        made.touch()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(file)) from None
+    try:
         yield made
         made.rename(file)
     finally:
@@ -432,6 +436,7 @@ def _terminal(tables: dict[str, "pa.Table"]) -> None:
     plotext.clear_figure()
     plotext.date_form("Y-m-d H:M:S")
     plotext.xlabel("UTC")
+    drawn: list[float] = []
     colours = ["blue", "orange", "green", "red", "magenta", "cyan"]
     for place, (name, table) in enumerate(tables.items()):
         label: str | None = _label(name, table)
@@ -441,8 +446,25 @@ def _terminal(tables: dict[str, "pa.Table"]) -> None:
             if kept:
                 times = [f"{time:%Y-%m-%d %H:%M:%S}" for time, _ in kept]
                 means = [mean for _, mean in kept]
+                drawn += means
                 plotext.plot(times, means, label=label, marker="braille", color=colours[place % len(colours)])
                 # the legend has each signal once
                 label = None
+    plotext.yticks(*_ticks([mean for mean in drawn if isfinite(mean)]))
     plotext.plotsize(100, 24)
-    plotext.show()
+    picture = plotext.build()
+    print(picture if sys.stdout.isatty() else plotext.uncolorize(picture))
+
+
+def _ticks(values: list[float]) -> tuple[list[float], list[str]]:
+    """Seven marks over the range of some values, with as many digits as tell them apart."""
+    if not values or min(values) == max(values):
+        marks = values[:1]
+    else:
+        low, high = min(values), max(values)
+        marks = [low + (high - low) * place / 6 for place in range(7)]
+    for digits in range(3, 17):
+        texts = [f"{mark:.{digits}g}" for mark in marks]
+        if len({*texts}) == len(texts):
+            break
+    return marks, texts

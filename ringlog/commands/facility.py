@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ringlog.commands.drop import facility_drop
 from ringlog.commands.options import Data, Dsn, Programs
 from ringlog.nodes.everywhere import difference_everywhere, install_everywhere
 from ringlog.schema.facility_file import FacilityError, load_facility
@@ -65,3 +66,6 @@ def facility_diff(
         print(report.text("would create", "would change", whole=True))
         raise typer.Exit(1)
     print("no difference")
+
+
+facility_app.command("drop")(facility_drop)

@@ -3,6 +3,7 @@ not."""
 
 import gc
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import typer
@@ -105,11 +106,12 @@ class Commands(TyperGroup):
     """All of them, by their names."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*_COMMANDS]
+        is_lab = find_spec("ringlog_lab") is not None
+        return [name for name in _COMMANDS if is_lab or name not in _LAB]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in _COMMANDS.items()])
+            formatter.write_dl([(name, _COMMANDS[name][1]) for name in self.list_commands(ctx)])
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in _COMMANDS:

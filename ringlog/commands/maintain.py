@@ -1,5 +1,6 @@
 """The commands `ringlog maintain`, `ringlog refill` and `ringlog summarise`."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -41,12 +42,17 @@ def maintain(
             report = maintain_partitions(administrator)
             print(report, flush=True)
             complete &= not report.failed and not report.postponed and report.doubt is None
-            for table, rows in summarise(server, enough=1).items():
-                print(f"summarised {rows} rows of log.{table}")
-            for table, rows in close(server, pauses=0).rows.items():
-                print(f"packed {rows} rows of log.{table}")
+            _print_work("summaries", "summarised", summarise(server, enough=1))
+            _print_work("closed rows", "packed", close(server, pauses=0).rows)
     if not complete:
         raise typer.Exit(1)
+
+
+def _print_work(subject: str, done: str, rows: Mapping[str, int]) -> None:
+    for table, number in rows.items():
+        print(f"{done} {number} rows of log.{table}")
+    if not rows:
+        print(f"{subject}: all rows that are old enough are {done}")
 
 
 def refill(

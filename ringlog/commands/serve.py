@@ -25,7 +25,7 @@ from ringlog.server.postgres import Stopped
 from ringlog.server.server import Address, Http, Server
 from ringlog.server.settings import parse_memory
 from ringlog.server.stopping import hang_ups, stop_at_signals
-from ringlog.server.web import Web, demand_parts, places_of_nodes
+from ringlog.server.web import Web, demand_parts, places_of_nodes, warn_of_role
 from ringlog.server.web import settings as web_settings
 
 log = logging.getLogger(__name__)
@@ -165,6 +165,17 @@ def serve(
             "and data unencrypted",
             address,
         )
+    if isinstance(database, Embedded) and not database.postgres.exists:
+        # else another server of this data may have them, which the start names
+        for option, where in (
+            ("--listen", address),
+            ("--metrics", counts),
+            ("--http", None if reading is None else reading.listen),
+        ):
+            if where is not None:
+                where.demand_free(option)
+        if pg_port is not None:
+            Address("127.0.0.1", pg_port).demand_free("--pg-port")
     installer = None if facility is None else _installer_of(facility, database)
     raise_file_limit()
     stop = stop_at_signals()
@@ -247,6 +258,7 @@ def web(
     assert chosen is not None
     nodes: dict[str, tuple[str, str]] | None
     try:
+        warn_of_role(database.conninfo, http_role)
         nodes = nodes_of(reached(database.conninfo))
     except psycopg.Error as error:
         # only the administrator may read the nodes' addresses: for others a request for a node is refused. If

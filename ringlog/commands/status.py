@@ -30,9 +30,9 @@ from ringlog.monitoring.watching import (
     states_everywhere,
 )
 from ringlog.nodes.servers import Everywhere, place
-from ringlog.server import releases
 from ringlog.server.data_lock import Service, latest_service
 from ringlog.server.database import Embedded, External, chosen_database, demand_facility
+from ringlog.server.disk import Disk
 
 _AGES = 36_525  # days: a century
 _PAUSE = 2.0  # seconds between two looks of --watch
@@ -83,8 +83,8 @@ class _Server:
     writers: list[Writer]
     failed: list[Failure]
     doubt: str | None
-    notes: list[str]
-    """of its PostgreSQL, and of the priority of writers"""
+    priority: str | None
+    """of writers, as the running gateway reports it"""
 
 
 def status(
@@ -156,8 +156,9 @@ def _print(database: Embedded | External, machine: bool, everything: bool) -> bo
                 print(one)
             if not running:
                 print(coloured("no ringlog serve runs on this database", "red"))
-            if left is not None:
+            if left is not None and disk is not None:
                 print(f"disk: {left.free / 1e9:.1f} GB free{lasting(left)}")
+                _warn_of(disk)
             for node, each in found.items():
                 print(f"\n{place(node)}:" if servers.nodes else "")
                 for line in _lines(each, everything):
@@ -173,12 +174,9 @@ def _server(server: str, states: list[TableState]) -> _Server:
     with look(server) as connection:
         with connection.cursor(row_factory=class_row(Writer)) as cursor:
             writers = cursor.execute(_WRITERS).fetchall()
-        notes = []
-        if old := releases.outdated(connection.info.server_version):
-            notes.append(f"{old}: {releases.REMEDY}")
-        if priority := _writer_priority(connection):
-            notes.append(priority)
-        return _Server(states, writers, failures(connection), clock_doubt(connection), notes)
+        return _Server(
+            states, writers, failures(connection), clock_doubt(connection), _writer_priority(connection)
+        )
 
 
 def _print_stopped(service: Service | None, data: Path, machine: bool) -> None:
@@ -195,6 +193,14 @@ def _print_stopped(service: Service | None, data: Path, machine: bool) -> None:
     else:
         when = f"it stopped at {service.until}"
     print(coloured(f"ringlog serve does not run: {when}", "red"))
+    _warn_of(data)
+
+
+def _warn_of(data: Path) -> None:
+    """Prints a warning when the disk of a data directory is nearly full."""
+    disk = Disk.beneath(data)
+    if disk.is_nearly_full:
+        print(coloured(f"  {disk}: {disk.remedy}", "yellow"))
 
 
 def _lines(server: _Server, everything: bool) -> Iterator[str]:
@@ -220,7 +226,8 @@ def _lines(server: _Server, everything: bool) -> Iterator[str]:
         yield coloured(plain(failure.message), "red")
     if server.doubt:
         yield coloured(server.doubt, "red")
-    yield from map(plain, server.notes)
+    if server.priority:
+        yield plain(server.priority)
     yield _of_writers(server.writers)
     if everything:
         yield from _callers(server.states)

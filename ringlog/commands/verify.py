@@ -69,10 +69,15 @@ def verify(
 def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Iterator[str]:
     """A line for each defect."""
     tables = connection.execute(
-        "select table_name, rows, log_nth = 1 and log_period is null from ringlog.logged_table order by 1"
+        "select table_name, logged_table.rows, log_nth = 1 and log_period is null from ringlog.every_table"
+        " left join ringlog.logged_table using (table_name) order by 1"
     ).fetchall()
     for table, rows, every in tables:
         print(f"table {table}", flush=True)
+        if rows is None:
+            # of samples: its ring are the newest rows of its log
+            yield from _log(connection, table)
+            continue
         yield from _registered(connection, table)
         ring, log = sql.Identifier("online", table), sql.Identifier(LOG_TABLES, table)
         yield from whole(connection, f"online.{table}", _ring(connection, table, ring, rows))

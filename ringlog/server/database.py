@@ -12,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from ringlog.errors import ServerError, UsageError
 from ringlog.schema import catalogue, session
 from ringlog.server.account import give_archive
+from ringlog.server.disk import full_disk_named
 from ringlog.server.postgres import Postgres
 
 
@@ -37,7 +38,7 @@ class Embedded:
         if not make:
             postgres.demand()
         give_archive(self.data)
-        with postgres.reachable():
+        with full_disk_named(self.data), postgres.reachable():
             postgres.make_database()
             yield postgres.conninfo()
 

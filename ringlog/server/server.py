@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 import sqlalchemy
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ringlog.clients.listening import host_and_port
+from ringlog.clients import listening
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway import Gateway, Tls
 from ringlog.gateway.tsql_schema import install as install_tsql
@@ -33,6 +34,7 @@ from ringlog.server.archive_server import ArchiveServers, archive_server
 from ringlog.server.cancelling import cancelled_at
 from ringlog.server.database import Embedded, External, demand_facility
 from ringlog.server.direct import direct_connections_limited
+from ringlog.server.disk import full_disk_named
 from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
 from ringlog.server.logins import GATEWAY, Right, set_gateway_password
@@ -42,6 +44,9 @@ from ringlog.server.supervised import State
 from ringlog.server.temporary import bytes_allowed, temporary_files_limited
 
 log = logging.getLogger(__name__)
+
+_NO_SPACE = 1105  # the number of PostgreSQL's error disk_full
+_RECENT = 30.0  # seconds in which a failed call is shown
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Address:
     @classmethod
     def parse(cls, text: str) -> "Address":
         """Reads HOST:PORT, with an IPv6 address in brackets."""
-        where = host_and_port(text)
+        where = listening.host_and_port(text)
         if where is None:
             raise UsageError(f"{text!r} is not an address to listen on: write HOST:PORT, as 127.0.0.1:5000")
         return cls(*where)
@@ -68,6 +73,19 @@ class Address:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def demand_free(self, option: str) -> None:
+        """Raises ServerError if this process cannot listen on it, as `option` asks for."""
+        try:
+            listening.free(self.host, self.port)
+        except OSError as error:
+            raise self.refused(error, option) from None
+
+    def refused(self, error: OSError, option: str) -> ServerError:
+        """The error of a server that cannot listen on it."""
+        return ServerError(
+            f"cannot listen on {self}: {error.strerror or error}. Name another address with {option}"
+        )
 
 
 @dataclass(frozen=True)
@@ -125,19 +143,22 @@ class Server:
         self._gateway_password = gateway_password
         self._writers_first = writers_first
         self._postgres: subprocess.Popen[bytes] | None = None
+        self._gateway: Gateway | None = None
         self._web: web.Web | None = None
         self._archive: ArchiveServers | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> "Server":
         with ExitStack() as stack:
+            if isinstance(self._database, Embedded):
+                stack.enter_context(full_disk_named(self._database.data))
             if self._installer is not None:
                 stack.callback(self._installer.end)
             begun = None if self._http is None else web.Web.begin(stack)
             self.conninfo = self._start_postgres(stack)
             with session.connect(self.conninfo) as connection:
                 if old := releases.outdated(connection.info.server_version):
-                    log.warning("%s: %s", old, releases.REMEDY)
+                    log.warning("%s; ringlog doctor says how to get them", old)
                 temporary = bytes_allowed(connection)
             administrator = engine(self.conninfo)
             stack.callback(administrator.dispose)
@@ -149,7 +170,7 @@ class Server:
             begin_housekeeping = stack.enter_context(housekeeping(administrator, self.conninfo))
             nodes = nodes_of(self.conninfo)
             login = self._gateway_login()
-            gateway = self._start_gateway(stack, login, nodes)
+            gateway = self._gateway = self._start_gateway(stack, login, nodes)
             self.address = Address(*gateway.address)
             running = None
             if self._http is not None:
@@ -179,9 +200,13 @@ class Server:
         return [os.getpid(), *(() if self._web is None else (self._web.pid,))]
 
     def _trouble(self) -> str:
-        """The states of the other processes, those that are down first; empty: there are none."""
+        """Calls that fail because PostgreSQL lacks disk, which it may not be able to store itself; and the
+        states of the other processes, those that are down first; empty: there are none."""
+        calls = [] if self._gateway is None else self._gateway.last_calls()
+        recent = [call.error for call in calls if call.error and time.time() - call.error.at < _RECENT]
+        full = f"calls fail by error {_NO_SPACE}" if any(e.number == _NO_SPACE for e in recent) else ""
         states = sorted(self._states(), key=lambda state: state.up)
-        return "; ".join(filter(None, map(str, states)))
+        return "; ".join(filter(None, [full, *map(str, states)]))
 
     def _states(self) -> list[State]:
         beside = (self._web, self._archive)
@@ -251,6 +276,7 @@ class Server:
         nodes: Mapping[str, tuple[str, str]],
         begun: "subprocess.Popen[bytes] | None",
     ) -> web.Web:
+        web.warn_of_role(self.conninfo, http.role)
         wanted = web.settings(
             http.listen.host,
             http.listen.port,
@@ -280,10 +306,7 @@ class Server:
         except ValueError as error:
             raise ServerError(f"the gateway cannot start: {error}") from None
         except OSError as error:
-            reason = error.strerror or error
-            raise ServerError(
-                f"cannot listen on {self._listen}: {reason}. Name another address with --listen HOST:PORT"
-            ) from None
+            raise self._listen.refused(error, "--listen") from None
         stack.callback(gateway.stop)
         if self._tls is not None:
             stack.enter_context(certificates.renewed(gateway, self._tls, self._hang_up))
@@ -304,7 +327,4 @@ class Server:
             counts = served(text, watch.ready, where.host, where.port)
             return Address(*stack.enter_context(counts))
         except OSError as error:
-            reason = error.strerror or error
-            raise ServerError(
-                f"cannot listen on {where}: {reason}. Name another address with --metrics HOST:PORT"
-            ) from None
+            raise where.refused(error, "--metrics") from None

@@ -1,6 +1,7 @@
 """Retrieval over HTTP as a process of the server, or of a command on another machine."""
 
 import importlib.util
+import logging
 import os
 import subprocess
 import threading
@@ -17,8 +18,11 @@ from ringlog.extras import demand
 from ringlog.nodes.servers import known_by_gateway
 from ringlog.retrieval.serving.limits import Limits
 from ringlog.retrieval.serving.settings import LoginServer, Settings, nodes_to_json
+from ringlog.schema import session
 from ringlog.server.account import Account, account_for, system_account
 from ringlog.server.supervised import Supervised
+
+log = logging.getLogger(__name__)
 
 _TRUSTED = 2.0
 """seconds in which a login of the embedded PostgreSQL is not tried again: it is near"""
@@ -100,6 +104,20 @@ def _place(conninfo: str, role: str | None) -> LoginServer:
         named = role.replace("\\", "\\\\").replace(" ", "\\ ")
         everyone = make_conninfo(conninfo, options=f"-c role={named}")
     return LoginServer(make_conninfo("", **database), everyone)
+
+
+def warn_of_role(conninfo: str, role: str | None) -> None:
+    """Logs a warning when the role of requests without a login does not exist."""
+    if role is None:
+        return
+    with session.connect(conninfo) as connection:
+        exists = connection.execute("select exists (select from pg_roles where rolname = %s)", [role])
+        if exists.fetchone() == (False,):
+            log.warning(
+                "--http-role %s: there is no such login, and HTTP fails without one until there is:"
+                " ringlog user add %s --reader",
+                *(role, role),
+            )
 
 
 class Web(Supervised):

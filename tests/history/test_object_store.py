@@ -1,14 +1,16 @@
 """The archive in an object store: S3 as implemented by moto."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import httpx
 import psycopg
 import pytest
 import sqlalchemy as sa
 
 from ringlog.history.archive.archiving import archive
-from ringlog.history.archive.folder import Damaged, Folder
+from ringlog.history.archive.folder import Damaged, Folder, Unreadable
 from ringlog.history.archive.manifest import manifest, verify
 from ringlog.history.archive.recall import recall
 from ringlog.history.reading import read
@@ -60,6 +62,14 @@ def test_weeks_in_an_object_store(engine: sa.Engine, conninfo: str, bucket: str)
         weeks = manifest(administrator)
     for week in weeks:
         verify(folder, week)
+    # moto refuses keys that it does not know: https://docs.getmoto.org/en/latest/docs/iam.html
+    (store,) = re.findall("endpoint_override=([^&]+)", bucket)
+    try:
+        httpx.post(f"http://{store}/moto-api/reset-auth", content="0")
+        with pytest.raises(Unreadable, match=r"cannot be read: .*AWS_ACCESS_KEY_ID"):
+            verify(folder, weeks[0])
+    finally:
+        httpx.post(f"http://{store}/moto-api/reset-auth", content="inf")
     folder.delete(weeks[0].file)
     with pytest.raises(Damaged, match="2026w10-2"):
         verify(folder, weeks[0])

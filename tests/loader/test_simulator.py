@@ -55,6 +55,13 @@ def test_every_column_type_gets_readings_that_fit() -> None:
         assert 1 <= len(str(values[6])) <= 12
 
 
+def test_named_states_are_taken() -> None:
+    column = Column("c", "t/c", "smallint", states=((3, "closed"), (5, "open"), (9, "moving")))
+    taken = readings(column, 100 * 300, 300.0)
+    assert {*taken} == {3, 5, 9}
+    assert taken.count(3) > 80
+
+
 @pytest.mark.parametrize("length", [1, 2, 5, 40])
 def test_states_fit_their_column(length: int) -> None:
     states = readings(Column("c", "t/c", f"varchar({length})"), 86_400, 300)

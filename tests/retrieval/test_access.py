@@ -106,7 +106,8 @@ def test_https(temporary_directory: Path) -> None:
             answer = client.get(f"https://localhost:{port}{ME}")
         with pytest.raises(ReadRefused, match=r"not trusted here \(self-signed certificate\).*SSL_CERT_FILE"):
             read("x", "now-1h", server=f"https://localhost:{port}")
-        with pytest.raises(ReadRefused) as refusal:
+        words = rf"answers nobody without a login: give https://NAME@localhost:{port}.*RINGLOG_PASSWORD"
+        with pytest.raises(ReadRefused, match=words) as refusal:
             read("x", "now-1h", server=f"https://localhost:{port}", certificate=certificate)
         assert refusal.value.status == 401
         # and without a named role nothing can be read without a login

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from ringlog.cli import app
 from ringlog.clients import ReadRefused, read
-from ringlog.commands.export import Wide, _lines, export
+from ringlog.commands.export import Wide, _lines, _ticks, export
 from servers import ringlog
 
 BEGIN, END = datetime(2025, 12, 31, 23, 58, tzinfo=UTC), datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
@@ -57,6 +57,20 @@ def test_refusals_are_reported(web) -> None:
         read("x", BEGIN, END, server="http://127.0.0.1:1")
     with pytest.raises(ValueError, match="zone"):
         read("x", BEGIN.replace(tzinfo=None), END, server=web.url)
+
+
+def test_commands_name_the_next_step(web, tmp_path: Path) -> None:
+    unknown = ringlog("export", "no such", "-o", tmp_path / "a.csv", "--server", web.url)
+    assert (unknown.returncode, "there is no signal 'no such': ringlog signals WORDS" in unknown.stderr) == (
+        *(1, True),
+    ), unknown.stderr
+    # also root cannot write there: the file is named that was asked for
+    file = Path("/proc/a.csv")
+    for kind in ("csv", "h5"):
+        words = ("every_type/a_double", "-o", file.with_suffix(f".{kind}"), "--server", web.url)
+        closed = ringlog("export", *words)
+        assert closed.returncode == 1
+        assert closed.stderr == f"ringlog: /proc/a.{kind}: No such file or directory\n"
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "h5", "mat"])
@@ -146,6 +160,18 @@ def test_a_plot_without_samples_reports_that(web, tmp_path: Path) -> None:
     ran = ringlog(*words, "-o", tmp_path / "plot.png")
     assert (ran.returncode, [*tmp_path.iterdir()]) == (1, [])
     assert "every_type/a_double: no samples from 2001-01-01 to 2001-01-02" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([1.2e-8, 3e-8], ["1.2e-08", "1.5e-08", "1.8e-08", "2.1e-08", "2.4e-08", "2.7e-08", "3e-08"]),
+        ([100.0001, 100.0007], [f"100.000{digit}" for digit in range(1, 8)]),
+        ([5.0, 5.0], ["5"]),
+    ],
+)
+def test_marks_of_a_plot_have_few_digits(values: list[float], labels: list[str]) -> None:
+    assert _ticks(values)[1] == labels
 
 
 def test_a_plotted_line_is_interrupted_at_gaps() -> None:

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
-from known_rows import HELD, ROWS, row, time_of
+from known_rows import HELD, ROWS, WAVEFORMS, row, time_of
 
 from ringlog.clients import read
 
@@ -79,6 +80,32 @@ def test_means_of_a_step(web) -> None:
             if value is not None and time <= time_of(number) < time + 10 * SECOND
         ]
         assert mean == (pytest.approx(sum(values) / len(values)) if values else None)
+
+
+def test_the_first_mean_is_of_the_samples_from_the_start_on(web) -> None:
+    name, start = "every_type/a_double", BEGIN + 33 * SECOND
+    table = read(name, start, BEGIN + 50 * SECOND, wide="mean", step=10, server=web.url)
+    assert table["time"].to_pylist() == [BEGIN + 30 * SECOND, BEGIN + 40 * SECOND]
+    values = [
+        value
+        for number, value in enumerate(column("a_double"))
+        if value is not None and start <= time_of(number) < BEGIN + 40 * SECOND
+    ]
+    assert table[name].to_pylist()[0] == pytest.approx(sum(values) / len(values))
+
+
+def test_states_have_no_mean(web) -> None:
+    begin = WAVEFORMS + timedelta(hours=2)
+    with psycopg.connect(web.server.dsn) as connection, connection.cursor() as cursor:
+        cursor.executemany(
+            "insert into log.bpm (seq_no, time, x_severity) values (1, %s, %s) on conflict do nothing",
+            [(begin + second * SECOND, severity) for second, severity in ((0, 2), (3, 0), (7, 1), (12, 3))],
+        )
+    name = "bpm/x.SEVR"
+    table = read(name, begin + SECOND, begin + 14 * SECOND, wide="mean", step=5, server=web.url)
+    # of each step the state at its time, the first of which is before the start
+    assert table[name].to_pylist() == [2, 0, 1]
+    assert table["time"].to_pylist() == [begin + second * SECOND for second in (0, 5, 10)]
 
 
 def test_units_descriptions_and_the_zone_are_included(web, anyone: httpx.Client) -> None:

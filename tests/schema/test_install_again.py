@@ -341,7 +341,8 @@ def test_a_shorter_ring(engine: sa.Engine, written: psycopg.Connection) -> None:
 
 def test_a_table_missing_from_the_file(engine: sa.Engine, written: psycopg.Connection) -> None:
     what = (
-        "table magnets: is not in the facility file any more; this drops all of it, its history too."
+        "table magnets: is not in the facility file any more; this drops all of it, its history too,"
+        " as ringlog facility drop magnets does."
         " Put it back with retired = true, and it keeps its history; or, if it is vacuum now,"
         ' write renamed_from = "magnets" there'
     )
@@ -356,7 +357,10 @@ def test_a_table_missing_from_the_file(engine: sa.Engine, written: psycopg.Conne
 
 def test_a_dropped_table(engine: sa.Engine, written: psycopg.Connection) -> None:
     written.execute("drop table online.magnets cascade")
-    what = "table magnets: has lost online.magnets; this drops all of it, its history too"
+    what = (
+        "table magnets: has lost online.magnets; this drops all of it, its history too,"
+        " as ringlog facility drop magnets does"
+    )
     with refused(engine, written, FACILITY, what) as refusal:
         run_by_hand(written, refusal)
     install(engine, FACILITY)

@@ -34,6 +34,14 @@ def test_the_help_shows_the_whole_url() -> None:
     assert "tds://user@host:port[,host:port …][/database]" in " ".join(shown.output.split())
 
 
+def test_commands_of_the_lab_are_listed_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "  bench " in CliRunner().invoke(app, ["--help"]).output
+    monkeypatch.setattr("ringlog.commands.group.find_spec", lambda _: None)
+    shown = CliRunner().invoke(app, ["--help"]).output
+    assert "  status " in shown
+    assert not [name for name in ("bench", "plan") if f"  {name} " in shown]
+
+
 def test_an_unknown_command_names_a_similar_one() -> None:
     shown = CliRunner().invoke(app, ["statsu"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert shown.exit_code == 2

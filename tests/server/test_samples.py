@@ -134,3 +134,10 @@ def test_an_archivist_changes_signals_and_nothing_else(own: RunningServer) -> No
                 connection.execute(refused.encode())
     assert listed(own, "kept") == [["kept", "active", "vac"]]
     assert "keeper" in said(own, "signal", "list", "kept")
+
+
+def test_verify_names_tables_of_samples(own: RunningServer) -> None:
+    assert [line for line in said(own, "verify").splitlines() if line.startswith("table ")] == [
+        "table modes",
+        "table vac",
+    ]

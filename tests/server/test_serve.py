@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.schema import locks
 from ringlog.server.programs import packaged_programs
-from servers import FACILITY, RINGLOG, RunningServer, free_port, ringlog, run, serving
+from servers import FACILITY, RINGLOG, RunningServer, ringlog, run, serving
 from waiting import PATIENCE, wait_until
 
 
@@ -126,13 +126,24 @@ def test_a_second_server_on_the_same_data_is_refused(server: RunningServer) -> N
     assert server.process.poll() is None
 
 
+@pytest.mark.parametrize("option", ["--listen", "--metrics", "--http", "--pg-port"])
+def test_an_address_in_use_is_named_before_anything_is_made(
+    server: RunningServer, data: Path, option: str
+) -> None:
+    taken = str(server.port) if option == "--pg-port" else f"127.0.0.1:{server.port}"
+    second = ringlog("serve", "--data", data, "--facility", FACILITY, option, taken)
+    assert second.returncode == 1
+    words = f"cannot listen on 127.0.0.1:{server.port}: Address already in use. Name another address with"
+    assert f"{words} {option}\n" in second.stderr
+    assert not data.exists()
+
+
 @pytest.mark.long
 def test_an_address_in_use_is_named_and_postgresql_stops_again(server: RunningServer, data: Path) -> None:
     taken = f"127.0.0.1:{server.port}"
-    second = ringlog(
-        *("serve", "--data", data, "--facility", FACILITY, "--listen", taken, "--memory", "512MB"),
-        *("--pg-port", str(free_port())),
-    )
+    made = ringlog("init", "--data", data, FACILITY)
+    assert made.returncode == 0, made.stderr
+    second = ringlog("serve", "--data", data, "--listen", taken, "--memory", "512MB")
     assert second.returncode == 1
     assert f"cannot listen on {taken}" in second.stderr
     assert "--listen" in second.stderr
@@ -218,6 +229,12 @@ def _command_line(process: psutil.Process) -> list[str]:
 def test_maintain_works_with_a_running_server(server: RunningServer) -> None:
     done = ringlog("maintain", "--data", server.data)
     assert done.returncode == 0, done.stderr
+    again = ringlog("maintain", "--data", server.data)
+    assert [line.partition(":")[0] for line in again.stdout.splitlines()] == [
+        "weeks",
+        "summaries",
+        "closed rows",
+    ]
 
 
 def test_a_separate_database_is_served_by_its_connection_string(

@@ -15,8 +15,8 @@ import pytest
 
 from ringlog.errors import ServerError
 from ringlog.server.account import Account
-from ringlog.server.web import Web, settings
-from servers import add_logins, free_port, ringlog, serving
+from ringlog.server.web import Web, settings, warn_of_role
+from servers import RunningServer, add_logins, free_port, ringlog, serving
 from waiting import PATIENCE, is_alive, wait_until
 
 NOWHERE = "host=127.0.0.1 port=1 dbname=none"
@@ -137,6 +137,16 @@ def test_a_stop_during_answers_is_no_fault(data: Path) -> None:
         assert answer.status_code == 200, answer.read()
     log = data.with_name(data.name + ".stderr").read_text()
     assert "Traceback" not in log, log
+
+
+def test_a_role_that_does_not_exist_is_warned_of(
+    server: RunningServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    warn_of_role(server.dsn, server.reader.user)
+    assert not caplog.records
+    warn_of_role(server.dsn, "displya")
+    assert "--http-role displya: there is no such login" in caplog.text
+    assert "ringlog user add displya --reader" in caplog.text
 
 
 def test_an_address_in_use_stops_the_start(data: Path) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from contextlib import closing
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyodbc
@@ -45,10 +45,12 @@ def test_the_documented_example(server: RunningServer, admin: Admin) -> None:
     ):
         assert written in example
         example = example.replace(written, here)
-    exec(example, {"pyodbc": pyodbc, "password": server.writer.password})
-    row = admin.execute("select time::timestamp, * from online.sr_vac where seq_no = 7").fetchone()
+    names = {"pyodbc": pyodbc, "password": server.writer.password, "datetime": datetime, "UTC": UTC}
+    exec(example, names)
+    row = admin.execute("select * from online.sr_vac where seq_no = 7").fetchone()
     assert row is not None
-    assert (row[0], row[3:]) == (AT, (2.5e-8, None, 1e-7, True))
+    sent = datetime.fromisoformat(str(names["time"]))
+    assert (row[1], row[2:]) == (sent, (2.5e-8, None, 1e-7, True))
     columns = ("time", "pressure_1", "pressure_2", "pressure_3", "valve_open")
     admin.execute("delete from log.sr_vac")
     admin.execute(f"update online.sr_vac set {', '.join(f'{column} = null' for column in columns)}")
