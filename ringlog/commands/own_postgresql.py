@@ -67,6 +67,13 @@ def disk_of_logins(conninfo: str) -> Iterator[Finding]:
         ).fetchall()
         large = [row[::2] for row in large_settings(connection)]
     why = "any login can fill the disk, and puts then get error 1105"
+    yield Finding(
+        "note",
+        "any login can write PostgreSQL's log and temporary tables without limit",
+        why,
+        "keep the log (log_directory) and temporary tables (temp_tablespaces) on other file systems than the"
+        " data, and rotate the log by its size",
+    )
     if functions:
         yield Finding(
             "warning",

@@ -19,6 +19,8 @@ from chaos.site import RETAINED, SEVENS, Site
 PAUSE = (1.0, 3.0)
 """seconds between two kills, least and most"""
 _LOOK = 0.05  # seconds
+_AGAIN = 0.02
+"""probability at each look that a server is killed which is still starting"""
 _READING = 0.5
 """seconds between two requests to HTTP"""
 
@@ -30,6 +32,8 @@ def _kill(choose: Callable[[Site], list[psutil.Process]], *, is_down: bool = Tru
     `is_down`: writers wait until the server is back."""
 
     def kill(site: Site, draw: random.Random) -> int:
+        if is_down and not site.server.accepts_calls and draw.random() > _AGAIN:
+            return 0
         with suppress(psutil.Error, OSError, IndexError):
             process = draw.choice(choose(site))
             if is_down:

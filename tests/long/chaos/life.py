@@ -88,6 +88,7 @@ def live(
             for words, number in writer.answers.most_common(12):
                 say(f"{writer.table}: {number} x {words}")
     except BaseException:
+        say(str(figures))
         say((folder / "serve.log").read_text(errors="replace")[-4000:])
         raise
     finally:
