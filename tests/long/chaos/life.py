@@ -16,7 +16,7 @@ from chaos.site import LOADED, Site, build_ct_client
 
 _MEAN = 5.0
 """seconds between two faults"""
-_DRAINED = 300.0
+_DRAINED = 600.0
 """seconds after which `ringlog load` has ended"""
 CLOCKS = ("+42d", "-42d", "+3650d", "+2h", "-2h")
 
