@@ -6,6 +6,7 @@ The gateway's lines have the same form (gateway/src/log.rs).
 import json
 import logging
 import sys
+import time
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -29,14 +30,45 @@ SHORT = {"warning": "warn", "critical": "error"}
 _running: tuple[Level, Format] = Level.INFO, Format.TEXT
 
 
-def start(level: Level, form: Format) -> None:
-    """Starts the log of this process on standard error; of libraries only warnings and errors are logged."""
+def start(level: Level, form: Format, *, limited: bool = False) -> None:
+    """Starts the log of this process on standard error; of libraries only warnings and errors are logged.
+    `limited`: as `Limited` says."""
     global _running
     _running = level, form
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if form is Format.JSON else _Text())
+    if limited:
+        handler.addFilter(Limited())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("ringlog").setLevel(level.upper())
+
+
+MOST = 20
+"""lines of one place in the source within WINDOW"""
+WINDOW = 20.0  # seconds
+
+
+class Limited(logging.Filter):
+    """Limits warnings and errors, which readers can cause as often as they send requests. The next line after
+    those left out has their number (gateway/src/log.rs)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._windows: dict[tuple[str, int], tuple[float, int]] = {}
+        """of each place: the begin of its window, and the lines since then"""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return True
+        place, now = (record.pathname, record.lineno), time.monotonic()
+        begun, lines = self._windows.get(place, (now, 0))
+        if now - begun > WINDOW:
+            if lines > MOST:
+                record.msg = f"{record.getMessage()} left_out={lines - MOST}"
+                record.args = ()
+            begun, lines = now, 0
+        self._windows[place] = (begun, lines + 1)
+        return lines < MOST
 
 
 def running() -> tuple[Level, Format]:

@@ -36,6 +36,7 @@ begin
   if not found then
     return false;
   end if;
+  perform ringlog.demand_writer(name);
   if named = ring then
     begin
       -- whole rows: an index would spare their pages
@@ -128,7 +129,7 @@ $$;
 comment on function ringlog.mend_ring(text) is
 $$Gives a ring new files if PostgreSQL's error about a damaged page or index (XX001, XX002) names one of its files; not if
 all pages of the named table can be read. Rows that cannot be read are empty until `ringlog refill`. Returns whether the
-failed call can be repeated: false if the error names another file.$$;
+failed call can be repeated: false if the error names another file. Error: the caller may not write the ring (42501).$$;
 
 revoke all on function ringlog.mend_ring(text) from public;
-grant execute on function ringlog.mend_ring(text) to daq_writer;
+grant execute on function ringlog.mend_ring(text) to daq_writer, daq_table_writer;

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ringlog.commands.findings import Finding
 from ringlog.schema import catalogue, session
-from ringlog.server.limits import large_settings
+from ringlog.server import own_settings
 
 
 def connections_of_writers(conninfo: str) -> Iterator[Finding]:
@@ -65,8 +65,15 @@ def disk_of_logins(conninfo: str) -> Iterator[Finding]:
             "select coalesce(has_schema_privilege('public', to_regnamespace('public'), 'create'), false),"
             " current_setting('max_prepared_transactions')::int"
         ).fetchall()
-        large = [row[::2] for row in large_settings(connection)]
+        large = [row[::2] for row in own_settings.large(connection)]
     why = "any login can fill the disk, and puts then get error 1105"
+    yield Finding(
+        "note",
+        "any login can write PostgreSQL's log and temporary tables without limit",
+        why,
+        "keep the log (log_directory) and temporary tables (temp_tablespaces) on other file systems than the"
+        " data, and rotate the log by its size",
+    )
     if functions:
         yield Finding(
             "warning",

@@ -141,17 +141,21 @@ def _log(connection: psycopg.Connection, table: str) -> Iterator[str]:
 def _ring_in_log(
     connection: psycopg.Connection, table: str, ring: sql.Identifier, log: sql.Identifier
 ) -> Iterator[str]:
-    """Rows of the ring that are missing in the log although it has weeks of their times."""
+    """Rows of the ring that are missing in the log although it has older ones, and retention has not removed
+    their weeks."""
     lost = _value(
         connection,
         sql.SQL(
             'select count(*) from {ring} as ring where ring."time" is not null'
-            ' and ring."time" >= (select min(logged."time") from {log} as logged) and not exists ('
+            ' and ring."time" >= (select min(logged."time") from {log} as logged)'
+            ' and not exists (select from ringlog.dropped where table_name = %s and ring."time" < until)'
+            " and not exists ("
             ' select from {log} as logged where logged."time" = ring."time"'
             " and logged.seq_no = ring.seq_no) and not exists ("
             " select from ringlog.cold_week as cold where cold.table_name = %s and recalled_until is null"
             ' and ring."time" >= cold.begins and ring."time" < cold.ends)'
         ).format(ring=ring, log=log),
+        table,
         table,
     )
     if lost:

@@ -5,6 +5,8 @@ import json
 import os
 import re
 import shutil
+import stat
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,17 +52,39 @@ def make_copy(base: Path, account: Account, conninfo: str) -> Path:
 
 
 def check(copy: Path) -> None:
-    """Reads every file of a copy and compares it with the list that PostgreSQL made. Raises ServerError."""
+    """Reads every file of a copy and compares it with the list that PostgreSQL made, which has all but the
+    WAL. Links, by which PostgreSQL would write elsewhere, are those of tablespaces. Raises ServerError."""
     try:
-        listed = json.loads((copy / "backup_manifest").read_text())["Files"]
-        for entry in listed:
-            name = entry["Path"] if "Path" in entry else os.fsdecode(bytes.fromhex(entry["Encoded-Path"]))
+        listed = {_name(entry): entry for entry in json.loads((copy / "backup_manifest").read_text())["Files"]}
+        there = {*_files(copy)}
+        for name in sorted(there - listed.keys() - {"backup_manifest"}):
+            if not name.startswith("pg_wal/"):
+                raise ServerError(f"{copy / name} is not a file of this copy")
+        for name, entry in listed.items():
+            if name not in there:
+                raise ServerError(f"the copy {copy} is incomplete: it lacks {name}")
             with (copy / name).open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             if digest != entry["Checksum"]:
                 raise ServerError(f"{copy / name} differs from its checksum: this copy is damaged")
     except (OSError, ValueError, KeyError) as error:
         raise ServerError(f"the copy {copy} is incomplete: {error}") from None
+
+
+def _name(entry: dict[str, str]) -> str:
+    return entry["Path"] if "Path" in entry else os.fsdecode(bytes.fromhex(entry["Encoded-Path"]))
+
+
+def _files(copy: Path) -> Iterator[str]:
+    """The files of a copy, by their names in it."""
+    for folder, folders, files in os.walk(copy):
+        for each in (*folders, *files):
+            path = Path(folder, each)
+            mode = path.lstat().st_mode
+            if stat.S_ISREG(mode):
+                yield str(path.relative_to(copy))
+            elif not (stat.S_ISDIR(mode) or (stat.S_ISLNK(mode) and path.parent == copy / "pg_tblspc")):
+                raise ServerError(f"{path} is neither a file nor a folder: this copy was changed")
 
 
 def copies_in(folder: Path) -> list[Path]:

@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 
 _PAUSE = 10.0
 """seconds until a node that was away is tried again"""
+_REST = 0.25
+"""seconds after a look at the registry"""
 _GROUPS = [
     *("daq_writer", "daq_reader", "daq_table_writer", "daq_table_reader"),
     *("parameter_writer", "signal_archivist"),
@@ -308,6 +310,7 @@ def _changes_of_nodes(conninfo: str, end: threading.Event) -> Iterator[dict[str,
         connection.execute(sql.SQL("listen {}").format(sql.Identifier(CHANNEL)))
         yield nodes_of(conninfo)
         while not end.is_set():
-            # several notifications count as one
+            # several notifications count as one, and any login can send them
             if list(connection.notifies(timeout=0.5, stop_after=1)):
                 yield nodes_of(conninfo)
+                end.wait(_REST)

@@ -7,5 +7,5 @@ from ringlog.logs import Format, Level, start
 
 if __name__ == "__main__":
     level, form = sys.argv[1:]
-    start(Level(level), Format(form))
+    start(Level(level), Format(form), limited=True)
     main()

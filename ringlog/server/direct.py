@@ -25,7 +25,7 @@ from ringlog.server.background import in_background
 log = logging.getLogger(__name__)
 
 _LOOK = 1.0  # seconds between two looks
-_WRITERS = (WRITER, TABLE_WRITER, PARAMETER_WRITER)
+WRITERS = (WRITER, TABLE_WRITER, PARAMETER_WRITER)
 
 _CONNECTIONS: LiteralString = """
     select a.pid, a.usename, a.backend_start, host(a.client_addr), a.client_port,
@@ -126,7 +126,7 @@ def direct_connections_limited(conninfo: str, processes: Callable[[], Collection
 
 def _reserve(connection: psycopg.Connection) -> None:
     """Lets writers and the gateway use the reserved connections."""
-    for role in (*_WRITERS, GATEWAY):
+    for role in (*WRITERS, GATEWAY):
         # the gateway's role inherits nothing by default
         statement = sql.SQL("grant pg_use_reserved_connections to {} with inherit true, set false")
         with suppress(psycopg.errors.UndefinedObject):
@@ -147,7 +147,7 @@ def _end_unknown(connection: psycopg.Connection, before: Collection[int]) -> fro
 
 
 def _end_surplus(connection: psycopg.Connection, processes: Collection[int]) -> None:
-    found = [Direct(*row) for row in connection.execute(_CONNECTIONS, [[*_WRITERS], GATEWAY])]
+    found = [Direct(*row) for row in connection.execute(_CONNECTIONS, [[*WRITERS], GATEWAY])]
     limits = Limits.of(_most(connection))
     if not surplus(found, len(found), limits):
         return

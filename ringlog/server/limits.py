@@ -92,23 +92,3 @@ def shown(settings: list[str] | None) -> str:
     return ", ".join(
         words[name].format(values[name]) for name in words if values.get(name, "0") not in ("0", "-1")
     )
-
-
-MOST_SETTINGS = 8192
-"""bytes of a login's own settings in a database"""
-_LARGE_SETTINGS = """
-select rolname::text, datname::text, sum(length(setting))::integer, array_agg(name)
-from pg_db_role_setting
-join pg_roles on pg_roles.oid = setrole and not rolsuper
-left join pg_database on pg_database.oid = setdatabase
-cross join unnest(setconfig) as setting cross join split_part(setting, '=', 1) as name
-where name <> all(%s)
-group by rolname, datname, setconfig
-having sum(length(setting)) > %s
-"""
-
-
-def large_settings(connection: psycopg.Connection) -> list[tuple[str, str | None, int, list[str]]]:
-    """Logins whose own settings are larger than MOST_SETTINGS: the login, the database in which they hold, or
-    None for all, their bytes, and their names. Limits that ringlog sets are not among them."""
-    return connection.execute(_LARGE_SETTINGS, [[*NAMES], MOST_SETTINGS]).fetchall()

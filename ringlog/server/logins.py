@@ -316,7 +316,8 @@ def _unlock(connection: psycopg.Connection, login: sql.Identifier) -> None:
 
 def remove_login(conninfo: str, name: str) -> None:
     """Drops a login and ends its sessions, with large objects, default privileges and temporary objects that
-    it owns. Raises ServerError when it owns something in a schema or another database."""
+    it owns, and with the rights that other logins have granted it. Raises ServerError when it owns something
+    in a schema or another database."""
     with session.connect(conninfo) as connection:
         login = _demand(connection, name)
         (was_locked,) = connection.execute(
@@ -346,16 +347,17 @@ def remove_login(conninfo: str, name: str) -> None:
 
 _ONLY_LEFT_OVERS = """
 select bool_and(
-  dbid = (select oid from pg_database where datname = current_database())
+  deptype = 'a' or dbid = (select oid from pg_database where datname = current_database())
   and (classid in ('pg_largeobject'::regclass, 'pg_default_acl'::regclass) or (
     select schema ~ '^(pg_temp|pg_toast_temp)'
     from pg_identify_object(classid, objid, objsubid)
   ) is true)
 )
 from pg_shdepend
-where refclassid = 'pg_authid'::regclass and refobjid = to_regrole(quote_ident(%s)) and deptype = 'o'
+where refclassid = 'pg_authid'::regclass and refobjid = to_regrole(quote_ident(%s)) and deptype in ('o', 'a')
 """
-"""Whether a login owns something, and nothing of it is in a schema of a site or in another database."""
+"""Whether a login owns something or others have granted it rights, and it owns nothing in a schema of a site
+or in another database."""
 
 
 def _demand(connection: psycopg.Connection, name: str) -> sql.Identifier:

@@ -38,7 +38,11 @@ from ringlog.server.disk import full_disk_named
 from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
 from ringlog.server.logins import GATEWAY, Right, set_gateway_password
+from ringlog.server.low_disk import disk_kept_for_writers
+from ringlog.server.low_memory import memory_limited
 from ringlog.server.memory import give_back_memory
+from ringlog.server.server_log import server_log_limited
+from ringlog.server.settings import machine_memory
 from ringlog.server.storing import forbid_storing
 from ringlog.server.supervised import State
 from ringlog.server.temporary import bytes_allowed, temporary_files_limited
@@ -167,6 +171,10 @@ class Server:
                 cluster = self._database.postgres.cluster
                 stack.enter_context(temporary_files_limited(self.conninfo, cluster, temporary))
                 stack.enter_context(direct_connections_limited(self.conninfo, self._processes))
+                stack.enter_context(server_log_limited(self.conninfo, cluster))
+                stack.enter_context(disk_kept_for_writers(self.conninfo, cluster))
+                memory = self._memory or machine_memory()
+                stack.enter_context(memory_limited(self.conninfo, memory))
             begin_housekeeping = stack.enter_context(housekeeping(administrator, self.conninfo))
             nodes = nodes_of(self.conninfo)
             login = self._gateway_login()

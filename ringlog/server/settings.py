@@ -121,13 +121,14 @@ def sized(memory: int, disk: int, tables: int = 0) -> dict[str, str | int]:
         "autovacuum": "on",
         "autovacuum_naptime": "15s",
         "autovacuum_vacuum_cost_limit": 1000,
-        # a month of log files, one a day; no text of statements, for one that fails may hold a password
+        # a file a day, or for these bytes: ringlog.server.server_log removes them. No text of statements, for
+        # one that fails may hold a password
         "logging_collector": "on",
         "log_directory": "log",
-        "log_filename": "postgresql-%d.log",
+        "log_filename": "postgresql-%Y-%m-%d_%H%M%S.log",
         "log_rotation_age": "1d",
-        "log_rotation_size": 0,
-        "log_truncate_on_rotation": "on",
+        "log_rotation_size": "16MB",
+        "log_truncate_on_rotation": "off",
         "log_line_prefix": "%m [%p] %q%u@%d %h ",
         "log_statement": "none",
         "log_min_error_statement": "panic",

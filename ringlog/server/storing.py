@@ -6,13 +6,12 @@ PostgreSQL has no right on a role's own settings (ALTER ROLE … SET), which are
 
 import logging
 
-import psycopg
 from psycopg import sql
 
 from ringlog.schema import session
 from ringlog.schema.catalogue import databases_of_all
 from ringlog.schema.roles import forbid_large_objects
-from ringlog.server import limits
+from ringlog.server import own_settings
 
 log = logging.getLogger(__name__)
 
@@ -29,13 +28,6 @@ def forbid_storing(conninfo: str) -> None:
         for name in databases_of_all(connection):
             revoke = sql.SQL("revoke connect on database {} from public")
             connection.execute(revoke.format(sql.Identifier(name)))
-        for role, database, size, names in limits.large_settings(connection):
-            _reset(connection, role, database, names)
+        for role, database, size, names in own_settings.large(connection):
+            own_settings.reset(connection, role, database, names)
             log.warning("settings of login %s were reset, because they had %d bytes", role, size)
-
-
-def _reset(connection: psycopg.Connection, role: str, database: str | None, names: list[str]) -> None:
-    place = sql.SQL(" in database {}").format(sql.Identifier(database)) if database else sql.SQL("")
-    for name in names:
-        reset = sql.SQL("alter role {}{} reset {}")
-        connection.execute(reset.format(sql.Identifier(role), place, sql.Identifier(*name.split("."))))

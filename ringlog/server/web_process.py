@@ -8,5 +8,5 @@ from ringlog.retrieval.serving.server import main
 
 if __name__ == "__main__":
     level, form = sys.argv[1:]
-    start(Level(level), Format(form))
+    start(Level(level), Format(form), limited=True)
     main()

@@ -14,7 +14,8 @@ LONGEST = 5.0
 pytestmark = pytest.mark.timeout(SECONDS + 900)
 
 
-def test_no_fault_affects_other_rows() -> None:
-    figures = live(SEED, SECONDS)
+@pytest.mark.parametrize("only_kills", [False, True])
+def test_no_fault_affects_other_rows(only_kills: bool) -> None:
+    figures = live(SEED, SECONDS, only_kills=only_kills)
     assert figures.good, f"seed {SEED}: {figures}"
     assert figures.longest < LONGEST, f"seed {SEED}: {figures}"

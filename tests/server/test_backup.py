@@ -1,6 +1,10 @@
 """A restore to a moment under load: every row acknowledged until then is present, and no later one."""
 
+import json
+import os
 import re
+import shutil
+import subprocess
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +17,35 @@ from servers import add_logins, ringlog, serving
 from waiting import PATIENCE, wait_until
 
 FIRST = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+# by somebody who can write to the folder of a backup, and not to the machine that restores it
+CHANGES = {
+    "link": "conf.d is neither a file nor a folder: this copy was changed",
+    "link-of-file": "postgresql.auto.conf is neither a file nor a folder",
+    "pipe": "PG_VERSION.pipe is neither a file nor a folder",
+    "further-file": "60-further.conf is not a file of this copy",
+    "elsewhere": "is incomplete: it lacks ../../../outside",
+}
+
+
+def change_copy(copy: Path, change: str) -> None:
+    outside = copy.parents[2] / "outside"
+    outside.write_text("kept")
+    if change == "link":
+        shutil.rmtree(copy / "conf.d")
+        (copy / "conf.d").symlink_to(outside.parent)
+    elif change == "link-of-file":
+        (copy / "postgresql.auto.conf").unlink()
+        (copy / "postgresql.auto.conf").symlink_to(outside)
+    elif change == "pipe":
+        os.mkfifo(copy / "PG_VERSION.pipe")
+    elif change == "further-file":
+        (copy / "conf.d" / "60-further.conf").write_text("archive_command = 'touch /tmp/further'\n")
+    else:
+        manifest = json.loads((copy / "backup_manifest").read_text())
+        manifest["Files"].append({"Path": "../../../outside", "Checksum": ""})
+        (copy / "backup_manifest").write_text(json.dumps(manifest))
 
 
 @pytest.mark.long
@@ -62,6 +95,16 @@ def test_a_restore_to_a_moment_under_load(temporary_directory: Path) -> None:
     assert late.returncode == 1
     assert re.search("does not reach .*: the last transaction in it is of 20.*wait a minute", late.stderr)
     assert not new.exists()
+    (copy,) = (copies / "base").iterdir()
+    for change, words in CHANGES.items():
+        changed = temporary_directory / change
+        subprocess.run(["cp", "-a", copies, changed], check=True)
+        change_copy(changed / "base" / copy.name, change)
+        refused = ringlog("restore", changed, "--data", new)
+        assert refused.returncode == 1, change
+        assert words in refused.stderr, refused.stderr
+        assert not new.exists()
+        shutil.rmtree(changed)
     restored = ringlog("restore", copies, "--to", moment.isoformat(), "--data", new, timeout=200)
     assert restored.returncode == 0, restored.stderr
     assert "run ringlog archive adopt if it takes the old server's place" in restored.stdout

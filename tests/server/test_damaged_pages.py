@@ -15,6 +15,8 @@ from ringlog.clients.address import Address
 from ringlog.clients.figures import Counts
 from ringlog.clients.reconnecting import Interrupted, ReconnectingConnection
 from ringlog.schema.partitions import Week
+from ringlog.schema.rights import Held
+from ringlog.server.logins import Right, add_login
 from servers import RunningServer, add_logins, ringlog, serving
 from waiting import wait_until
 
@@ -187,8 +189,9 @@ def test_a_damaged_ring_stops_no_writer(temporary_directory: Path, tmp_path: Pat
     with damaged_rings(temporary_directory, tmp_path, "_time_idx") as server:
         later = START + timedelta(seconds=RING)
         rows = [(place, later + timedelta(seconds=place), float(-place)) for place in range(1, RING + 1)]
-        # by the gateway, which knows the call by its second row on
-        with server.connect(server.writer.user, server.writer.password) as client, client.cursor() as cursor:
+        # by the gateway, which knows the call by its second row on, with a login of some tables
+        add_login(server.dsn, "some", [Right.WRITER], "secret", tables=Held(("rung",)))
+        with server.connect("some", "secret") as client, client.cursor() as cursor:
             for place, at, value in rows:
                 cursor.callproc("put_rung", (place, f"{at:%Y-%m-%d %H:%M:%S}", value))
         # by a writer without one

@@ -3,6 +3,7 @@
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
@@ -179,6 +180,47 @@ def test_connections_that_never_log_in_end(own: RunningServer) -> None:
         for second in range(40, 44):
             with own.connect(own.writer.user, own.writer.password, timeout=100) as new:
                 put(new, second)
+
+
+def test_notifications_of_a_reader_cost_a_bounded_share(temporary_directory: Path) -> None:
+    """Each could make the gateway read its catalogue, and open its connections for commits again."""
+    end = threading.Event()
+    sent = [0] * 2
+    # a server whose connections are those of this test
+    with serving(temporary_directory / "notified") as server:
+        add_logins(server)
+
+        def notify(number: int) -> None:
+            with psycopg.connect(server.dsn_of(server.reader), autocommit=True) as reader:
+                while not end.is_set():
+                    reader.execute("select pg_notify('ringlog_catalogue', md5(random()::text))")
+                    sent[number] += 1
+
+        with (
+            psycopg.connect(server.dsn, autocommit=True) as admin,
+            server.connect(server.writer.user, server.writer.password, timeout=100) as writer,
+        ):
+            put(writer, 1)
+            sessions = (
+                "select pg_stat_clear_snapshot(), sessions from pg_stat_database where datname = 'ringlog'"
+            )
+            (_, before) = admin.execute(sessions).fetchone() or (None, 0)
+            begun = time.monotonic()
+            threads = [threading.Thread(target=notify, args=[number]) for number in range(2)]
+            for thread in threads:
+                thread.start()
+            try:
+                for second in range(2, 16):
+                    put(writer, second)
+                wait_until(lambda: sum(sent) > 10_000)
+            finally:
+                end.set()
+                for thread in threads:
+                    thread.join()
+            took = time.monotonic() - begun
+            (_, after) = admin.execute(sessions).fetchone() or (None, 0)
+    # the gateway renews four connections, at most four times a second
+    assert after - before < 32 + 4 * 4 * took
 
 
 def test_a_listener_that_reads_nothing_is_ended(own: RunningServer) -> None:

@@ -77,6 +77,7 @@ def test_an_external_postgresql(data: Path, version: int) -> None:
             roles = "daq_writer, daq_table_writer, parameter_writer, ringlog_gateway"
             assert f"{roles} may not use reserved connections" in found
         assert found >= DISK
+        assert "any login can write PostgreSQL's log and temporary tables without limit" in found
         with (
             psycopg.connect(cluster.conninfo("plant"), autocommit=True) as admin,
             psycopg.connect(make_conninfo(cluster.conninfo("plant"), user="reader")) as reader,

@@ -226,6 +226,11 @@ def test_a_writer_of_some_tables_over_postgresql(own: Own) -> None:
         for statement in ("table online.beam", "table log.sr_vac", "select * from get_sr_vac()"):
             with pytest.raises(errors.InsufficientPrivilege):
                 connection.execute(statement.encode())
+        with psycopg.connect(own.server.dsn) as admin:
+            ((path,),) = admin.execute("select pg_relation_filepath('online.beam')").fetchall()
+        message = f"invalid page in block 0 of relation {path}"
+        with pytest.raises(errors.InsufficientPrivilege, match="beam"):
+            connection.execute("select ringlog.mend_ring(%s)", [message])
         assert stored(own, "beam") == []
         connection.execute("select put_bo_vac(row (1, now(), 7)::online.bo_vac)")
     assert [kind for kind, _ in stored(own, "bo_vac")] == ["ring", "log"]

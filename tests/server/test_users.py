@@ -111,7 +111,8 @@ def test_postgresql_refuses_the_call_of_a_login_that_was_locked_before_its_commi
 
 @pytest.mark.long
 def test_a_login_is_removed_unless_it_owns_something(own: RunningServer, user: Callable[..., str]) -> None:
-    user("add", "leaving", "--reader", "--password-stdin", stdin="secret")
+    for name in ("leaving", "granting"):
+        user("add", name, "--reader", "--password-stdin", stdin="secret")
     with psycopg.connect(own.dsn, autocommit=True) as admin:
         admin.execute("create table notes (); alter table notes owner to leaving")
         refused = user("remove", "leaving", code=1)
@@ -124,7 +125,11 @@ def test_a_login_is_removed_unless_it_owns_something(own: RunningServer, user: C
         with closing(own_session(own, "leaving", autocommit=True)) as session:
             session.execute("alter default privileges grant select on tables to daq_reader")
             session.execute("create temporary view kept as select 1")
-            user("remove", "leaving")
+            # and those that any login can give to it
+            with closing(own_session(own, "granting", autocommit=True)) as other:
+                other.execute("alter default privileges grant select on tables to leaving")
+                other.execute("create temporary table given (); grant select on given to leaving")
+                user("remove", "leaving")
         assert admin.execute("select from pg_roles where rolname = 'leaving'").fetchone() is None
         assert admin.execute("select from pg_largeobject_metadata where oid = 4711").fetchone() is None
 

@@ -13,7 +13,7 @@ import pymssql
 import pytest
 from psycopg import sql
 
-from servers import Login, RunningServer
+from servers import READER, Login, RunningServer
 from tds_clients import Clients, errors_of
 
 AUTHOR = Login("view_author", "view_author")
@@ -61,6 +61,21 @@ def error(cursor: pymssql.Cursor, text: str) -> tuple[int, str]:
         cursor.execute(text)
     found = errors_of(raised.value)
     return found.number, found.text
+
+
+def test_rules_and_defaults_are_shown_to_those_of_their_schema(
+    author: pymssql.Cursor, clients: Clients
+) -> None:
+    query = "select text from sys.syscomments where text like '%4711%'"
+    author.execute("create rule hidden as @value > 4711")
+    author.execute("create default hidden_too as 4711")
+    try:
+        assert len(values(author, query)) == 2
+        with clients.pymssql(READER) as connection, connection.cursor() as reader:
+            assert values(reader, query) == []
+    finally:
+        author.execute("drop rule hidden")
+        author.execute("drop default hidden_too")
 
 
 def test_the_text_is_the_author_s(author: pymssql.Cursor) -> None:

@@ -107,13 +107,25 @@ drop procedure if exists tsql.create_global(text, text, text[], text[], text, te
 drop procedure if exists tsql.share_global(text);
 drop function if exists tsql.keep_global(oid);
 
+create or replace function tsql.is_provided(schema oid)
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select schema in ('pg_catalog'::regnamespace, 'tsql'::regnamespace)
+$$;
+
+comment on function tsql.is_provided(oid) is
+'Whether a schema is PostgreSQL''s or tsql, whose objects no login has made; null for none.';
+
+
 create or replace function tsql.is_harmless(tree text)
 returns boolean
 language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  with own (schema) as (values ('pg_catalog'::regnamespace::oid), ('tsql'::regnamespace::oid))
   select not exists (
     select from regexp_matches(tree, '\{([A-Z]+)', 'g') as node
     where node[1] <> all (array[
@@ -126,19 +138,19 @@ as $$
     left join pg_proc on pg_proc.oid = called[1]::oid
     where called[1] <> '0' and (
       pg_proc.oid is null
-      or pronamespace not in (select schema from own)
+      or not tsql.is_provided(pronamespace)
       or not (
         provolatile = 'i'
         -- any login can create an operator or a cast for a function of these schemas, in its own or between its own types
         or exists (
-          select from pg_operator where oprcode = pg_proc.oid and oprnamespace in (select schema from own)
+          select from pg_operator where oprcode = pg_proc.oid and tsql.is_provided(oprnamespace)
         )
         or exists (
           select from pg_cast
           join pg_type as sources on sources.oid = castsource
           join pg_type as targets on targets.oid = casttarget
           where castfunc = pg_proc.oid
-            and sources.typnamespace in (select schema from own) and targets.typnamespace in (select schema from own)
+            and tsql.is_provided(sources.typnamespace) and tsql.is_provided(targets.typnamespace)
         )
         -- the clock, newid() and the user's name
         or proname in ('clock_timestamp', 'statement_timestamp', 'gen_random_uuid', 'caller', 'getdate', 'getutcdate',
@@ -148,11 +160,16 @@ as $$
   ) and not exists (
     select from regexp_matches(tree, ':opno (\d+)', 'g') as applied
     left join pg_operator on pg_operator.oid = applied[1]::oid
-    where pg_operator.oid is null or oprnamespace not in (select schema from own)
+    where pg_operator.oid is null or not tsql.is_provided(oprnamespace)
   ) and not exists (
     select from regexp_matches(tree, ':\w*type(?:id)? (\d+)', 'gi') as used
     left join pg_type on pg_type.oid = used[1]::oid
-    where used[1] <> '0' and (pg_type.oid is null or typnamespace not in (select schema from own))
+    where used[1] <> '0' and (
+      pg_type.oid is null
+      or not tsql.is_provided(typnamespace)
+      -- they name tables, functions or text search configurations, which a site may have made
+      or typname ~ '^(oid|reg.*)$'
+    )
   )
 $$;
 
@@ -167,8 +184,7 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  with own (schema) as (values ('pg_catalog'::regnamespace::oid), ('tsql'::regnamespace::oid)),
-  expressions (shown, tree) as (
+  with expressions (shown, tree) as (
     select pg_get_expr(adbin, adrelid), adbin::text from pg_attrdef where adrelid = draft
     union all
     select pg_get_constraintdef(oid), conbin::text from pg_constraint where conrelid = draft and conbin is not null
@@ -189,13 +205,13 @@ as $$
     join pg_type on pg_type.oid = atttypid
     left join pg_collation on pg_collation.oid = attcollation
     where attrelid = draft and attnum > 0 and not attisdropped
-      and (typnamespace not in (select schema from own) or collnamespace not in (select schema from own))
+      and not (tsql.is_provided(typnamespace) and tsql.is_provided(coalesce(collnamespace, typnamespace)))
     union all
     select opcname
     from pg_index
     cross join lateral unnest(indclass) as classes (class)
     join pg_opclass on pg_opclass.oid = class
-    where indrelid = draft and opcnamespace not in (select schema from own)
+    where indrelid = draft and not tsql.is_provided(opcnamespace)
   ) as unfit
   limit 1
 $$;

@@ -24,6 +24,9 @@ const COLUMNS: &str = "columns";
 /// has notified of a change, nor for a refused call.
 const PAUSE_UNKNOWN: Duration = Duration::from_millis(500);
 const PAUSE_OUTDATED: Duration = Duration::from_millis(100);
+/// After notifications were processed, further ones wait this long, unless a session requests the catalogue: any login
+/// can send them, and each may cost a reading and new connections for commits.
+const PAUSE_NOTIFIED: Duration = Duration::from_millis(250);
 /// Pause before PostgreSQL is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -201,9 +204,14 @@ impl Watcher {
         requests: &mut mpsc::Receiver<Reload>,
         changed: &(impl Fn(Changed) + Send),
     ) -> Result<(), PgError> {
+        let mut rested = Instant::now();
         loop {
-            self.process_notifications(live, changed).await?;
+            if self.connection.is_notified() && rested <= Instant::now() {
+                self.process_notifications(live, changed).await?;
+                rested = Instant::now() + PAUSE_NOTIFIED;
+            }
             tokio::select! {
+                () = tokio::time::sleep_until(rested.into()), if self.connection.is_notified() => {}
                 message = self.connection.receive() => match message? {
                     Message::NotificationResponse(body) => self.connection.keep(&body)?,
                     Message::ErrorResponse(body) => return Err(server_error(&body)?),
@@ -237,27 +245,23 @@ impl Watcher {
         }
     }
 
-    /// Processes PostgreSQL's notifications.
+    /// Processes the notifications that have arrived. Those that arrive during the reading may be of changes that it
+    /// has missed, and remain.
     async fn process_notifications(
         &mut self,
         live: &LiveCatalogue,
         changed: &(impl Fn(Changed) + Send),
     ) -> Result<(), PgError> {
-        loop {
-            // notifications during the reading may be of changes that it has missed
-            let notified = self.connection.notifications();
-            if notified.is_empty() {
-                return Ok(());
-            }
-            if notified.iter().any(|what| what != COLUMNS) {
-                self.read_changes(live).await?;
-            }
-            if notified.iter().any(|what| what != MOVED && what != COLUMNS) {
-                changed(Changed::All);
-            } else if notified.iter().any(|what| what == COLUMNS) {
-                changed(Changed::Columns);
-            }
+        let notified = self.connection.notifications();
+        if notified.iter().any(|what| what != COLUMNS) {
+            self.read_changes(live).await?;
         }
+        if notified.iter().any(|what| what != MOVED && what != COLUMNS) {
+            changed(Changed::All);
+        } else if notified.contains(COLUMNS) {
+            changed(Changed::Columns);
+        }
+        Ok(())
     }
 
     async fn listening(&self) -> Result<Connection, PgError> {

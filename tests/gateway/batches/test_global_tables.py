@@ -215,6 +215,8 @@ UNFIT = {
     "domain": "a pg_temp.positive",
     "enumeration": "a pg_temp.mood",
     "hidden domain": "a int default (1::pg_temp.positive)::int",
+    "text search": "a tsvector default to_tsvector('english'::regconfig, 'x')",
+    "table": "a int check (satisfies_hash_partition(16384::oid, 2, 0, a))",
     "exclusion": "a int, exclude using btree (a with =)",
 }
 

@@ -206,7 +206,7 @@ type = "real"
 @pytest.fixture
 def new_clients(ct_program: Path, temporary_directory: Path, tmp_path: Path) -> Iterator[Clients]:
     """Clients of a server with the columns of the tests' facility."""
-    with serving(temporary_directory / "often") as server:
+    with serving(temporary_directory / tmp_path.name) as server:
         add_logins(server)
         yield Clients.of(server, ct_program, tmp_path)
 

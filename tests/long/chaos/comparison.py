@@ -11,7 +11,7 @@ from psycopg import sql
 
 from chaos.ledger import Row, microseconds
 from chaos.recording import recorded
-from chaos.site import LOADED, ROWS, VICTIM, Excuse, Site
+from chaos.site import LOADED, RETAINED, ROWS, VICTIM, Excuse, Site
 
 
 @dataclass
@@ -24,11 +24,15 @@ class Figures:
     """rows of damaged spools that the server's ledger counts"""
     repeated: int = 0
     wrong: int = 0
+    read: int = 0
+    """answers of HTTP, all complete"""
     longest: float = 0.0
     """seconds that a writer of a sound table has waited, but for restarts"""
     longest_of: str = ""
     answers: list[str] = field(default_factory=list)
     """its answers meanwhile"""
+    outage: float = 0.0
+    """seconds that a writer has waited, restarts included"""
     faults: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
@@ -42,9 +46,9 @@ class Figures:
             [
                 f"{sum(self.faults.values())} faults ({kinds})",
                 f"{self.rows} rows: {self.lost} lost, {self.repeated} repeated, {self.wrong} wrong;"
-                f" {self.thinned} of damaged spools, which the ledger counts",
-                f"longest wait but for restarts: {self.longest:.3f} s ({self.longest_of}), at a load of"
-                f" {os.getloadavg()[2]:.1f} on {os.cpu_count()} cores",
+                f" {self.thinned} of damaged spools, which the ledger counts; {self.read} answers of HTTP",
+                f"longest wait: {self.outage:.3f} s; but for restarts {self.longest:.3f} s"
+                f" ({self.longest_of}), at a load of {os.getloadavg()[2]:.1f} on {os.cpu_count()} cores",
                 *self.answers[-20:],
                 *self.problems,
             ]
@@ -61,6 +65,8 @@ def compare(site: Site, figures: Figures) -> None:
                 until = site.damaged_week.end
             acknowledged = [row for row in writer.ledger.rows() if until is None or row.moment >= until]
             stored = _rows(connection, "log", writer.table, until)
+            if writer.table == RETAINED:
+                stored += _set_aside(connection)
             figures.rows += len(acknowledged)
             _count(figures, writer.table, acknowledged, stored)
             _compare_ring(connection, figures, writer.table, [*writer.ledger.rows()])
@@ -101,6 +107,12 @@ def _rows(connection: psycopg.Connection, schema: str, table: str, since: dateti
     return [Row(seq_no, microseconds(moment), level, number) for seq_no, moment, level, number in found]
 
 
+def _set_aside(connection: psycopg.Connection) -> list[Row]:
+    query = "select relname from pg_class where relnamespace = 'set_aside'::regnamespace and relkind = 'r'"
+    names = [name for (name,) in connection.execute(query)]
+    return [row for name in names for row in _rows(connection, "set_aside", name, None)]
+
+
 def _count(figures: Figures, table: str, acknowledged: Iterable[Row], stored: Iterable[Row]) -> None:
     wanted, there = Counter(row.bits for row in acknowledged), Counter(row.bits for row in stored)
     lost, more = wanted - there, there - wanted
@@ -136,6 +148,7 @@ def longest_wait(site: Site, figures: Figures) -> None:
     for writer in site.writers:
         own = [each for each in site.excuses if each.table in (None, writer.table)]
         for begin, end in writer.ledger.waits:
+            figures.outage = max(figures.outage, end - begin)
             if end - begin <= figures.longest:
                 continue
             rest = sum(stop - start for start, stop in _without(begin, end, own))

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from chaos.comparison import Figures, compare, longest_wait
 from chaos.crowds import slow_requests, unread_results, wrong_passwords
+from chaos.kills import kill_all
 from chaos.site import LOADED, Site, build_ct_client
 
 _MEAN = 5.0
 """seconds between two faults"""
-_DRAINED = 300.0
+_DRAINED = 600.0
 """seconds after which `ringlog load` has ended"""
 CLOCKS = ("+42d", "-42d", "+3650d", "+2h", "-2h")
 
@@ -58,34 +59,26 @@ FAULTS: dict[str, tuple[int, Fault]] = {
 """The weight of each fault, and its function."""
 
 
-def live(seed: int, seconds: float, say: Callable[[str], object] = print) -> Figures:
+def live(
+    seed: int, seconds: float, say: Callable[[str], object] = print, *, only_kills: bool = False
+) -> Figures:
     """Runs for this many seconds. Raises RuntimeError if a process does not restart."""
     folder = Path(tempfile.mkdtemp(prefix="ringlog-chaos-", dir="/tmp"))
     folder.chmod(0o755)
     draw = random.Random(seed)
     figures = Figures()
-    site = Site(folder, build_ct_client(folder), seed, seconds)
+    site = Site(folder, build_ct_client(folder), seed, seconds, retains=only_kills)
     try:
         site.begin()
-        begun = site.begun = time.monotonic()
-        # each kind once, and then by weight
-        first = draw.sample([*FAULTS], len(FAULTS))
-        while (at := time.monotonic() - begun) < seconds:
-            kind = (
-                first.pop()
-                if first
-                else draw.choices([*FAULTS], [weight for weight, _ in FAULTS.values()])[0]
-            )
-            say(f"{at:7.1f} s: {kind}")
-            FAULTS[kind][1](site, draw)
-            figures.faults[kind] += 1
-            site.tend()
-            time.sleep(min(draw.expovariate(1 / _MEAN), 3 * _MEAN))
-            if not first or at < seconds:
-                site.tend()
+        site.begun = time.monotonic()
+        if only_kills:
+            kill_all(site, seconds, draw, figures)
+        else:
+            _faults_of_all_kinds(site, seconds, draw, figures, say)
         site.end_writers()
         site.restart()
         _drain(site)
+        site.command("maintain", demanded=False)
         for table in (*(writer.table for writer in site.writers), *LOADED):
             if table in site.damaged_rings:
                 say(site.command("refill", table).stdout.strip())
@@ -95,6 +88,7 @@ def live(seed: int, seconds: float, say: Callable[[str], object] = print) -> Fig
             for words, number in writer.answers.most_common(12):
                 say(f"{writer.table}: {number} x {words}")
     except BaseException:
+        say(str(figures))
         say((folder / "serve.log").read_text(errors="replace")[-4000:])
         raise
     finally:
@@ -104,6 +98,22 @@ def live(seed: int, seconds: float, say: Callable[[str], object] = print) -> Fig
         else:
             say(f"kept: {folder}")
     return figures
+
+
+def _faults_of_all_kinds(
+    site: Site, seconds: float, draw: random.Random, figures: Figures, say: Callable[[str], object]
+) -> None:
+    # each kind once, and then by weight
+    first = draw.sample([*FAULTS], len(FAULTS))
+    while (at := time.monotonic() - site.begun) < seconds:
+        kind = first.pop() if first else draw.choices([*FAULTS], [weight for weight, _ in FAULTS.values()])[0]
+        say(f"{at:7.1f} s: {kind}")
+        FAULTS[kind][1](site, draw)
+        figures.faults[kind] += 1
+        site.tend()
+        time.sleep(min(draw.expovariate(1 / _MEAN), 3 * _MEAN))
+        if not first or at < seconds:
+            site.tend()
 
 
 def _drain(site: Site) -> None:

@@ -19,8 +19,9 @@ from clocks import faketime
 
 from chaos.ledger import Ledger
 from chaos.recording import record
-from chaos.writers import Five, Seven, Writer
+from chaos.writers import Five, Retained, Seven, Writer
 from killed_server import RINGLOG, KilledServer
+from ringlog.clients.listening import free_port
 from ringlog.schema.partitions import Week
 from servers import Login
 
@@ -33,6 +34,8 @@ SEVENS, FIVES, LOADED = ("seven_1", "seven_2", "victim"), ("five_1", "five_2"), 
 VICTIM = "victim"
 """a page of its old week is damaged"""
 TABLES = (*SEVENS, *FIVES, *LOADED)
+RETAINED = "retained"
+"""its weeks are set aside and restored"""
 OLD_ROWS = 300
 _OLD = timedelta(weeks=2)
 _GRACE = 3.0
@@ -50,12 +53,13 @@ class Excuse:
 
 @dataclass
 class Site:
-    """All of it in a folder. `seconds`: the length of the recordings."""
+    """All of it in a folder. `seconds`: the length of the recordings. `retains`: with the table RETAINED."""
 
     folder: Path
     ct_program: Path
     seed: int
     seconds: float
+    retains: bool = False
     excuses: list[Excuse] = field(default_factory=list)
     damaged_rings: set[str] = field(default_factory=set)
     damaged_week: Week | None = None
@@ -65,6 +69,7 @@ class Site:
     load: subprocess.Popen[bytes] | None = None
     begun: float = 0.0
     """when the faults began, of time.monotonic"""
+    kills: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.login = Login("writer", secrets.token_urlsafe(12))
@@ -76,21 +81,23 @@ class Site:
         self.spool = self.folder / "spool"
         (self.folder / "server").mkdir()
         self.data = self.folder / "server" / "data"
-        self.server = KilledServer(self.data, self.facility, self.folder / "serve.log")
+        self.http = f"http://127.0.0.1:{free_port()}"
+        options = ("--http", self.http.removeprefix("http://"))
+        self.server = KilledServer(self.data, self.facility, self.folder / "serve.log", *options)
         for login, right in ((self.login, "--writer"), (self.reader, "--reader")):
             self.command("user", "add", login.user, right, "--password-stdin", stdin=login.password)
         self.writers = [*self._writers()]
 
     def _write_facility(self) -> None:
         lines = ['timezone = "UTC"', 'clock_tolerance = "none"']
-        for name in TABLES:
+        for name in (*TABLES, RETAINED) if self.retains else TABLES:
             cycle = LOAD_CYCLE if name in LOADED else CYCLE
             lines += [
                 "[[table]]",
                 f'name = "{name}"',
                 f"rows = {ROWS}",
                 f"cycle = {cycle}",
-                'retention = "3 weeks"',
+                f'retention = "{9 if name == RETAINED else 3} weeks"',
             ]
             columns = {"level": "double", "number": "int"}
             if name in self._now_extra:
@@ -112,6 +119,10 @@ class Site:
                 yield Seven(("127.0.0.1", self.server.port), *common)
             else:
                 yield Five(self.ct_program, configuration, *common)
+        if self.retains:
+            ledger = Ledger(self.folder / f"{RETAINED}.ledger")
+            address = ("127.0.0.1", self.server.port)
+            yield Retained(address, self.login, RETAINED, ROWS, LOAD_CYCLE, ledger, self.seed)
 
     # --- operation ---
 
@@ -134,9 +145,11 @@ class Site:
         for writer in self.writers:
             for number in range(OLD_ROWS):
                 writer.send(writer.next_row(old + timedelta(seconds=number)))
+            writer.old = [*writer.ledger.rows()]
             writer.ledger.waits.clear()
         self.command("maintain")
-        rows = int(self.seconds / LOAD_CYCLE)
+        # `ringlog load` runs during a part of the kills
+        rows = int(self.seconds / LOAD_CYCLE * (0.5 if self.retains else 1))
         record(self.recordings, LOADED, datetime.now(UTC), LOAD_CYCLE, rows, self.seed)
         self.start_load()
         for writer in self.writers:

@@ -8,7 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pymssql
@@ -21,6 +21,7 @@ from tds_clients import Answer, CtClient, Param
 ERRORS = (pymssql.Error, _mssql.MSSQLException)
 _PAUSE = 0.05
 """seconds between attempts"""
+_NINE_WEEKS = timedelta(weeks=9)
 
 
 class Failed(Exception):
@@ -41,6 +42,8 @@ class Writer(threading.Thread, ABC):
         self.answers: Counter[str] = Counter()
         """the answers instead of an acknowledgement, and their number"""
         self.ended = threading.Event()
+        self.old: list[Row] = []
+        """acknowledged before the faults began"""
         self._rows = rows
         self._cycle = cycle
         self._draw = random.Random(seed)
@@ -57,10 +60,13 @@ class Writer(threading.Thread, ABC):
         """A row of random values, with a time of the writer's own clock, which always advances."""
         self._place = self._place % self._rows + 1
         self._last = max(self._last + 1, microseconds(moment))
+        return Row(self._place, self._last, *self._values())
+
+    def _values(self) -> tuple[float, int]:
         level = math.nan
         while not math.isfinite(level):
             (level,) = struct.unpack("<d", self._draw.randbytes(8))
-        return Row(self._place, self._last, level, self._draw.randint(-(2**31), 2**31 - 1))
+        return level, self._draw.randint(-(2**31), 2**31 - 1)
 
     def send(self, row: Row) -> None:
         """Sends a row until it is acknowledged."""
@@ -134,6 +140,15 @@ class Seven(Writer):
             with suppress(*ERRORS):
                 self._connection.close()
             self._connection = None
+
+
+class Retained(Seven):
+    """Its rows have random times of the last nine weeks."""
+
+    def next_row(self, moment: datetime) -> Row:
+        self._place = self._place % self._rows + 1
+        before = self._draw.random() * _NINE_WEEKS
+        return Row(self._place, microseconds(moment - before), *self._values())
 
 
 class Five(Writer):

@@ -20,17 +20,18 @@ class KilledServer:
     """A server on a data directory, with ports that it keeps. It runs from construction on, until `stop`.
 
     `facility` None serves the installed tables. Its output goes to the file `log`, which each start replaces.
+    `options` are further ones of `ringlog serve`.
     """
 
     environment: Mapping[str, str] = {}
     """variables of the next start"""
 
-    def __init__(self, data: Path, facility: Path | None, log: Path) -> None:
+    def __init__(self, data: Path, facility: Path | None, log: Path, *options: str) -> None:
         self._data = data
         self._output = log
         self.port = free_port()
         self._command = self.command("serve", "--listen", f"127.0.0.1:{self.port}", "--memory", "512MB")
-        self._command += ["--pg-port", str(free_port())]
+        self._command += ["--pg-port", str(free_port()), *options]
         if facility is not None:
             self._command += ["--facility", str(facility)]
         self._process: subprocess.Popen[bytes] | None = None
@@ -46,6 +47,17 @@ class KilledServer:
         said = subprocess.run(self.command("dsn"), check=True, capture_output=True, text=True)
         return said.stdout.strip()
 
+    @property
+    def pid(self) -> int:
+        """Its process, the last one if it has ended."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def accepts_calls(self) -> bool:
+        running = self._process is not None and self._process.poll() is None
+        return running and re.search(r"^TDS on", self._log(), re.MULTILINE) is not None
+
     def start(self) -> None:
         """Starts it, and waits until it accepts calls."""
         until = time.monotonic() + _PATIENCE
@@ -55,7 +67,7 @@ class KilledServer:
                     self._command, stdout=log, stderr=log, env=os.environ | self.environment
                 )
             while self._process.poll() is None:
-                if re.search(r"^TDS on", self._log(), re.MULTILINE):
+                if self.accepts_calls:
                     return
                 time.sleep(0.05)
             if time.monotonic() > until:

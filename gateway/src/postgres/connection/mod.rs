@@ -17,7 +17,7 @@ use crate::stream::ServerStream;
 use bytes::{Buf, BytesMut};
 use postgres_protocol::message::backend::NotificationResponseBody;
 use postgres_protocol::message::frontend;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::future::ready;
 use std::io;
 use std::time::Duration;
@@ -52,10 +52,13 @@ pub struct Connection {
     statements: u64,
     /// A commit has given up waiting for its standby; the end of the transaction has not arrived yet.
     is_unconfirmed: bool,
-    /// The payloads of notifications that arrived while the gateway's statements ran. None: the connection does not
-    /// listen.
-    notified: Option<Vec<String>>,
+    /// The payloads of notifications that were not processed yet, each once: any login can send any number. None: the connection does not listen.
+    notified: Option<BTreeSet<String>>,
 }
+
+/// Bytes of a notification's payload that ringlog's own have at most, and how many payloads are kept.
+const PAYLOAD: usize = 16;
+const PAYLOADS: usize = 16;
 
 impl Connection {
     /// A setting that PostgreSQL reports by itself, such as TimeZone.
@@ -158,13 +161,21 @@ impl Connection {
     /// Stores a notification for `notifications`, if the connection listens.
     pub fn keep(&mut self, body: &NotificationResponseBody) -> Result<()> {
         if let Some(notified) = &mut self.notified {
-            notified.push(body.message()?.to_owned());
+            let payload = body.message()?;
+            let is_kept = payload.len() <= PAYLOAD && notified.len() < PAYLOADS;
+            notified.insert(if is_kept { payload.to_owned() } else { String::new() });
         }
         Ok(())
     }
 
-    /// Returns the payloads of the notifications stored since the last call.
-    pub fn notifications(&mut self) -> Vec<String> {
+    /// Whether notifications are stored.
+    pub fn is_notified(&self) -> bool {
+        self.notified.as_ref().is_some_and(|notified| !notified.is_empty())
+    }
+
+    /// Returns the payloads of the notifications stored since the last call; an empty one for those that are too long
+    /// or too many.
+    pub fn notifications(&mut self) -> BTreeSet<String> {
         self.notified.as_mut().map(std::mem::take).unwrap_or_default()
     }
 

@@ -5,6 +5,7 @@ use crate::postgres::error::PgError;
 use crate::postgres::message::{survived, Message, TextRow};
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::frontend;
+use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, PgError>;
 
@@ -21,7 +22,7 @@ impl Connection {
 
     /// Subscribes this connection to notifications. Those that arrive while a statement runs are stored.
     pub async fn listen(&mut self, channel: &str) -> Result<()> {
-        self.notified = Some(Vec::new());
+        self.notified = Some(BTreeSet::new());
         self.query_text(&format!("listen {channel}")).await.map(drop)
     }
 

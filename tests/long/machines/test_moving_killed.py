@@ -1,0 +1,86 @@
+"""Tables move under random kills of the command, the gateway, the servers and their backends: MOVING_KILLS of
+them, by MOVING_SEED."""
+
+import os
+import random
+import subprocess
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from site_load import Load, loaded
+
+from servers import RINGLOG, ringlog
+from sites import WHERE, Site, start
+
+KILLS = int(os.environ.get("MOVING_KILLS", "20"))
+SEED = int(os.environ.get("MOVING_SEED") or random.randrange(2**31))
+LONGEST = 4.0
+"""seconds from the begin of a command until a kill"""
+
+pytestmark = pytest.mark.timeout(600 + 30 * KILLS)
+
+
+def command(site: Site) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [RINGLOG, "node", "move", "--facility", site.facility],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"RINGLOG_DSN": site.dsn},
+    )
+
+
+def kill(site: Site, load: Load, draw: random.Random, moving: "subprocess.Popen[bytes]") -> str:
+    """Kills a process; those that others need are started again. Returns what it was."""
+    what = draw.choice(["command", "gateway", "server", "backend", "backend of the command"])
+    name = draw.choice([*site.servers])
+    if what == "command":
+        moving.kill()
+    elif what == "gateway":
+        load.gateway_dies()
+        load.gateway_starts()
+    elif what == "server":
+        site.servers[name].die()
+        start(site.servers[name])
+    else:
+        user = "keeper" if "command" in what else "%"
+        with suppress(psycopg.Error, psutil.Error), site.admin(name) as connection:
+            query = "select pid from pg_stat_activity where usename like %s and pid <> pg_backend_pid()"
+            pids = [pid for (pid,) in connection.execute(query, [user])]
+            if not pids:
+                return "none"
+            psutil.Process(draw.choice(pids)).kill()
+    return what
+
+
+def test_no_row_is_lost_by_a_kill(site: Site, tmp_path: Path) -> None:
+    draw = random.Random(SEED)
+    where = dict(WHERE)
+    kills: Counter[str] = Counter()
+    moves = 0
+    with loaded(site) as load:
+        load.go_on(where)
+        while kills.total() < KILLS:
+            table = draw.choice([*where])
+            where[table] = draw.choice([name for name in site.servers if name != where[table]])
+            site.write_facility(where)
+            for _ in range(draw.randrange(1, 4)):
+                moving = command(site)
+                time.sleep(draw.uniform(0, LONGEST))
+                if (killed := kill(site, load, draw, moving)) != "none":
+                    kills[killed] += 1
+                with suppress(subprocess.TimeoutExpired):
+                    moving.wait(draw.uniform(0, LONGEST))
+                moving.kill()
+                moving.wait()
+            done = ringlog("node", "move", "--facility", site.facility, RINGLOG_DSN=site.dsn)
+            assert done.returncode == 0, f"seed {SEED}, {kills}: {done.stderr}"
+            moves += 1
+            load.go_on(where)
+    load.all_are_there(where)
+    rows = sum(load.given(table) for table in where)
+    print(f"seed {SEED}: {kills.total()} kills ({dict(kills)}), {moves} moves, {rows} rows")

@@ -1,0 +1,84 @@
+"""No login fills the disk: the last part of it is kept for writers."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from ringlog.server.low_disk import reserve
+from ringlog.server.settings import GiB, MiB
+from servers import RunningServer, add_logins, serving
+from waiting import wait_until
+
+pytestmark = pytest.mark.long
+
+ROOM = 256 * MiB
+"""that readers may fill"""
+DIRECT = {
+    "temporary table": "insert into t select repeat('x', 1000000) from generate_series(1, 10000)",
+    # a constant is compressed
+    "catalogue": """do $$ begin for n in 1..100000 loop
+        execute format('create temporary view v%s as select %L', n,
+          (select string_agg(md5((n * 40000 + m)::text), '') from generate_series(1, 40000) as m));
+        commit; end loop; end $$""",
+}
+GLOBAL = 'insert into tsql_global."##filled" select random(), n from generate_series(1, 100000000) as n'
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[None]:
+    """A disk in memory. Mounting requires root."""
+    folder.mkdir()
+    size = f"size={GiB + ROOM + 200 * MiB},mode=755"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.fixture(scope="module")
+def own(temporary_directory: Path) -> Iterator[RunningServer]:
+    assert os.geteuid() == 0, "mounting a small disk takes root"
+    with small_disk(temporary_directory / "small"), serving(temporary_directory / "small" / "data") as server:
+        add_logins(server)
+        yield server
+
+
+def put(server: RunningServer, second: int) -> None:
+    with server.connect(server.writer.user, server.writer.password, timeout=100) as session:
+        session.cursor().callproc("put_sr_rf", (1, datetime(2026, 1, 1, 0, 0, second), 1.0, 1))
+
+
+def is_free(server: RunningServer) -> bool:
+    disk = psutil.disk_usage(str(server.data))
+    return disk.free >= reserve(disk.total)
+
+
+@pytest.mark.parametrize("kind", DIRECT)
+def test_a_reader_over_postgresql(own: RunningServer, kind: str) -> None:
+    with psycopg.connect(own.dsn_of(own.reader), autocommit=True) as reader:
+        reader.execute("create temporary table t (text text storage external)")
+        with pytest.raises(psycopg.OperationalError):
+            reader.execute(DIRECT[kind])
+    put(own, 1)
+    # rows of the catalogue remain until it is vacuumed
+    assert kind == "catalogue" or wait_until(lambda: is_free(own))
+
+
+def test_a_global_temporary_table(own: RunningServer) -> None:
+    with (
+        own.connect(own.reader.user, own.reader.password) as maker,
+        psycopg.connect(own.dsn_of(own.reader), autocommit=True) as user,
+    ):
+        maker.cursor().execute("create table ##filled (a float, b int)")
+        with pytest.raises(psycopg.OperationalError):
+            user.execute(GLOBAL)
+    wait_until(lambda: is_free(own))
+    put(own, 2)
