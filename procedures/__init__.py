@@ -84,11 +84,9 @@ OVER_ALL_TABLES = {
         "trends/trend_places",
         "waveforms/waveform_scalars",
         "trends/summary_parts",
-        "trends/queries_of_bins",
-        "trends/bins_of_places",
+        "trends/bin_queries",
         "trends/signal_bins",
-        "trends/bins_of_trends",
-        "trends/trend_in_bins",
+        "trends/trend_bins",
         "trends/trends_of",
         "trends/get_trend",
         "trends/get_trends",
@@ -134,6 +132,9 @@ OVER_ALL_TABLES = {
     )
 }
 """The procedures over all tables: name and file."""
+
+FORMER = ("bins_of_places", "bins_of_trends", "queries_of_bins", "trend_in_bins")
+"""Those of earlier releases, which an installation drops."""
 
 DEADBAND = r"^(\d+(\.\d+)?|\.\d+)([eE]-?\d+)?( ?%)?$"
 """The form of a deadband that is a number or a part, for PostgreSQL and for Python."""

@@ -9,7 +9,7 @@ from psycopg import sql
 
 def query(name: str, **parts: sql.Composable) -> sql.Composed:
     """The query sql/<name>.sql with these parts inserted."""
-    return sql.SQL(_read(name)).format(**parts)
+    return sql.SQL(text(name)).format(**parts)
 
 
 def moment(when: datetime) -> sql.Composable:
@@ -18,5 +18,6 @@ def moment(when: datetime) -> sql.Composable:
 
 
 @cache
-def _read(name: str) -> str:
+def text(name: str) -> str:
+    """The text of sql/<name>.sql."""
     return files(__name__.rpartition(".")[0]).joinpath(f"sql/{name}.sql").read_text()

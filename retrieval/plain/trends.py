@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-from psycopg import sql
 
-from ringlog.history.connection import Connection, ReadError, records, rows
+from ringlog.history.arrays import sent
+from ringlog.history.closed import text_of, whole
+from ringlog.history.connection import Connection, ReadError
+from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.retrieval.bins import Bins, binned
 from ringlog.retrieval.plain.forms import TIME, formed
 from ringlog.retrieval.plain.notes import described, noted
@@ -19,10 +21,11 @@ from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.parts import Part
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal
-from ringlog.retrieval.texts import moment, query
+from ringlog.retrieval.texts import text
 
 _STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
-_IN_ARCHIVE = "are not in PostgreSQL but in the archive"  # and summaries are too coarse: demand_online.sql
+_IN_ARCHIVE = "RL003"
+"""rows are in the archive, and summaries are too coarse (demand_online.sql)"""
 SCHEMA = pa.schema(
     [
         ("time", TIME),
@@ -70,43 +73,34 @@ def trend(servers: Servers, signal: Signal, start: datetime, end: datetime, poin
         raise Refused(400, f"signal {signal.name!r} is {signal.type} and has no trend: request its data")
     if count(servers, signal, start, end, points) <= points:
         return Trend(signal, 0, _as_they_are([*samples(servers, signal, start, end)]))
-    connection = servers.of(signal.node)
     # each server summarises its own rows
-    if len(signal.nodes) == 1 and _has_summaries(connection):
+    if len(signal.nodes) == 1:
         try:
-            return _of_summaries(connection, signal, start, end, points)
+            return _of_summaries(servers.of(signal.node), signal, start, end, points)
         except ReadError as error:
-            # the driver reports no SQLSTATE for an error in the middle of a result
-            if _IN_ARCHIVE not in str(error):
+            if error.sqlstate != _IN_ARCHIVE:
                 raise
-            connection.rollback()
     width = width_of(start, end, points)
     parts = [*binned(samples(servers, signal, start, end), width)]
     return Trend(signal, width, _of_bins(Bins.joined(parts), width) if parts else _batch([[]] * 7))
 
 
-def _has_summaries(connection: Connection) -> bool:
-    name = sql.Literal(
-        "ringlog.trend_in_bins(text[],boolean,timestamptz,timestamptz,interval,timestamptz,boolean)"
-    )
-    text = sql.SQL("select to_regprocedure({}) is not null as there").format(name)
-    return bool(records(connection, text)[0]["there"])
-
-
 def _of_summaries(
     connection: Connection, signal: Signal, start: datetime, end: datetime, points: int
 ) -> Trend:
-    text = query(
-        "get_trend",
-        signal=sql.Literal(signal.name),
-        start=moment(start),
-        end=moment(end),
-        points=sql.Literal(points),
+    found = connection.answer(
+        text("get_trend"),
+        signal.name.encode(),
+        *(text_of(microseconds(each)) for each in (start, end)),
+        str(points).encode(),
     )
-    found = pa.Table.from_batches(rows(connection, text)).combine_chunks()
-    width = found["width"][0].as_py() if found.num_rows else 0
-    made = found.select(SCHEMA.names).cast(SCHEMA).to_batches()
-    return Trend(signal, width, made[0] if made else _batch([[]] * 7))
+    if (time := found.get_value(0, 0)) is None:
+        return Trend(signal, 0, _batch([[]] * 7))
+    columns: list[Any] = [sent(time, "i8")[0] + POSTGRES_EPOCH]
+    for position, field in enumerate([*SCHEMA][1:], 1):
+        values, valid = sent(found.get_value(0, position) or b"", "i8" if field.name == "n" else "f8")
+        columns.append(pa.array(values, field.type, mask=None if valid is None else ~valid))
+    return Trend(signal, whole(found.get_value(0, 7)), _batch(columns))
 
 
 def trend_json(trends: Iterator[Trend], start: datetime, end: datetime) -> Iterator[bytes]:

@@ -1,4 +1,5 @@
--- points of a trend from the summaries, the oldest first, and the microseconds of each
-select trend."time", trend.n, trend.min, trend.max, trend.mean, trend.first, trend.last,
-  (extract(epoch from trend.width) * 1000000)::bigint as width
-from ringlog.trends_of(array[{signal}], {start}, {end}, {points}) as trend
+-- points of a trend from the summaries, the oldest first, in columns, and the microseconds of each
+select array_send(array_agg(trend."time")), array_send(array_agg(trend.n)), array_send(array_agg(trend.min)),
+  array_send(array_agg(trend.max)), array_send(array_agg(trend.mean)), array_send(array_agg(trend.first)),
+  array_send(array_agg(trend.last)), (extract(epoch from max(trend.width)) * 1000000)::bigint
+from ringlog.trends_of(array[$1], $2::timestamptz, $3::timestamptz, $4::integer) as trend

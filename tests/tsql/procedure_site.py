@@ -1,6 +1,5 @@
 """A schema of procedures in T-SQL, which are compiled, created and called as by the gateway."""
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,27 +17,14 @@ class Called:
     """The results of a call."""
 
     status: int | None = None
-    error: int = 0
-    left: int | None = None
-    """@@rowcount, if neither a count nor rows show it"""
-    """@@error after it"""
     outputs: dict[str, Any] = field(default_factory=dict)
     rows: list[list[Row]] = field(default_factory=list)
     """of each result set"""
-    columns: list[list[str]] = field(default_factory=list)
     events: list[tuple[Any, ...]] = field(default_factory=list)
     """in order: ("rows", n), ("count", n), ("print", text), ("error" or "message", number, severity, state,
     line, text)"""
     ended: list[str] = field(default_factory=list)
     """"failed" or "" for each statement of which only the end is told."""
-
-    @property
-    def errors(self) -> list[tuple[Any, ...]]:
-        return [event[1:] for event in self.events if event[0] == "error"]
-
-    @property
-    def counts(self) -> list[int]:
-        return [event[1] for event in self.events if event[0] == "count"]
 
     @property
     def prints(self) -> list[str]:
@@ -84,21 +70,19 @@ class Site:
             self.compile(f"create procedure refused_one @n int as\n{body}")
         return refused.value
 
-    def call(self, name: str, /, *values: Any, **named: Any) -> Called:
+    def call(self, name: str, *values: Any) -> Called:
         """A call in the gateway's form; the transaction ends with it."""
         called = Called()
-        cursors: list[tuple[str, str | None]] = []
+        cursors: list[str] = []
 
         def hear(notice: psycopg.errors.Diagnostic) -> None:
             message = notice.message_primary or ""
             match notice.sqlstate:
                 case "01R01":
                     called.events.append(("rows", len(cursors)))
-                    cursors.append((message, notice.message_detail))
-                case "01R04":
-                    called.error = int(message)
-                case "01R05":
-                    called.left = int(message)
+                    cursors.append(message)
+                case "01R04" | "01R05":
+                    pass  # @@error and @@rowcount after it
                 case "01R07":
                     called.ended.append(notice.message_detail or "")
                 case "01R02":
@@ -113,14 +97,13 @@ class Site:
                     called.events.append(("print", message))
 
         found = self.connection.execute(
-            "select oid, prokind, proretset, coalesce(proargnames, '{}'), coalesce(proargmodes::text[], '{}')"
+            "select prokind, coalesce(proargnames, '{}'), coalesce(proargmodes::text[], '{}')"
             " from pg_proc where pronamespace = 'site'::regnamespace and proname = %s",
             [name],
         ).fetchone()
         assert found is not None, f"there is no procedure {name}"
-        _, kind, _, names, modes = found
+        kind, names, modes = found
         arguments = [sql.SQL("%s") for _ in values]
-        arguments += [sql.SQL("{} => %s").format(sql.Identifier(f"@{key}")) for key in named]
         if kind == "p":
             arguments.insert(0, sql.SQL("null"))
         call = sql.SQL("{}({})").format(sql.Identifier("site", name), sql.SQL(", ").join(arguments))
@@ -129,7 +112,7 @@ class Site:
         self.connection.add_notice_handler(hear)
         try:
             with self.connection.transaction():
-                gave = self.connection.execute(statement, [*values, *named.values()]).fetchone()
+                gave = self.connection.execute(statement, values).fetchone()
                 assert gave is not None
                 if not outputs:
                     (called.status,) = gave
@@ -137,12 +120,8 @@ class Site:
                     returned = dict(zip(outputs, gave, strict=True))
                     called.status = returned.pop("return_status")
                     called.outputs = {key.removeprefix("@"): value for key, value in returned.items()}
-                for cursor, shown in cursors:
+                for cursor in cursors:
                     fetched = self.connection.execute(sql.SQL("fetch all {}").format(sql.Identifier(cursor)))
-                    assert fetched.description is not None
-                    called.columns.append(
-                        json.loads(shown) if shown else [column.name for column in fetched.description]
-                    )
                     called.rows.append(fetched.fetchall())
         finally:
             self.connection.remove_notice_handler(hear)

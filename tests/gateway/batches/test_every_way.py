@@ -76,6 +76,8 @@ SETS_NULLS = re.compile(r"set (ansi_nulls off|ansinull on)")
 """impossible in a procedure, which has the setting of its creation (the cases of nulls.toml have both)"""
 TYPE_COMES_LATER = "the case makes the type of @t after the procedure (2715)"
 CALLED_FIRST = "a procedure is called without EXECUTE at the beginning of a batch only"
+ALONE_IN_ITS_BATCH = re.compile(r"(create|alter) (or alter )?(function|procedure|trigger|view)\b")
+"""a text that a procedure refuses (111)"""
 IN_A_PROCEDURE = "CREATE PROCEDURE or FUNCTION is the only statement of its batch (111)"
 COUNTS_TRANSACTIONS = (
     "the end of a procedure reports that it leaves another number of transactions than it has found (266)"
@@ -89,15 +91,6 @@ DIGITS_OF_COMPUTED = "a compiled procedure does not know the digits of an expres
 CAUGHT_SELECT = "a select that fails in a TRY of a compiled procedure sends nothing"
 DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     # the end of a text: the ways with another answer, and the reason (docs/how-to/procedures.md)
-    "create procedure q as use log exec ('x')": (PROCEDURES, IN_A_PROCEDURE),
-    "create procedure #p as select 2": (PROCEDURES, IN_A_PROCEDURE),
-    "with execute as 'someone' as select 1": (PROCEDURES, IN_A_PROCEDURE),
-    "with execute as owner as select user_name()": (PROCEDURES, IN_A_PROCEDURE),
-    "with execute as owner as exec ('select 1')": (PROCEDURES, IN_A_PROCEDURE),
-    "begin insert real_table values (1) return end": (PROCEDURES, IN_A_PROCEDURE),
-    "output inserted.a into real_table values (1) return end": (PROCEDURES, IN_A_PROCEDURE),
-    "table (a int) as begin return 1 end": (PROCEDURES, IN_A_PROCEDURE),
-    "table (a int) as begin insert @t values (1) end": (PROCEDURES, IN_A_PROCEDURE),
     "insert #t exec p select @@trancount select a from #t commit": (PROCEDURES, COUNTS_TRANSACTIONS),
     "q / 2 < 1 insert #t (d, n) values (9, 7)": (("compiled",), DIGITS_OF_COMPUTED),
     "insert #r values (1) return 7": (PROCEDURES, "a procedure may return a status"),
@@ -109,28 +102,12 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "declare @t TtClash exec tt_scalar @t": (PROCEDURES, TYPE_COMES_LATER),
     "N'@t TtText readonly', @t = @t select count(*) from @t": (PROCEDURES, TYPE_COMES_LATER),
     "N'insert @t values (1)', N'@t TtText readonly', @t": (PROCEDURES, TYPE_COMES_LATER),
-    "@t TtFixed readonly as insert @t values (1)": (PROCEDURES, IN_A_PROCEDURE),
-    "create procedure tt_fixed @t TtFixed as select 1": (PROCEDURES, IN_A_PROCEDURE),
-    "create procedure tt_fixed @t int readonly as select 1": (PROCEDURES, IN_A_PROCEDURE),
     "p as begin tran begin tran commit; exec p": (PROCEDURES, COUNTS_TRANSACTIONS),
     "insert @t values (1) exec ('rollback')": (PROCEDURES, COUNTS_TRANSACTIONS),
-    "alter view inner_v as select 2 as b": (PROCEDURES, IN_A_PROCEDURE),
     "select case when c.ts > t.ts then 'new' end from #copy c, #t t": (
         ("compiled",),
         "a timestamp that a procedure's select into copies keeps its value (docs/reference/tsql.md)",
     ),
-    "create function large_f() returns text as begin return 'x' end": (PROCEDURES, IN_A_PROCEDURE),
-    "create view ordered as select a from (select 1 a) t order by a": (PROCEDURES, IN_A_PROCEDURE),
-    "create view twice as select 1 a, 2 a": (PROCEDURES, IN_A_PROCEDURE),
-    "select count(*) as n from numbered with check option": (PROCEDURES, IN_A_PROCEDURE),
-    "create view one_name (x) as select 1 a, 2 b": (PROCEDURES, IN_A_PROCEDURE),
-    "create view three_names (x, y, z) as select 1 a, 2 b": (PROCEDURES, IN_A_PROCEDURE),
-    "create view v as select * from ##shared21": (PROCEDURES, IN_A_PROCEDURE),
-    "create view v as select * from #own": (PROCEDURES, IN_A_PROCEDURE),
-    "return (select count(*) from ##shared23) end": (PROCEDURES, IN_A_PROCEDURE),
-    "create procedure ##p as select 1": (PROCEDURES, IN_A_PROCEDURE),
-    "create procedure g;2 as select 2": (PROCEDURES, IN_A_PROCEDURE),
-    "create procedure g;2 as select 3": (PROCEDURES, IN_A_PROCEDURE),
     "set @a = 'x' end try begin catch rollback tran s end catch": (PROCEDURES, COUNTS_TRANSACTIONS),
     "begin tran exec dooms commit": (("compiled",), ENDS_ALL),
     "begin tran exec calls rollback": (("compiled",), "its ROLLBACK would take back what dooms has selected"),
@@ -173,6 +150,8 @@ def whole(text: Text) -> str:
 
 
 def may_differ(text: Text, way: str) -> bool:
+    if way in PROCEDURES and ALONE_IN_ITS_BATCH.match(text.text):
+        return True
     return any(whole(text).endswith(end) and way in ways for end, (ways, _) in DIFFERENCES.items())
 
 

@@ -26,14 +26,6 @@ def said(answer: Answer) -> list[tuple[str, object]]:
 
 
 @BOTH
-def test_a_throw_ends_the_batch(clients: Clients, version: str) -> None:
-    with clients.ct(clients.server.reader, version) as client:
-        answer = client.language("throw 60001, 'the end', 1; print 'never'")
-        assert [(error.number, error.text) for error in answer.errors] == [(60001, "the end")]
-        assert len(answer.messages) == 1
-
-
-@BOTH
 def test_a_check_of_a_table_is_caught(clients: Clients, version: str) -> None:
     with clients.ct(clients.server.writer, version) as client:
         answer = client.language(
@@ -44,27 +36,16 @@ def test_a_check_of_a_table_is_caught(clients: Clients, version: str) -> None:
 
 
 @BOTH
-def test_temporary_tables(clients: Clients, version: str) -> None:
+def test_a_temporary_table_belongs_to_its_session(clients: Clients, version: str) -> None:
     with (
         clients.ct(clients.server.reader, version) as client,
         clients.ct(clients.server.reader, version) as other,
     ):
-        made = client.language(
-            "create table #t (id int identity, name varchar(20) null) insert #t (name) values ('a') "
-            "insert into #t (name) select 'b' union select 'c' select @@rowcount, @@identity"
-        )
-        assert (made.errors, made.rows) == ([], [["2", "3"]])
-        assert [count for count in made.counts if count >= 0] == [1, 2, 1]
+        assert client.language("create table #t (id int)").errors == []
         assert other.language("select * from #t").error.number == 208
-        changed = client.language(
-            "update #t set name = 'z' where id > 1 delete #t where id = 3 select * from #t"
-        )
-        assert (changed.rows, changed.counts) == ([["1", "a"], ["2", "z"]], [2, 1, 2])
-        assert client.language("select name into #u from #t where id = 2 select * from #u").rows == [["z"]]
-        assert client.language("select @@identity").rows == [["3"]]
         assert client.language("drop table #t").errors == []
         assert client.language("select * from #t").error.number == 208
-        assert other.language("create table #u (a int) drop table #u").errors == []
+        assert other.language("create table #t (a int) drop table #t").errors == []
 
 
 @BOTH
@@ -110,20 +91,6 @@ def test_waiting_and_looping_can_be_cancelled(clients: Clients, version: str) ->
             client.cancelled(text, after=0.2)
             assert time.monotonic() - start < PATIENCE
             assert client.language("select 1").rows == [["1"]]
-
-
-def test_texts_nest_32_deep(clients: Clients) -> None:
-    with clients.ct(clients.server.reader, "7.4") as client:
-        text = "select 1"
-        for _ in range(3):
-            text = "exec ('" + text.replace("'", "''") + "')"
-        assert client.language(text).rows == [["1"]]
-        endless = (
-            "declare @s varchar(8000) = 'declare @s varchar(8000) = (select s from #s) exec (@s)' "
-            "create table #s (s varchar(8000)) insert #s values (@s) exec (@s)"
-        )
-        assert [error.number for error in client.language(endless).errors] == [217]
-        assert client.language("select 1").rows == [["1"]]
 
 
 def test_a_text_that_nests_without_end_is_refused(clients: Clients) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from authors import author_and_caller
 from servers import Login, RunningServer
-from tds_clients import Admin, Clients, CtClient, Param, error_number, error_of, errors_of, result_sets
+from tds_clients import Admin, Clients, CtClient, Param, error_number, error_of, result_sets
 
 AUTHOR = Login("interpreted_author", "author")
 CALLER = Login("interpreted_caller", "caller")
@@ -146,125 +146,6 @@ def test_a_procedure_calls_itself_at_most_to_level_16(make: Make, ct: CtClient) 
     assert ct.language("select 1").rows == [["1"]]
 
 
-def test_a_savepoint_undoes_a_part(make: Make, points: None, site: Admin, author: pymssql.Connection) -> None:
-    """SAVE TRANSACTION (SQL Server), the example that undoes only its own changes in a caller's
-    transaction."""
-    make(
-        """create procedure saves @fails int as
-        declare @count int
-        set @count = @@trancount
-        if @count > 0 save transaction saves_point else begin transaction
-        begin try
-            insert points values (10)
-            if @fails = 1 insert points values (10)
-            if @count = 0 commit transaction
-        end try
-        begin catch
-            if @count = 0 rollback transaction
-            else if xact_state() <> -1 rollback transaction saves_point
-            declare @message varchar(200)
-            select @message = error_procedure() + ' ' + convert(varchar, error_line())
-            raiserror (@message, 16, 1)
-        end catch"""
-    )
-    with author.cursor() as cursor:
-        with pytest.raises(pymssql.Error) as raised:
-            cursor.execute("begin tran insert points values (1) exec saves 1 commit")
-        assert errors_of(raised.value)[::2] == (50000, "saves 7")
-        cursor.execute("if @@trancount > 0 commit")
-        assert stored(site) == [1]
-        with pytest.raises(pymssql.Error):
-            cursor.execute("exec saves 1")
-        assert stored(site) == [1]
-        cursor.execute("exec saves 0")
-        assert stored(site) == [1, 10]
-
-
-def test_a_mismatch_of_transactions_is_reported(make: Make, points: None, site: Admin, ct: CtClient) -> None:
-    """266 (Database Engine errors; ASE Error Messages); the transaction continues in its state."""
-    make("create procedure begins as begin tran insert points values (1) if 1 = 2 commit", sybase=True)
-    make("create procedure ends as save tran x commit", sybase=True)
-    answer = ct.language("exec begins select @@error, @@trancount rollback")
-    assert [error.number for error in answer.errors] == [266]
-    assert answer.error.text.endswith("Previous count = 0, current count = 1.")
-    assert answer.rows == [["266", "1"]]
-    assert stored(site) == []
-    answer = ct.language("begin tran insert points values (2) exec ends select @@trancount")
-    assert [error.number for error in answer.errors] == [266]
-    assert answer.rows == [["0"]]
-    assert stored(site) == [2]
-
-
-def test_the_unit_that_an_error_ends(make: Make, points: None, ct: CtClient) -> None:
-    """Without RETURN the status of a procedure with errors is 10 less their worst severity (SQL Server 6.5,
-    "Return Status Values"; ASE Reference Manual, "return"). An error that ends it does not end the batch.
-    233 is ASE's number of a null that a column does not take."""
-    make(
-        "create procedure goes_on as exec ('select (select 1 union select 2)')"
-        " insert points values (null) print 'on'",
-        sybase=True,
-    )
-    make(
-        "create procedure stops as exec ('print ''dynamic''') select * from not_there print 'not'",
-        sybase=True,
-    )
-    make("create procedure says as raiserror 20001 'mine' exec ('print ''x''') return 5", sybase=True)
-    answer = ct.language("declare @r int exec @r = goes_on select @r")
-    assert [error.number for error in answer.errors] == [512, 233]
-    assert answer.rows == [["-6"]]
-    assert "on" in [message.text for message in answer.messages]
-    answer = ct.language("declare @r int exec @r = stops print 'after'")
-    assert [error.number for error in answer.errors] == [208]
-    texts = [message.text for message in answer.messages]
-    assert {"dynamic", "after"} <= set(texts)
-    assert "not" not in texts
-    answer = ct.language("declare @r int exec @r = says select @r, @@error")
-    assert [error.number for error in answer.errors] == [20001]
-    assert answer.rows == [["5", "0"]]
-
-
-def test_errors_are_handled_by_the_callers_catch(
-    make: Make, points: None, author: pymssql.Connection
-) -> None:
-    """TRY...CATCH (SQL Server): ERROR_PROCEDURE and ERROR_LINE are those of where the error was."""
-    make(
-        "create procedure thrower as\nexec ('print ''x''')\n\ninsert points values (null)",
-        "create procedure quits as exec ('print ''x''') select * from not_there",
-    )
-    catch = "begin catch select error_number(), error_procedure(), error_line(), @@nestlevel end catch"
-    with author.cursor() as cursor:
-        assert result_sets(cursor, f"begin try exec thrower end try {catch}") == [[(515, "thrower", 4, 0)]]
-        assert result_sets(cursor, f"begin try exec quits end try {catch}") == [[(208, "quits", 1, 0)]]
-        # the error of a text in it names no procedure
-        cursor.execute("create or alter procedure thrower as exec ('raiserror (''inside'', 16, 1)')")
-        assert result_sets(cursor, f"begin try exec thrower end try {catch}") == [[(50000, None, 1, 0)]]
-
-
-def test_settings_and_variables_are_its_own(make: Make, points: None, author: pymssql.Connection) -> None:
-    """SET statements (SQL Server): a SET in a procedure, or in a text, lasts until its end."""
-    make("create procedure sets as set nocount on set rowcount 1 declare @v int exec ('select 1') set @v = 5")
-    with author.cursor() as cursor:
-        text = "declare @v int set @v = 1 exec sets select @v select n from (values (1), (2)) t (n)"
-        assert result_sets(cursor, text) == [[(1,)], [(1,)], [(1,), (2,)]]
-        cursor.execute("insert points values (1)")
-        assert cursor.rowcount == 1
-
-
-def test_temporary_tables(make: Make, author: pymssql.Connection) -> None:
-    """CREATE TABLE (SQL Server), "Temporary tables": a procedure's tables are dropped at its end, the
-    caller's are visible."""
-    make(
-        "create procedure makes as create table #made (a int) insert #made values (3) exec fills"
-        " exec ('insert #given select a from #made') select a into #more from #made",
-        "create procedure fills as exec ('insert #made values (4)')",
-    )
-    with author.cursor() as cursor:
-        text = "create table #given (a int) exec makes select a from #given order by a"
-        text += " select object_id('tempdb..#made')"
-        assert result_sets(cursor, text) == [[(3,), (4,)], [(None,)]]
-        assert result_sets(cursor, "exec makes select count(*) from #given") == [[(4,)]]
-
-
 def test_texts_have_the_callers_rights(
     make: Make, points: None, clients: Clients, author: pymssql.Connection
 ) -> None:
@@ -282,17 +163,6 @@ def test_texts_have_the_callers_rights(
         for form in ("exec reads", "exec interpreted..reads"):
             refused = error_of(cursor, form)
             assert (refused.number, "reads" in refused.text) == (229, True)
-
-
-def test_it_runs_in_its_own_database(make: Make, points: None, clients: Clients, site: Admin) -> None:
-    """Names are resolved in the procedure's database, in its texts too (SQL Server: EXECUTE, "Remarks")."""
-    make(
-        "create procedure here as select db_name() exec ('select db_name()')"
-        " exec ('select count(*) from points')"
-    )
-    with clients.pymssql(AUTHOR, database="log") as connection, connection.cursor() as cursor:
-        text = "exec interpreted..here select db_name()"
-        assert result_sets(cursor, text) == [[("interpreted",)], [("interpreted",)], [(0,)], [("log",)]]
 
 
 def test_a_caller_of_one_is_run_by_the_gateway(
@@ -321,18 +191,14 @@ def test_a_caller_of_one_is_run_by_the_gateway(
 def test_a_caller_of_a_system_procedure_is_run_by_the_gateway(
     make: Make, points: None, author: pymssql.Connection
 ) -> None:
-    """sp_spaceused, Microsoft: "name" and "rows" come first; sp_getapplock returns 0 when it is granted."""
+    """sp_spaceused, Microsoft: "name" and "rows" come first."""
     make(
         "create procedure size_of @table sysname as exec master..sp_spaceused @table return 7",
         "create procedure size_of_points as declare @r int exec @r = size_of 'points' return @r",
-        "create procedure guarded as declare @r int, @s int"
-        " exec @r = sp_getapplock 'points', 'Exclusive', 'Session'"
-        " exec @s = sp_releaseapplock @Resource = 'points', @LockOwner = 'Session' select @r, @s",
     )
     with author.cursor() as cursor:
         sizes, status = result_sets(cursor, "declare @r int exec @r = size_of_points select @r")
         assert (sizes[0][0], str(sizes[0][1]).strip(), status) == ("points", "0", [(7,)])
-        assert result_sets(cursor, "exec guarded") == [[(0, 0)]]
 
 
 def test_it_behaves_like_any_other_procedure(make: Make, author: pymssql.Connection) -> None:
@@ -399,48 +265,6 @@ def test_a_cancel_leaves_it_and_its_objects(make: Make, ct: CtClient) -> None:
     assert ct.language("select @@nestlevel").rows == [["0"]]
     assert [error.number for error in ct.language("select * from #left_over").errors] == [208]
     assert ct.language("exec interpreted..waits2").error.number == 2812
-
-
-def test_texts_that_postgresql_cannot_express(make: Make, points: None, site: Admin, ct: CtClient) -> None:
-    """goto, fetch without into, waitfor time, @@spid, rows inside a transaction that is rolled back."""
-    make(
-        """create procedure various as
-        declare @i int
-        select @i = 0
-        again:
-        select @i = @i + 1
-        if @i < 3 goto again
-        print '%1!', @i
-        begin tran
-        insert points values (@i)
-        select n from points
-        rollback
-        declare c cursor for select n + 1 from points union select 7
-        open c
-        fetch c
-        close c
-        deallocate cursor c
-        if @@spid > 0 print 'spid'""",
-        sybase=True,
-    )
-    answer = ct.language("exec various")
-    assert not answer.errors
-    assert answer.rows == [["3"], ["7"]]
-    assert [message.text for message in answer.messages] == ["3", "spid"]
-    assert stored(site) == []
-
-
-def test_temporary_procedures(make: Make, author: pymssql.Connection) -> None:
-    """CREATE PROCEDURE (SQL Server): #p; it resolves names in the session's database."""
-    make("create procedure run_here as exec ('select 6')")
-    with author.cursor() as cursor:
-        cursor.execute("create procedure #texts @n int as exec ('select db_name()') return @n")
-        assert result_sets(cursor, "declare @r int exec @r = #texts 3 select @r") == [
-            [("interpreted",)],
-            [(3,)],
-        ]
-        cursor.execute("create procedure #calls as exec run_here exec #texts 4")
-        assert result_sets(cursor, "exec #calls") == [[(6,)], [("interpreted",)]]
 
 
 def test_blocks_nest_in_procedures_that_nest(make: Make, ct: CtClient) -> None:
