@@ -23,6 +23,7 @@ from ringlog.gateway._core import (
     start_log,
     summarise,
     translate,
+    whole_figures,
 )
 from ringlog.gateway._core import Mirror as _Mirror
 
@@ -45,6 +46,7 @@ __all__ = [
     "start_log",
     "summarise",
     "translate",
+    "whole_figures",
 ]
 
 

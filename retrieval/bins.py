@@ -5,11 +5,12 @@ Bins are returned as soon as they are complete, so memory does not grow with the
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlog.gateway import whole_figures
 from ringlog.history.summaries.spans import Spans, combined
 from ringlog.retrieval.samples import INVALID, Samples
 from ringlog.retrieval.serving.refused import Refused
@@ -55,8 +56,8 @@ class Bins:
     def __len__(self) -> int:
         return len(self.number)
 
-    def slice(self, start: int, end: int | None) -> "Bins":
-        return Bins(*(getattr(self, field.name)[start:end] for field in fields(self)))
+    def slice(self, start: int, end: int | None) -> Self:
+        return type(self)(*(getattr(self, field.name)[start:end] for field in fields(self)))
 
     @staticmethod
     def joined(parts: list["Bins"]) -> "Bins":
@@ -104,18 +105,53 @@ def binned(stream: Iterator[Samples], width: int) -> Iterator[Bins]:
         yield pending
 
 
-def whole_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[Bins, Whole, Numbers]]:
-    """Each bin with samples, with the times and values of its readings: for figures that need all values at
-    once.
+@dataclass(frozen=True)
+class WholeBins(Bins):
+    """Bins with a figure that needs all readings of a bin at once; NaN for a bin without readings."""
 
-    Raises Refused (413) for a bin of more than MOST_IN_A_BIN samples.
+    figure: Numbers
+
+
+def whole_bins(stream: Iterator[Samples], width: int, figure: str, most: int) -> Iterator[WholeBins]:
+    """The bins that hold samples, with their `figure` (ringlog.gateway.whole_figures).
+
+    Raises Refused (413) for a bin of more than `most` readings or MOST_IN_A_BIN samples.
     """
-    for _, parts in samples_of_bins(stream, width):
+    for parts in _parts_of_bins(stream, width):
+        bins = Bins.joined([*binned(iter(parts), width)])
         times = np.concatenate([part.time for part in parts])
         values = np.concatenate([part.numbers for part in parts])
-        [*made] = binned(iter(parts), width)
         good = ~np.isnan(values)
-        yield Bins.joined(made), times[good], values[good]
+        if bins.n.max() > most:
+            raise Refused(413, f"{figure}: a bin has more than {most} samples: use narrower bins")
+        # in whole seconds: binNum*intervalSecs + intervalSecs/2 in the appliance's LoessInterpolation
+        middles = bins.number * width + width // (2 * SECOND) * SECOND
+        made = whole_figures(figure, times[good], values[good], bins.n, middles)
+        yield WholeBins(**vars(bins), figure=np.frombuffer(made))
+
+
+def _parts_of_bins(stream: Iterator[Samples], width: int) -> Iterator[list[Samples]]:
+    """The samples in parts, none of which divides a bin. Raises Refused."""
+    held: list[Samples] = []
+    for part in stream:
+        if not len(part):
+            continue
+        last = int(part.time[-1]) // width * width
+        cut = int(np.searchsorted(part.time, last))
+        if held and (cut or held[-1].time[-1] < last):
+            yield [*held, part.slice(0, cut)]
+            held = []
+        elif cut:
+            yield [part.slice(0, cut)]
+        held.append(part.slice(cut, len(part)))
+        _demand_room(held)
+    if held:
+        yield held
+
+
+def _demand_room(of_a_bin: list[Samples]) -> None:
+    if sum(map(len, of_a_bin)) > MOST_IN_A_BIN:
+        raise Refused(413, f"a bin has more than {MOST_IN_A_BIN} samples: use narrower bins")
 
 
 def samples_of_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[int, list[Samples]]]:
@@ -131,8 +167,7 @@ def samples_of_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[int
                 held = []
             number = int(bins[start])
             held.append(part.slice(start, end))
-            if sum(map(len, held)) > MOST_IN_A_BIN:
-                raise Refused(413, f"a bin has more than {MOST_IN_A_BIN} samples: use narrower bins")
+            _demand_room(held)
     if number is not None:
         yield number, held
 

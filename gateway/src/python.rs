@@ -261,7 +261,7 @@ mod _core {
     #[pymodule_export]
     use crate::sampling::{py_moved, PyCells, PyChannelAccess, PySignals};
     #[pymodule_export]
-    use crate::summaries::{combine, summarise};
+    use crate::summaries::{combine, summarise, whole_figures};
     #[pymodule_export]
     const FIRST_TIME: i64 = sampling::signals::FIRST_TIME;
 }

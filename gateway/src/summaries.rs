@@ -4,7 +4,7 @@ use crate::encoding::Held;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use spans::Spans;
+use spans::{Figure, Spans};
 
 /// Summarises columns of `rows` doubles, one after another; `nulls` has a byte for each value, `starts` the first rows
 /// of the spans, in 64 bits each. Returns the bytes of n, min, max, mean, first, last, squares, nans and nulls: a
@@ -33,10 +33,38 @@ pub fn combine(py: Python<'_>, parts: [Held; 9], rows: usize, starts: Held) -> P
     given(py, made)
 }
 
+/// The figure of each bin that needs all its readings, `median`, `skewness`, `kurtosis` or `loess`; NaN for a bin
+/// without readings. The values are doubles without NaN, all others have 64 bits: the readings of each bin, the times of
+/// the readings and of the bins' middles, in microseconds. Returns the bytes of doubles.
+#[pyfunction]
+pub fn whole_figures(
+    py: Python<'_>,
+    name: &str,
+    times: Held,
+    values: Held,
+    counts: Held,
+    middles: Held,
+) -> PyResult<Py<PyBytes>> {
+    let figure = Figure::named(name).ok_or_else(|| PyValueError::new_err(format!("no figure {name}")))?;
+    let counts = places(&counts);
+    let made = py.detach(|| {
+        let values: Vec<f64> = numbers(&values, f64::from_le_bytes);
+        let (times, middles) = (numbers(&times, i64::from_le_bytes), numbers(&middles, i64::from_le_bytes));
+        let figures = spans::figures(figure, &times, &values, &counts, &middles)?;
+        Some(figures.into_iter().flat_map(f64::to_le_bytes).collect::<Vec<u8>>())
+    });
+    let made = made.ok_or_else(|| PyValueError::new_err("times, values and bins do not fit together"))?;
+    Ok(PyBytes::new(py, &made).unbind())
+}
+
+fn numbers<T>(bytes: &Held, of_bytes: fn([u8; 8]) -> T) -> Vec<T> {
+    let (numbers, _) = bytes.bytes().as_chunks::<8>();
+    numbers.iter().copied().map(of_bytes).collect()
+}
+
 /// Indexes of 64 bits each.
 fn places(bytes: &Held) -> Vec<usize> {
-    let (places, _) = bytes.bytes().as_chunks::<8>();
-    places.iter().map(|place| u64::from_le_bytes(*place) as usize).collect()
+    numbers(bytes, |place| u64::from_le_bytes(place) as usize)
 }
 
 fn given(py: Python<'_>, made: Option<[Vec<u8>; 9]>) -> PyResult<Vec<Py<PyBytes>>> {

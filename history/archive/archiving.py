@@ -26,6 +26,7 @@ from ringlog.history.archive.folder import Damaged, Folder, aside
 from ringlog.history.archive.leaving import archive_partition, weeks_of
 from ringlog.history.archive.manifest import ColdWeek, forget, manifest, settings, write_manifest
 from ringlog.history.archive.merging import late_weeks, merge_late
+from ringlog.history.archive.rewriting import old_weeks, rewrite_week
 from ringlog.history.archive.round import NotDone, Round, Stopped, keep_readers_out
 from ringlog.history.connection import ReadError, connect
 from ringlog.schema import clock
@@ -45,6 +46,7 @@ def archive(
     stopped: Callable[[], bool] = lambda: False,
     *,
     pauses: float = PAUSES,
+    rewrites: bool = False,
 ) -> Generator[str, None, bool]:
     """Sets aside weeks past retention, archives old weeks, merges late rows, and deletes files whose time
     set aside is over. Yields a line for each. Returns whether nothing failed, was postponed or must stay.
@@ -52,7 +54,8 @@ def archive(
     `now` is by default PostgreSQL's clock, if the last round of housekeeping trusted it
     (ringlog.schema.clock). `stopped` is called between the steps, and while another process maintains the
     logs: raises partitions.Stopped when it returns true. `pauses`: seconds of rest for each second of
-    reading; unless it is 0, reading and writing also have the lowest priority on the machine. A week with a
+    reading; unless it is 0, reading and writing also have the lowest priority on the machine. `rewrites`:
+    also writes files of earlier forms again. A week with a
     damaged file is reported and keeps its file and its late rows; a week with a value that Arrow cannot
     represent is reported and stays in PostgreSQL. Raises ownership.NotOurs when the folder is another
     database's, or has none of the files of this one.
@@ -113,6 +116,8 @@ def archive(
                 yield line + (f" ({number} of {len(due)})" if len(due) > 1 else "")
             for week in with_late:
                 yield done(week.table, partial(merge_late, this, week))
+            for week in old_weeks(this) if rewrites else []:
+                yield done(week.table, partial(rewrite_week, this, week))
         except Stopped:
             return False
         with engine.begin() as connection:

@@ -1,9 +1,9 @@
 """A week of a table as a Parquet file: writing, reading and comparing.
 
-Floats are split into streams of their bytes before zstd, times and seq_no are stored as differences; row
-groups have a day at most, or few rows, with statistics of single values except floats, and pages have
-checksums. Columns have the ids of their fields (`archive.fields`), the schema's metadata names the
-signals. Numerics are decimals in files, and text where rows are read.
+Each column has its encoding (`archive.encoding`); row groups have a day at most, or few rows, with statistics
+of single values except floats, and pages have checksums. Columns have the ids of their fields
+(`archive.fields`), the schema's metadata names the signals. Numerics are decimals in files, and text where
+rows are read.
 
 Samples are ordered by the number of their signal, then by time; their row groups are short, since a reader
 mostly wants one signal.
@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ringlog.history.archive import encoding
 from ringlog.history.archive.folder import Damaged, Folder
 from ringlog.history.connection import BeyondArrow, ReadError, plain
 
@@ -56,14 +57,20 @@ day."""
 _DAY = 86_400_000_000  # microseconds
 
 _FEW = 1000
-"""The least rows of a row group, also of several days. The first and the last one of a long file have no
-more: the oldest and the newest rows of a log are read quickly."""
+"""The least rows of a row group, also of several days."""
+
+_ENDS = 100
+"""Rows of the first and of the last row group: the oldest and the newest rows of a log are read quickly."""
 
 _SAMPLES = 1 << 15
 _MOST_SAMPLES = 1 << 20
 _GROUPS = 2048
 """A row group has so many samples; from this number of groups on more, because each takes some 600 bytes in
 the footer."""
+
+
+FORM, PRESENT_FORM = b"ringlog.form", b"2"
+"""In a file's metadata; files of version 1.0.0 have none."""
 
 
 _Cut: TypeAlias = Callable[[pa.RecordBatch], Iterator[tuple[int, pa.RecordBatch]]]
@@ -86,32 +93,29 @@ def write(
     for rows of other types, BeyondArrow for a numeric that no decimal is.
     """
     rows = 0
-    schema = pa.schema([])
+    schema: pa.Schema | None = None
     writer: pq.ParquetWriter | None = None
     group: list[pa.RecordBatch] = []
-    is_first = True
     day = None
     try:
         for batch in batches:
-            if writer is None:
+            if schema is None:
                 schema = pa.schema([fields.get(each.name, each) for each in batch.schema], dict(metadata))
-                cut: _Cut = _by_day
-                if sampled := of_samples(schema):
-                    schema, cut = schema.remove_metadata(), _by_number()
-                writer = pq.ParquetWriter(stream, schema, store_schema=not sampled, **_options(schema))
-                if sampled:
-                    # in Arrow's schema the names of many signals would be there twice
-                    writer.add_key_value_metadata(dict(metadata))
+                cut: _Cut = _by_number() if of_samples(schema) else _by_day
             for part_day, part in cut(_of_fields(schema, batch)):
                 is_long = sum(each.num_rows for each in group) >= _FEW
                 if (is_long and part_day != day) or sum(each.nbytes for each in group) > GROUP_BYTES:
-                    _write_group(writer, group, is_first=is_first)
-                    group, is_first = [], False
+                    is_first, table = writer is None, pa.Table.from_batches(group)
+                    writer = writer or _writer(stream, schema, table)
+                    _write_group(writer, table, is_first=is_first)
+                    group = []
                 day = part_day
                 group.append(part)
                 rows += part.num_rows
-        if group and writer is not None:
-            _write_group(writer, group, is_first=is_first, is_last=True)
+        if schema is not None:
+            is_first, table = writer is None, pa.Table.from_batches(group, schema)
+            writer = writer or _writer(stream, schema, table)
+            _write_group(writer, table, is_first=is_first, is_last=True)
     except BaseException:
         with suppress(OSError, pa.ArrowException):
             if writer is not None:
@@ -122,12 +126,18 @@ def write(
     return rows
 
 
-def _write_group(
-    writer: pq.ParquetWriter, group: list[pa.RecordBatch], *, is_first: bool, is_last: bool = False
-) -> None:
+def _writer(stream: pa.NativeFile, schema: pa.Schema, first: pa.Table) -> pq.ParquetWriter:
+    """A writer of a file that begins with these rows."""
+    # Arrow's schema is in the file's, and would have the names of the signals twice
+    plain = schema.remove_metadata()
+    writer = pq.ParquetWriter(stream, plain, store_schema=False, **encoding.options(plain, first))
+    writer.add_key_value_metadata({**(schema.metadata or {}), FORM: PRESENT_FORM})
+    return writer
+
+
+def _write_group(writer: pq.ParquetWriter, table: pa.Table, *, is_first: bool, is_last: bool = False) -> None:
     """Writes a row group; the first and the last rows of a log's week are groups of their own."""
-    table = pa.Table.from_batches(group)
-    short = 0 if of_samples(table.schema) else _FEW
+    short = 0 if of_samples(table.schema) or table.num_rows < _FEW else _ENDS
     begin = min(short, table.num_rows) if is_first else 0
     end = max(begin, table.num_rows - short) if is_last else table.num_rows
     for start, stop in pairwise((0, begin, end, table.num_rows)):
@@ -174,26 +184,6 @@ def _by_number() -> _Cut:
             rows, room, batch = rows + part.num_rows, room - part.num_rows, batch.slice(part.num_rows)
 
     return parts
-
-
-def _options(schema: pa.Schema) -> dict[str, object]:
-    floats = [field.name for field in schema if pa.types.is_floating(field.type)]
-    differences = [field.name for field in schema if field.name in ("time", "seq_no")]
-    return {
-        "compression": "zstd",
-        "compression_level": 3,
-        "use_dictionary": [field.name for field in schema if field.name not in {*floats, *differences}],
-        # Parquet's bounds of floats leave NaN out: DuckDB and pyarrow would skip row groups with rows of NaN
-        "write_statistics": [
-            field.name
-            for field in schema
-            if not pa.types.is_floating(field.type) and not pa.types.is_nested(field.type)
-        ],
-        "column_encoding": dict.fromkeys(floats, "BYTE_STREAM_SPLIT")
-        | dict.fromkeys(differences, "DELTA_BINARY_PACKED"),
-        "store_decimal_as_integer": True,
-        "write_page_checksum": True,
-    }
 
 
 def read(

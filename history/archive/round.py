@@ -58,19 +58,35 @@ class Round:
         return tried(self.engine, work)
 
     def write(
-        self, stores: Rows, table: str, week: Week, source: Callable[[], Iterator[pa.RecordBatch]]
+        self,
+        stores: Rows,
+        table: str,
+        week: Week,
+        source: Callable[[], Iterator[pa.RecordBatch]],
+        schema: pa.Schema | None = None,
     ) -> ColdWeek:
-        """Writes a week to a new file and compares it with its source, which is read twice. Raises Stopped,
-        Damaged, ReadError."""
-        return self.writer.submit(self._write, stores, table, week, source).result()
+        """Writes a week to a new file and compares it with its source, which is read twice. `schema`: that
+        of the file, with its metadata, if it is not the log's present one. Raises Stopped, Damaged,
+        ReadError."""
+        return self.writer.submit(self._write, stores, table, week, source, schema).result()
 
     def _write(
-        self, stores: Rows, table: str, week: Week, source: Callable[[], Iterator[pa.RecordBatch]]
+        self,
+        stores: Rows,
+        table: str,
+        week: Week,
+        source: Callable[[], Iterator[pa.RecordBatch]],
+        schema: pa.Schema | None,
     ) -> ColdWeek:
         with self.engine.begin() as connection:
             become_owner(connection)
             name = new_file(connection, self.folder, table, week)
-            facts, columns = about(connection, table), stores.fields(connection, table)
+            if schema is None:
+                facts, columns = about(connection, table), stores.fields(connection, table)
+            else:
+                metadata = {key.decode(): text.decode() for key, text in (schema.metadata or {}).items()}
+                facts = {key: text for key, text in metadata.items() if key.startswith("ringlog.")}
+                columns = {field.name: field for field in schema}
         try:
             with self.folder.created(name) as stream:
                 count = files.write(stream, self._throttled(source()), facts, columns)

@@ -24,9 +24,12 @@ def messages(batch: pa.RecordBatch) -> tuple[memoryview, np.ndarray]:
     sizes = np.full(batch.num_rows, 6, np.int64)
     for column in batch.columns:
         value = as_text(column)
-        lengths = pc.binary_length(value).fill_null(-1).to_numpy()
-        sizes += 4 + np.maximum(lengths, 0)
-        parts += [_fixed(lengths.astype(">i4")), value.cast(pa.large_binary()).fill_null(b"")]
+        lengths, value = pc.binary_length(value), value.cast(pa.large_binary())
+        if value.null_count:
+            lengths, value = lengths.fill_null(-1), value.fill_null(b"")
+        numbers = lengths.to_numpy()
+        sizes += 4 + np.maximum(numbers, 0)
+        parts += [_fixed(numbers.astype(">i4")), value]
     heads = np.zeros(batch.num_rows, [("kind", "S1"), ("size", ">i4"), ("columns", ">i2")])
     heads["kind"], heads["size"], heads["columns"] = b"D", sizes, batch.num_columns
     joined = pc.binary_join_element_wise(_fixed(heads), *parts, pa.scalar(b"", pa.large_binary()))

@@ -100,9 +100,9 @@ class Rows:
                 rows = file.metadata.row_group(number).num_rows
                 yield pa.record_batch([pa.nulls(rows)], ["rows"])
             return
-        names = [name for name, _ in self._columns]
+        existing = {*schema.names}  # Arrow makes the list each time
         # the times give the number of rows of a file that has none of the columns
-        there = [name for name in names if name in schema.names] or ["time"]
+        there = [name for name, _ in self._columns if name in existing] or ["time"]
         for number in reversed(groups) if self._descending else groups:
             for batch in self._of_group(file, number, there):
                 yield from late.cast(self._schema, plain(batch)).combine_chunks().to_batches()

@@ -23,8 +23,16 @@ from ringlog.history.signals import Place
 from ringlog.retrieval.appliance.events import Events, doubles, of_samples, vectors
 from ringlog.retrieval.appliance.gaps import Gaps
 from ringlog.retrieval.appliance.pattern import SignalRequest
-from ringlog.retrieval.appliance.regression import loess
-from ringlog.retrieval.bins import SECOND, Bins, binned, samples_of_bins, starts_of, whole_bins
+from ringlog.retrieval.bins import (
+    MOST_IN_A_BIN,
+    SECOND,
+    Bins,
+    WholeBins,
+    binned,
+    samples_of_bins,
+    starts_of,
+    whole_bins,
+)
 from ringlog.retrieval.samples import Samples, microseconds
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.summarised import Summarised
@@ -33,7 +41,6 @@ from ringlog.schema.column_type import ColumnType, Kind
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Part = TypeVar("Part", Bins, Samples)
-_MOST_OF_LOESS = 5000  # samples in a bin: the computing time grows with their square
 _TWO_WEEKS = 14 * 86_400 * SECOND
 
 Figure = tuple[Callable[[Bins], Numbers], Callable[[Numbers], Numbers]]
@@ -49,7 +56,16 @@ _FIGURES: dict[str, Figure] = {
     "rms": (lambda bins: bins.rms, np.abs),
     "jitter": (lambda bins: np.divide(bins.deviation, bins.mean), np.zeros_like),
     "errorbar": (lambda bins: bins.mean, np.copy),
+    "median": (lambda bins: _of_all(bins), np.copy),
+    "skewness": (lambda bins: _of_all(bins), np.zeros_like),
+    "kurtosis": (lambda bins: _of_all(bins), np.zeros_like),
+    "loess": (lambda bins: _of_all(bins), np.copy),
 }
+_MOST_OF_BINS = {
+    **dict.fromkeys(("median", "skewness", "kurtosis"), MOST_IN_A_BIN),
+    "loess": 5000,  # its time grows with the square of a bin's samples
+}
+"""figures of all readings of a bin at once, and the most of these"""
 _STATS: list[Figure] = [
     _FIGURES["mean"],
     _FIGURES["std"],
@@ -60,7 +76,9 @@ _STATS: list[Figure] = [
 ]
 
 
-FIGURES = frozenset([*_FIGURES, "stats", "stats6", "optimized", "optimLastSample"])
+FIGURES = frozenset(
+    [*_FIGURES.keys() - _MOST_OF_BINS.keys(), "stats", "stats6", "optimized", "optimLastSample"]
+)
 """operators that can be computed from summaries"""
 
 Moved = Callable[[Iterator[Samples], int], Iterator[Samples]]
@@ -120,13 +138,11 @@ def processed(
         return _two_weeks(stream, microseconds(now))
     if operator in ("flyers", "ignoreflyers"):
         return _flyers(stream, width, wanted.deviations, given=operator == "flyers")
-    if operator in ("median", "skewness", "kurtosis", "loess"):
-        return _of_whole_bins(stream, operator, width, wanted.fill, begin, until, microseconds(now))
     if operator == "caplotbinning":
         return _plot_bins(stream, width)
     if operator == "linear":
         return _linear(stream, width, wanted.fill, begin, until)
-    found = summaries(width, Gaps(width, begin, None).moved)
+    found = None if operator in _MOST_OF_BINS else summaries(width, Gaps(width, begin, None).moved)
     return _figures(stream, wanted, width, begin, until, microseconds(now), found)
 
 
@@ -263,10 +279,21 @@ def _figures(
         first, stream = _place_of(stream)
         if first is None:
             return
-        place, all_bins = first, binned(gaps.moved(stream, begin), width * SECOND)
+        place, all_bins = first, _bins(gaps.moved(stream, begin), wanted.operator, width * SECOND)
     made = ((bins, bins.number) for bins in all_bins)
     for bins, number, source in _with_gaps(made, gaps):
         yield _events_of_bins(place, wanted.operator, _middle(number, width), number, source, bins)
+
+
+def _bins(stream: Iterator[Samples], operator: str, width: int) -> Iterator[Bins]:
+    if operator in _MOST_OF_BINS:
+        return whole_bins(stream, width, operator, _MOST_OF_BINS[operator])
+    return binned(stream, width)
+
+
+def _of_all(bins: Bins) -> Numbers:
+    assert isinstance(bins, WholeBins)
+    return bins.figure
 
 
 def _with_gaps(stream: Iterator[tuple[Part, Whole]], gaps: Gaps) -> Iterator[tuple[Part, Whole, Whole]]:
@@ -351,91 +378,21 @@ def _filled(stream: Iterator[Samples], gaps: Gaps, width: int, *, first: bool) -
         yield replace(of_samples(part.at(source)), nanoseconds=seconds * 1_000_000_000)
 
 
-def _of_whole_bins(
-    stream: Iterator[Samples], operator: str, width: int, fill: bool, begin: int, until: int, now: int
-) -> Iterator[Events]:
-    place, stream = _place_of(stream)
-    if place is None:
-        return
-    gaps = Gaps(width, begin, min(until, now) if fill else None)
-    figure = np.nan
-
-    def each() -> Iterator[tuple[Bins, Whole]]:
-        nonlocal figure
-        for bins, times, values in whole_bins(gaps.moved(stream, begin), width * SECOND):
-            figure = np.nan
-            if len(values):
-                figure = _WHOLE[operator](int(bins.number[0]), times, values, width)
-            yield bins, bins.number
-
-    of_a_level = operator in ("median", "loess")
-    for bins, number, source in _with_gaps(each(), gaps):
-        own = bins.number[source] == number
-        empty = bins.held[source] if of_a_level else np.zeros(len(number))
-        missing = np.where(own, bins.empty[source], bins.held_empty[source])
-        made = doubles(place, _middle(number, width), np.where(own, figure, empty), missing)
-        yield replace(made, severity=_severity(bins, own, source))
-
-
-def _smooth(number: int, times: Whole, values: Numbers, width: int) -> float:
-    """Raises Refused (413) for a bin with too many samples."""
-    if len(times) > _MOST_OF_LOESS:
-        raise Refused(413, f"loess: a bin has more than {_MOST_OF_LOESS} samples: use narrower bins")
-    seconds = (times - number * width * SECOND) / SECOND
-    return loess(seconds, values, width / 2)
-
-
-def _median(values: Numbers) -> float:
-    with np.errstate(invalid="ignore"):
-        return float(np.median(values))
-
-
-def _skewness(values: Numbers) -> float:
-    """skewness of a sample, as in Apache Commons Math 3.3: n / (n-1) / (n-2) Σ ((x - mean) / std)³
-
-    NaN for fewer than three values, and for equal ones: Skewness.evaluate divides 0 by the deviation 0.
-    """
-    n = len(values)
-    if n < 3 or values.min() == values.max():
-        return float("nan")
-    deviation = float(np.std(values, ddof=1))
-    return float(n / (n - 1) / (n - 2) * (((values - values.mean()) / deviation) ** 3).sum())
-
-
-def _kurtosis(values: Numbers) -> float:
-    """kurtosis of a sample, minus that of a normal distribution, as in Apache Commons Math 3.3
-
-    NaN for fewer than four values, and for equal ones: Kurtosis.evaluate divides 0 by the deviation 0.
-    """
-    n = len(values)
-    if n < 4 or values.min() == values.max():
-        return float("nan")
-    deviation = float(np.std(values, ddof=1))
-    fourth = float((((values - values.mean()) / deviation) ** 4).sum())
-    return n * (n + 1) / (n - 1) / (n - 2) / (n - 3) * fourth - 3 * (n - 1) ** 2 / (n - 2) / (n - 3)
-
-
-_WHOLE: dict[str, Callable[[int, Whole, Numbers, int], float]] = {
-    "median": lambda number, times, values, width: _median(values),
-    "skewness": lambda number, times, values, width: _skewness(values),
-    "kurtosis": lambda number, times, values, width: _kurtosis(values),
-    "loess": _smooth,
-}
-"""arguments: a bin's number, the times and values of its readings, and its width"""
-
-
 def _plot_bins(stream: Iterator[Samples], width: int) -> Iterator[Events]:
-    """At most four events per bin: first, minimum, maximum, last; minimum and maximum are placed midway
-    between first and last."""
+    """At most four events per bin: one or two samples have their own times, in whole seconds; of more the
+    first, minimum, maximum and last are at the begin, a quarter, half and three quarters of the bin
+    (SampleLocation in the appliance's CAPlotBinning)."""
     place, stream = _place_of(stream)
     if place is None:
         return
+    quarters = np.arange(4) * width // 4
     for bins in binned(stream, width * SECOND):
-        middle = (bins.first_time + bins.last_time) // 2
-        times = np.column_stack([bins.first_time, middle, middle, bins.last_time])
+        few = np.column_stack([bins.first_time, bins.first_time, bins.first_time, bins.last_time]) // SECOND
+        many = bins.number[:, None] * width + quarters
+        seconds = np.where(bins.n[:, None] > 2, many, few)
         values = np.column_stack([bins.first, bins.low, bins.high, bins.last])
         keep = np.column_stack([bins.n > 0, bins.n > 2, bins.n > 2, bins.n > 1])
-        made = doubles(place, times[keep] * 1000, values[keep])
+        made = doubles(place, seconds[keep] * 1_000_000_000, values[keep])
         severity = np.repeat(bins.severity, keep.sum(axis=1)) if bins.severity.any() else None
         yield replace(made, severity=severity)
 

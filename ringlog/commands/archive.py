@@ -206,13 +206,27 @@ def archive_now(data: Data = None, dsn: Dsn = None) -> None:
     """Write old weeks of all servers to the archive now, as the server does every hour.
 
     Code 1: a part failed, was postponed, or must stay in PostgreSQL; its line has the reason."""
+    _do_round(data, dsn, "nothing to archive: no week is older than the facility's online weeks")
+
+
+@archive_app.command("rewrite")
+def archive_rewrite(data: Data = None, dsn: Dsn = None) -> None:
+    """Write files of earlier versions again, in the present form, which is smaller and read faster.
+
+    Does what `now` does first. The same rows are compared bit for bit; the old files are set aside like all
+    replaced ones. Code 1: a part failed or was postponed; repeat the command."""
+    _do_round(data, dsn, "nothing to rewrite: all files have the present form", rewrites=True)
+
+
+def _do_round(data: Data, dsn: Dsn, nothing: str, *, rewrites: bool = False) -> None:
+    """A round of archiving on all servers, at full speed."""
     from ringlog.history.archive.archiving import archive
 
     complete = True
 
     def lines(server: str) -> "Iterator[str]":
         nonlocal complete
-        complete &= yield from archive(engine(server), server, pauses=0.0)
+        complete &= yield from archive(engine(server), server, pauses=0.0, rewrites=rewrites)
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
@@ -223,6 +237,6 @@ def archive_now(data: Data = None, dsn: Dsn = None) -> None:
                 print(line, flush=True)
                 written += 1
             if not written:
-                print("nothing to archive: no week is older than the facility's online weeks")
+                print(nothing)
     if not complete:
         raise typer.Exit(1)

@@ -268,10 +268,10 @@ def test_an_archive_on_a_missing_disk_is_not_started_again(
 
 @pytest.mark.parametrize(
     ("a_day", "groups"),
-    [(72, [504]), (900, [1000, 800, 1800, 1800, 900]), (3000, [1000, 2000, *[3000] * 5, 2000, 1000])],
+    [(72, [504]), (900, [100, 1700, 1800, 1800, 900]), (3000, [100, 2900, *[3000] * 5, 2900, 100])],
 )
 def test_row_groups(tmp_path: Path, a_day: int, groups: list[int]) -> None:
-    """Days of at least 1,000 rows; the first and the last one of a long file have no more."""
+    """Days of at least 1,000 rows; the first and the last rows are groups of 100."""
     count = 7 * a_day
     times = pa.array(np.arange(count) * (86_400_000_000 // a_day), pa.timestamp("us", "UTC"))
     rows = pa.record_batch({"seq_no": pa.array(np.arange(count), pa.int32()), "time": times})
@@ -280,6 +280,40 @@ def test_row_groups(tmp_path: Path, a_day: int, groups: list[int]) -> None:
     written = pq.ParquetFile(tmp_path / "week.parquet")
     found = [written.metadata.row_group(number).num_rows for number in range(written.num_row_groups)]
     assert found == groups
+    assert written.read().equals(pa.Table.from_batches([rows]))
+
+
+def test_a_column_has_the_smaller_encoding(tmp_path: Path) -> None:
+    n, dice = 20_000, np.random.default_rng(72)
+    few, noise = dice.integers(0, 50, n) / 7, dice.normal(size=n)
+    columns = {
+        "few": pa.array(few, pa.float32()),
+        "noise": pa.array(noise),
+        "few_points": pa.ListArray.from_arrays(
+            np.arange(0, n + 1, 10, dtype=np.int32).repeat(10)[: n + 1], few
+        ),
+        "count": pa.array(np.arange(n) ** 2),
+        "state": pa.array(dice.choice([1, 1 << 40], n)),
+    }
+    times = pa.array(np.arange(n) * 1_000_000, pa.timestamp("us", "UTC"))
+    rows = pa.record_batch({"seq_no": pa.array(np.arange(n), pa.int32()), "time": times, **columns})
+    with Folder(str(tmp_path)).created("week.parquet") as stream:
+        files.write(stream, iter([rows]), {})
+    written = pq.ParquetFile(tmp_path / "week.parquet")
+    group = written.metadata.row_group(1)
+    encodings = {
+        column.path_in_schema: {*column.encodings} - {"RLE", "PLAIN"}
+        for column in map(group.column, range(group.num_columns))
+    }
+    assert encodings == {
+        "seq_no": {"DELTA_BINARY_PACKED"},
+        "time": {"DELTA_BINARY_PACKED"},
+        "few": {"RLE_DICTIONARY"},
+        "noise": {"BYTE_STREAM_SPLIT"},
+        "few_points.list.element": {"RLE_DICTIONARY"},
+        "count": {"DELTA_BINARY_PACKED"},
+        "state": {"RLE_DICTIONARY"},
+    }
     assert written.read().equals(pa.Table.from_batches([rows]))
 
 
@@ -441,8 +475,8 @@ def test_rows_that_arrive_while_a_week_is_written(
     before = online.rows
     written = Round._write
 
-    def write(this: Round, stores: Any, name: str, week: Week, source: Any) -> ColdWeek:
-        made = written(this, stores, name, week, source)
+    def write(this: Round, stores: Any, name: str, week: Week, source: Any, schema: Any) -> ColdWeek:
+        made = written(this, stores, name, week, source, schema)
         put(table, week.start + timedelta(microseconds=7), 1.0)
         return made
 
@@ -589,8 +623,8 @@ def test_two_rounds_at_once(
     before = online.rows
     written = Round._write
 
-    def write(this: Round, stores: Any, name: str, week: Week, source: Any) -> ColdWeek:
-        made = written(this, stores, name, week, source)
+    def write(this: Round, stores: Any, name: str, week: Week, source: Any, schema: Any) -> ColdWeek:
+        made = written(this, stores, name, week, source, schema)
         with engine.begin() as connection:
             note(connection, replace(made, rows=made.rows - 1))
         return made

@@ -264,8 +264,8 @@ def test_samples_that_arrive_while_a_week_is_written(plant: Plant, monkeypatch: 
     before = plant.all()
     written = Round._write
 
-    def write(this: Round, stores: Rows, table: str, week: Week, source: Any) -> ColdWeek:
-        made = written(this, stores, table, week, source)
+    def write(this: Round, stores: Rows, table: str, week: Week, source: Any, schema: Any) -> ColdWeek:
+        made = written(this, stores, table, week, source, schema)
         if table == "vac":
             plant.put("gauge:2", (week.start - BEGIN) // timedelta(microseconds=1) * 1000 + 7, 1.0)
             plant.put("gauge:never", (week.start - BEGIN) // timedelta(microseconds=1) * 1000 + 7, 1.0)

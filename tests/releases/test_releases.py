@@ -61,6 +61,12 @@ def test_a_released_database_becomes_todays(site: Path, folder: Path, todays: li
         # the calls of a writer without an acknowledgement before the upgrade
         put_rows(server, given["begin"], last=100)
         assert answers(server, given) == answered
+        # its files in the present form
+        rewritten, again = (ringlog("archive", "rewrite", "--data", server.data) for _ in range(2))
+        assert (rewritten.returncode, again.returncode) == (0, 0), rewritten.stdout + rewritten.stderr
+        assert len(re.findall(r"^rewrote \S+ as ", rewritten.stdout, re.MULTILINE)) > 2
+        assert "rewrote" not in again.stdout
+        assert answers(server, given) == answered
         with server.connect(DEVELOPER.user, DEVELOPER.password, database="site") as session:
             cursor = session.cursor()
             cursor.execute("declare @id int exec add_device 'gauge', 'hall B', @id output select @id")

@@ -231,13 +231,13 @@ def test_first_and_last_samples_keep_their_times() -> None:
 
 
 def test_plot_bins_have_first_least_greatest_and_last() -> None:
-    """As the appliance documents caplotbinning."""
-    pairs: Pairs = [(1, 5.0), (2, 1.0), (3, 9.0), (5, 6.0), (11, 2.0), (21, 3.0), (22, 4.0)]
+    """At the times of the appliance's CAPlotBinning.SampleLocation: (int) (0.25 * intervalSecs) is 2."""
+    pairs: Pairs = [(1, 5.0), (2, 1.0), (3, 9.0), (5, 6.0), (11.7, 2.0), (21, 3.0), (22.9, 4.0)]
     assert made("caplotbinning_10(x)", pairs) == [
-        (1.0, 5.0),
-        (3.0, 1.0),
-        (3.0, 9.0),
-        (5.0, 6.0),
+        (0.0, 5.0),
+        (2.0, 1.0),
+        (5.0, 9.0),
+        (7.0, 6.0),
         (11.0, 2.0),
         (21.0, 3.0),
         (22.0, 4.0),
@@ -366,6 +366,9 @@ def test_loess_smooths_and_ignores_outliers() -> None:
     rough: Pairs = [(second, value + (-1) ** int(second)) for second, value in pairs if value is not None]
     rough[31] = (31.0, 132.0)
     assert made("loessSample_60(x)", rough)[0][1] == pytest.approx(89.0, abs=1.5)
+    # binNum*intervalSecs + intervalSecs/2, in whole numbers: the appliance's LoessInterpolation
+    halves: Pairs = [(second / 2, 3.0 * second) for second in range(10)]
+    assert made("loessSample_5(x)", halves) == [(2.5, pytest.approx(12.0))]
     # few samples allow no regression: the first of them is returned, as in the appliance
     assert made("loessSample_60(x)", [(1, 5.0), (2, 7.0)]) == [(30.0, 5.0)]
 

@@ -1,6 +1,11 @@
 //! Summaries of time spans, column by column. NULL and NaN are counted separately.
 
+mod loess;
+mod whole;
+
 use std::ops::Range;
+
+pub use whole::{figures, Figure};
 
 /// A value for each span, column by column. If `n` is 0 the floats are NaN.
 #[derive(Debug, Default)]

@@ -38,10 +38,12 @@ _AT_ONCE = 4800  # spans
 _HOUR = 3600  # rows
 
 COLUMNS = 100
-HALF_ROWS = 12_000
-"""of a table of HALF's load (papers/002): 20 minutes at 10 Hz"""
+HALF_ROWS = 252_000
+"""of a table of HALF's load (papers/002): 7 hours at 10 Hz, three row groups"""
 DAY_ROWS = 86_400
 """of a table written once a second"""
+_READ_ROWS = 10_000
+"""of a batch, as PostgreSQL's rows are read for a file"""
 
 
 def measure_history(
@@ -190,13 +192,14 @@ def _files(
     values = [pa.array(column(number), kind) for number in range(COLUMNS)]
     seq_nos = pa.array(np.arange(length, dtype=np.int32) % 3000 + 1)
     batch = pa.record_batch([seq_nos, moments, *values], names=["seq_no", "time", *names])
+    batches = [batch.slice(start, _READ_ROWS) for start in range(0, length, _READ_ROWS)]
     there = Folder(folder)
     count = length * COLUMNS
     written, whole, single = [], [], []
     for _ in range(rounds):
         begun = time.process_time()
         with there.created("table/2026w47.parquet") as stream:
-            files.write(stream, iter([batch]), {})
+            files.write(stream, iter(batches), {})
         written.append(count / (time.process_time() - begun))
         begun = time.perf_counter()
         rows = sum(each.num_rows for each in files.read(there, "table/2026w47.parquet"))

@@ -129,7 +129,9 @@ def _queries(
         for columns, what in ((few, ""), ("*", ", all columns")):
             newest_rows = f"select {columns} from log.{table} order by time desc limit 10"
             yield Figure(f"the newest ten rows, {place}{what}", took(newest_rows), "ms")
-    yield Figure("the oldest ten rows", took(f"select {few} from log.{table} order by time limit 10"), "ms")
+    for columns, what in ((few, ""), ("*", ", all columns")):
+        oldest_rows = f"select {columns} from log.{table} order by time limit 10"
+        yield Figure(f"the oldest ten rows{what}", took(oldest_rows), "ms")
     doing("a recent day")
     day = f"select {few} from {{}}.{table} where time >= now() - interval '1 day'"
     explained = [_planned(connection, day.format("log")) for _ in range(rounds)]
