@@ -145,16 +145,24 @@ class Site:
         return None
 
     def _get(self, path: str, **parameters: Any) -> httpx.Response:
+        refused: object = None
+
         def answer() -> httpx.Response | None:
-            # the HTTP process begins a moment after the gateway
-            with suppress(httpx.TransportError):
+            nonlocal refused
+            try:
                 got = httpx.get(
                     f"http://127.0.0.1:{self.http}{path}", params=parameters, timeout=60, trust_env=False
                 )
-                return None if got.status_code == 503 else got
-            return None
+            except httpx.TransportError as error:
+                # the HTTP process begins a moment after the gateway
+                refused = error
+                return None
+            if got.status_code == 503:
+                refused = got.text
+                return None
+            return got
 
-        got = wait_until(answer)
+        got = wait_until(answer, lambda: (path, parameters, refused))
         if got.status_code != 200:
             raise Different(f"{path} {parameters}: {got.status_code} {got.text[:300]}")
         return got

@@ -187,7 +187,6 @@ impl Compiler<'_> {
     /// using batches").
     fn text_of_view(&self, view: &tree::Statement, mode: tree::Mode) -> Result<&str, Error> {
         match self.batch {
-            _ if self.settings.procedure => Err(Error::not_first(mode.action(), "VIEW", view.at)),
             _ if self.settings.dialect.is_ase => Ok(&self.text[view.at.range()]),
             [only] if only.at.start == view.at.start => Ok(self.text),
             [first, next, ..] if first.at.start == view.at.start => {

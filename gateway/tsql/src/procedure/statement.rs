@@ -179,6 +179,9 @@ fn leaves_rows(kind: &Tree) -> bool {
 
 /// The error for a statement that a procedure cannot run, named by its first words.
 pub fn refused(kind: &Tree, line: u32) -> Error {
+    if let Tree::CreateView(create) = kind {
+        return Error::not_first(create.mode.action(), "VIEW", line);
+    }
     let text = kind.to_string();
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_verb = |word: &&&str| matches!(**word, "create" | "or" | "alter" | "set");
