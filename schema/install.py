@@ -273,22 +273,9 @@ class _Installation(_Common):
         views = tables.stored_columns(self.connection, LOG, names.difference(known))
         own = tables.stored_columns(self.connection, tables.RINGS, names)
         parameters = parameter_tables.known_parameters(self.connection)
-        _refuse_if(
-            chain(
-                obstacles.between(
-                    *(self.facility, known, online, views | in_logs, own),
-                    renaming.former_names(self.connection),
-                    tiers.archived_tables(self.connection),
-                ),
-                dropping.obstacles(self.connection, self.facility),
-                sample_tables.obstacles(self.connection, self.facility, known),
-                parameter_tables.obstacles(self.connection, self.facility.parameters, parameters),
-            )
-        )
+        _refuse_if(self._conflicts(known, online, views | in_logs, own, parameters))
 
-        new, *self.later = new_tables.steps(
-            [table for table in self.facility.tables if table.name not in known]
-        )
+        new, *self.later = new_tables.steps(each for each in self.facility.tables if each.name not in known)
         self._create_tables(new)
         there = [table for table in self.facility.tables if table.name in known]
         short = self._short_rings(there)
@@ -338,6 +325,16 @@ class _Installation(_Common):
         if state is not None and not report and not self.later:
             unchanged.note(self.connection, state)
         return report
+
+    def _conflicts(self, known: Mapping[str, int], *stored: Mapping[str, Columns]) -> Iterator[Obstacle]:
+        """Conflicts with the columns of the installed tables: of rings, of logs, of rings without waveforms,
+        of parameter tables."""
+        online, in_logs, own, parameters = stored
+        formers, archived = renaming.former_names(self.connection), tiers.archived_tables(self.connection)
+        yield from obstacles.between(self.facility, known, online, in_logs, own, formers, archived)
+        yield from dropping.obstacles(self.connection, self.facility)
+        yield from sample_tables.obstacles(self.connection, self.facility, known)
+        yield from parameter_tables.obstacles(self.connection, self.facility.parameters, parameters)
 
     def add(self, new: Sequence[Table]) -> InstallReport:
         """Makes new tables where `run` has made everything else."""

@@ -209,6 +209,9 @@ class Site:
             for batch in text.splitlines() if re.match(r"select top|declare @now", text) else [text]:
                 with session.cursor() as cursor:
                     cursor.execute(re.sub(r"^go$", "", batch))
+                    # an error may follow a result
+                    while cursor.nextset():
+                        pass
 
     def _console(self, text: str) -> None:
         """At the console, as a Sybase client: the page's block is what is typed."""
