@@ -6,7 +6,7 @@ it gives up, lets the others through and begins again.
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TypeVar, cast
 
@@ -147,6 +147,14 @@ def run(connection: sa.Connection, statements: sql.Composable | str) -> int:
     """Runs one or more statements without parameters. Returns the number of rows."""
     text = statements if isinstance(statements, str) else statements.as_string()
     return connection.exec_driver_sql(text, execution_options={"no_parameters": True}).rowcount
+
+
+def run_all(connection: sa.Connection, statements: Iterable[sql.Composable | str]) -> None:
+    """Runs statements without parameters in one round trip."""
+    texts = [each if isinstance(each, str) else each.as_string() for each in statements]
+    if texts:
+        # a text may end in a comment
+        run(connection, "\n;\n".join(texts))
 
 
 def driver(connection: sa.Connection) -> psycopg.Connection:

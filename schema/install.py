@@ -14,7 +14,6 @@ from ringlog.procedures import (
     OF_A_TABLE,
     WRITING,
     Procedure,
-    online_view,
     shared_procedures,
     superusers_procedure,
     table_procedures,
@@ -30,6 +29,7 @@ from ringlog.schema import (
     logs,
     made,
     moves,
+    new_tables,
     obstacles,
     parameter_tables,
     registry,
@@ -46,27 +46,19 @@ from ringlog.schema import (
     unchanged,
     versions,
 )
-from ringlog.schema.change import announce, change, driver, run
+from ringlog.schema.change import announce, change, driver, run, run_all
 from ringlog.schema.column_type import Kind
 from ringlog.schema.database import missing_settings
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.layout import LOG, LOG_TABLES
 from ringlog.schema.made import Before
+from ringlog.schema.new_tables import Progress
 from ringlog.schema.obstacles import InstallRefused, Obstacle
-from ringlog.schema.partitions import (
-    keep_statistics_small,
-    make_first_partitions,
-    renew_options,
-    view_recent,
-)
+from ringlog.schema.partitions import keep_statistics_small, renew_options, view_recent
 from ringlog.schema.report import InstallReport
 from ringlog.schema.tables import Columns
 
 __all__ = ["InstallRefused", "InstallReport", "bring_up_to_date", "install"]
-
-AT_ONCE = 5_000
-"""About so many columns are made in one transaction. PostgreSQL's process keeps some 24 KB for each until it
-ends, and 35 locks for each table until it commits."""
 
 Part: TypeAlias = Callable[[sa.Connection], list[str]]
 """Creates another package's objects in the database, as ringlog_owner, and returns the changes."""
@@ -82,8 +74,8 @@ def install(
 
     `engine` is that of a superuser, or of a role with CREATEROLE that owns the database. It happens in one
     transaction, beside running writers; `before` comes first and `parts` last. Where there are more new
-    tables than AT_ONCE allows, the rest is made in further transactions, each with a connection of its own;
-    if that is interrupted, the tables made so far can be used, and the next installation continues. Raises
+    tables than new_tables.AT_ONCE allows, the rest is made in further transactions and connections; if that
+    is interrupted, the tables made so far can be used, and the next installation continues. Raises
     InstallRefused, before anything is changed, with the SQL to run by hand, for what would lose data: columns
     and tables that the file has no longer, columns of another type, smaller rings.
 
@@ -91,30 +83,38 @@ def install(
     (`ringlog.schema.unchanged`); `rings.complete` then makes deleted rows of rings again.
     """
 
-    def work(connection: sa.Connection) -> tuple[InstallReport, list[list[Table]]]:
+    progress = Progress(len(facility.tables))
+
+    def work(connection: sa.Connection) -> tuple[InstallReport, list[list[Table]], bool]:
         if before:
             before(connection)
-        installation = _Installation(connection, facility, parts)
-        return installation.run(), installation.later
+        installation = _Installation(connection, facility, parts, progress)
+        return installation.run(), installation.later, installation.is_new
 
     def compare(connection: sa.Connection) -> InstallReport:
-        return _Installation(connection, facility, parts).run()
+        return _Installation(connection, facility, parts, progress).run()
 
-    report, later = rings.repaired(engine, partial(change, engine, work))
+    report, later, is_new = rings.repaired(engine, partial(change, engine, work))
     for new in later:
         # PostgreSQL's process ends with its cache of the previous tables
         engine.dispose()
-        report += change(engine, partial(_added, facility=facility, new=new))
+        report += change(engine, partial(_added, facility=facility, new=new, progress=progress))
     if report and facility.digest is not None:
         engine.dispose()
-        # finds nothing to do, and records that
-        report += change(engine, compare)
+        if is_new:
+            # nobody else has made anything here
+            change(engine, partial(unchanged.note_now, facility=facility))
+        else:
+            # finds nothing to do, and records that
+            report += change(engine, compare)
     engine.dispose()
     return report
 
 
-def _added(connection: sa.Connection, facility: Facility, new: Sequence[Table]) -> InstallReport:
-    return _Installation(connection, facility, ()).add(new)
+def _added(
+    connection: sa.Connection, facility: Facility, new: Sequence[Table], progress: Progress
+) -> InstallReport:
+    return _Installation(connection, facility, (), progress).add(new)
 
 
 def procedures_of(connection: sa.Connection, facility: Facility, name: str) -> list[Procedure]:
@@ -123,7 +123,8 @@ def procedures_of(connection: sa.Connection, facility: Facility, name: str) -> l
         return [*sample_tables.procedures(sampled)]
     (table,) = (each for each in facility.tables if each.name == name)
     online = tables.stored_columns(connection, "online", [name])
-    return [*_Installation(connection, facility, ()).table_procedures([table], online)]
+    installation = _Installation(connection, facility, (), Progress(0))
+    return [*installation.table_procedures([table], online)]
 
 
 def difference(engine: sa.Engine, facility: Facility, parts: Collection[Part] = ()) -> InstallReport:
@@ -131,10 +132,11 @@ def difference(engine: sa.Engine, facility: Facility, parts: Collection[Part] = 
 
     def tried(connection: sa.Connection) -> InstallReport:
         with connection.begin_nested() as attempt:
-            installation = _Installation(connection, facility, parts)
+            progress = Progress(len(facility.tables))
+            installation = _Installation(connection, facility, parts, progress)
             report = installation.run()
             for new in installation.later:
-                report += _added(connection, facility, new)
+                report += _added(connection, facility, new, progress)
             attempt.rollback()
         return report
 
@@ -161,6 +163,8 @@ class _Common:
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
+        self.is_new = False
+        """whether the database had nothing of ringlog"""
         self.created: list[str] = []
         self.changed: list[str] = []
 
@@ -174,8 +178,8 @@ class _Common:
         self.changed += logs.move(self.connection)
         roles.become_owner(self.connection)
         _refuse_if(versions.obstacles(self.connection))
-        new = not registry.exists(self.connection)
-        if new:
+        self.is_new = not registry.exists(self.connection)
+        if self.is_new:
             registry.metadata.create_all(self.connection, checkfirst=False)
             roles.grant_registry(self.connection)
         ledger.create_missing(self.connection)
@@ -192,7 +196,7 @@ class _Common:
         if ledger.create_missing(self.connection, sample_tables.metadata):
             sample_tables.prepare(self.connection)
         parameter_tables.create_missing(self.connection)
-        self.changed += versions.bring_up(self.connection, new=new)
+        self.changed += versions.bring_up(self.connection, new=self.is_new)
 
     def _prepare_archive(self) -> None:
         """Makes the extension for the archive, which needs a superuser, if the facility has an archive."""
@@ -230,8 +234,11 @@ class _Common:
 
 
 class _Installation(_Common):
-    def __init__(self, connection: sa.Connection, facility: Facility, parts: Collection[Part]) -> None:
+    def __init__(
+        self, connection: sa.Connection, facility: Facility, parts: Collection[Part], progress: Progress
+    ) -> None:
         super().__init__(connection)
+        self.progress = progress
         self.facility = facility
         self.parts = parts
         self.later: list[list[Table]] = []
@@ -242,7 +249,7 @@ class _Installation(_Common):
             self.created += archive_tables.prepare(self.connection)
 
     def run(self) -> InstallReport:
-        """Makes everything but new tables beyond AT_ONCE."""
+        """Makes everything but new tables beyond new_tables.AT_ONCE."""
         self.created += [f"role {role}" for role in roles.create_missing_roles(self.connection)]
         _refuse_if(obstacles.around(self.connection, self.facility))
         for name, setting in missing_settings(self.connection, self.facility).items():
@@ -266,20 +273,9 @@ class _Installation(_Common):
         views = tables.stored_columns(self.connection, LOG, names.difference(known))
         own = tables.stored_columns(self.connection, tables.RINGS, names)
         parameters = parameter_tables.known_parameters(self.connection)
-        _refuse_if(
-            chain(
-                obstacles.between(
-                    *(self.facility, known, online, views | in_logs, own),
-                    renaming.former_names(self.connection),
-                    tiers.archived_tables(self.connection),
-                ),
-                dropping.obstacles(self.connection, self.facility),
-                sample_tables.obstacles(self.connection, self.facility, known),
-                parameter_tables.obstacles(self.connection, self.facility.parameters, parameters),
-            )
-        )
+        _refuse_if(self._conflicts(known, online, views | in_logs, own, parameters))
 
-        new, *self.later = _steps([table for table in self.facility.tables if table.name not in known])
+        new, *self.later = new_tables.steps(each for each in self.facility.tables if each.name not in known)
         self._create_tables(new)
         there = [table for table in self.facility.tables if table.name in known]
         short = self._short_rings(there)
@@ -301,11 +297,13 @@ class _Installation(_Common):
         self._view_logs(now)
         self.changed += rights.record_groups(driver(self.connection), dict(self.facility.groups))
         self._drop_writing()
+        self.progress.at("parameter tables")
         created, changed = parameter_tables.install_tables(
             self.connection, self.facility.parameters, parameters
         )
         self.created += created
         self.changed += changed
+        self.progress.at("procedures")
         self.renew_procedures(
             chain(
                 self.table_procedures(now, online),
@@ -321,11 +319,22 @@ class _Installation(_Common):
         self.changed += renaming.view_former_names(self.connection)
         logs.watch_manifest(self.connection)
         parameter_tables.watch_changes(self.connection)
+        self.progress.at("T-SQL, comments")
         report = self.finish(self.parts)
         comments.bring_up_to_date(self.connection)
         if state is not None and not report and not self.later:
             unchanged.note(self.connection, state)
         return report
+
+    def _conflicts(self, known: Mapping[str, int], *stored: Mapping[str, Columns]) -> Iterator[Obstacle]:
+        """Conflicts with the columns of the installed tables: of rings, of logs, of rings without waveforms,
+        of parameter tables."""
+        online, in_logs, own, parameters = stored
+        formers, archived = renaming.former_names(self.connection), tiers.archived_tables(self.connection)
+        yield from obstacles.between(self.facility, known, online, in_logs, own, formers, archived)
+        yield from dropping.obstacles(self.connection, self.facility)
+        yield from sample_tables.obstacles(self.connection, self.facility, known)
+        yield from parameter_tables.obstacles(self.connection, self.facility.parameters, parameters)
 
     def add(self, new: Sequence[Table]) -> InstallReport:
         """Makes new tables where `run` has made everything else."""
@@ -349,15 +358,12 @@ class _Installation(_Common):
             tiers.cold_week.c.recalled_until.is_(None), tiers.cold_week.c.rows > 0
         )
         if not wanted and (weeks := self.connection.scalar(cold)):
-            raise InstallRefused(
-                [
-                    Obstacle(
-                        f"{weeks} weeks are in the archive, and [history] has its folder: keep it, with"
-                        " `online` as long as you like, and bring them back with ringlog recall",
-                        "select table_name, file from ringlog.cold_week where recalled_until is null;",
-                    )
-                ]
+            what = (
+                f"{weeks} weeks are in the archive, and [history] has its folder: keep it, with `online` as"
+                " long as you like, and bring them back with ringlog recall"
             )
+            query = "select table_name, file from ringlog.cold_week where recalled_until is null;"
+            raise InstallRefused([Obstacle(what, query)])
         before = [tuple(row) for row in self.connection.execute(sa.select(tiers.history))]
         if before != wanted:
             self.connection.execute(tiers.history.delete())
@@ -379,21 +385,8 @@ class _Installation(_Common):
             self.changed.append(f"weeks past retention are set aside: for {before} → for {wanted}")
 
     def _create_tables(self, new: Collection[Table]) -> None:
-        tables.facility_tables(new, LOG_TABLES).create_all(self.connection, checkfirst=False)
-        for table in new:
-            self._store_waveforms(table, [column.name for column in table.columns])
-            make_first_partitions(self.connection, table.name)
-            if table.ring_refers_to_log:
-                self._view_ring(table, [column.name for column in table.columns])
-            logs.create_view(self.connection, table.name)
-            roles.grant_table(self.connection, table.name)
-            self._fill_ring(table)
-            self.created.append(f"table {table.name}")
-
-    def _view_ring(self, table: Table, columns: Collection[str]) -> None:
-        """Makes `online.<table>`, whose waveforms are those of the log; new columns come last."""
-        waveforms = {column.name for column in table.columns if column.is_waveform}
-        run(self.connection, online_view(table.name, [*columns], waveforms, tables.ring_schema(table)))
+        new_tables.create(self.connection, new, self.progress)
+        self.created += [f"table {table.name}" for table in new]
 
     def _view_logs(self, of: Sequence[Table]) -> None:
         self._mention("log", logs.create_missing(self.connection, [table.name for table in of]))
@@ -417,20 +410,6 @@ class _Installation(_Common):
             made = archive_tables.create_missing(self.connection, names, of_samples)
             self.created += [f"view archive.{table}" for table in made]
 
-    def _store_waveforms(self, table: Table, names: Collection[str]) -> None:
-        """Stores waveforms out of line, and uncompressed unless the file has compress = true."""
-        for schema in (LOG_TABLES,) if table.ring_refers_to_log else ("online", LOG_TABLES):
-            for column in table.columns:
-                if column.is_waveform and column.name in names:
-                    run(
-                        self.connection,
-                        sql.SQL("alter table {} alter column {} set storage {}").format(
-                            sql.Identifier(schema, table.name),
-                            sql.Identifier(column.name),
-                            sql.SQL("extended" if column.compress else "external"),
-                        ),
-                    )
-
     def _grow(self, table: Table, ring: Columns, log: Columns, own: Columns | None, is_short: bool) -> None:
         """Adds the facility file's new columns and rows. `own`: the columns of a ring without waveforms;
         `is_short`: the ring lacks rows."""
@@ -453,11 +432,10 @@ class _Installation(_Common):
                     renew_options(self.connection, table.name)
                 added |= dict.fromkeys(missing)
         if added:
-            self._store_waveforms(table, added)
+            run_all(self.connection, new_tables.storing_waveforms(table, added))
             if own is not None:
-                self._view_ring(
-                    table, [*ring, *(column.name for column in table.columns if column.name in added)]
-                )
+                names = [*ring, *(column.name for column in table.columns if column.name in added)]
+                run(self.connection, new_tables.ring_view(table, names))
         self.created += [f"column {table.name}.{column}" for column in added]
         if is_short and (rows := self._fill_ring(table)):
             self.changed.append(f"ring {table.name}: {rows} rows more")
@@ -513,19 +491,6 @@ def _locks() -> sa.MetaData:
     for lock in locks.LOCKS:
         sa.Table(lock.name, metadata, comment=lock.comment)
     return metadata
-
-
-def _steps(new: Iterable[Table]) -> Iterator[list[Table]]:
-    """The tables in parts of about AT_ONCE columns: one at least, which may be empty."""
-    step: list[Table] = []
-    columns = 0
-    for table in new:
-        if step and columns + len(table.columns) > AT_ONCE:
-            yield step
-            step, columns = [], 0
-        step.append(table)
-        columns += len(table.columns)
-    yield step
 
 
 def _refuse_if(found: Iterator[Obstacle]) -> None:

@@ -7,7 +7,7 @@ it leaves out weeks of other times, also when a time is known only as the query 
 parts.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import sqlalchemy as sa
 from psycopg import sql
@@ -22,14 +22,15 @@ _MANIFEST = "ringlog_manifest_changed"
 
 def create_view(connection: sa.Connection, table: str) -> None:
     """Makes the view of a log without archived weeks, or gives it the columns that its table has now."""
-    columns = sql.SQL(", ").join(
-        map(sql.Identifier, catalogue.columns(connection, sql.Identifier(LOG_TABLES, table)))
-    )
-    run(
-        connection,
-        sql.SQL("create or replace view {} as select {} from {}").format(
-            sql.Identifier(LOG, table), columns, sql.Identifier(LOG_TABLES, table)
-        ),
+    run(connection, view(table, catalogue.columns(connection, sql.Identifier(LOG_TABLES, table))))
+
+
+def view(table: str, columns: Iterable[str]) -> sql.Composable:
+    """The statement for that; `columns` are those of the log's table."""
+    return sql.SQL("create or replace view {} as select {} from {}").format(
+        sql.Identifier(LOG, table),
+        sql.SQL(", ").join(map(sql.Identifier, columns)),
+        sql.Identifier(LOG_TABLES, table),
     )
 
 

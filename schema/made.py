@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import Procedure, system_script
-from ringlog.schema.change import run
+from ringlog.schema.change import run, run_all
 from ringlog.schema.registry import procedure
 
 _COMPARED = 100
@@ -39,8 +39,8 @@ def renew(connection: sa.Connection, wanted: Iterable[Procedure]) -> dict[str, B
     while some := {each.name: each for each in islice(rest, _COMPARED)}:
         there = _digests(connection, some)
         due = {name: each for name, each in some.items() if there.get(name) != each.digest}
-        for name, each in due.items():
-            run(connection, each.source)
+        run_all(connection, (each.source for each in due.values()))
+        for name in due:
             before = Before.FOREIGN if there.get(name) is None else Before.OTHER
             renewed[name] = before if name in there else Before.ABSENT
         _note(connection, due.values())

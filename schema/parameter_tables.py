@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql
 from ringlog.procedures import Procedure
 from ringlog.procedures.parameters import HISTORY, NOW, OF_A_PARAMETER, ROWS, parameter_procedures, views
 from ringlog.schema import layout, ledger
-from ringlog.schema.change import run
+from ringlog.schema.change import run, run_all
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.parameters import Parameter, ParameterColumn
 from ringlog.schema.report import differences, limits, quoted
@@ -229,6 +229,7 @@ def install_tables(
 ) -> tuple[list[str], list[str]]:
     """Creates and registers new tables, columns and views. Returns the created and the changed ones."""
     created = []
+    shown: list[sql.Composable | str] = []
     new = [parameter for parameter in parameters if parameter.name not in known]
     made = sa.MetaData()
     for parameter in new:
@@ -238,15 +239,15 @@ def install_tables(
     for parameter in parameters:
         stored = known.get(parameter.name)
         if stored is None:
-            run(connection, _row_type(parameter))
-            _show(connection, parameter, stored_order(parameter, ()))
-            _grant(connection, parameter.name)
+            shown += [_row_type(parameter), _views(parameter, stored_order(parameter, ()))]
+            shown.append(_granting(parameter.name))
             created.append(f"parameter {parameter.name}")
         elif added := [column for column in parameter.data_columns if column.name not in stored]:
             for column in added:
                 _add(connection, parameter, column)
                 created.append(f"column {parameter.name}.{column.name}")
-            _show(connection, parameter, stored_order(parameter, stored))
+            shown.append(_views(parameter, stored_order(parameter, stored)))
+    run_all(connection, shown)
     noted = _note(connection, parameters)
     return created, [f"parameter {name}: {what}" for name, what in noted.items() if name in known]
 
@@ -289,14 +290,14 @@ def _add(connection: sa.Connection, parameter: Parameter, column: ParameterColum
         run(connection, sql.SQL(statement).format(sql.Identifier(*where), name, kind))
 
 
-def _show(connection: sa.Connection, parameter: Parameter, data: Collection[ParameterColumn]) -> None:
-    run(connection, views(parameter.name, parameter.key, [column.name for column in data]))
+def _views(parameter: Parameter, data: Collection[ParameterColumn]) -> str:
+    return views(parameter.name, parameter.key, [column.name for column in data])
 
 
-def _grant(connection: sa.Connection, name: str) -> None:
+def _granting(name: str) -> sql.Composable:
     relations = sql.SQL(", ").join(sql.Identifier(schema, name) for schema in (ROWS, NOW, HISTORY))
     readers = sql.SQL(", ").join(sql.Identifier(role) for role in (layout.READER, layout.PARAMETER_WRITER))
-    run(connection, sql.SQL("grant select on {} to {}").format(relations, readers))
+    return sql.SQL("grant select on {} to {}").format(relations, readers)
 
 
 def _note(connection: sa.Connection, parameters: Collection[Parameter]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from psycopg import sql
 
 from ringlog.schema import locks, recent
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, columns, has_pages
-from ringlog.schema.change import is_lock_conflict, run, tried
+from ringlog.schema.change import is_lock_conflict, run, run_all, tried
 from ringlog.schema.clock import judge, sure
 from ringlog.schema.dropping import drop_emptied, drop_for_good, set_week_aside, weeks_aside
 from ringlog.schema.facility import KEY_COLUMNS
@@ -253,29 +253,33 @@ def _with_fresh_connections(engine: sa.Engine, tables: Sequence[T]) -> Iterator[
 
 def make_first_partitions(connection: sa.Connection, table: str) -> None:
     """Gives a log that has just been created its default partition, this week and the weeks ahead."""
+    stored = columns(connection, sql.Identifier(LOG_TABLES, table))
+    run_all(connection, first_partitions(table, stored, clock(connection)))
+
+
+def first_partitions(table: str, stored: Collection[str], now: datetime) -> Iterator[sql.Composable]:
+    """The statements for that; `stored` are the log's columns."""
     log = sql.Identifier(LOG_TABLES, table)
-    run(
-        connection,
-        sql.SQL("create table {} partition of {} default with ({})").format(
-            _default(table), log, PARTITION_OPTIONS
-        ),
+    yield sql.SQL("create table {} partition of {} default with ({})").format(
+        _default(table), log, PARTITION_OPTIONS
     )
-    for week in _weeks_ahead(clock(connection)):
-        make_partition(connection, table, Partition(week.partition(table), week.start, week.end))
-    keep_statistics_small(connection, table)
+    for week in _weeks_ahead(now):
+        yield _partition_of(table, Partition(week.partition(table), week.start, week.end))
+    yield from _small_statistics(log, stored)
 
 
 def make_partition(connection: sa.Connection, table: str, partition: "Partition") -> None:
     """Creates an empty partition of a log whose default partition has no rows of that time."""
-    run(
-        connection,
-        sql.SQL("create table {} partition of {} for values from ({}) to ({}) with ({})").format(
-            sql.Identifier("log", partition.name),
-            sql.Identifier(LOG_TABLES, table),
-            sql.Literal(partition.start),
-            sql.Literal(partition.end),
-            PARTITION_OPTIONS,
-        ),
+    run(connection, _partition_of(table, partition))
+
+
+def _partition_of(table: str, partition: "Partition") -> sql.Composable:
+    return sql.SQL("create table {} partition of {} for values from ({}) to ({}) with ({})").format(
+        sql.Identifier("log", partition.name),
+        sql.Identifier(LOG_TABLES, table),
+        sql.Literal(partition.start),
+        sql.Literal(partition.end),
+        PARTITION_OPTIONS,
     )
 
 
@@ -296,14 +300,19 @@ def keep_statistics_small(connection: sa.Connection, table: str, partition: str 
     A growing log is analyzed repeatedly; 200 columns take 0.3 s of CPU each time, and all plans need only the
     statistics of time and seq_no.
     """
+    log = sql.Identifier(LOG_TABLES, table)
+    relation = sql.Identifier("log", partition) if partition else log
+    run_all(connection, _small_statistics(relation, columns(connection, log)))
+
+
+def _small_statistics(relation: sql.Identifier, stored: Collection[str]) -> Iterator[sql.Composable]:
     actions = [
         sql.SQL("alter column {} set statistics 0").format(sql.Identifier(column))
-        for column in columns(connection, sql.Identifier(LOG_TABLES, table))
+        for column in stored
         if column not in KEY_COLUMNS
     ]
-    relation = sql.Identifier("log", partition) if partition else sql.Identifier(LOG_TABLES, table)
     if actions:
-        run(connection, sql.SQL("alter table {} {}").format(relation, sql.SQL(", ").join(actions)))
+        yield sql.SQL("alter table {} {}").format(relation, sql.SQL(", ").join(actions))
 
 
 def clock(connection: sa.Connection) -> datetime:

@@ -45,11 +45,16 @@ def short(connection: sa.Connection, rings: Collection[tuple[str, str, int]]) ->
 
 def fill(connection: sa.Connection, schema: str, name: str, rows: int) -> int:
     """Makes the missing rows of a ring. Returns how many."""
+    return run(connection, filling(schema, name, rows))
+
+
+def filling(schema: str, name: str, rows: int) -> sql.Composable:
+    """The statement that makes the missing rows of a ring."""
     statement = sql.SQL(
         "insert into {ring} (seq_no) select wanted.place from generate_series(1, {rows}) as wanted (place)"
         " where not exists (select from {ring} as there where there.seq_no = wanted.place)"
     )
-    return run(connection, statement.format(ring=sql.Identifier(schema, name), rows=sql.Literal(rows)))
+    return statement.format(ring=sql.Identifier(schema, name), rows=sql.Literal(rows))
 
 
 def complete(engine: sa.Engine) -> Iterator[str]:

@@ -121,12 +121,8 @@ def grant_registry(connection: sa.Connection) -> None:
     )
 
 
-def grant_table(connection: sa.Connection, table: str) -> None:
-    """Lets readers read a table's ring and log, and writers the ring's last row."""
-    run(connection, granting(table))
-
-
 def granting(table: str) -> sql.Composed:
+    """The statement that lets readers read a table's ring and log, and writers the ring's last row."""
     ring, log, weeks = (sql.Identifier(schema, table) for schema in ("online", LOG, LOG_TABLES))
     return sql.SQL('grant select on {}, {}, {} to {}; grant select (seq_no, "time") on {} to {}').format(
         ring, log, weeks, _names(READER), ring, _names(WRITER)

@@ -14,7 +14,7 @@ from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
 from ringlog.schema import catalogue
-from ringlog.schema.change import run
+from ringlog.schema.change import run, run_all
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import SUMMARY_LEVELS, Column, SampleTable, Table
 from ringlog.schema.layout import BLOCK, READER, SCHEMA_OF_LEVEL, SUMMARIES
@@ -117,8 +117,7 @@ def _create(connection: sa.Connection, name: str, single: bool) -> None:
         # microseconds since 1970: put reads it without a query, independently of its snapshot
         sql.SQL("create sequence {} minvalue 0").format(sql.Identifier(SUMMARIES, f"{name}_until")),
     ]
-    for statement in statements:
-        run(connection, statement)
+    run_all(connection, statements)
 
 
 def _widen(connection: sa.Connection, name: str) -> None:
@@ -191,16 +190,19 @@ def _create_views(
     connection: sa.Connection, table: Table | SampleTable, there: Container[tuple[str, str]]
 ) -> None:
     """`there` has schema and name of the views that remain as they are."""
+    statements = []
     for level in table.summaries:
         schema = SCHEMA_OF_LEVEL[level]
         if (schema, table.name) in there:
             continue
         view = sql.Identifier(schema, table.name)
-        statement = sql.SQL(_VIEW).format(
-            view=view,
-            storage=sql.Identifier(SUMMARIES, table.name),
-            level=sql.Literal(level),
-            length=sql.Literal(f"{level} seconds"),
-        )
-        run(connection, statement)
-        run(connection, sql.SQL("grant select on {} to {}").format(view, sql.Identifier(READER)))
+        statements += [
+            sql.SQL(_VIEW).format(
+                view=view,
+                storage=sql.Identifier(SUMMARIES, table.name),
+                level=sql.Literal(level),
+                length=sql.Literal(f"{level} seconds"),
+            ),
+            sql.SQL("grant select on {} to {}").format(view, sql.Identifier(READER)),
+        ]
+    run_all(connection, statements)

@@ -20,6 +20,7 @@ import sqlalchemy as sa
 
 from ringlog.schema.facility import Facility
 from ringlog.schema.layout import ARCHIVE_FILES, CLOSED, ICEBERG, RECENT, SCHEMAS, SET_ASIDE
+from ringlog.schema.roles import become_owner
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -139,6 +140,13 @@ def is_noted(connection: sa.Connection, now: State | None) -> bool:
 def note(connection: sa.Connection, state: State) -> None:
     connection.execute(installation.delete())
     connection.execute(installation.insert().values(state))
+
+
+def note_now(connection: sa.Connection, facility: Facility) -> None:
+    """Notes the present state as that of an installation of this facility."""
+    become_owner(connection)
+    if (now := state(connection, facility)) is not None:
+        note(connection, now)
 
 
 @cache

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ringlog.adoption.assessment import Assessment
-    from ringlog.adoption.rows.copying import Copied
+    from ringlog.adoption.conversion.scripts import Database
+    from ringlog.adoption.rows.copying import Copied, Source
     from ringlog.adoption.rows.site_rows import SiteCopied
 
 
@@ -91,8 +92,7 @@ def adopt(
     from ringlog.adoption.conversion import scripts
     from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.rings import Rules, read_rules
-    from ringlog.adoption.rows.copying import Ledger, Source, archived, copy, identity, without_time
-    from ringlog.adoption.rows.site_rows import copy_site, unreferenced
+    from ringlog.adoption.rows.copying import Source
     from ringlog.adoption.server.session import message_of, number
     from ringlog.adoption.server.texts import codec, doubts
     from ringlog.adoption.sites import chosen, read_all
@@ -154,41 +154,44 @@ def adopt(
             with chosen_database(data, dsn).opened() as conninfo:
                 demand_facility(conninfo)
                 demand_zone(conninfo, choice.timezone)
-                rings = [ring for each in databases for ring in each.found.rings]
-                for table, reached in archived(conninfo).items():
-                    print(f"log of {table}: rows before {reached:%Y-%m-%d} are in the archive: not copied")
-                ledger = Ledger(output / "copied.json", identity(conninfo))
-                done = copy(source, conninfo, rings, connections, ledger, _report)
-                beside = []
-                for each in databases:
-                    tables = [made.table for made in each.accepted]
-                    if len(databases) > 1 and tables:
-                        print(f"{each.name}:", flush=True)
-                    beside += copy_site(source, conninfo, each.name, tables, connections, _report_site)
-                loose = [*without_time(source, rings)]
-                loose += [line for each in databases for line in unreferenced(conninfo, each.name)]
-            differ = sum(not one.same for one in done) + sum(
-                not one.same or bool(one.unread) for one in beside
-            )
-            rows = sum(one.rows for one in done) + sum(one.rows for one in beside)
-            new = sum(one.new for one in done) + sum(one.rows for one in beside if one.is_new)
-            print(f"copied {rows} rows, {new} of them new; {differ} parts differ")
-            for line in loose:
-                print(line)
-            differ += len(loose)
-            ledger.end(
-                [
-                    *(str(one.part) for one in done if not one.same),
-                    *(one.table for one in beside if not one.same or one.unread),
-                    *loose,
-                ]
-            )
+                differ = _copied(conninfo, source, databases, output, connections)
     except AdoptionError as error:
         raise UsageError(str(error)) from None
     except pymssql.Error as error:
         raise ServerError(f"{address}: {number(error)} {message_of(error)}") from None
     if differ or any(one.refused for one in judged):
         raise typer.Exit(1)
+
+
+def _copied(
+    conninfo: str, source: "Source", databases: "Sequence[Database]", output: Path, connections: int
+) -> int:
+    """Copies the rows, and keeps what differs in the folder. Returns the number of differences."""
+    from ringlog.adoption.rows.copying import Ledger, archived, copy, identity, without_time
+    from ringlog.adoption.rows.site_rows import copy_site, unreferenced
+
+    rings = [ring for each in databases for ring in each.found.rings]
+    for table, reached in archived(conninfo).items():
+        print(f"log of {table}: rows before {reached:%Y-%m-%d} are in the archive: not copied")
+    ledger = Ledger(output / "copied.json", identity(conninfo))
+    done = copy(source, conninfo, rings, connections, ledger, _report)
+    beside = []
+    for each in databases:
+        tables = [made.table for made in each.accepted]
+        if len(databases) > 1 and tables:
+            print(f"{each.name}:", flush=True)
+        beside += copy_site(source, conninfo, each.name, tables, connections, _report_site)
+    loose = [*without_time(source, rings)]
+    loose += [line for each in databases for line in unreferenced(conninfo, each.name)]
+    differing = [str(one.part) for one in done if not one.same]
+    differing += [one.table for one in beside if not one.same or one.unread]
+    rows = sum(one.rows for one in done) + sum(one.rows for one in beside)
+    new = sum(one.new for one in done) + sum(one.rows for one in beside if one.is_new)
+    print(f"copied {rows} rows, {new} of them new; {len(differing)} parts differ")
+    for line in loose:
+        print(line)
+    ledger.end([*differing, *loose])
+    return len(differing) + len(loose)
 
 
 def _compiled(judged: "Sequence[Assessment]") -> str:

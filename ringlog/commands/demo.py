@@ -151,7 +151,12 @@ def _server(console: Console, facility: Path, data: Path, folder: Path) -> Itera
         server = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, process_group=0)
     try:
         listening = re.compile(rf"^TDS on (.+):(\d+)\n(?:.*\n)*?{http}", re.MULTILINE)
+        shown = 0
         while not (found := listening.search(log_file.read_text())):
+            progress = re.findall("installing the facility: (.*)", log_file.read_text())
+            for line in progress[shown:]:
+                console.print(f"  {line} after {time.monotonic() - began:.0f} s")
+            shown = len(progress)
             if server.poll() is not None or time.monotonic() - began > _STARTED:
                 reason = log_file.read_text().strip().rpartition("\n")[2]
                 raise ServerError(f"the demo's server did not start: {reason or 'it printed no reason'}")

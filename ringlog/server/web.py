@@ -83,7 +83,8 @@ def unprivileged(data: Path | None, what: str = "HTTP", library: str = "starlett
             closed = account.barrier(Path(needed)) or needed
             raise ServerError(
                 f"{what} does not run as root, and the account {account.name} cannot read {needed}: "
-                f"chmod o+rx {closed}, or install ringlog elsewhere, as in /opt/ringlog"
+                "install Python and ringlog where every account can read them, as in /opt/ringlog, or open "
+                f"the folder to all accounts of this machine (chmod o+rx {closed})"
             )
     return account
 

@@ -1,12 +1,18 @@
 """install: an empty database gets the facility."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from itertools import count
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import OVER_ALL_TABLES
+from ringlog.schema import unchanged
+from ringlog.schema.facility_file import load_facility
 from ringlog.schema.install import InstallRefused, InstallReport, install
 
 from .conftest import Connect, magnets_facility, rows
@@ -18,6 +24,51 @@ FACILITY = magnets_facility()
 @pytest.fixture
 def database_url(empty_database_url: sa.URL) -> sa.URL:
     return empty_database_url
+
+
+FILE = """
+timezone = "UTC"
+"""
+TABLE = """
+[[table]]
+name = "table_{n}"
+rows = 4
+cycle = 1.0
+column = [{{ name = "a", type = "real" }}, {{ name = "b", type = "real[]", points = 4 }}]
+
+[[parameter]]
+name = "parameter_{n}"
+key = "device"
+column = [{{ name = "device", type = "varchar(20)" }}, {{ name = "b", type = "real" }}]
+"""
+
+
+def test_a_first_installation_takes_few_statements_for_each_table_and_shows_its_progress(
+    empty_database_url: sa.URL,
+    copied_databases: Callable[[str], AbstractContextManager[sa.URL]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("ringlog.schema.new_tables._PAUSE", 0.0)
+    monkeypatch.setattr("ringlog.schema.unchanged.is_noted", lambda *_: False)
+    caplog.set_level("INFO")
+    taken = []
+    with copied_databases("template1") as other:
+        for url, tables in ((empty_database_url, 2), (other, 8)):
+            file = tmp_path / f"{tables}.toml"
+            file.write_text(FILE + "".join(TABLE.format(n=number) for number in range(tables)))
+            engine, statements = sa.create_engine(url), count(0)
+            sa.event.listen(engine, "before_cursor_execute", lambda *_, n=statements: next(n))
+            install(engine, load_facility(file))
+            taken.append(next(statements))
+            with engine.connect() as connection:
+                # noted without a comparison
+                assert connection.scalar(sa.select(sa.func.count()).select_from(unchanged.installation)) == 1
+            engine.dispose()
+    # of a table and a parameter table: DDL of SQLAlchemy, and a round trip for each kind of the rest
+    assert (taken[1] - taken[0]) / 6 <= 20, taken
+    assert "installing the facility: 5 of 8 tables are made" in caplog.text
 
 
 def test_report_of_an_empty_database(engine: sa.Engine) -> None:

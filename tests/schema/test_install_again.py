@@ -62,7 +62,7 @@ def test_many_new_tables_are_made_in_steps(
     engine: sa.Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step that fails leaves the tables made before, and the next installation makes the rest."""
-    monkeypatch.setattr("ringlog.schema.install.AT_ONCE", 1)
+    monkeypatch.setattr("ringlog.schema.new_tables.AT_ONCE", 1)
     wanted = facility(MAGNETS, VACUUM)
     would = difference(engine, wanted)
     with monkeypatch.context() as patch:
