@@ -252,7 +252,7 @@ class Carrier:
         """Copies the ledger and the events of the table."""
         grows = ("produced", "acknowledged", "thinned", "refused", "late", "repeated")
         self._carry_own("ledger", ("table_name", "hour", "spool"), dict.fromkeys(grows, "greatest"))
-        self._carry_own("event", ("spool", "number"), {"until": "greatest", "rows": "greatest"})
+        self._carry_own("event", ("spool", "number", "table_name"), {"until": "greatest", "rows": "greatest"})
 
     def hand_over(self) -> None:
         """Copies the tables that only the server with the table has, in a transaction in which no rows

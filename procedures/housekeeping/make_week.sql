@@ -24,6 +24,11 @@ begin
     raise exception 'make_week: there is no table ''%''', table_name using errcode = 'undefined_object';
   end if;
   perform ringlog.demand_writer(table_name);
+  if now is distinct from pg_catalog.now() and not pg_has_role(
+    case current_setting('role') when 'none' then session_user else current_setting('role') end, 'ringlog_owner', 'usage'
+  ) then
+    raise exception 'make_week: only ringlog_owner may give the present time' using errcode = 'insufficient_privilege';
+  end if;
   if start is distinct from date_trunc('week', start) or start < '1970-01-05' or start > now + interval '5 weeks' then
     raise exception 'make_week: % is no Monday from 1970 on to the next five weeks', start using errcode = 'check_violation';
   end if;
@@ -107,7 +112,7 @@ $$;
 comment on function ringlog.make_week(text, timestamptz, timestamptz) is
 $$Makes the partition of a log for the week that begins at this time, a Monday 00:00 UTC, and moves its rows from the
 default partition there. Returns their number; null when the partition exists, or the week is in the archive or past
-retention. Errors: no such table (42704), the caller may not write it
+retention. Errors: no such table (42704), the caller may not write it or give the present time
 (42501), no such Monday (23514), the log is in use (55P03).$$;
 
 revoke all on function ringlog.make_week(text, timestamptz, timestamptz) from public;

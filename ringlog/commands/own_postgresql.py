@@ -74,6 +74,12 @@ def disk_of_logins(conninfo: str) -> Iterator[Finding]:
         "keep the log (log_directory) and temporary tables (temp_tablespaces) on other file systems than the"
         " data, and rotate the log by its size",
     )
+    yield Finding(
+        "note",
+        "any login can use up transaction numbers and keep transactions open",
+        "PostgreSQL refuses all writes when two billion are used up, within hours",
+        "let an alert watch age(datfrozenxid) in pg_database, and end such sessions",
+    )
     if functions:
         yield Finding(
             "warning",

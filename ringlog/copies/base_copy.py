@@ -55,7 +55,9 @@ def check(copy: Path) -> None:
     """Reads every file of a copy and compares it with the list that PostgreSQL made, which has all but the
     WAL. Links, by which PostgreSQL would write elsewhere, are those of tablespaces. Raises ServerError."""
     try:
-        listed = {_name(entry): entry for entry in json.loads((copy / "backup_manifest").read_text())["Files"]}
+        listed = {
+            _name(entry): entry for entry in json.loads((copy / "backup_manifest").read_text())["Files"]
+        }
         there = {*_files(copy)}
         for name in sorted(there - listed.keys() - {"backup_manifest"}):
             if not name.startswith("pg_wal/"):

@@ -1,5 +1,5 @@
-"""A limit of the memory of all sessions together, for which PostgreSQL has none: for a crowd of sessions, each
-within the limit of a process, the kernel would kill processes, and PostgreSQL restart.
+"""A limit of the memory of all sessions together, for which PostgreSQL has none: for a crowd of sessions,
+each within the limit of a process, the kernel would kill processes, and PostgreSQL restart.
 """
 
 import logging

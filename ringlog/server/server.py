@@ -46,6 +46,7 @@ from ringlog.server.settings import machine_memory
 from ringlog.server.storing import forbid_storing
 from ringlog.server.supervised import State
 from ringlog.server.temporary import bytes_allowed, temporary_files_limited
+from ringlog.server.transaction_numbers import transaction_numbers_kept
 
 log = logging.getLogger(__name__)
 
@@ -173,6 +174,7 @@ class Server:
                 stack.enter_context(direct_connections_limited(self.conninfo, self._processes))
                 stack.enter_context(server_log_limited(self.conninfo, cluster))
                 stack.enter_context(disk_kept_for_writers(self.conninfo, cluster))
+                stack.enter_context(transaction_numbers_kept(self.conninfo))
                 memory = self._memory or machine_memory()
                 stack.enter_context(memory_limited(self.conninfo, memory))
             begin_housekeeping = stack.enter_context(housekeeping(administrator, self.conninfo))

@@ -169,6 +169,16 @@ def test_functions_that_run_as_another_or_in_triggers_search_only_postgresqls_sc
     )
 
 
+def test_a_writer_makes_no_weeks_of_a_far_future(written: Magnets) -> None:
+    """They would be left by no retention."""
+    with as_login(written, WRITER) as connection:
+        for start, now in (("9000-01-06", "9000-01-01"), ("9000-01-06", "infinity")):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege), connection.transaction():
+                connection.execute("select ringlog.make_week('magnets', %s, %s)", [start, now])
+        with pytest.raises(psycopg.errors.CheckViolation), connection.transaction():
+            connection.execute("select ringlog.make_week('magnets', '9000-01-06')")
+
+
 def test_a_healthy_ring_keeps_its_files(written: Magnets) -> None:
     file = "select pg_relation_filepath('online.magnets'), xmin::text from online.magnets where seq_no = 1"
     ((path, row),) = written.rows(file)

@@ -256,6 +256,8 @@ def test_bulk_copy(clients: Clients, admin: Admin) -> None:
         "create table recording.child () inherits (online.sr_vac)",
         "create table recording.part partition of weeks.sr_vac default",
         "create table recording.refers (s integer references online.sr_vac)",
+        "create table recording.refers (at timestamptz, s integer,"
+        " foreign key (at, s) references log.sr_vac_default)",
         "alter table online.sr_vac alter power set default recording.with_default()",
         "alter domain recording.checked owner to ringlog_owner",
         "alter function recording.put_domain owner to ringlog_owner",

@@ -57,6 +57,7 @@ def everything_of(site: Site, table: str, node: str | None) -> dict[str, list[tu
         "marks": "select \"time\" from ringlog.summary_mark where table_name = '{}' order by 1",
         "signals": "select signal::text from ringlog.signal where table_name = '{}' order by 1",
         "ledger": "select ledger::text from ringlog.ledger where table_name = '{}' order by 1",
+        "events": "select event::text from ringlog.event where table_name = '{}' order by 1",
         "writer": "select writer::text from ringlog.writer where table_name = '{}'",
         "arguments": """select attname, format_type(atttypid, atttypmod) from pg_attribute
           where attrelid = 'online."{}"'::regclass and attnum > 0 order by attnum""",
@@ -89,6 +90,10 @@ def test_a_table_moves_with_all_its_data(site: Site) -> None:
         with site.admin(None) as connection:
             connection.execute(
                 "select ringlog.report_ledger('waves', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
+            )
+            connection.execute(
+                "insert into ringlog.event (spool, number, table_name, time, kind, message)"
+                " values ('a spool', 1, 'waves', '2026-11-20 12:00Z', 'gap', 'a reason')"
             )
             connection.execute(
                 """insert into log.waves (seq_no, "time", level, trace)

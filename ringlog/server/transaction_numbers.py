@@ -1,0 +1,119 @@
+"""Transaction numbers are kept for writers.
+
+PostgreSQL has two billion before old rows must be frozen, and refuses all writes when it runs out of them.
+Any login can use up 100,000 in a second (`select pg_current_xact_id()` in a loop), and a transaction that
+stays open keeps rows from being frozen or removed.
+"""
+
+import logging
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import LiteralString
+
+import psycopg
+
+from ringlog.errors import ServerError
+from ringlog.schema import session
+from ringlog.schema.layout import GATEWAY
+from ringlog.server import logins
+from ringlog.server.background import in_background
+
+log = logging.getLogger(__name__)
+
+MOST = 30_000
+"""transactions in a second; puts make at most half of it, on any machine that was measured"""
+LONGEST = timedelta(days=1)
+"""of a login's transaction"""
+_LOOK = 1.0  # seconds between two looks
+_SAMPLES = 10
+_BETWEEN = 0.01  # seconds between two samples
+_DISTINCT = 3
+"""numbers of one session in these samples"""
+_OFFENCES = 3
+"""after which a login is locked"""
+_FORGOTTEN = 60.0
+"""seconds after an offence"""
+
+_NEXT: LiteralString = "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
+_OF_LOGINS: LiteralString = """
+    from pg_stat_activity as a join pg_roles as r on r.oid = a.usesysid
+    where a.backend_type = 'client backend' and not r.rolsuper and a.usename <> %s
+"""
+_NUMBERS: LiteralString = f"""
+    select a.pid, a.usename, a.backend_start, a.backend_xid::text {_OF_LOGINS} and a.backend_xid is not null
+"""
+_OLD: LiteralString = f"""
+    select a.usename, pg_terminate_backend(a.pid) {_OF_LOGINS} and a.xact_start < now() - %s
+"""
+_END: LiteralString = """
+    select pg_terminate_backend(pid) from pg_stat_activity where pid = %s and backend_start = %s
+"""
+
+
+@contextmanager
+def transaction_numbers_kept(conninfo: str) -> Iterator[None]:
+    """Inside the with block sessions that use up transaction numbers are ended, and their login is locked
+    after _OFFENCES; transactions of logins that are older than LONGEST are ended. Raises psycopg.Error."""
+    end = threading.Event()
+    watching = session.connect(conninfo, autocommit=True)
+
+    def watch() -> None:
+        connection, last = watching, (0.0, 0)
+        offences: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_OFFENCES))
+        while not end.wait(_LOOK):
+            try:
+                if connection.closed:
+                    connection, last = session.connect(conninfo, autocommit=True), (0.0, 0)
+                end_old(connection, LONGEST)
+                before, (at, number) = last, (time.monotonic(), _next(connection))
+                last = at, number
+                if before[1] and number - before[1] > MOST * (at - before[0]):
+                    for login in _end_greedy(connection):
+                        offences[login].append(at)
+                        if len(offences[login]) == _OFFENCES and at - offences[login][0] < _FORGOTTEN:
+                            _lock(conninfo, login)
+            except psycopg.Error as error:
+                if not connection.closed:
+                    log.warning("transaction numbers could not be watched: %s", error)
+                connection.close()
+        connection.close()
+
+    with in_background("transaction numbers", watch, end):
+        yield
+
+
+def end_old(connection: psycopg.Connection, longest: timedelta) -> None:
+    """Ends sessions of logins whose transaction has lasted longer."""
+    for login, _ in connection.execute(_OLD, [GATEWAY, longest]).fetchall():
+        log.warning("a session of %s was ended: its transaction had lasted longer than %s", login, longest)
+
+
+def _next(connection: psycopg.Connection) -> int:
+    ((number,),) = connection.execute(_NEXT).fetchall()
+    return int(number)
+
+
+def _end_greedy(connection: psycopg.Connection) -> set[str]:
+    """Ends the sessions that have several numbers within a moment. Returns their logins."""
+    numbers: dict[tuple[int, str, datetime], set[str]] = defaultdict(set)
+    for _ in range(_SAMPLES):
+        for pid, login, began, number in connection.execute(_NUMBERS, [GATEWAY]):
+            numbers[pid, login, began].add(number)
+        time.sleep(_BETWEEN)
+    greedy = [key for key, different in numbers.items() if len(different) >= _DISTINCT]
+    for pid, login, began in greedy:
+        connection.execute(_END, [pid, began])
+        log.warning("a session of %s was ended: it used up transaction numbers", login)
+    return {login for _, login, _ in greedy}
+
+
+def _lock(conninfo: str, login: str) -> None:
+    try:
+        logins.lock(conninfo, login)
+        log.error("login %s was locked: it used up transaction numbers; ringlog user unlock %s", login, login)
+    except (ServerError, psycopg.Error) as error:
+        log.error("login %s uses up transaction numbers and could not be locked: %s", login, error)

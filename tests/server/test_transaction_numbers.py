@@ -1,0 +1,74 @@
+"""No login uses up PostgreSQL's transaction numbers, or keeps old rows from being removed."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from ringlog.server.transaction_numbers import end_old
+from servers import RunningServer, add_logins, ringlog, serving
+from waiting import wait_until
+
+USE_UP = "do $$ begin loop perform pg_current_xact_id(); commit; end loop; end $$"
+
+
+@pytest.fixture(scope="module")
+def own(temporary_directory: Path) -> Iterator[RunningServer]:
+    with serving(temporary_directory / "numbers") as server:
+        add_logins(server)
+        yield server
+
+
+def put(server: RunningServer, second: int) -> None:
+    with server.connect(server.writer.user, server.writer.password, timeout=100) as session:
+        session.cursor().callproc("put_sr_rf", (1, datetime(2026, 1, 1, 0, 0, second), 1.0, 1))
+
+
+def test_a_login_that_uses_up_transaction_numbers_is_locked(own: RunningServer) -> None:
+    """Its sessions end first; it connects again at once."""
+    refused = threading.Event()
+
+    def use_up() -> None:
+        while not refused.is_set():
+            try:
+                with psycopg.connect(own.dsn_of(own.reader), autocommit=True) as reader:
+                    reader.execute(USE_UP)
+            except psycopg.OperationalError as error:
+                if "is not permitted to log in" in str(error):
+                    refused.set()
+
+    threads = [threading.Thread(target=use_up) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    log = own.data.with_name("numbers.stderr")
+    wait_until(lambda: "login reader was locked: it used up transaction numbers" in log.read_text())
+    put(own, 1)
+    unlocked = ringlog("user", "unlock", own.reader.user, "--data", own.data)
+    assert unlocked.returncode == 0, unlocked.stderr
+    psycopg.connect(own.dsn_of(own.reader)).close()
+
+
+def test_an_old_transaction_ends(own: RunningServer) -> None:
+    with (
+        closing(psycopg.connect(own.dsn_of(own.writer))) as writer,
+        psycopg.connect(own.dsn, autocommit=True) as admin,
+    ):
+        writer.execute("set idle_in_transaction_session_timeout = 0")
+        writer.execute("select 1 from pg_class")
+        end_old(admin, timedelta(days=1))
+        writer.execute("select 1")
+        wait_until(lambda: end_old(admin, timedelta(0)) or is_closed(writer))
+
+
+def is_closed(connection: psycopg.Connection) -> bool:
+    try:
+        connection.execute("select 1")
+    except psycopg.OperationalError:
+        return True
+    return False
