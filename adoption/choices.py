@@ -11,18 +11,13 @@ from zoneinfo import ZoneInfo
 
 from ringlog.adoption.errors import AdoptionError
 from ringlog.schema import session
+from ringlog.schema.sql_files import sql_file
 
 _FILE = "options.json"
 _RULES = "rules.toml"
 _DEFAULTS = {"tds-version": "7.4", "timezone": "UTC", "charset": ""}
 
-_ZONE = """
-select substr(setting, strpos(setting, '=') + 1)
-from pg_db_role_setting
-join pg_database on pg_database.oid = setdatabase
-cross join unnest(setconfig) as setting
-where datname = current_database() and setrole = 0 and setting like 'TimeZone=%'
-"""
+_ZONE = sql_file(__file__, "choices_zone")
 
 
 @dataclass(frozen=True)

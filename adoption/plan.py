@@ -11,14 +11,9 @@ import psycopg
 from ringlog.adoption.choices import choices
 from ringlog.adoption.rows.copying import Ledger, identity
 from ringlog.schema import session
+from ringlog.schema.sql_files import sql_file
 
-_THERE = """
-select lower(name) from (
-  select relname, relnamespace from pg_class union all select proname, pronamespace from pg_proc
-  union all select tgname, relnamespace from pg_trigger join pg_class on pg_class.oid = tgrelid
-) as there (name, namespace)
-join pg_namespace on pg_namespace.oid = namespace where nspname = %s
-"""
+_THERE = sql_file(__file__, "plan_there")
 _HISTORY = """
 select table_name, min(reached), bool_or(reached >= until) from ringlog.migration
 where source like 'tds%%' group by 1

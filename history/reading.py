@@ -20,6 +20,7 @@ from ringlog.history.connection import Connection, records, rows, run, transacti
 from ringlog.history.series import NotInBlocks, series
 from ringlog.history.summaries.blocks import EPOCH
 from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.sql_files import sql_file
 
 MICROSECOND = timedelta(microseconds=1)
 
@@ -110,20 +111,7 @@ def picked(
 
 
 # the bounds of all spans let the planner exclude partitions
-_PICKED = """
-select came.*
-from generate_series(0, {last}) as span (number)
-cross join lateral (
-  select {columns}
-  from {log} as log
-  where log."time" >= {start} and log."time" < {end}
-    and log."time" >= {start} + span.number * interval {width}
-    and log."time" < {start} + (span.number + 1) * interval {width}
-  order by log."time" {order}, log.seq_no {order}
-  limit 1
-) as came
-order by came."time"
-"""
+_PICKED = sql_file(__file__, "reading_picked")
 
 
 def held(connection: Connection, table: str, end: datetime | None) -> "_Tiers":
@@ -322,17 +310,7 @@ class _Tiers:
         return part >= _SHORT or (end is not None and 2 * part >= end - start)
 
 
-_TIERS = """
-select week.*, known.until
-from (values (true)) as always
-left join (select until from ringlog.closed where table_name = {table}) as known on {is_closed}
-left join (
-  select begins, ends, archive as folder, file, rows, footer
-  from ringlog.cold_week, ringlog.history
-  where table_name = {table} and recalled_until is null and rows > 0 and begins < {end}
-) as week on true
-order by begins
-"""
+_TIERS = sql_file(__file__, "reading_tiers")
 
 
 def _tiers(connection: Connection, table: str, end: datetime | None) -> _Tiers:

@@ -24,6 +24,7 @@ from ringlog.history.signals import Place
 from ringlog.history.summaries.blocks import EPOCH
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.sql_files import sql_file
 
 NANOSECONDS, SEVERITY, STATUS = "nanoseconds", "severity", "status"
 
@@ -33,58 +34,13 @@ _BLOCKS = 64
 """number of blocks that are read at once, with the rest of the last one's hour"""
 
 # no block is of two hours, so those of different hours are in order of time
-_PAGE = """
-with bound as materialized (
-  select coalesce((
-    select date_trunc('hour', block."time", 'UTC') + interval '1 hour'
-    from {log} as block
-    where block.signal = $1 and block."time" >= $2::timestamptz
-      and block."time" < $3::timestamptz + interval '1 hour' and block.begins < $3::timestamptz
-    order by block."time"
-    limit 1 offset {more}
-  ), 'infinity') as until
-)
-select
-  (extract(epoch from nullif(bound.until, 'infinity')) * 1000000)::bigint, {pack}(block.times),
-  {pack}(block.samples), {pack}(block.severities), {pack}(block.statuses),
-  exists (
-    select from ringlog.cold_week as cold
-    where cold.table_name = {table} and cold.recalled_until is null and cold.rows > 0
-      and cold.begins < $3::timestamptz and cold.ends > $2::timestamptz
-  )
-from bound
-left join lateral (
-  select * from {log} as each
-  where each.signal = $1 and each."time" >= $2::timestamptz
-    and each."time" < least($3::timestamptz + interval '1 hour', bound.until)
-    and each.begins < $3::timestamptz
-) as block on true
-order by block."time"
-"""
+_PAGE = sql_file(__file__, "sampled_page")
 
-_COUNT = """
-select coalesce(sum(
-  case
-    when block.begins >= {start} and block."time" < {end} then block.n
-    else (
-      select count(*) from unnest(block.times) as each
-      where ringlog.moment(each) >= {start} and ringlog.moment(each) < {end}
-    )
-  end
-), 0)::bigint as n
-from {log} as block
-where block.signal = {number} and block."time" >= {start} and block."time" < {end} + interval '1 hour'
-  and block.begins < {end}
-"""
+_COUNT = sql_file(__file__, "sampled_count")
 
 _LAST_ARCHIVED = 'select "time" from ringlog.last_archived where number = {number}'
 
-_NEWEST = """
-select newest."time", newest.value as {column}, newest.nanoseconds, newest.severity, newest.status
-from unnest({numbers}::integer[]) with ordinality as wanted (number, place)
-left join lateral ringlog.{procedure}({at}, wanted.number) as newest on true
-order by wanted.place
-"""
+_NEWEST = sql_file(__file__, "sampled_newest")
 
 _BLOCKS_OF = """
 select * from {log}

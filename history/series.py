@@ -17,6 +17,7 @@ from ringlog.history.connection import Connection, ReadError, records, rows
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.sql_files import sql_file
 
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -30,49 +31,13 @@ _LEAST = 32  # rows of a stretch on average: the lookup of one takes as long as 
 
 _SEND = sql.Identifier("pg_catalog", "array_send")
 
-_QUERY = """
-select stretch.number, block.times, block.samples
-from generate_series(0, {last}) as stretch (number)
-cross join lateral (
-  select {pack}(array_agg(logged."time")) as times, {pack}(array_agg(logged.value)) as samples
-  from (
-    select log."time", log.{column} as value
-    from {log} as log
-    where log."time" >= {start} and log."time" < {end}
-      and log."time" >= {start} + stretch.number * interval {width}
-      and log."time" < {start} + (stretch.number + 1) * interval {width}
-    order by log."time", log.seq_no
-    limit {most}
-  ) as logged
-) as block
-where block.times is not null
-"""
+_QUERY = sql_file(__file__, "series_query")
 
 
-_EXTENT = """
-select
-  begun.n,
-  begun."first",
-  begun.later,
-  (select max(log."time") from {log} as log where log."time" >= {start} and log."time" < {end}) as "last"
-from (
-  select count(*) as n, min(shown."time") as "first", max(shown."time") as later
-  from (
-    select log."time" from {log} as log
-    where log."time" >= {start} and log."time" < {end}
-    order by log."time"
-    limit {some}
-  ) as shown
-) as begun
-"""
+_EXTENT = sql_file(__file__, "series_extent")
 
 
-_COUNT = """
-select count(*) as n
-from (
-  select from {log} as log where log."time" >= {start} and log."time" < {end} limit {most}
-) as bounded
-"""
+_COUNT = sql_file(__file__, "series_count")
 
 
 class NotInBlocks(Exception):

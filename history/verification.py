@@ -9,6 +9,7 @@ from psycopg import sql
 from ringlog.history import closing
 from ringlog.history.summaries.summary_table import summarised_columns
 from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.sql_files import sql_file
 
 _DAY = 86_400
 
@@ -80,76 +81,15 @@ def _compared_samples(
 
 # columns of the log with spans whose counts, including nulls, differ from another column's: every row has all
 # columns, and null in a younger one
-_COLUMNS = """
-with span as (
-  select
-    block.column_name,
-    begins + (number - 1) * {length} as begin,
-    span.n + coalesce(span.nans, 0) + coalesce(span.nulls, 0) as rows
-  from {storage} as block
-  cross join unnest(block.n, block.nans, block.nulls) with ordinality as span (n, nans, nulls, number)
-  where block.level = {level} and split_part(block.column_name, '.', 1) = any({there}::text[])
-), compared as (
-  select *, max(rows) over (partition by begin) as most from span
-)
-select column_name, count(*), min(begin) from compared where rows < most group by 1 order by 1
-"""
+_COLUMNS = sql_file(__file__, "verification_columns")
 
 # spans that are over, without marks and outside the archive: counts of the summaries and of the log
-_COUNTS = """
-with span as (
-  select
-    begins + (number - 1) * {length} as begin,
-    max(span.n + coalesce(span.nans, 0) + coalesce(span.nulls, 0)) as rows
-  from {storage} as block
-  cross join unnest(block.n, block.nans, block.nulls) with ordinality as span (n, nans, nulls, number)
-  where block.level = {level} and span.n + coalesce(span.nans, 0) + coalesce(span.nulls, 0) > 0
-  group by 1
-), logged as (
-  select date_bin({length}, "time", 'epoch') as begin, count(*) as rows
-  from {log} where "time" >= '1970-01-05 00:00+00' and "time" < {until} group by 1
-)
-"""
+_COUNTS = sql_file(__file__, "verification_counts")
 
 # the same for each signal of samples; no block is of two spans
-_SAMPLES = """
-with span as (
-  select
-    block.column_name as signal, begins + (number - 1) * {length} as begin,
-    span.n + coalesce(span.nans, 0) + coalesce(span.nulls, 0) as rows
-  from {storage} as block
-  cross join unnest(block.n, block.nans, block.nulls) with ordinality as span (n, nans, nulls, number)
-  where block.level = {level} and block.column_name not like '%.severity'
-    and span.n + coalesce(span.nans, 0) + coalesce(span.nulls, 0) > 0
-), logged as (
-  select signal::text, date_bin({length}, "time", 'epoch') as begin, sum(n) as rows
-  from {log} where "time" >= '1970-01-05 00:00+00' and "time" < {until} group by 1, 2
-)
-"""
+_SAMPLES = sql_file(__file__, "verification_samples")
 
-_COMPARED = """
-select begin, coalesce(span.rows, 0), coalesce(logged.rows, 0)
-from span full join logged using ({key})
-where coalesce(span.rows, 0) <> coalesce(logged.rows, 0)
-  and begin + {length} <= {until}
-  and not exists (
-    select from ringlog.summary_mark as mark
-    where mark.table_name = {table} and mark."time" >= begin and mark."time" < begin + {length}
-  )
-  and not exists (
-    select from ringlog.cold_week as week
-    where week.table_name = {table} and week.recalled_until is null
-      and week.begins < begin + {length} and begin < week.ends
-  )
-  and not exists (
-    select from ringlog.every_table as kept
-    where kept.table_name = {table} and begin < now() - kept.retention::interval
-  )
-  and not exists (
-    select from ringlog.dropped where dropped.table_name = {table} and begin < dropped.until
-  )
-order by begin
-"""
+_COMPARED = sql_file(__file__, "verification_compared")
 
 
 def _levels(connection: psycopg.Connection, table: str, levels: list[int]) -> Iterator[str]:
@@ -157,22 +97,7 @@ def _levels(connection: psycopg.Connection, table: str, levels: list[int]) -> It
     storage = sql.Identifier("summary", table)
     for level in levels[1:]:
         shorter = max(each for each in levels if each < level and level % each == 0)
-        query = sql.SQL(
-            """
-            with span as (
-              select block.level, block.column_name, date_bin(
-                {length}, begins + (number - 1) * block.level * interval '1 second', 'epoch'
-              ) as begin, span.n
-              from {storage} as block cross join unnest(block.n) with ordinality as span (n, number)
-              where block.level in ({shorter}, {level}) and block.column_name not like '%.severity'
-            )
-            select column_name, begin from span
-            group by column_name, begin
-            having sum(n) filter (where level = {level}) > 0
-              and sum(n) filter (where level = {level}) <> sum(n) filter (where level = {shorter})
-            order by 2, 1
-            """
-        ).format(
+        query = sql.SQL(sql_file(__file__, "verification_levels")).format(
             storage=storage,
             level=sql.Literal(level),
             shorter=sql.Literal(shorter),

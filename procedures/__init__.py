@@ -84,9 +84,11 @@ OVER_ALL_TABLES = {
         "trends/trend_places",
         "waveforms/waveform_scalars",
         "trends/summary_parts",
-        "trends/bin_queries",
+        "trends/queries_of_bins",
+        "trends/bins_of_places",
         "trends/signal_bins",
-        "trends/trend_bins",
+        "trends/bins_of_trends",
+        "trends/trend_in_bins",
         "trends/trends_of",
         "trends/get_trend",
         "trends/get_trends",
@@ -132,9 +134,6 @@ OVER_ALL_TABLES = {
     )
 }
 """The procedures over all tables: name and file."""
-
-FORMER = ("bins_of_places", "bins_of_trends", "queries_of_bins", "trend_in_bins")
-"""Those of earlier releases, which an installation drops."""
 
 DEADBAND = r"^(\d+(\.\d+)?|\.\d+)([eE]-?\d+)?( ?%)?$"
 """The form of a deadband that is a number or a part, for PostgreSQL and for Python."""

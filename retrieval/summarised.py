@@ -39,6 +39,7 @@ from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
 from ringlog.schema.column_type import TYPES
 from ringlog.schema.layout import BLOCK, EARLIEST, LOG_TABLES, SUMMARIES
+from ringlog.schema.sql_files import sql_file
 
 _RUNS = 16
 """Maximum number of intervals whose rows are read separately: with more, all rows are read."""
@@ -51,22 +52,7 @@ _MOST_ENDS = 5000
 _STEP = 6
 """minimum ratio of the lengths of two successive levels used for such bins"""
 
-_STATE = """
-select
-  (extract(epoch from summarised.until) * 1000000)::bigint,
-  to_json(summarised.levels)::text,
-  (
-    select json_agg(distinct (extract(epoch from mark."time") * 1000000)::bigint)
-    from ringlog.summary_mark as mark
-    where mark.table_name = $1 and mark."time" >= $4::timestamptz and mark."time" < $5::timestamptz
-      and (mark.column_name is null or mark.column_name = $6)
-  )::text
-from ringlog.summarised
-where summarised.table_name = $1 and summarised.until is not null
-  -- only for readers of all rows of both
-  and has_table_privilege(to_regclass($2), 'select')
-  and not row_security_active(to_regclass($3))
-"""
+_STATE = sql_file(__file__, "summarised_state")
 
 _SPANS = """
 select column_name, begins, {figures} from {summary}
@@ -74,26 +60,7 @@ where level = $1 and column_name = any($2) and begins = any($3)
 """
 
 # the bounds of all leave partitions out
-_ENDS = """
-select
-  (
-    select count(*) from ringlog.cold_week
-    where table_name = {table} and recalled_until is null and rows > 0
-      and begins < $3::timestamptz and ends > $2::timestamptz
-  )::integer + (
-    select count(*) from ringlog.dropped where table_name = {table} and until > $2
-  )::integer,
-  array_agg(came."time" order by came."time", came.seq_no),
-  {arrays}
-from unnest($1::timestamptz[]) as part (begins)
-cross join lateral (
-  select "time", seq_no, {columns}
-  from {log} as log
-  where log."time" >= part.begins and log."time" < part.begins + interval {length}
-    and log."time" >= $2 and log."time" < $3
-  offset 0
-) as came
-"""
+_ENDS = sql_file(__file__, "summarised_ends")
 
 
 @dataclass(frozen=True)

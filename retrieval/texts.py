@@ -1,10 +1,11 @@
 """The queries of this package, each in a file in sql/, as templates of psycopg.sql."""
 
 from datetime import UTC, datetime
-from functools import cache
-from importlib.resources import files
+from typing import LiteralString
 
 from psycopg import sql
+
+from ringlog.schema.sql_files import sql_file
 
 
 def query(name: str, **parts: sql.Composable) -> sql.Composed:
@@ -17,7 +18,6 @@ def moment(when: datetime) -> sql.Composable:
     return sql.SQL("timestamptz {}").format(sql.Literal(when.astimezone(UTC).isoformat()))
 
 
-@cache
-def text(name: str) -> str:
+def text(name: str) -> LiteralString:
     """The text of sql/<name>.sql."""
-    return files(__name__.rpartition(".")[0]).joinpath(f"sql/{name}.sql").read_text()
+    return sql_file(__file__, name)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import psycopg
 from psycopg import sql
 
+from ringlog.schema.sql_files import sql_file
+
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
@@ -19,29 +21,11 @@ cross join lateral regexp_match(
 """Part of a query: the partitions of logs, as `child`, with begin and end as texts in the array `bounds`,
 which is null for the default one; `inhparent` is the log."""
 
-_COLUMNS = """
-select attname::text, format_type(atttypid, atttypmod)
-from pg_attribute
-where attrelid = to_regclass(%(relation)s) and attnum > 0 and not attisdropped
-order by attnum
-"""
+_COLUMNS = sql_file(__file__, "catalogue_columns")
 
-_WRITE_LARGE_OBJECTS = """
-select pg_proc.oid::regprocedure::text
-from pg_proc
-where pronamespace = 'pg_catalog'::regnamespace and has_function_privilege('public', pg_proc.oid, 'execute')
-  and proname in (
-    'lo_creat', 'lo_create', 'lo_from_bytea', 'lo_import', 'lo_put', 'lowrite', 'lo_truncate',
-    'lo_truncate64', 'pg_logical_emit_message')
-order by 1
-"""
+_WRITE_LARGE_OBJECTS = sql_file(__file__, "catalogue_write_large_objects")
 
-_DATABASES_OF_ALL = """
-select datname::text
-from pg_database
-where datname in ('postgres', 'template1') and has_database_privilege('public', oid, 'connect')
-order by 1
-"""
+_DATABASES_OF_ALL = sql_file(__file__, "catalogue_databases_of_all")
 
 
 def _rows(connection: _Connection, query: str, parameters: dict[str, Any]) -> list[Any]:
@@ -78,12 +62,7 @@ def relations(
 ) -> dict[tuple[str, str], str]:
     """The relations of these names in these schemas: schema and name, and pg_class.relkind. In order of the
     names, a view before a table of the same name."""
-    query = """
-    select nspname::text, relname::text, relkind::text
-    from pg_class join pg_namespace on pg_namespace.oid = relnamespace
-    where nspname = any(%(schemas)s) and relname = any(%(names)s)
-    order by relname, relkind <> 'v', nspname
-    """
+    query = sql_file(__file__, "catalogue_relations")
     found = _rows(connection, query, {"schemas": [*schemas], "names": [*names]})
     return {(schema, name): kind for schema, name, kind in found}
 

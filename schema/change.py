@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from psycopg import errors, sql
 
 from ringlog.schema import locks
+from ringlog.schema.sql_files import sql_file
 
 T = TypeVar("T")
 
@@ -34,16 +35,7 @@ _LONGEST_PAUSE = 2.0
 _UNKNOWN = 5.0  # further seconds to find the blocking sessions
 _LOOK = 0.01  # seconds between two looks for them
 
-_BLOCKERS = sa.text("""
-    select coalesce(nspname || '.' || relname, wanted.locktype), session.pid, session.usename,
-      coalesce(host(session.client_addr), 'this machine'), session.application_name,
-      to_char(session.xact_start, 'YYYY-MM-DD HH24:MI:SS'), session.state
-    from pg_locks as wanted cross join unnest(pg_blocking_pids(wanted.pid)) as blocking
-    join pg_stat_activity as session on session.pid = blocking
-    left join pg_class on pg_class.oid = wanted.relation
-    left join pg_namespace on pg_namespace.oid = relnamespace
-    where wanted.pid = :pid and not wanted.granted
-""")
+_BLOCKERS = sa.text(sql_file(__file__, "change_blockers"))
 
 
 class Blocked(errors.LockNotAvailable):

@@ -8,6 +8,7 @@ from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.change import run
 from ringlog.schema.layout import READER
+from ringlog.schema.sql_files import sql_file
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -130,13 +131,7 @@ last_call = sa.Table(
 
 
 # an event has a refused row whole: who may not read the table does not see it
-_OF_READABLE_TABLES = """
-alter table ringlog.event enable row level security;
-create policy of_readable_tables on ringlog.event for select using (
-  pg_has_role(current_user, {reader}, 'usage')
-  or has_table_privilege(to_regclass(format('log.%I', table_name)), 'select')
-)
-"""
+_OF_READABLE_TABLES = sql_file(__file__, "ledger_of_readable_tables")
 
 
 def restrict_events(connection: sa.Connection) -> None:

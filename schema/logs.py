@@ -16,6 +16,7 @@ from ringlog.schema import catalogue
 from ringlog.schema.change import run
 from ringlog.schema.layout import LOG, LOG_TABLES, OWNER, READER
 from ringlog.schema.roles import become_owner
+from ringlog.schema.sql_files import sql_file
 
 _MANIFEST = "ringlog_manifest_changed"
 
@@ -118,15 +119,7 @@ _EARLIER = """
 select relname from pg_class join ringlog.logged_table on table_name = relname
 where relnamespace = to_regnamespace('log') and relkind = 'p' order by 1
 """
-_VIEWS = """
-select distinct view.oid::regclass::text,
-  coalesce('with (' || array_to_string(view.reloptions, ', ') || ')', ''), pg_get_viewdef(view.oid)
-from pg_depend
-join pg_rewrite on pg_rewrite.oid = objid and classid = 'pg_rewrite'::regclass
-join pg_class as view on view.oid = ev_class and view.relkind = 'v'
--- those of rings take waveforms of rows that are in PostgreSQL
-where refobjid = cast(:log as regclass) and view.relnamespace <> to_regnamespace('online')
-"""
+_VIEWS = sql_file(__file__, "logs_views")
 _RIGHTS = f"""
 select privilege_type, case grantee when 0 then 'public' else grantee::regrole::text end
 from pg_class, aclexplode(relacl)

@@ -32,6 +32,7 @@ from ringlog.schema.layout import (
 )
 from ringlog.schema.made import Before
 from ringlog.schema.obstacles import Obstacle
+from ringlog.schema.sql_files import sql_file
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -131,22 +132,7 @@ def placed(connection: sa.Connection, of: str, names: Collection[str]) -> list[P
     ]
 
 
-_STAND_IN = sql.SQL("""create or replace function {name}({arguments})
-returns {result}
-language plpgsql
-{volatility}
-{security}
-set search_path = pg_catalog, pg_temp
-as $stands_in$
-begin
-  raise exception '%: table % is on node %, where the gateway calls it', {title}, {table}, {node}
-    using errcode = 'object_not_in_prerequisite_state';
-end
-$stands_in$;
-
-comment on function {name}({identity}) is {comment};
-revoke all on function {name}({identity}) from public;
-""")
+_STAND_IN = sql.SQL(sql_file(__file__, "nodes_stand_in"))
 _VOLATILITY = {"v": "volatile", "s": "stable", "i": "immutable"}
 
 

@@ -29,6 +29,7 @@ from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.layout import EARLIEST, LOG_TABLES
 from ringlog.schema.many import by_connection
 from ringlog.schema.roles import become_owner
+from ringlog.schema.sql_files import sql_file
 from ringlog.schema.trusted_clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -424,19 +425,7 @@ def _waiting(
     connection: sa.Connection, table: str, keep_from: datetime | None, now: datetime
 ) -> tuple[Week, ...]:
     """The past weeks, and this one, of rows in the default partition, if they are enough."""
-    waiting = sql.SQL(
-        """
-        select date_trunc('week', late."time", 'UTC') from {default} as late
-        where late."time" >= {since} and late."time" < {end} and not exists (
-          select from ringlog.cold_week as cold
-          where cold.table_name = {table} and cold.recalled_until is null
-            and cold.begins <= late."time" and late."time" < cold.ends
-        )
-        group by 1
-        having count(*) >= {enough} or max(late."time") >= {lately}
-        order by 1
-        """
-    ).format(
+    waiting = sql.SQL(sql_file(__file__, "partitions_waiting")).format(
         default=_default(table),
         table=sql.Literal(table),
         since=sql.Literal(max(keep_from or EARLIEST, EARLIEST)),

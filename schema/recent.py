@@ -13,6 +13,7 @@ from psycopg import sql
 
 from ringlog.schema.change import run
 from ringlog.schema.layout import READER, RECENT
+from ringlog.schema.sql_files import sql_file
 from ringlog.schema.tables import stored_columns
 
 WEEKS = 4
@@ -49,21 +50,7 @@ def create_missing(connection: sa.Connection, tables: Collection[str], start: da
     return lacking
 
 
-_LACKING = """
-select log.relname
-from pg_class as log
-left join pg_class as view on view.relnamespace = to_regnamespace(:schema) and view.relname = log.relname
-cross join lateral (
-  select
-    array_agg((attname, atttypid, atttypmod) order by attnum) filter (where attrelid = log.oid) as of_log,
-    array_agg((attname, atttypid, atttypmod) order by attnum) filter (where attrelid = view.oid) as of_view
-  from pg_attribute
-  where attrelid in (log.oid, view.oid) and attnum > 0 and not attisdropped
-) as columns
-where log.relnamespace = 'log'::regnamespace and log.relkind in ('p', 'v') and log.relname = any(:names)
-  and of_log is distinct from of_view
-order by log.relname
-"""
+_LACKING = sql_file(__file__, "recent_lacking")
 
 
 def begin_at(connection: sa.Connection, table: str, start: datetime) -> None:

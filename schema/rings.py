@@ -14,6 +14,7 @@ from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import log_partitions
 from ringlog.schema.roles import become_owner
+from ringlog.schema.sql_files import sql_file
 from ringlog.schema.tables import RINGS
 from ringlog.schema.tiers import damage
 
@@ -125,17 +126,7 @@ def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
 _WHOLE = sql.SQL("select sum(length((ring.*)::text)) from {} as ring")
 
 # A row that arrives meanwhile is newer, and stays. Rows ahead of the clock may have been for the log only.
-_FROM_LOG = """
-update {ring} as ring
-set {values}
-from (
-  select distinct on (logged.seq_no) logged.* from {log} as logged
-  where logged.seq_no = any({places}) and logged."time" >= {start} and logged."time" < {end}
-    and logged."time" <= now() + interval '1 minute'
-  order by logged.seq_no, logged."time" desc
-) as logged
-where ring.seq_no = logged.seq_no and ring."time" is null
-"""
+_FROM_LOG = sql_file(__file__, "rings_from_log")
 
 
 def _empty(connection: sa.Connection, ring: sql.Identifier) -> list[int]:

@@ -34,6 +34,7 @@ from ringlog.schema.partitions import make_first_partitions
 from ringlog.schema.registry import FOREVER, signal
 from ringlog.schema.report import differences
 from ringlog.schema.roles import become_owner
+from ringlog.schema.sql_files import sql_file
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -542,20 +543,7 @@ def merge(
     return merged
 
 
-_EVERY_TABLE = """
-create or replace view ringlog.every_table as
-select table_name, description, rows, cycle, retention, retired, false as is_of_samples
-from ringlog.logged_table
-union all
--- signals with times of their own have no cycle
-select table_name, description, ring, null, retention, false, true from ringlog.sample_table;
-comment on view ringlog.every_table is 'tables of rows and of samples of the facility';
-comment on column ringlog.every_table.rows is 'rows of the ring, or samples of each signal';
-comment on column ringlog.every_table.cycle is 'seconds between two rows; null: a table of samples';
-comment on column ringlog.every_table.retention is 'interval for which the log is kept; null: for ever';
-comment on column ringlog.every_table.retired is 'not in the facility file';
-comment on column ringlog.every_table.is_of_samples is 'its signals have times of their own'
-"""
+_EVERY_TABLE = sql_file(__file__, "sample_tables_every_table")
 
 
 def prepare(connection: sa.Connection) -> None:

@@ -18,6 +18,7 @@ from ringlog.schema.change import run, run_all
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import SUMMARY_LEVELS, Column, SampleTable, Table
 from ringlog.schema.layout import BLOCK, READER, SCHEMA_OF_LEVEL, SUMMARIES
+from ringlog.schema.sql_files import sql_file
 from ringlog.schema.tiers import summarised
 
 NUMBERS = ("min", "max", "first", "last")
@@ -141,43 +142,10 @@ def _note(connection: sa.Connection, table: Table | SampleTable) -> None:
     )
 
 
-_VIEW = """
-create or replace view {view} as
-select
-  span.column_name,
-  span."time",
-  span.n[number] as n,
-  nullif(span.min[number], 'NaN') as min,
-  nullif(span.max[number], 'NaN') as max,
-  case when span.n[number] > 0 then span.mean[number] end as mean,
-  nullif(span.first[number], 'NaN') as first,
-  nullif(span.last[number], 'NaN') as last,
-  case when span.n[number] > 0 then sqrt(span.squares[number] / span.n[number]) end as std,
-  coalesce(span.nans[number], 0) as nans,
-  coalesce(span.nulls[number], 0) as nulls,
-  span.begins as block
--- not unnest, which would read arrays that the query does not use
-from (
-  select
-    block.*,
-    generate_series(1, cardinality(block.n)) as number,
-    generate_series(
-      block.begins, block.begins + (cardinality(block.n) - 1) * interval {length}, interval {length}
-    ) as "time"
-  from {storage} as block
-  where block.level = {level}
-) as span
-where span.n[number] > 0 or span.nans[number] > 0 or span.nulls[number] > 0
-"""
+_VIEW = sql_file(__file__, "summaries_view")
 
 
-_TODAYS = """
-select nspname, relname
-from pg_class join pg_namespace on pg_namespace.oid = relnamespace
-where relkind = 'v' and nspname = any(:schemas) and relname = any(:names)
-  -- version 1.0 shows null for the mean of both infinities
-  and pg_get_viewdef(pg_class.oid) not like '%NULLIF(mean[%'
-"""
+_TODAYS = sql_file(__file__, "summaries_todays")
 
 
 def _todays_views(connection: sa.Connection, names: Collection[str]) -> set[tuple[str, str]]:

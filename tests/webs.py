@@ -36,59 +36,7 @@ class Web:
 
 # in addition to the tables of tests/facility.toml: alarms by EPICS's names of fields, nanoseconds, a
 # waveform, and parameters
-BPM = """
-[[table]]
-name = "bpm"
-rows = 10
-cycle = 1.0
-nanoseconds = true
-
-[[table.column]]
-name = "x"
-type = "real"
-unit = "mm"
-
-[[table.column]]
-name = "x_set"
-type = "double"
-unit = "mm"
-held = true
-
-[[table.column]]
-name = "x_severity"
-signal = "bpm/x.SEVR"
-type = "smallint"
-states = { 0 = "NO_ALARM", 1 = "MINOR", 2 = "MAJOR", 3 = "INVALID" }
-
-[[table.column]]
-name = "x_status"
-signal = "bpm/x.STAT"
-type = "varchar(20)"
-
-[[table.column]]
-name = "turns"
-type = "real[]"
-points = 100
-
-[[parameter]]
-name = "sr_mag_set"
-key = "device"
-
-[[parameter.column]]
-name = "device"
-type = "varchar(20)"
-description = "power supply"
-
-[[parameter.column]]
-name = "current"
-type = "double"
-unit = "A"
-limits = [-500.0, 500.0]
-
-[[parameter.column]]
-name = "ramps"
-type = "bit"
-"""
+BPM = Path(__file__).with_name("webs.toml").read_text()
 
 
 @pytest.fixture(scope="session")

@@ -13,18 +13,12 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from ringlog.schema import session
+from ringlog.schema.sql_files import sql_file
 
 _LASTS = timedelta(days=7)
 """lifetime of its password, which is stored nowhere: a login that was left behind is then unusable"""
 
-_OWNERS = """
-select distinct rolname from pg_roles
-where not rolsuper and rolname !~ '^pg_' and oid in (
-  select relowner from pg_class where relnamespace = to_regnamespace(quote_ident(%(schema)s))
-  union
-  select nspowner from pg_namespace where nspname = %(schema)s
-)
-"""
+_OWNERS = sql_file(__file__, "copier_owners")
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from ringlog.adoption.server.objects import OldColumn, OldTable
 from ringlog.adoption.server.session import ABSENT, connected, message_of, number
 from ringlog.adoption.server.texts import QuestionMarks, Unreadable, reading
 from ringlog.schema import session
+from ringlog.schema.sql_files import sql_file
 
 _BATCH = 2000  # rows
 _MOST_UNREAD = 5  # texts that cannot be read, reported of a table
@@ -197,17 +198,7 @@ def unreferenced(conninfo: str, database: str) -> list[str]:
     """The foreign keys with rows that refer to no row, because the old server was changed meanwhile."""
     with copier(conninfo, database) as limited, session.connect(limited) as new:
         found = new.execute(
-            """
-            select c.conname, c.conrelid::regclass::text, c.confrelid::regclass::text,
-              string_agg(format('a.%%I is not null', f.attname), ' and ' order by k.place),
-              string_agg(format('a.%%I = b.%%I', f.attname, r.attname), ' and ' order by k.place)
-            from pg_constraint c
-            cross join lateral unnest(c.conkey, c.confkey) with ordinality as k (here, there, place)
-            join pg_attribute f on f.attrelid = c.conrelid and f.attnum = k.here
-            join pg_attribute r on r.attrelid = c.confrelid and r.attnum = k.there
-            where c.contype = 'f' and c.connamespace = to_regnamespace(format('%%I', %s::text))
-            group by c.oid order by 2, 1
-            """,
+            sql_file(__file__, "site_rows_unreferenced"),
             [database],
         ).fetchall()
         broken = []

@@ -7,7 +7,6 @@ syslogins); SQL Server's views of its System Catalog Views (sys.objects, sys.col
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from importlib.resources import files
 from typing import Any
 
 import pymssql
@@ -19,6 +18,7 @@ from ringlog.adoption.server.names import quoted
 from ringlog.adoption.server.objects import Member, Module, Old, OldTable
 from ringlog.adoption.server.parts import Parts, Query, Rows
 from ringlog.adoption.server.session import ABSENT, is_of_server, message_of, number, rows_of
+from ringlog.schema.sql_files import sql_file
 
 _COUNTED = 10_000_000  # rows; of larger tables the server's number is used
 _KINDS = {
@@ -202,7 +202,7 @@ def _is_ase(cursor: Any, version: str) -> bool:
 
 def _answer(cursor: Any, file: str, what: str, unread: list[str]) -> list[tuple[Any, ...]]:
     try:
-        cursor.execute(files(__name__.rpartition(".")[0]).joinpath("sql", f"{file}.sql").read_text())
+        cursor.execute(sql_file(__file__, file))
         return rows_of(cursor)
     except pymssql.Error as error:
         if what in _NEEDED or not is_of_server(error):

@@ -20,6 +20,7 @@ from psycopg import sql
 from ringlog.clients.address import Address
 from ringlog.clients.drivers.psycopg_arrays import Sent, adapt, is_packed, sent
 from ringlog.clients.procedure import Answer, Argument, LoginRefused, Refused, Unanswered, Value, output
+from ringlog.schema.sql_files import sql_file
 
 # From SQLSTATE to the gateway's error number: programs test for the same numbers with every driver. Those of
 # gateway/tsql/src/facts/errors.rs (tests/loader/test_drivers.py compares them).
@@ -48,22 +49,7 @@ _DUPLICATE, _DUPLICATE_OF_CONSTRAINT = "23505", 2627
 _CONVERSION = 8114
 _NO_PROCEDURE, _TWICE, _TOO_MANY, _UNKNOWN = 2812, 8143, 8144, 8145
 
-_SIGNATURE = """
-select function.pronamespace::regnamespace::text, function.proname,
-  case when function.proretset then 'rows' when function.prorettype = 'integer'::regtype then 'status'
-    when function.prorettype = 'void'::regtype then 'nothing' else 'rows' end,
-  coalesce(argument.name, ''), coalesce(argument.mode, 'i')::text, argument.type::regtype::text,
-  field.attname, coalesce(field.atttypid, argument.type)::regtype::text
-from pg_catalog.pg_proc as function
-left join lateral unnest(
-  coalesce(function.proallargtypes, function.proargtypes::oid[]), function.proargmodes, function.proargnames
-) with ordinality as argument (type, mode, name, place) on coalesce(argument.mode, 'i') in ('i', 'o', 'b')
-left join pg_catalog.pg_type as type on type.oid = argument.type and type.typtype = 'c'
-left join pg_catalog.pg_attribute as field
-  on field.attrelid = type.typrelid and field.attnum > 0 and not field.attisdropped
-where function.oid = to_regproc(%s) and function.prokind = 'f'
-order by argument.place, field.attnum
-"""
+_SIGNATURE = sql_file(__file__, "psycopg_signature")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from datetime import datetime
 import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.schema.sql_files import sql_file
+
 SPOOL = "archive"
 
 
@@ -25,21 +27,7 @@ def enter(
     refused = [True] * len(conflicts) + [False] * len(repeated)
     if refused:
         connection.execute(
-            sa.text(
-                """
-                insert into ringlog.ledger as kept
-                  (table_name, hour, spool, produced, acknowledged, thinned, refused, late, repeated)
-                select :table, hour, :spool, 0, -count(*) filter (where refused), 0,
-                  count(*) filter (where refused), 0, count(*) filter (where not refused)
-                from unnest(cast(:times as timestamptz[]), cast(:refused as boolean[])) as came (at, refused)
-                cross join lateral date_trunc('hour', came.at, 'UTC') as hour
-                group by hour
-                on conflict on constraint ledger_pkey do update
-                set acknowledged = kept.acknowledged + excluded.acknowledged,
-                  refused = kept.refused + excluded.refused,
-                  repeated = kept.repeated + excluded.repeated
-                """
-            ),
+            sa.text(sql_file(__file__, "books_enter")),
             {
                 "table": table,
                 "spool": SPOOL,

@@ -18,6 +18,7 @@ from ringlog.schema.dropping import drop_rows
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.partitions import Partition, Week
 from ringlog.schema.roles import become_owner
+from ringlog.schema.sql_files import sql_file
 from ringlog.schema.tiers import late_row
 
 
@@ -145,19 +146,7 @@ def _put_away(
         raise _Overtaken
     run(
         connection,
-        sql.SQL(
-            """
-            create temporary table staying on commit drop as select r.* from {partition} as r
-            where exists (
-              select from ringlog.late_row as late
-              where late.partition = {name} and late."time" = r."time" and late.seq_no = r.{key}
-            ) or exists (
-              select from ringlog.cold_week as cold
-              where cold.table_name = {table} and cold.recalled_until is null
-                and r."time" >= cold.begins and r."time" < cold.ends
-            )
-            """
-        ).format(**names),
+        sql.SQL(sql_file(__file__, "leaving_put_away")).format(**names),
     )
     for week in written:
         stores.note_newest(connection, week, sql.Identifier("log", partition))

@@ -16,6 +16,7 @@ from ringlog.schema.dropping import drop_rows
 from ringlog.schema.layout import ARCHIVE, LOG_TABLES
 from ringlog.schema.partitions import Week
 from ringlog.schema.sample_tables import blocks_of
+from ringlog.schema.sql_files import sql_file
 from ringlog.schema.tables import stored_columns
 
 
@@ -163,57 +164,8 @@ def _packing(connection: sa.Connection, table: str) -> sql.SQL:
 
 
 # no block is of two hours, and housekeeping merges up to 4096 samples
-_PACK = """
-insert into {{partition}} (signal, n, "time", begins, times, {column}, severities, statuses)
-select
-  sent.number, count(*), ringlog.moment(max(sent."time")), ringlog.moment(min(sent."time")),
-  array_agg(sent."time" order by sent."time"), {value},
-  case when bool_or(severity <> 0) then array_agg(severity order by sent."time") end,
-  case when bool_or(status <> 0) then array_agg(status order by sent."time") end
-from (
-  select *,
-    (row_number() over (partition by number, "time" / 3600000000000 order by "time") - 1) / 4096 as block
-  from ({{samples}}) as sample
-) as sent
-group by sent.number, {hour}, sent.block
-"""
+_PACK = sql_file(__file__, "stored_pack")
 
-_CAME = """
-create temporary table came on commit drop as
-select distinct on (late.signal, late.ns)
-  late.signal as number, late.ns, ringlog.moment(late.ns) as "time", late.value,
-  coalesce(late.severity, 0::smallint) as severity, coalesce(late.status, 0::smallint) as status,
-  concat_ws(' ', late.value::text, coalesce(late.severity, 0), coalesce(late.status, 0)) as text, kept.there
-from (
-  select block.signal, block."time" as ends, each.*
-  from {late} as block
-  cross join lateral {samples_of_block} as each (ns, value, severity, status)
-) as late
-left join lateral (
-  select concat_ws(' ', one.value::text, coalesce(one.severity, 0), coalesce(one.status, 0)) as there
-  from {partition} as block
-  cross join lateral {samples_of_block} as one (ns, value, severity, status)
-  where block.signal = late.signal and block."time" >= ringlog.moment(late.ns)
-    and block."time" < ringlog.moment(late.ns) + interval '1 hour'
-    and block.begins <= ringlog.moment(late.ns) and one.ns = late.ns
-) as kept on true
-where late.ends >= {start} and late.ends < {end}
-order by late.signal, late.ns
-"""
+_CAME = sql_file(__file__, "stored_came")
 
-_NEWEST = """
-insert into ringlog.last_archived as known (number, table_name, "time", value, severity, status)
-select block.signal, {table}, newest.* from (
-  select distinct on (signal) * from {relation} where "time" >= {start} and "time" < {end}
-  order by signal, "time" desc, times[cardinality(times)] desc
-) as block
-cross join lateral (
-  select each."time", each.value::text, coalesce(each.severity, 0), coalesce(each.status, 0)
-  from {samples_of_block} as each ("time", value, severity, status)
-  order by each."time" desc
-  limit 1
-) as newest
-on conflict (number) do update
-set "time" = excluded."time", value = excluded.value, severity = excluded.severity, status = excluded.status
-where excluded."time" > known."time"
-"""
+_NEWEST = sql_file(__file__, "stored_newest")

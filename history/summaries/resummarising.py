@@ -11,6 +11,7 @@ from ringlog.history.summaries.summarising import connected, summarise
 from ringlog.schema import closed, locks
 from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.partitions import Week
+from ringlog.schema.sql_files import sql_file
 
 
 def summarise_again(
@@ -53,17 +54,6 @@ def summarise_again(
 
 def _first(connection: psycopg.Connection, table: str, start: datetime, end: datetime) -> datetime | None:
     """The first moment from `start` on and before `end` with rows in the log, or in a week of the archive."""
-    query = sql.SQL(
-        """
-        select least(
-          (select min("time") from {log} where "time" >= %(start)s and "time" < %(end)s),
-          (
-            select min(greatest(begins, %(start)s)) from ringlog.cold_week
-            where table_name = %(table)s and recalled_until is null and rows > 0
-              and ends > %(start)s and begins < %(end)s
-          )
-        )
-        """
-    ).format(log=sql.Identifier(LOG_TABLES, table))
+    query = sql.SQL(sql_file(__file__, "resummarising_first")).format(log=sql.Identifier(LOG_TABLES, table))
     found = connection.execute(query, {"table": table, "start": start, "end": end}).fetchone()
     return found[0] if found else None

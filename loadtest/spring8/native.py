@@ -24,6 +24,7 @@ from ringlog.loadtest.experiment.server import Server, log_rows
 from ringlog.loadtest.experiment.verification import verify
 from ringlog.loadtest.spring8.results import Check
 from ringlog.schema.facility import Facility
+from ringlog.schema.sql_files import sql_file
 
 # Seconds of writing before the load begins, so that all groups write when the first is measured.
 WARM = 2.0
@@ -164,13 +165,7 @@ def natives(
             process.wait()
 
 
-_FOUND = """
-select
-  (select count(*) from {log}),
-  (select count(*) from {ring} where time is not null),
-  (select count(*) from (select seq_no, max(time) as time from {log} group by seq_no) as latest
-    join {ring} using (seq_no, time))
-"""
+_FOUND = sql_file(__file__, "native_found")
 
 
 def check(server: Server, before: Mapping[Tables, int], acknowledged: Mapping[Tables, int]) -> Check:

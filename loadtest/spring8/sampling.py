@@ -16,6 +16,7 @@ from ringlog.loadtest.experiment.machine import load_average
 from ringlog.loadtest.spring8.results import Sample
 from ringlog.loadtest.spring8.target import Target
 from ringlog.schema import session
+from ringlog.schema.sql_files import sql_file
 
 # Seconds between samples at first, and how many are kept: from then on every other one.
 _INTERVAL = 1.0
@@ -24,15 +25,7 @@ _MOST = 3600
 # Since PostgreSQL 18 pg_stat_io knows the write-ahead log. WAL files made ahead (context init) are left out:
 # a server that has run for a while uses its files again.
 _IO_SINCE = 180000
-_IO = """
-select
-  sum(write_bytes) filter (where object = 'wal' and context = 'normal'),
-  sum(writes) filter (where object = 'wal' and context = 'normal'),
-  sum(coalesce(write_bytes, 0) + coalesce(extend_bytes, 0) + coalesce(read_bytes, 0))
-    filter (where object = 'relation'),
-  sum(coalesce(writes, 0) + coalesce(extends, 0) + coalesce(reads, 0)) filter (where object = 'relation')
-from pg_stat_io
-"""
+_IO = sql_file(__file__, "sampling_io")
 
 
 class Sampler:

@@ -30,6 +30,7 @@ from ringlog.monitoring.watching import (
     states_everywhere,
 )
 from ringlog.nodes.servers import Everywhere, place
+from ringlog.schema.sql_files import sql_file
 from ringlog.server.data_lock import Service, latest_service
 from ringlog.server.database import Embedded, External, chosen_database, demand_facility
 from ringlog.server.disk import Disk
@@ -59,20 +60,7 @@ class Writer:
     trouble: str | None
 
 
-_WRITERS = """
-select
-  table_name,
-  case
-    when released is not null then 'ended'
-    when reported is null then 'claimed'
-    when reported < now() - interval '2 minutes' then 'silent'
-    else state
-  end as state,
-  name, epoch, acknowledged, waiting, oldest, late, refused, repeated, reconnected, latency, reported,
-  troubled, trouble
-from ringlog.writer
-order by table_name
-"""
+_WRITERS = sql_file(__file__, "status_writers")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from psycopg import sql
 from ringlog.gateway import Gateway, LastCall
 from ringlog.schema import session
 from ringlog.schema.layout import OWNER
+from ringlog.schema.sql_files import sql_file
 from ringlog.server.background import in_background
 
 log = logging.getLogger(__name__)
@@ -54,18 +55,7 @@ def callers_kept(gateway: Gateway, conninfo: str) -> Iterator[None]:
 def _note(conninfo: str, calls: list[LastCall]) -> None:
     if not calls:
         return
-    query = """
-        insert into ringlog.last_call as known
-          (procedure, host, program, login, called, failed, number, error)
-        select * from unnest(
-          %s::text[], %s::text[], %s::text[], %s::text[],
-          %s::timestamptz[], %s::timestamptz[], %s::integer[], %s::text[]
-        )
-        on conflict on constraint last_call_pkey do update
-        set host = excluded.host, program = excluded.program, login = excluded.login,
-          called = excluded.called, failed = coalesce(excluded.failed, known.failed),
-          number = coalesce(excluded.number, known.number), error = coalesce(excluded.error, known.error)
-    """
+    query = sql_file(__file__, "callers_note")
     rows = [
         (
             call.procedure.removeprefix("ringlog."),

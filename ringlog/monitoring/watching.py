@@ -17,6 +17,7 @@ from ringlog.nodes.servers import Everywhere, placing_of
 from ringlog.schema import catalogue, session
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.many import by_connection
+from ringlog.schema.sql_files import sql_file
 from ringlog.schema.trusted_clock import Clock
 
 # Timeout in seconds of connecting, and of sending until PostgreSQL's machine has acknowledged it.
@@ -149,15 +150,7 @@ where nspname = 'weeks'
   and exists (select from ringlog.every_table where table_name = log.relname)
 """
 
-_OLDEST = """
-select distinct on (log.relname)
-  child.relname, bounds[1]::timestamptz, sampled.table_name
-from {weeks}
-join pg_class as log on log.oid = inhparent
-left join ringlog.sample_table as sampled on sampled.table_name = log.relname
-where child.oid in ({those}) and {has_pages}
-order by log.relname, bounds[1]::timestamptz
-"""
+_OLDEST = sql_file(__file__, "watching_oldest")
 
 _SINCE_ROW = """
 select min("time") from {}
@@ -273,16 +266,7 @@ class Standby:
 
 def standbys(connection: psycopg.Connection) -> list[Standby]:
     """The connected standbys that the role may see (pg_monitor)."""
-    query = """
-        select
-          application_name as name,
-          coalesce(host(client_addr), 'local') as host,
-          pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::bigint as behind,
-          coalesce(extract(epoch from replay_lag), 0)::float8 as seconds
-        from pg_stat_replication
-        where replay_lsn is not null and not pg_is_in_recovery()
-        order by 1, 2
-    """
+    query = sql_file(__file__, "watching_standbys")
     with connection.cursor(row_factory=class_row(Standby)) as cursor:
         return cursor.execute(query).fetchall()
 

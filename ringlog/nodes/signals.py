@@ -12,6 +12,7 @@ from ringlog.errors import UsageError
 from ringlog.nodes.servers import place, reached
 from ringlog.schema import locks, registry, session
 from ringlog.schema.carrying import pipe
+from ringlog.schema.sql_files import sql_file
 from ringlog.server.background import in_background
 
 log = logging.getLogger(__name__)
@@ -24,16 +25,7 @@ _TABLES = """
 select distinct table_name from ringlog.stand_in where node = %s order by 1
 """
 _OF_SAMPLES = "select table_name from ringlog.sample_table where table_name = any(%s)"
-_TAKEN = """
-select known.signal, known.table_name
-from (
-  select signal, table_name, valid_to from ringlog.signal
-  union all
-  select signal, table_name, valid_to from ringlog.signal_elsewhere where node <> %(node)s
-) as known
-where known.signal = any(%(names)s) and coalesce(known.valid_to, 'infinity') = 'infinity'
-limit 1
-"""
+_TAKEN = sql_file(__file__, "signals_taken")
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def test_summaries_without_earlier_rows_are_found_and_made_again(
 
 
 def assert_trends(connection: psycopg.Connection, begin: datetime, end: datetime, points: int) -> None:
-    query = "select width, origin from ringlog.trend_bins(%s, %s, %s, %s)"
+    query = "select width, origin from ringlog.bins_of_trends(%s, %s, %s, %s)"
     ((width, origin),) = connection.execute(query, [[*VALUES], begin, end, points]).fetchall()
     expected = []
     for signal, value in VALUES.items():

@@ -30,81 +30,9 @@ from servers import TEST_MEMORY, Login, RunningServer, add_logins, free_port, ri
 DEVELOPER = Login("developer", "develop-3")
 WEEKS = 5
 EACH = 7 * 24  # rows of a week
-FACILITY = """
-timezone = "Europe/Berlin"
-clock_tolerance = "none"
-
-[history]
-online = "2 weeks"
-archive = "{folder}"
-
-[[table]]
-name = "magnets"
-description = "power supplies"
-rows = 100
-cycle = 3600.0
-summaries = ["1 day"]
-
-[[table.column]]
-name = "current"
-signal = "magnets/current"
-type = "double"
-unit = "A"
-limits = [-500.0, 500.0]
-
-[[table.column]]
-name = "state"
-type = "varchar(20)"
-
-[[table.column]]
-name = "wave"
-type = "real[]"
-points = 4
-
-[[table]]
-name = "vac"
-kind = "samples"
-type = "double"
-[[table.signal]]
-name = "gauge:{{n}}"
-count = 3
-
-[[parameter]]
-name = "mag_set"
-key = "device"
-[[parameter.column]]
-name = "device"
-type = "varchar(20)"
-[[parameter.column]]
-name = "current"
-type = "double"
-"""
+FACILITY = Path(__file__).with_name("site.toml").read_text()
 # each statement is a batch of its own
-OBJECTS = """
-create sequence numbers start with 10
-create type short_name from varchar(12) not null
-create table devices (id int identity primary key, name short_name unique,
-  place varchar(20) collate Latin1_General_CI_AS, price money default 1.5 check (price > 0),
-  twice as price * 2, made datetime2(3), version rowversion, parent int null references devices (id))
-create index by_place on devices (place)
-create view cheap as select id, name, price from devices where price < 10
-create function doubled (@price money) returns money as begin return @price * 2 end
-create procedure add_device @name varchar(12), @place varchar(20), @id int output as
-  insert into devices (name, place, made) values (@name, @place, '2026-01-01') set @id = @@identity
-create procedure devices_of @place varchar(20) as
-  select id, name, price from devices where place = @place order by id
-create procedure counted as declare @n int exec ('select 1') select @n = count(*) from cheap return @n
-create procedure several;1 as select 1
-create procedure several;2 as select 2
-create table changes (what varchar(40), at int default next value for numbers)
-create trigger on_devices on devices for update as insert into changes (what) select name from inserted
-declare @id int exec add_device 'pump', 'Hall A', @id output exec add_device 'valve', 'hall a', @id output
-update devices set price = 20 where name = 'valve'
-create schema staff
-create table staff.people (id int primary key, device int references devices (id))
-insert staff.people values (1, 2)
-create procedure staff.listed as select p.id, d.name from people p join devices d on d.id = p.device
-"""
+OBJECTS = Path(__file__).with_name("site_objects.sql").read_text()
 QUERIES = (
     "select seq_no, time, current, state, wave from log..magnets order by time",
     "select count(*), sum(seq_no), max(current) from log..magnets",
@@ -142,29 +70,7 @@ OWN = (
     "tsql",
     "weeks",
 )
-STRUCTURE = """
-with own as (select oid, nspname from pg_namespace where nspname = any(%(schemas)s))
-select format('column %%s.%%s.%%s %%s%%s', nspname, relname, attname, format_type(atttypid, atttypmod),
-    case when attnotnull then ' not null' else '' end)
-  from pg_class join own on own.oid = relnamespace join pg_attribute on attrelid = pg_class.oid
-  where relkind in ('r', 'p', 'v', 'f', 'c') and not relispartition and attnum > 0 and not attisdropped
-union all
-select format('constraint %%s.%%s %%s', nspname, conrelid::regclass, pg_get_constraintdef(pg_constraint.oid))
-  from pg_constraint join own on own.oid = connamespace join pg_class on pg_class.oid = conrelid
-  where not relispartition
-union all
-select format('index %%s', indexdef) from pg_indexes
-  where schemaname = any(%(schemas)s) and (schemaname, tablename) not in (
-    select nspname, relname from pg_class join own on own.oid = relnamespace where relispartition)
-union all
-select format('function %%s.%%s(%%s) %%s', nspname, proname, pg_get_function_identity_arguments(pg_proc.oid),
-    pg_get_function_result(pg_proc.oid))
-  from pg_proc join own on own.oid = pronamespace
-union all
-select format('type %%s.%%s', nspname, typname) from pg_type join own on own.oid = typnamespace
-  where typtype in ('b', 'd') and typelem = 0
-order by 1
-"""
+STRUCTURE = Path(__file__).with_name("site_structure.sql").read_text()
 
 
 def moments() -> dict[str, str]:

@@ -26,45 +26,7 @@ BEGIN = datetime(2026, 5, 1, 12, tzinfo=UTC)
 NS = 1_777_636_800_000_000_000
 """BEGIN, in nanoseconds since 1970"""
 
-FACILITY = """
-[[table]]
-name = "vac"
-kind = "samples"
-type = "double"
-[[table.signal]]
-name = "gauge:1"
-unit = "mbar"
-limits = [0.0, 1.0]
-[[table.signal]]
-name = "gauge:{n}00"
-count = 3
-[[table.signal]]
-name = "gauge:never"
-
-[[table]]
-name = "words"
-kind = "samples"
-type = "text"
-[[table.signal]]
-name = "gauge:state"
-
-[[table]]
-name = "scope"
-kind = "samples"
-type = "real[]"
-points = 100
-[[table.signal]]
-name = "gauge:trace"
-unit = "V"
-
-[[table]]
-name = "mag"
-rows = 5
-cycle = 1.0
-[[table.column]]
-name = "current"
-type = "real"
-"""
+FACILITY = Path(__file__).with_name("sample_tables.toml").read_text()
 
 # value, severity, status, nanoseconds after BEGIN
 SAMPLES: list[tuple[float | None, int, int, int]] = [

@@ -17,44 +17,7 @@ from ringlog.schema.install import InstallRefused, install
 
 from .conftest import Connect, _connected
 
-FILE = """
-[[table]]
-name = "ring"
-rows = 5
-cycle = 1
-column = [{ name = "current", type = "real" }]
-
-[[parameter]]
-name = "magnet"
-description = "set points of magnets"
-key = ["device", "mode"]
-[[parameter.column]]
-name = "device"
-type = "varchar(20)"
-[[parameter.column]]
-name = "mode"
-type = "int"
-[[parameter.column]]
-name = "current"
-type = "double"
-unit = "A"
-limits = [-500.0, 500.0]
-description = "set point"
-[[parameter.column]]
-name = "slope"
-type = "real"
-[[parameter.column]]
-name = "on"
-type = "bit"
-[[parameter.column]]
-name = "note"
-type = "varchar(40)"
-
-[[parameter]]
-name = "optics"
-key = "number"
-column = [{ name = "number", type = "bigint" }, { name = "k_{n}", count = 3, type = "double" }]
-"""
+FILE = Path(__file__).with_name("parameters.toml").read_text()
 
 
 def facility(folder: Path, text: str = FILE) -> Facility:

@@ -20,38 +20,7 @@ from ringlog.server.programs import packaged_programs
 
 from .conftest import Connect, rows
 
-TEXT = """
-timezone = "UTC"
-[[table]]
-name = "pump"
-rows = 4
-cycle = 1.0
-summaries = ["1 min"]
-[[table.column]]
-name = "pressure"
-type = "double"
-unit = "Pa"
-[[table.column]]
-name = "note"
-type = "varchar(20)"
-[[table]]
-name = "trace"
-rows = 4
-cycle = 1.0
-[[table.column]]
-name = "points"
-type = "real[]"
-points = 10
-[[parameter]]
-name = "calibration"
-key = ["device"]
-[[parameter.column]]
-name = "device"
-type = "varchar(20)"
-[[parameter.column]]
-name = "gain"
-type = "double"
-"""
+TEXT = Path(__file__).with_name("unchanged.toml").read_text()
 
 BY_HAND = (
     "alter table online.pump add column more integer",

@@ -15,28 +15,7 @@ from servers import WRITER, Login, RunningServer, add_logins, free_port, ringlog
 
 pytestmark = pytest.mark.long
 
-FACILITY = """
-timezone = "UTC"
-
-[[table]]
-name = "magnets"
-rows = 100
-cycle = 1.0
-
-[[table.column]]
-name = "current"
-type = "real"
-
-[[table]]
-name = "vacuum"
-rows = 100
-cycle = 1.0
-log = { period = 10 }
-
-[[table.column]]
-name = "pressure"
-type = "real"
-"""
+FACILITY = Path(__file__).with_name("lesser_locks.toml").read_text()
 NOW = datetime.now(UTC).replace(microsecond=0)
 OLD = NOW - timedelta(weeks=6)
 STRONGER = (

@@ -33,15 +33,23 @@ def test_the_source_distribution_has_every_crate() -> None:
     assert {"src" if member == "." else member for member in members} == grafted
 
 
-@pytest.mark.parametrize("folder", ["adoption", "gateway/sql", "procedures", "retrieval"])
+@pytest.mark.parametrize(
+    "folder",
+    [
+        *("adoption", "clients", "gateway/sql", "history", "loadtest", "procedures", "retrieval", "schema"),
+        *("ringlog/commands", "ringlog/monitoring", "ringlog/nodes"),
+    ],
+)
 def test_every_sql_file_is_in_the_wheel(folder: str) -> None:
     parser = configparser.ConfigParser()
     parser.read(ROOT / "setup.cfg")
+    every = [file.parent for file in (ROOT / folder.partition("/")[0]).glob("**/__init__.py")]
     packed = {
         file
         for package, patterns in parser["options.package_data"].items()
         for pattern in patterns.split(", ")
-        for file in ROOT.joinpath(*package.split(".")).resolve().glob(pattern)
+        for source in (every if package == "*" else [ROOT.joinpath(*package.split(".")).resolve()])
+        for file in source.glob(pattern)
     }
     existing = {*(ROOT / folder).glob("**/*.sql")}
     assert existing

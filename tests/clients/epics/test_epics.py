@@ -28,6 +28,7 @@ from ringlog_lab.epics import own_ports
 from servers import RunningServer, add_logins, free_port, serving
 from waiting import wait_until
 
+HERE = Path(__file__).parent
 # papers/002: 2,000 PVs. Their 10 Hz, for which a busy machine has no time, are tested by the load test.
 TABLES, PVS = 8, 250
 ROWS = 10
@@ -43,32 +44,7 @@ def ioc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ioc]:
             ' field(CALC, "A+1") }\n'.replace("}}", "}")
             for number in range(1, TABLES * PVS + 1)
         )
-        + 'record(calc, "TEST:SAW") { field(SCAN, ".1 second") field(INPA, "TEST:SAW.VAL")'
-        ' field(CALC, "A<9?A+1:0")'
-        ' field(HIGH, "5") field(HSV, "MINOR") field(HIHI, "8") field(HHSV, "MAJOR") }\n'
-        'record(mbbi, "TEST:MODE") { field(ONST, "ON") field(VAL, "1") field(PINI, "YES") }\n'
-        'record(waveform, "TEST:TRACE") { field(FTVL, "DOUBLE") field(NELM, "5")'
-        ' field(INP, [1.5, -2.5, 1e300]) field(PINI, "YES") }\n'
-        'record(calc, "TEST:TICK") { field(SCAN, ".1 second") field(INPA, "TEST:TICK.VAL")'
-        ' field(CALC, "A+1") }\n'
-        'record(stringin, "TEST:SHORT") { field(PINI, "YES") }\n'
-        'record(ai, "TEST:NEVER") { field(VAL, "7") }\n'
-        'record(stringin, "TEST:SILENT") { field(VAL, "x") }\n'
-        'record(calc, "TEST:NAN") { field(SCAN, ".1 second") field(CALC, "NAN") }\n'
-        'record(stringin, "UNFIT:TEXT") { field(VAL, "on") field(PINI, "YES") }\n'
-        'record(waveform, "UNFIT:TRACE") { field(FTVL, "DOUBLE") field(NELM, "5")'
-        ' field(INP, [1.5, -2.5]) field(PINI, "YES") }\n'
-        'record(calc, "UNFIT:SAW") { field(SCAN, ".1 second") field(INPA, "UNFIT:SAW.VAL")'
-        ' field(CALC, "A<3?A+1:0") }\n'
-        'record(mbbi, "UNFIT:MODE") { field(ONST, "ON") field(VAL, "1") field(PINI, "YES") }\n'
-        'record(calc, "UNFIT:TICK") { field(SCAN, ".1 second") field(INPA, "UNFIT:TICK.VAL")'
-        ' field(CALC, "A+1") }\n'
-        'record(longin, "UNFIT:LARGE") { field(VAL, "70000") field(PINI, "YES") }\n'
-        'record(ai, "UNFIT:BROKEN") { field(VAL, "2.5") field(PINI, "YES") }\n'
-        'record(ai, "UNFIT:HUGE") { field(VAL, "1e39") field(PINI, "YES") }\n'
-        'record(lsi, "TEST:LONG") { field(SIZV, "200") field(PINI, "YES") }\n'
-        'record(waveform, "TEST:CHARS") { field(FTVL, "CHAR") field(NELM, "200")'
-        ' field(PINI, "YES") }\n'
+        + (HERE / "records.db").read_text()
     )
     ioc = Ioc(database, environment)
     ioc.start()
@@ -88,131 +64,7 @@ def epics_server(temporary_directory: Path) -> Iterator[RunningServer]:
         )
         for table in range(TABLES)
     )
-    alarms = """
-[[table]]
-name = "alarms"
-rows = 1000
-cycle = 0.1
-sample = "monitor"
-column = [
-  { name = "saw", signal = "TEST:SAW", type = "double" },
-  { name = "severity", signal = "TEST:SAW.SEVR", type = "smallint" },
-  { name = "status", signal = "TEST:SAW.STAT", type = "varchar(20)" },
-  { name = "stamp", signal = "TEST:SAW.TIME", type = "double" },
-  { name = "mode", signal = "TEST:MODE", type = "varchar(40)" },
-  { name = "nothing", signal = "TEST:NOTHING", type = "int" },
-]
-
-[[table]]
-name = "texts"
-rows = 1000
-cycle = 0.1
-sample = "monitor"
-column = [
-  { name = "short", signal = "TEST:SHORT", type = "varchar(200)" },
-  { name = "long", signal = "TEST:LONG.VAL$", type = "varchar(200)" },
-  { name = "chars", signal = "TEST:CHARS", type = "varchar(200)" },
-  { name = "tick", signal = "TEST:TICK", type = "double" },
-]
-
-[[table]]
-name = "drifting"
-rows = 1000
-cycle = 0.1
-sample = { mode = "monitor", clock_drift = 3600.0 }
-column = [
-  { name = "good", signal = "TEST:GOOD", type = "double" },
-  { name = "ahead", signal = "TEST:AHEAD", type = "double" },
-  { name = "stamp", signal = "TEST:AHEAD.TIME", type = "double" },
-]
-
-[[table]]
-name = "unfit"
-rows = 1000
-cycle = 0.1
-sample = "monitor"
-column = [
-  { name = "text", signal = "UNFIT:TEXT", type = "int" },
-  { name = "trace", signal = "UNFIT:TRACE", type = "real" },
-  { name = "saw", signal = "UNFIT:SAW", type = "bit" },
-  { name = "large", signal = "UNFIT:LARGE", type = "smallint" },
-  { name = "broken", signal = "UNFIT:BROKEN", type = "int" },
-  { name = "huge", signal = "UNFIT:HUGE", type = "real" },
-  { name = "mode", signal = "UNFIT:MODE", type = "smallint" },
-  { name = "tick", signal = "UNFIT:TICK", type = "double" },
-]
-
-[[table]]
-name = "undefined"
-rows = 1000
-cycle = 0.1
-sample = "monitor"
-column = [
-  { name = "never", signal = "TEST:NEVER", type = "double" },
-  { name = "severity", signal = "TEST:NEVER.SEVR", type = "smallint" },
-  { name = "text", signal = "TEST:SILENT", type = "varchar(20)" },
-  { name = "nan", signal = "TEST:NAN", type = "double" },
-  { name = "status", signal = "TEST:NAN.STAT", type = "smallint" },
-  { name = "tick", signal = "TEST:TICK.VAL", type = "double" },
-]
-
-[[table]]
-name = "scanned"
-rows = 1000
-cycle = 0.1
-column = [
-  { name = "never", signal = "TEST:NEVER.VAL", type = "double" },
-  { name = "tick", signal = "TEST:TICK.A", type = "double" },
-]
-
-[[table]]
-name = "stamped"
-rows = 1000
-cycle = 0.1
-sample = "monitor"
-column = [
-  { name = "at", signal = "TEST:TICK.TIME", type = "datetime" },
-  { name = "exact", signal = "TEST:TICK.VAL.TIME", type = "numeric(20,6)" },
-  { name = "severity", signal = "TEST:TICK.SEVR", type = "real" },
-  { name = "text", signal = "TEST:SAW.VAL.SEVR", type = "varchar(20)" },
-]
-
-[[table]]
-name = "slow"
-rows = 1000
-cycle = 0.1
-sample = "monitor"
-column = [
-  { name = "value", signal = "ROW:SLOW", type = "double" },
-  { name = "trace", signal = "ROW:TRACE", type = "double[]", points = 5 },
-]
-
-[[table]]
-name = "banded"
-rows = 1000
-cycle = 0.1
-sample = "monitor"
-column = [{ name = "value", signal = "ROW:BAND", type = "double", deadband = "0.5 %" }]
-
-[[table]]
-name = "scope"
-rows = 100
-cycle = 0.2
-column = [{ name = "trace", signal = "TEST:TRACE", type = "double[]", points = 5 }]
-
-[[table]]
-name = "camera"
-rows = 100
-cycle = 0.2
-column = [
-  { name = "image", signal = "TEST:IMAGE", type = "int[]", points = 6 },
-  { name = "width", signal = "TEST:IMAGE.DIM1", type = "int" },
-  { name = "height", signal = "TEST:IMAGE.DIM2", type = "int" },
-  { name = "line", signal = "TEST:LINE", type = "real[]", points = 3 },
-  { name = "length", signal = "TEST:LINE.DIM1", type = "int" },
-]
-"""
-    facility.write_text(halves + alarms)
+    facility.write_text(halves + (HERE / "tables.toml").read_text())
     with serving(temporary_directory / "epics", facility=facility) as running:
         add_logins(running)
         yield running

@@ -21,42 +21,7 @@ from ringlog_lab.epics import own_ports
 from servers import RINGLOG, RunningServer, add_logins, free_port, serving
 from waiting import wait_until
 
-FACILITY = """
-[[table]]
-name = "pvs"
-kind = "samples"
-type = "double"
-clock_drift = 600
-
-[[table]]
-name = "words"
-kind = "samples"
-type = "text"
-signal = [{ name = "mode", address = "S:MODE" }]
-
-[[table]]
-name = "scanned"
-kind = "samples"
-type = "double"
-
-[[table]]
-name = "modes"
-kind = "samples"
-type = "int"
-
-[[table]]
-name = "traces"
-kind = "samples"
-type = "double[]"
-points = 8
-
-[[policy]]
-name = "slow"
-record_type = "calc"
-address = "S:FAST*"
-method = "scan"
-period = 2
-"""
+FACILITY = Path(__file__).with_name("epics_samples.toml").read_text()
 FIRST, LATER = range(1, 151), range(151, 201)
 ALARM = 'field(HIHI, "5") field(HHSV, "MAJOR")'
 

@@ -16,33 +16,7 @@ import pytest
 from servers import Login, RunningServer, add_logins, ringlog, serving
 from tds_clients import Clients, Param, errors_of
 
-FACILITY = """
-[[table]]
-name = "sr_mag_ps"
-rows = 50
-cycle = 1.0
-column = [{ name = "current", type = "real", unit = "A" }]
-
-[[parameter]]
-name = "magnet_set"
-key = "device"
-[[parameter.column]]
-name = "device"
-type = "varchar(20)"
-[[parameter.column]]
-name = "current"
-type = "double"
-unit = "A"
-limits = [-500.0, 500.0]
-[[parameter.column]]
-name = "mode"
-type = "varchar(8)"
-
-[[parameter]]
-name = "bpm_calibration"
-key = "number"
-column = [{ name = "number", type = "int" }, { name = "k", type = "double" }]
-"""
+FACILITY = Path(__file__).with_name("parameters.toml").read_text()
 EVERYTHING = Login("operator", "operate-1")
 MAGNETS_ONLY = Login("magnets", "magnets-1")
 

@@ -1,4 +1,4 @@
-create or replace function ringlog.bin_queries(
+create or replace function ringlog.queries_of_bins(
   names text[],
   from_time timestamptz,
   to_time timestamptz,
@@ -6,7 +6,7 @@ create or replace function ringlog.bin_queries(
   origin timestamptz,
   with_squares boolean default false
 )
-returns table (query text, signals text[], columns text[], have_moved boolean)
+returns table (query text, signals text[], columns text[])
 language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
@@ -133,14 +133,8 @@ begin
       array_agg(found.scalar order by place) as scalars,
       -- the columns' names in the summaries
       array_agg(concat_ws('.', found.column_name, found.scalar) order by place) as names,
-      array_agg(found.type order by place) as types,
-      bool_or(found.has_moved) as have_moved
-    from (
-      select
-        *,
-        count(*) filter (where begins < to_time and ends > from_time) over (partition by signal) > 1 as has_moved
-      from ringlog.trend_places(names)
-    ) as found
+      array_agg(found.type order by place) as types
+    from ringlog.trend_places(names) as found
     cross join lateral array_position(names, found.signal) as place
     join ringlog.every_table as known on known.table_name = found.table_name
     -- each signal of samples has times of its own
@@ -451,7 +445,6 @@ begin
     if query is not null then
       signals := place.signals;
       columns := place.names;
-      have_moved := place.have_moved;
       return next;
     end if;
   end loop;
@@ -465,10 +458,9 @@ begin
 end
 $$;
 
-comment on function ringlog.bin_queries(text[], timestamptz, timestamptz, interval, timestamptz, boolean) is
+comment on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) is
 $$The queries that together return what signal_bins returns, each with its two parameters: the signals, and their names
-in the summaries. `have_moved`: some of the signals are in several of them, which may return a bin of a signal twice, each
-with its own rows.$$;
+in the summaries.$$;
 
-revoke all on function ringlog.bin_queries(text[], timestamptz, timestamptz, interval, timestamptz, boolean) from public;
-grant execute on function ringlog.bin_queries(text[], timestamptz, timestamptz, interval, timestamptz, boolean) to daq_reader, daq_table_reader;
+revoke all on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) from public;
+grant execute on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) to daq_reader, daq_table_reader;

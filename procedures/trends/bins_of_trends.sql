@@ -1,4 +1,4 @@
-create or replace function ringlog.trend_bins(
+create or replace function ringlog.bins_of_trends(
   names text[],
   from_time timestamptz,
   to_time timestamptz,
@@ -6,6 +6,7 @@ create or replace function ringlog.trend_bins(
 )
 returns table (
   signals text[],
+  have_moved boolean,
   begins timestamptz,
   ends timestamptz,
   width interval,
@@ -40,13 +41,15 @@ begin
   for same in
     select
       array_agg(asked.name order by asked.number) as names,
-      summarised.levels
+      summarised.levels,
+      bool_or(place.has_moved) as have_moved
     from unnest(names) with ordinality as asked (name, number)
     left join (
       -- the newest table of each signal
       select
         found.signal,
-        (array_agg(found.table_name order by found.ends desc))[1] as table_name
+        (array_agg(found.table_name order by found.ends desc))[1] as table_name,
+        bool_or(found.begins > from_time and found.begins < to_time) as has_moved
       from ringlog.trend_places(names) as found
       group by found.signal
     ) as place on place.signal = asked.name
@@ -85,6 +88,7 @@ begin
       ends := coalesce(ends, to_time);
     end if;
     signals := same.names;
+    have_moved := same.have_moved;
     width := case
       when points = 1 then ends - begins
       when seconds < 2 * least_width then seconds * interval '1 second'
@@ -96,9 +100,9 @@ begin
 end
 $$;
 
-comment on function ringlog.trend_bins(text[], timestamptz, timestamptz, integer) is
+comment on function ringlog.bins_of_trends(text[], timestamptz, timestamptz, integer) is
 $$The bins that get_trend and get_trends choose, for the signals of each table: from `begins` to `ends`, as long as `width`,
-counted from `origin`.$$;
+counted from `origin`. `have_moved`: some of the signals were in another column for a part of that time.$$;
 
-revoke all on function ringlog.trend_bins(text[], timestamptz, timestamptz, integer) from public;
-grant execute on function ringlog.trend_bins(text[], timestamptz, timestamptz, integer) to daq_reader, daq_table_reader;
+revoke all on function ringlog.bins_of_trends(text[], timestamptz, timestamptz, integer) from public;
+grant execute on function ringlog.bins_of_trends(text[], timestamptz, timestamptz, integer) to daq_reader, daq_table_reader;
