@@ -26,7 +26,7 @@ from ringlog.history.archive.folder import Damaged, Folder
 from ringlog.history.archive.manifest import ColdWeek, manifest, settings
 from ringlog.history.archive.ownership import demand
 from ringlog.schema.change import run
-from ringlog.schema.layout import ICEBERG, OWNER, READER
+from ringlog.schema.layout import ICEBERG, LOG, OWNER, READER, TABLE_READER
 from ringlog.schema.partitions import alone
 from ringlog.schema.roles import become_owner
 
@@ -86,7 +86,7 @@ def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
         known_tables.create_namespace_if_not_exists(NAMESPACE)
         with engine.begin() as connection:
             become_owner(connection)
-            run(connection, f"grant select on all tables in schema {ICEBERG} to {READER}")
+            _permit(connection)
         for _, name in known_tables.list_tables(NAMESPACE):
             if name not in tables:
                 known_tables.drop_table((NAMESPACE, name))
@@ -106,6 +106,18 @@ def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
         folder.give(FOLDER)
     finally:
         known_tables.engine.dispose()
+
+
+def _permit(connection: sa.Connection) -> None:
+    """Lets readers see the tables of the logs that they may read."""
+    run(connection, f"grant select on all tables in schema {ICEBERG} to {READER}, {TABLE_READER}")
+    if not connection.scalar(sa.text("select exists (select from pg_policies where policyname = 'readers')")):
+        run(connection, f"alter table {ICEBERG}.iceberg_tables enable row level security")
+        run(
+            connection,
+            f"create policy readers on {ICEBERG}.iceberg_tables for select"
+            f" using (has_table_privilege(to_regclass(format('{LOG}.%I', table_name)), 'select'))",
+        )
 
 
 def catalog(conninfo: str, archive: str) -> "SqlCatalog":

@@ -14,6 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ringlog.history.connection import ReadError
 from ringlog.retrieval import page
 from ringlog.retrieval.appliance import routes as appliance
+from ringlog.retrieval.iceberg import routes as iceberg
+from ringlog.retrieval.iceberg.credentials import Credentials
 from ringlog.retrieval.plain import routes as plain
 from ringlog.retrieval.serving.access import Access
 from ringlog.retrieval.serving.guesses import Guesses
@@ -44,7 +46,7 @@ def application(access: Access, limits: Limits, data: str | None = None) -> ASGI
         queries.connections.close()
 
     app = Starlette(
-        routes=[*appliance.routes(), *plain.routes(), *page.routes()],
+        routes=[*appliance.routes(), *plain.routes(), *iceberg.routes(), *page.routes()],
         exception_handlers={
             Refused: _error,
             ReadError: _error,
@@ -55,7 +57,7 @@ def application(access: Access, limits: Limits, data: str | None = None) -> ASGI
         lifespan=lifespan,
     )
     app.state.services = Services(access, queries, data)
-    return _Safe(Guesses(app))
+    return _Safe(Credentials(Guesses(app)))
 
 
 class _Safe:
@@ -79,7 +81,10 @@ class _Safe:
 
 
 def _answer(request: Request, error: Refused) -> Response:
-    if "/api/" in request.url.path or "application/json" in request.headers.get("accept", ""):
+    if f"{iceberg.BASE}/" in request.url.path:
+        response = json_response(iceberg.error_of(error))
+        response.status_code = error.status
+    elif "/api/" in request.url.path or "application/json" in request.headers.get("accept", ""):
         response = json_response({"error": str(error), "status": error.status})
         response.status_code = error.status
     else:

@@ -179,7 +179,7 @@ def archive_publish(data: Data = None, dsn: Dsn = None) -> None:
 
 @archive_app.command("spark")
 def archive_spark(
-    user: Annotated[str, typer.Option(metavar="NAME", help="The login that reads the catalogue.")],
+    url: Annotated[str, typer.Option(metavar="URL", help="Address of HTTP, as https://HOST:8080.")],
     version: Annotated[str, typer.Option("--spark", metavar="VERSION", help="Spark's.")] = "4.0",
     data: Data = None,
     dsn: Dsn = None,
@@ -195,7 +195,7 @@ def archive_spark(
         for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).begin() as connection:
                 try:
-                    for setting in session_settings(connection, version, user).items():
+                    for setting in session_settings(connection, version, url).items():
                         print(*setting)
                 except NotPublished as error:
                     raise ServerError(str(error)) from None

@@ -1,0 +1,1 @@
+"""The archive's Iceberg tables as a REST catalogue, read-only."""
