@@ -52,7 +52,8 @@ pub struct Connection {
     statements: u64,
     /// A commit has given up waiting for its standby; the end of the transaction has not arrived yet.
     is_unconfirmed: bool,
-    /// The payloads of notifications that were not processed yet, each once: any login can send any number. None: the connection does not listen.
+    /// The payloads of notifications that were not processed yet, each once: any login can send any number. None: the
+    /// connection does not listen.
     notified: Option<BTreeSet<String>>,
 }
 
