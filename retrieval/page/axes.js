@@ -3,8 +3,8 @@
 import { timeTicks } from "./format.js";
 
 const COLOURS = {
-  light: ["#0b7285", "#c2255c", "#5f3dc4", "#b35c00", "#2b8a3e", "#1864ab", "#862e9c", "#5c3c10", "#495057"],
-  dark: ["#3bc9db", "#faa2c1", "#b197fc", "#ffc078", "#8ce99a", "#74c0fc", "#eebefa", "#e8c39e", "#ced4da"],
+  light: ["#0b7285", "#c2255c", "#5f3dc4", "#b35c00", "#2b8a3e", "#0000ff", "#443311", "#cc00aa", "#ee0022", "#441144"],
+  dark: ["#3bc9db", "#faa2c1", "#b197fc", "#ffc078", "#8ce99a", "#ff5500", "#ddee11", "#ff00ff", "#00ff00", "#ff44aa"],
 };
 const FONT = "12px system-ui, DejaVu Sans, sans-serif";
 

@@ -206,7 +206,7 @@ export class Chart {
   }
 
   size() {
-    return { width: Math.max(200, this.plot.clientWidth), height: Math.max(120, this.plot.clientHeight) };
+    return { width: Math.max(200, this.plot.clientWidth), height: Math.max(80, this.plot.clientHeight) };
   }
 
   picture() {

@@ -1,8 +1,9 @@
 // Two cursors on every chart of time: movable lines, and the values at them.
 
 import { durationText, timeText, valueText } from "./format.js";
-import { between, isState, nearest, placeAt } from "./series.js";
+import { between, isState, nearest, placeAt, stateAt } from "./series.js";
 import { change, state } from "./state.js";
+import { stateText } from "./states.js";
 
 const NAMES = ["a", "b"];
 
@@ -86,9 +87,12 @@ export class Cursors {
       row.append(Object.assign(document.createElement("th"), { scope: "row", textContent: this.chart.view.label(series) }));
       const values = set.map((name) => {
         const place = placeAt(series, state[name]);
-        return place < 0 ? undefined : series.mean[place];
+        return place < 0 ? undefined : isState(series) ? stateAt(series, place) : series.mean[place];
       });
-      for (const value of values) cell(value === undefined ? "no samples" : this.text(value, series));
+      for (const [index, value] of values.entries()) {
+        cell(value === undefined ? "no samples" : isState(series) ? stateText(value, series, state[set[index]])
+          : this.text(value, series));
+      }
       if (!both) continue;
       const numbers = !isState(series) && values.every((value) => typeof value === "number");
       cell(numbers ? this.text(values[1] - values[0], series) : "");

@@ -81,6 +81,8 @@ export class Trend {
     const visible = series.filter((each) => !this.chart.isHidden(each.signal));
     const lines = visible.filter((each) => !isState(each)), bars = visible.filter(isState);
     this.axes = valueAxes(lines, wanted);
+    // states alone need no more than their bars and the axis of time
+    this.chart.plot.style.height = bars.length && !lines.length ? `${22 * bars.length + 70}px` : "";
     const options = this.options(lines, bars, time);
     const gapped = lines.map(withGaps);
     const times = [...new Set(gapped.flatMap(({ at }) => at))].sort((a, b) => a - b);

@@ -106,6 +106,13 @@ def test_bits_and_texts_are_bars(page: Page) -> None:
     expect(page.locator(".legend li")).to_have_count(3)
     expect(page.locator(".legend")).to_contain_text("on" if (ROWS - 1) % 4 == 0 else "no reading")
     assert colours(page) > 5
+    tall = place(page.locator(".plot"))["height"]
+    page.goto(chart_of("every_type/a_bit", "every_type/a_varchar"))
+    expect(page.locator(".legend li")).to_have_count(2)
+    # alone they need two bars of 22 pixels and the axis
+    page.wait_for_function("() => document.querySelector('.chart canvas').clientHeight < 120")
+    assert place(page.locator(".plot"))["height"] < 120 < tall
+    assert colours(page) > 5
 
 
 @pytest.mark.parametrize("mode", ["histogram", "spectrum", "compare-86400"])

@@ -2,11 +2,13 @@
 
 import re
 from datetime import timedelta
+from itertools import combinations
+from math import dist
 from urllib.parse import quote
 
 import pytest
-from chromium import SPAN, chart_of, place
-from known_rows import HELD, ROWS, row
+from chromium import SPAN, cells, chart_of, cursors, place
+from known_rows import HELD, ROWS, row, time_of
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 
@@ -167,6 +169,34 @@ def test_a_chosen_colour_remains_with_a_comparison(page: Page) -> None:
     assert shown() == before * 2
 
 
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_ten_signals_have_distinguishable_colours(page: Page, look: str) -> None:
+    """Each two differ by more than 40 in CIE 1976 L*a*b*; differences from about 2 on can be seen at all."""
+    page.goto("/")
+    page.evaluate("look => { document.documentElement.dataset.theme = look; }", look)
+    ten = page.evaluate(
+        """async () => {
+            const { colourOf } = await import("/page/axes.js");
+            return [...Array(10).keys()].map(colourOf);
+        }"""
+    )
+    assert min(dist(lab(one), lab(other)) for one, other in combinations(ten, 2)) > 40
+
+
+def lab(colour: str) -> tuple[float, float, float]:
+    """L*, a*, b* of a colour as #rrggbb, by IEC 61966-2-1 and CIE 15 (white D65)."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    weights = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
+    white = (0.95047, 1.0, 1.08883)
+    shares = [sum(w * part for w, part in zip(weight, linear, strict=True)) for weight in weights]
+    x, y, z = (
+        t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116
+        for t in (share / whole for share, whole in zip(shares, white, strict=True))
+    )
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
 def test_times_in_the_facilitys_zone_or_another(page: Page) -> None:
     chart(page, "trend", REAL)
     zone, begin = page.get_by_label("Time zone", exact=True), page.get_by_label("From", exact=True)
@@ -324,9 +354,10 @@ def test_states_and_limits_of_the_facility_file(page: Page) -> None:
     page.route("**/api/v1/trend*", described)
     # to the last row with readings
     until = "from=2026-01-01T00:01:00Z&to=2026-01-01T00:01:38.5Z&utc=1"
-    chart(page, "trend", *(quote(name, safe="") for name in look), span=until)
+    chart(page, "trend", *(quote(name, safe="") for name in look), span=until + cursors(a=time_of(198)))
     values = {name: page.locator(".legend li", has_text=name).locator(".value") for name in look}
     expect(values["every_type/a_smallint"]).to_have_text("standby")
+    assert cells(page)[0] == ["every_type/a_smallint", "standby"]
     expect(values["every_type/a_double"]).to_have_class(re.compile("warn"))
     expect(values["every_type/a_real"]).to_have_class(re.compile("alarm"))
     seen = page.evaluate(
