@@ -69,6 +69,8 @@ def servers(connection: psycopg.Connection) -> list[Server]:
     query = """
         select host(client_addr), application_name from pg_stat_activity
         where datname = current_database() and starts_with(application_name, %s)
+          -- any login can choose such a name
+          and pg_has_role(usesysid, to_regrole('ringlog_owner'), 'member')
         order by client_addr, backend_start
     """
     found = []
