@@ -100,7 +100,7 @@ plant: $(VENV)/.long
 
 chaos: $(VENV)/.installed
 	PYTHONPATH=tests:tests/gateway:tests/long:tests/long/faults $(BIN)/python -m chaos --seconds $(CHAOS_SECONDS) \
-	  $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
+	  $(if $(CHAOS_SEED),--seed $(CHAOS_SEED)) $(if $(CHAOS_KILLS),--kills)
 
 # Of gateway/fuzz/src/targets.rs, one after another, on one core. An input that ends a target is in gateway/fuzz/corpus then,
 # where `cargo test` finds it again; what is found besides stays in build/fuzz.

@@ -99,6 +99,12 @@ def moved(
     """Whether one of some readings counts as changed, each with its deadband; one of them may be excluded."""
 
 FIRST_TIME: int
+FREE_FAILURES: int
+REFUSAL_PAUSE: float
+TURN: float
+LONGEST_WAIT: float
+FORGOTTEN: float
+MOST_REMEMBERED: int
 """Seconds since 1970; a source's time before it is none."""
 
 class Signals:

@@ -15,21 +15,21 @@ const MOST_UNKNOWN_OF_ONE: usize = 2048;
 const MOST_UNKNOWN: usize = 4096;
 /// Failures of one user at one address without a delay; further logins are tried one by one. A successful login resets
 /// the count.
-const FREE_FAILURES: u32 = 10;
+pub const FREE_FAILURES: u32 = 10;
 /// The same for all users at one address, against guesses of names: further failures are answered late. Failures of a
 /// user past its own limit do not count: a program with a wrong password delays only itself.
 const FREE_FAILURES_OF_ADDRESS: u32 = 200;
 /// Delay of the answer to a wrong password, so that guessing is slow.
-const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
+pub const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
 const LATE_REFUSAL_PAUSE: Duration = Duration::from_secs(5);
 /// The time between two logins past a limit.
-const TURN: Duration = Duration::from_secs(1);
+pub const TURN: Duration = Duration::from_secs(1);
 /// The longest wait for a turn; logins that would wait longer are refused.
-const LONGEST_WAIT: Duration = Duration::from_secs(15);
+pub const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// Failures are dropped after this time without another one.
-const FORGOTTEN: Duration = Duration::from_secs(300);
+pub const FORGOTTEN: Duration = Duration::from_secs(300);
 /// The most users and addresses whose failures are kept, and the most whose last correct passwords are kept.
-const MOST_REMEMBERED: usize = 10_000;
+pub const MOST_REMEMBERED: usize = 10_000;
 
 #[derive(Clone, Default)]
 pub struct Admission {

@@ -250,6 +250,7 @@ mod _core {
     use super::PyServer;
     #[pymodule_export]
     use super::TsqlError;
+    use crate::admission;
     #[pymodule_export]
     use crate::encoding::{encode_events, encode_header, encode_lines};
     #[pymodule_export]
@@ -264,4 +265,17 @@ mod _core {
     use crate::summaries::{combine, summarise, whole_figures};
     #[pymodule_export]
     const FIRST_TIME: i64 = sampling::signals::FIRST_TIME;
+    // the limits of wrong passwords, which hold over HTTP too; times in seconds
+    #[pymodule_export]
+    const FREE_FAILURES: u32 = admission::FREE_FAILURES;
+    #[pymodule_export]
+    const REFUSAL_PAUSE: f64 = admission::REFUSAL_PAUSE.as_secs_f64();
+    #[pymodule_export]
+    const TURN: f64 = admission::TURN.as_secs_f64();
+    #[pymodule_export]
+    const LONGEST_WAIT: f64 = admission::LONGEST_WAIT.as_secs_f64();
+    #[pymodule_export]
+    const FORGOTTEN: f64 = admission::FORGOTTEN.as_secs_f64();
+    #[pymodule_export]
+    const MOST_REMEMBERED: usize = admission::MOST_REMEMBERED;
 }

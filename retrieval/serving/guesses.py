@@ -1,6 +1,6 @@
 """Wrong passwords are answered late, and many of one login and address are tried one by one.
 
-The limits are those of the gateway (gateway/src/admission.rs): a login with the password that was right last
+The limits are the gateway's (gateway/src/admission.rs): a login with the password that was right last
 is never delayed, so that nobody can lock others out. Tokens are too long to be guessed.
 """
 
@@ -16,14 +16,16 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-Value = TypeVar("Value")
+from ringlog.gateway._core import (
+    FORGOTTEN,
+    FREE_FAILURES,
+    LONGEST_WAIT,
+    MOST_REMEMBERED,
+    REFUSAL_PAUSE,
+    TURN,
+)
 
-_FREE = 10  # failures of a login at an address before its requests wait for their turns
-_PAUSE = 0.5  # seconds until a refusal is answered
-_TURN = 1.0  # seconds between two tries
-_LONGEST = 15.0  # seconds; requests that would wait longer are refused
-_FORGOTTEN = 300.0  # seconds after the last failure
-_MOST = 10_000  # logins that are remembered
+Value = TypeVar("Value")
 
 
 @dataclass
@@ -54,7 +56,7 @@ class Guesses:
         digest = sha256(shown.encode()).digest()
         if self._right.get(key) != digest:
             wait = self._turn(key, time.monotonic())
-            if wait > _LONGEST:
+            if wait > LONGEST_WAIT:
                 words = "too many wrong passwords of this login came from this address: try again later\n"
                 await PlainTextResponse(words, 429, {"Retry-After": "60"})(scope, receive, send)
                 return
@@ -64,7 +66,7 @@ class Guesses:
             if message["type"] == "http.response.start":
                 if message["status"] == 401:
                     self._count(key, time.monotonic())
-                    await anyio.sleep(_PAUSE)
+                    await anyio.sleep(REFUSAL_PAUSE)
                 elif message["status"] < 400 and self._right.get(key) != digest:
                     # a client that goes on beside guesses does not make up for them
                     self._failed.pop(key, None)
@@ -76,16 +78,16 @@ class Guesses:
     def _turn(self, key: tuple[str, str], now: float) -> float:
         """Takes the next turn. Returns the seconds until then."""
         failed = self._failed.get(key)
-        if failed is None or failed.count < _FREE or now - failed.last > _FORGOTTEN:
+        if failed is None or failed.count < FREE_FAILURES or now - failed.last > FORGOTTEN:
             return 0.0
         wait = max(failed.turn - now, 0.0)
-        if wait <= _LONGEST:
-            failed.turn = now + wait + _TURN
+        if wait <= LONGEST_WAIT:
+            failed.turn = now + wait + TURN
         return wait
 
     def _count(self, key: tuple[str, str], now: float) -> None:
         failed = self._failed.get(key)
-        if failed is None or now - failed.last > _FORGOTTEN:
+        if failed is None or now - failed.last > FORGOTTEN:
             failed = _Failed(0, now, now)
         failed.count += 1
         failed.last = now
@@ -95,7 +97,7 @@ class Guesses:
 def _put(values: dict[tuple[str, str], Value], key: tuple[str, str], value: Value) -> None:
     """Adds a value; the oldest goes if there are too many."""
     values.pop(key, None)
-    if len(values) >= _MOST:
+    if len(values) >= MOST_REMEMBERED:
         del values[next(iter(values))]
     values[key] = value
 

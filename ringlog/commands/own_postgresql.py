@@ -76,9 +76,10 @@ def disk_of_logins(conninfo: str) -> Iterator[Finding]:
     )
     yield Finding(
         "note",
-        "any login can use up transaction numbers and keep transactions open",
-        "PostgreSQL refuses all writes when two billion are used up, within hours",
-        "let an alert watch age(datfrozenxid) in pg_database, and end such sessions",
+        "any login can use up transaction numbers and locks, and keep transactions open",
+        "PostgreSQL refuses all writes when two billion numbers are used up, within hours, or its table of"
+        " locks is full",
+        "let alerts watch age(datfrozenxid) in pg_database and the number of pg_locks, and end such sessions",
     )
     if functions:
         yield Finding(

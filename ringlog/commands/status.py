@@ -30,6 +30,7 @@ from ringlog.monitoring.watching import (
     states_everywhere,
 )
 from ringlog.nodes.servers import Everywhere, place
+from ringlog.schema.layout import GATEWAY
 from ringlog.schema.sql_files import sql_file
 from ringlog.server.data_lock import Service, latest_service
 from ringlog.server.database import Embedded, External, chosen_database, demand_facility
@@ -344,8 +345,11 @@ def _figures(writers: Sequence[Writer]) -> Iterator[str]:
 
 def _writer_priority(connection: psycopg.Connection) -> str | None:
     """The running gateway's report on the priority of writers; None when none runs."""
-    query = "select application_name from pg_stat_activity where application_name like 'ringlog catalogue, %'"
-    found = connection.execute(query).fetchone()
+    query = (
+        "select application_name from pg_stat_activity"
+        " where usename = %s and application_name like 'ringlog catalogue, %%'"
+    )
+    found = connection.execute(query, [GATEWAY]).fetchone()
     return None if found is None else str(found[0]).removeprefix("ringlog catalogue, ")
 
 

@@ -13,6 +13,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from ringlog.schema import session
+from ringlog.schema.layout import OWNER
 from ringlog.server.background import in_background
 
 _NAME, _TIME = "ringlog serve", "%Y%m%dT%H%M%SZ"
@@ -69,10 +70,12 @@ def servers(connection: psycopg.Connection) -> list[Server]:
     query = """
         select host(client_addr), application_name from pg_stat_activity
         where datname = current_database() and starts_with(application_name, %s)
+          -- any login can choose such a name
+          and pg_has_role(usesysid, to_regrole(%s), 'member')
         order by client_addr, backend_start
     """
     found = []
-    for host, name in connection.execute(query, [f"{_NAME} "]):
+    for host, name in connection.execute(query, [f"{_NAME} ", OWNER]):
         began, _, note = str(name).removeprefix(f"{_NAME} ").partition(" ")
         with suppress(ValueError):  # somebody else's session of such a name
             found.append(Server(host, datetime.strptime(began, _TIME).replace(tzinfo=UTC), note))

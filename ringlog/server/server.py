@@ -37,6 +37,7 @@ from ringlog.server.direct import direct_connections_limited
 from ringlog.server.disk import full_disk_named
 from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
+from ringlog.server.lock_table import locks_kept_for_writers
 from ringlog.server.logins import GATEWAY, Right, set_gateway_password
 from ringlog.server.low_disk import disk_kept_for_writers
 from ringlog.server.low_memory import memory_limited
@@ -175,6 +176,7 @@ class Server:
                 stack.enter_context(server_log_limited(self.conninfo, cluster))
                 stack.enter_context(disk_kept_for_writers(self.conninfo, cluster))
                 stack.enter_context(transaction_numbers_kept(self.conninfo))
+                stack.enter_context(locks_kept_for_writers(self.conninfo))
                 memory = self._memory or machine_memory()
                 stack.enter_context(memory_limited(self.conninfo, memory))
             begin_housekeeping = stack.enter_context(housekeeping(administrator, self.conninfo))

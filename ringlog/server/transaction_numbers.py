@@ -8,7 +8,7 @@ stays open keeps rows from being frozen or removed.
 import logging
 import threading
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -16,11 +16,10 @@ from typing import LiteralString
 
 import psycopg
 
-from ringlog.errors import ServerError
 from ringlog.schema import session
 from ringlog.schema.layout import GATEWAY
-from ringlog.server import logins
 from ringlog.server.background import in_background
+from ringlog.server.offences import Offences
 
 log = logging.getLogger(__name__)
 
@@ -33,10 +32,6 @@ _SAMPLES = 10
 _BETWEEN = 0.01  # seconds between two samples
 _DISTINCT = 3
 """numbers of one session in these samples"""
-_OFFENCES = 3
-"""after which a login is locked"""
-_FORGOTTEN = 60.0
-"""seconds after an offence"""
 
 _NEXT: LiteralString = "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 _OF_LOGINS: LiteralString = """
@@ -56,14 +51,14 @@ _END: LiteralString = """
 
 @contextmanager
 def transaction_numbers_kept(conninfo: str) -> Iterator[None]:
-    """Inside the with block sessions that use up transaction numbers are ended, and their login is locked
-    after _OFFENCES; transactions of logins that are older than LONGEST are ended. Raises psycopg.Error."""
+    """Inside the with block sessions that use up transaction numbers are ended, as `Offences` says, and those
+    of logins whose transaction is older than LONGEST. Raises psycopg.Error."""
     end = threading.Event()
     watching = session.connect(conninfo, autocommit=True)
 
     def watch() -> None:
         connection, last = watching, (0.0, 0)
-        offences: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_OFFENCES))
+        offences = Offences(conninfo)
         while not end.wait(_LOOK):
             try:
                 if connection.closed:
@@ -73,9 +68,7 @@ def transaction_numbers_kept(conninfo: str) -> Iterator[None]:
                 last = at, number
                 if before[1] and number - before[1] > MOST * (at - before[0]):
                     for login in _end_greedy(connection):
-                        offences[login].append(at)
-                        if len(offences[login]) == _OFFENCES and at - offences[login][0] < _FORGOTTEN:
-                            _lock(conninfo, login)
+                        offences.add(login, "used up transaction numbers")
             except psycopg.Error as error:
                 if not connection.closed:
                     log.warning("transaction numbers could not be watched: %s", error)
@@ -105,15 +98,6 @@ def _end_greedy(connection: psycopg.Connection) -> set[str]:
             numbers[pid, login, began].add(number)
         time.sleep(_BETWEEN)
     greedy = [key for key, different in numbers.items() if len(different) >= _DISTINCT]
-    for pid, login, began in greedy:
+    for pid, _, began in greedy:
         connection.execute(_END, [pid, began])
-        log.warning("a session of %s was ended: it used up transaction numbers", login)
     return {login for _, login, _ in greedy}
-
-
-def _lock(conninfo: str, login: str) -> None:
-    try:
-        logins.lock(conninfo, login)
-        log.error("login %s was locked: it used up transaction numbers; ringlog user unlock %s", login, login)
-    except (ServerError, psycopg.Error) as error:
-        log.error("login %s uses up transaction numbers and could not be locked: %s", login, error)

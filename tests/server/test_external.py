@@ -78,7 +78,7 @@ def test_an_external_postgresql(data: Path, version: int) -> None:
             assert f"{roles} may not use reserved connections" in found
         assert found >= DISK
         assert "any login can write PostgreSQL's log and temporary tables without limit" in found
-        assert "any login can use up transaction numbers and keep transactions open" in found
+        assert "any login can use up transaction numbers and locks, and keep transactions open" in found
         with (
             psycopg.connect(cluster.conninfo("plant"), autocommit=True) as admin,
             psycopg.connect(make_conninfo(cluster.conninfo("plant"), user="reader")) as reader,

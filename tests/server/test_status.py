@@ -9,8 +9,9 @@ import psutil
 import psycopg
 import pytest
 
+from ringlog.server.logins import Right, add_login
 from ringlog.server.postgres import Postgres
-from servers import free_port, ringlog, serving
+from servers import Login, free_port, ringlog, serving
 from waiting import PATIENCE, wait_until
 
 TIME = r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d"
@@ -33,6 +34,16 @@ def test_status_first_shows_whether_the_server_runs(data: Path) -> None:
     assert (found["servers"], found["tables"]) == ([], [])
     assert found["latest"]["until"] is not None
     with serving(data, facility=None) as server:
+        add_login(server.dsn, "pretender", [Right.READER], "secret")
+        pretender = server.dsn_of(Login("pretender", "secret"))
+        with (
+            psycopg.connect(pretender, application_name="ringlog serve 20200101T000000Z HTTP is down"),
+            psycopg.connect(pretender, application_name="ringlog catalogue, writers not first"),
+        ):
+            shown = ringlog("status", "--data", data).stdout
+        assert shown.count("ringlog serve runs") == 1
+        assert "HTTP is down" not in shown
+        assert "writers not first" not in shown
         postgres = Postgres(data).postmaster()
         server.process.kill()
         server.process.wait()

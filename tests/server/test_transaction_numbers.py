@@ -47,7 +47,7 @@ def test_a_login_that_uses_up_transaction_numbers_is_locked(own: RunningServer) 
     for thread in threads:
         thread.join()
     log = own.data.with_name("numbers.stderr")
-    wait_until(lambda: "login reader was locked: it used up transaction numbers" in log.read_text())
+    wait_until(lambda: "login reader was locked: its sessions used up transaction numbers" in log.read_text())
     put(own, 1)
     unlocked = ringlog("user", "unlock", own.reader.user, "--data", own.data)
     assert unlocked.returncode == 0, unlocked.stderr
