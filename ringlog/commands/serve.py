@@ -12,7 +12,7 @@ import typer
 from psycopg.conninfo import conninfo_to_dict
 
 from ringlog.clients.password import PasswordError, only_line
-from ringlog.commands.cert import TlsUse, chosen_tls
+from ringlog.commands.machines.cert import TlsUse, chosen_tls
 from ringlog.commands.options import Data, Dsn, Programs, logging_command
 from ringlog.errors import UsageError
 from ringlog.nodes.everywhere import nodes_followed

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
-from ringlog.commands import verify as everything
+from ringlog.commands.stored import verify as everything
 from ringlog.history.archive import archiving, files, leaving
 from ringlog.history.archive.folder import Folder
 from ringlog.history.archive.manifest import ColdWeek, manifest, note, verify

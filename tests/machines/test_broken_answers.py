@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ringlog.commands import ha
+from ringlog.commands.machines import ha
 from ringlog.machines import guard, state
 from ringlog.machines.site import Unreachable
 from ringlog.machines.state import Access, Member, SiteState

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ringlog.commands import doctor
+from ringlog.commands.machines import doctor
 from ringlog.server import certificates
 from servers import RunningServer, ringlog
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from places import new_folder
 
-from ringlog.commands import service
+from ringlog.commands.machines import service
 from ringlog.errors import ServerError, UsageError
 from ringlog.server import systemd
 from servers import FACILITY, RINGLOG, ringlog

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from webs import BPM
 
-from ringlog.commands import signals
+from ringlog.commands.signals import signals
 from servers import FACILITY, RunningServer, ringlog, serving
 
 

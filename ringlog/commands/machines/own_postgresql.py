@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ringlog.commands.findings import Finding
+from ringlog.commands.machines.findings import Finding
 from ringlog.schema import catalogue, session
 from ringlog.server import own_settings
 

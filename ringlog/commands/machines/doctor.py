@@ -15,9 +15,9 @@ import psutil
 import psycopg
 import typer
 
-from ringlog.commands.findings import Finding
+from ringlog.commands.machines.findings import Finding
+from ringlog.commands.machines.own_postgresql import connections_of_writers, disk_of_logins
 from ringlog.commands.options import Data, Dsn
-from ringlog.commands.own_postgresql import connections_of_writers, disk_of_logins
 from ringlog.loader.cli import option
 from ringlog.monitoring.watching import safety
 from ringlog.nodes.servers import Everywhere

@@ -1,0 +1,1 @@
+"""Commands that move a site in from an old server."""

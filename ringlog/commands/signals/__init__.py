@@ -1,0 +1,1 @@
+"""Commands that find, change and export signals."""

@@ -1,0 +1,1 @@
+"""Commands on what is stored: archive, checks, copies."""
