@@ -136,7 +136,8 @@ def _values(form: int, body: memoryview, width: int, n: int) -> NDArray[Any]:
         case 2:  # _FEW
             many = body[0] + 1
             known = np.frombuffer(body, element, many, 1)
-            return known[np.frombuffer(_ZSTD.decompress(body[1 + many * width :], n), np.uint8)]
+            indexes = np.frombuffer(_ZSTD.decompress(body[1 + many * width :], n), np.uint8)
+            return np.take(known, indexes)
         case 3:  # _PLANES
             codec = _LZ4 if width > 1 else _ZSTD
             return _together(np.frombuffer(codec.decompress(body, n * width), np.uint8).reshape(width, n))
@@ -152,11 +153,10 @@ def _values(form: int, body: memoryview, width: int, n: int) -> NDArray[Any]:
 
 def _together(planes: NDArray[np.uint8]) -> NDArray[Any]:
     """Numbers from planes: each row of the array has one byte of every number, the lowest byte first."""
-    numbers: NDArray[Any] = planes[-1].astype(f"u{len(planes)}")
-    for plane in planes[-2::-1]:
-        numbers <<= 8
-        numbers |= plane
-    return numbers
+    octets = np.empty(planes.shape[::-1], np.uint8)
+    for index, plane in enumerate(planes):
+        octets[:, index] = plane
+    return octets.view(f"<u{len(planes)}")[:, 0]
 
 
 def _lists(body: memoryview, kind: pa.DataType, n: int, validity: pa.Buffer | None) -> pa.Array:

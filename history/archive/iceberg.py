@@ -13,7 +13,6 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +20,7 @@ import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict
 
 from ringlog.history.archive import files
+from ringlog.history.archive.addresses import NAMESPACE, address, object_store
 from ringlog.history.archive.fields import Fields, field_id, of_log, reads, stored_as
 from ringlog.history.archive.folder import Damaged, Folder
 from ringlog.history.archive.manifest import ColdWeek, manifest, settings
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableUpdate
 
 CATALOG = "ringlog"
-NAMESPACE = "log"
 FOLDER = "_iceberg"
 """below the archive's; Spark ignores names with a leading _"""
 
@@ -139,23 +138,6 @@ def catalog(conninfo: str, archive: str) -> "SqlCatalog":
         **{"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"},
         **object_store(archive),
     )
-
-
-def address(archive: str, name: str) -> str:
-    """The URL of a file of the archive's folder."""
-    place = archive.split("?")[0].rstrip("/")
-    return f"{'file://' if place.startswith('/') else ''}{place}/{name}"
-
-
-def object_store(archive: str) -> dict[str, str]:
-    """The options of a folder in an object store, by pyiceberg's names."""
-    given = {name: values[-1] for name, values in parse_qs(urlsplit(archive).query).items()}
-    options = {}
-    if "endpoint_override" in given:
-        options["s3.endpoint"] = f"{given.get('scheme', 'https')}://{given['endpoint_override']}"
-    if "region" in given:
-        options["s3.region"] = given["region"]
-    return options
 
 
 def _published(

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ringlog.history.archive.addresses import NAMESPACE, address, object_store
 from ringlog.history.archive.folder import Folder
-from ringlog.history.archive.iceberg import NAMESPACE, address, object_store
 from ringlog.history.connection import records
 from ringlog.retrieval.servers import Servers, excluded
 from ringlog.retrieval.serving.refused import Refused

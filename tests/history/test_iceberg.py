@@ -16,8 +16,9 @@ from pyiceberg.io.pyarrow import PyArrowFile
 from sqlalchemy.orm import Session
 
 from ringlog.history.archive import archiving, iceberg
+from ringlog.history.archive.addresses import NAMESPACE
 from ringlog.history.archive.folder import Folder
-from ringlog.history.archive.iceberg import FOLDER, NAMESPACE, catalog, is_published, publish
+from ringlog.history.archive.iceberg import FOLDER, catalog, is_published, publish
 from ringlog.history.archive.ownership import NotOurs
 from ringlog.history.archive.recall import recall
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
