@@ -15,7 +15,8 @@ import sqlalchemy as sa
 
 from ringlog.history import sampled
 from ringlog.history.archive import archiving, leaving, merging
-from ringlog.history.archive.iceberg import NAMESPACE, catalog, publish
+from ringlog.history.archive.addresses import NAMESPACE
+from ringlog.history.archive.iceberg import catalog, publish
 from ringlog.history.archive.manifest import ColdWeek
 from ringlog.history.archive.recall import recall
 from ringlog.history.archive.restoring import restore

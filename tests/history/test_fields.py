@@ -11,10 +11,11 @@ import pytest
 import sqlalchemy as sa
 
 from ringlog.history.archive import archiving, fields, files
+from ringlog.history.archive.addresses import NAMESPACE
 from ringlog.history.archive.archiving import archive
 from ringlog.history.archive.fields import Fields
 from ringlog.history.archive.folder import Folder
-from ringlog.history.archive.iceberg import NAMESPACE, catalog, publish
+from ringlog.history.archive.iceberg import catalog, publish
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
