@@ -149,7 +149,9 @@ class Ways(Site):
             [each for each in seconds if (last - first) / SECOND / each < 3000] or seconds[-1:]
         )
         wanted: list[tuple[int, Any]] = []
-        for time in range(-(-first // (step * SECOND)) * step * SECOND, last, step * SECOND):
+        before = first // (step * SECOND)
+        grid = before if how == "mean" else -(-first // (step * SECOND))
+        for time in range(grid * step * SECOND, last, step * SECOND):
             wanted.append((time // 1000, self._value_at(line, time, step, first, last, how)))
         got = self._aligned(line, begin, end, wide=how, step=str(step))
         what = f"wide={how} step={step} of {line.signal} from {begin} to {end}"
@@ -164,7 +166,9 @@ class Ways(Site):
 
     def _value_at(self, line: Line, time: int, step: int, first: int, last: int, how: str) -> float | None:
         if how == "mean":
-            numbers = [r.value for r in line.within(time, min(time + step * SECOND, last)) if r.is_number]
+            numbers = [
+                r.value for r in line.within(max(time, first), min(time + step * SECOND, last)) if r.is_number
+            ]
             mean = figures_by_numpy(numbers).get("mean", math.nan)  # type: ignore[arg-type]
             return None if math.isnan(mean) else mean
         held = line.before(time)

@@ -25,9 +25,10 @@ use crate::error::Error;
 use crate::facts::collations::Collation;
 use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::fragments;
-use crate::lexer;
+use crate::lexer::{self, Token};
 use crate::long_names::LongNames;
 use crate::message;
+use crate::parser::wrong_at;
 use crate::procedure::{Created, Inside};
 use crate::program::{
     demanded, Action, Condition, CursorAction, Declaration, Define, Definition, Executed, Filled, GivenTable,
@@ -190,8 +191,9 @@ impl Compiler<'_> {
             _ if self.settings.dialect.is_ase => Ok(&self.text[view.at.range()]),
             [only] if only.at.start == view.at.start => Ok(self.text),
             [first, next, ..] if first.at.start == view.at.start => {
-                let words = &self.text[next.at.range()];
-                Err(Error::syntax(words.split_whitespace().next().unwrap_or_default(), next.at))
+                let words = lexer::read(&self.text[next.at.range()])?;
+                let wrong = |token: &Token<'_>| wrong_at(&Token { at: next.at, ..token.clone() });
+                Err(words.first().map_or_else(|| Error::syntax("", next.at), wrong))
             }
             _ => Err(Error::not_first(mode.action(), "VIEW", view.at)),
         }

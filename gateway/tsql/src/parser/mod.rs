@@ -260,7 +260,8 @@ impl<'t> Parser<'t> {
     }
 }
 
-fn wrong_at(token: &Token<'_>) -> Error {
+/// 102, or 156 for a keyword.
+pub(crate) fn wrong_at(token: &Token<'_>) -> Error {
     match token.kind {
         TokenKind::Word(Class::Reserved | Class::Statement) => Error::keyword(&token.value, token.at),
         _ => Error::syntax(&token.shown(), token.at),
