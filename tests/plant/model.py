@@ -141,6 +141,7 @@ class Table:
         """Renames a column; the signal's name in the facility file remains."""
         self.columns = {new if name == old else name: of for name, of in self.columns.items()}
         self.signals = {signal: new if column == old else column for signal, column in self.signals.items()}
+        self.retired = {new if name == old else name for name in self.retired}
         for values in {
             id(one): one for one in [v for _, v in self.ring.values()] + [*self.log.values()]
         }.values():
