@@ -207,12 +207,11 @@ class Writer:
             if self.began and not self._connection.gone:
                 self._spool.settle()
                 self._sender.end()
-        except Failed as error:
-            self.error = error
-            self._sender.release()
         except Exception as error:
             self.error = error
-            self.figures.message = f"{type(error).__name__}: {error}"
+            if not isinstance(error, Failed):
+                self.figures.message = f"{type(error).__name__}: {error}"
+            self._sender.release()
         if self._ended:
             self._ended()
 

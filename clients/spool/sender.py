@@ -32,6 +32,8 @@ _HOLD = 0.1
 # Seconds without a new row after which acknowledged rows are removed from the spool: until then the next
 # row's commit does it.
 _QUIET = 1.0
+# Attempts to release the table at the end: each after the first has a new connection.
+_RELEASES = 3
 # Errors of a row whose place in the log (seq_no and time) has another row: raised by put, or by the key.
 _PLACE_TAKEN = frozenset({2601, 2627})
 _REAL = struct.Struct("f")
@@ -179,8 +181,10 @@ class Sender:
     def release(self) -> None:
         """Releases the table, so that the next writer need not take it over."""
         claim = (self._table, self._spool.name)
-        with suppress(Interrupted, Refused, Failed):
-            self._connection.attempt("release_claim", *claim, self._epoch)
+        for _ in range(_RELEASES):
+            with suppress(Interrupted, Refused, Failed):
+                self._connection.attempt("release_claim", *claim, self._epoch)
+                return
 
     def _send_books(self) -> bool:
         """Sends changed hours of the ledger and a batch of events. Returns whether more events wait."""

@@ -122,6 +122,36 @@ def test_a_writer_closed_during_a_report_releases_its_table(
         )
 
 
+def test_a_writer_whose_report_is_refused_releases_its_table(
+    facility: Facility, address: Address, quick_server: RunningServer, tmp_path: Path
+) -> None:
+    """And one whose connection breaks as it releases it."""
+    with psycopg.connect(quick_server.dsn, autocommit=True) as admin:
+        admin.execute(
+            "create function ringlog.refuse() returns trigger language plpgsql"
+            " as $$ begin raise exception 'no report' using errcode = '22023'; end $$"
+        )
+        admin.execute(
+            "create trigger refuse before update of produced on ringlog.writer"
+            " for each row execute function ringlog.refuse()"
+        )
+        try:
+            with writing(facility, address, quick_server, tmp_path / "refused") as writer:
+                wait_until(lambda: writer.error)
+                assert "no report" in str(writer.error)
+        finally:
+            admin.execute("drop function ringlog.refuse cascade")
+        with writing(facility, address, quick_server, tmp_path / "next") as other:
+            wait_until(lambda: other.began or other.error)
+            assert other.error is None
+            # the reply to the report of its end will be missing
+            cut = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'writer'"
+            wait_until(lambda: admin.execute(cut).fetchall())
+        with writing(facility, address, quick_server, tmp_path / "last") as last:
+            wait_until(lambda: last.began or last.error)
+            assert last.error is None
+
+
 @pytest.fixture
 def slow_events(quick_server: RunningServer) -> Iterator[psycopg.Connection]:
     """The server needs 10 ms for each event, like one with a slow disk."""
