@@ -273,7 +273,8 @@ def test_an_undefined_value_is_no_reading(
         loader = programs.load(epics_server, protocol, "undefined,scanned")
 
         def noted() -> set[tuple[str, str]]:
-            return {*connection.execute("select kind, message from ringlog.event")}
+            # on a busy machine the source may be late, which is a gap
+            return {*connection.execute("select kind, message from ringlog.event where kind <> 'gap'")}
 
         columns = "count(distinct tick), count(never), count(severity), count(text), count(nan), max(status)"
         for table, wanted in (
