@@ -1,10 +1,10 @@
 """The Archiver Appliance's paths: /retrieval/data/…, /retrieval/bpl/…, /mgmt/bpl/…."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -19,13 +19,12 @@ from ringlog.retrieval.appliance.raw import payload_type, ping_events, raw
 from ringlog.retrieval.samples import MICROSECOND, Samples, at, demand_few, samples, thinned
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.refused import Refused
-from ringlog.retrieval.serving.request import caller, json_response, services
+from ringlog.retrieval.serving.request import answer, caller, json_response, services
 from ringlog.retrieval.signals import LONGEST, Signal, matching
 from ringlog.retrieval.summarised import summarised
 from ringlog.retrieval.times import instant, span
 from ringlog.schema.column_type import ColumnType, Kind
 
-Result = TypeVar("Result")
 VERSION = "ringlog Archiver Appliance interface 2.0"
 IDENTITY = "ringlog"
 _MEDIA = {
@@ -222,7 +221,7 @@ async def get_data_at_time(request: Request) -> Response:
             }
         return found
 
-    return json_response(await services(request).queries.answer(caller(request), work))
+    return json_response(await answer(request, work))
 
 
 async def get_matching_pvs(request: Request) -> Response:
@@ -240,12 +239,12 @@ async def _matching(request: Request, limit: int | None) -> list[str]:
     fits = expression(request)
     if fits is None:
         raise Refused(404, "a parameter is missing: pv=<name with * and ?> or regex=<regular expression>")
-    return await _answer(request, lambda servers: matching(servers.first, fits, limit))
+    return await answer(request, lambda servers: matching(servers.first, fits, limit))
 
 
 async def get_all_pvs(request: Request) -> Response:
     """Names of signals: see `listed`."""
-    return json_response(await _answer(request, lambda servers: listed(servers, request, 500, unknown=False)))
+    return json_response(await answer(request, lambda servers: listed(servers, request, 500, unknown=False)))
 
 
 async def get_version(request: Request) -> Response:
@@ -303,7 +302,7 @@ async def get_pv_status(request: Request) -> Response:
         there = signals_of(servers, names)
         return [_status(name, there.get(name)) for name in names]
 
-    return json_response(await _answer(request, work))
+    return json_response(await answer(request, work))
 
 
 def _status(name: str, signal: Signal | None) -> dict[str, str]:
@@ -368,8 +367,4 @@ def _one_pv(request: Request) -> str:
 
 
 async def _described(request: Request, names: list[str]) -> dict[str, Signal]:
-    return await _answer(request, lambda servers: signals_of(servers, names))
-
-
-async def _answer(request: Request, work: Callable[[Servers], Result]) -> Result:
-    return await services(request).queries.answer(caller(request), work)
+    return await answer(request, lambda servers: signals_of(servers, names))

@@ -19,7 +19,7 @@ from ringlog.history.archive.folder import Folder
 from ringlog.history.connection import records
 from ringlog.retrieval.servers import Servers, excluded
 from ringlog.retrieval.serving.refused import Refused
-from ringlog.retrieval.serving.request import caller, json_response, services
+from ringlog.retrieval.serving.request import answer, demand_login, issue_token, json_response
 from ringlog.retrieval.texts import query
 
 BASE = "/iceberg/v1"
@@ -57,7 +57,7 @@ def error_of(error: Refused) -> dict[str, Any]:
 
 async def get_config(request: Request) -> Response:
     """The supported requests; there is no prefix."""
-    await services(request).queries.answer(caller(request), lambda servers: None)
+    await demand_login(request)
     paths = ("/namespaces", _NAMESPACE, f"{_NAMESPACE}/tables", _TABLE)
     reading = [f"GET /v1/{{prefix}}{path}" for path in paths]
     heads = [f"HEAD /v1/{{prefix}}{path}" for path in (_NAMESPACE, _TABLE)]
@@ -66,28 +66,26 @@ async def get_config(request: Request) -> Response:
 
 async def post_token(request: Request) -> Response:
     """A bearer token for client credentials, which `Credentials` has made HTTP Basic."""
-    login = caller(request)
-    await services(request).queries.answer(login, lambda servers: None)
-    token, seconds = services(request).access.token(login)
+    token, seconds = await issue_token(request)
     kind = "urn:ietf:params:oauth:token-type:access_token"
-    answer = {"access_token": token, "token_type": "bearer", "issued_token_type": kind}
-    return json_response(answer | {"expires_in": int(seconds)})
+    fields = {"access_token": token, "token_type": "bearer", "issued_token_type": kind}
+    return json_response(fields | {"expires_in": int(seconds)})
 
 
 async def get_namespaces(request: Request) -> Response:
     found = [] if request.query_params.get("parent") else [[NAMESPACE]]
-    await services(request).queries.answer(caller(request), lambda servers: None)
+    await demand_login(request)
     return json_response({"namespaces": found})
 
 
 async def get_namespace(request: Request) -> Response:
-    await services(request).queries.answer(caller(request), lambda servers: None)
+    await demand_login(request)
     return json_response({"namespace": [_namespace(request)], "properties": {}})
 
 
 async def get_tables(request: Request) -> Response:
     namespace = _namespace(request)
-    found = await services(request).queries.answer(caller(request), _tables)
+    found = await answer(request, _tables)
     identifiers = [{"namespace": [namespace], "name": row["table_name"]} for row in found]
     return json_response({"identifiers": identifiers})
 
@@ -105,7 +103,7 @@ async def get_table(request: Request) -> Response:
             metadata = orjson.loads(file.read())
         return {"metadata-location": place, "metadata": metadata, "config": _config(archive)}
 
-    return json_response(await services(request).queries.answer(caller(request), work))
+    return json_response(await answer(request, work))
 
 
 def _namespace(request: Request) -> str:

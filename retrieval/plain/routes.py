@@ -1,7 +1,7 @@
 """The plain API's paths, below /api/v1."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -28,7 +28,15 @@ from ringlog.retrieval.samples import demand_few, microseconds
 from ringlog.retrieval.servers import Servers, excluded
 from ringlog.retrieval.serving.parts import Part
 from ringlog.retrieval.serving.refused import Refused
-from ringlog.retrieval.serving.request import caller, json_response, names, number, services
+from ringlog.retrieval.serving.request import (
+    answer,
+    caller,
+    issue_token,
+    json_response,
+    names,
+    number,
+    services,
+)
 from ringlog.retrieval.serving.unchanged import tag_of
 from ringlog.retrieval.signals import as_of, demand, latest, reduced, search
 from ringlog.retrieval.texts import moment, query
@@ -68,17 +76,13 @@ async def get_description(request: Request) -> Response:
 
 async def post_token(request: Request) -> Response:
     """A bearer token for the request's login, after PostgreSQL has accepted it."""
-    if request.headers.get("authorization") is None:
-        raise Refused(401, "log in with HTTP Basic", {"WWW-Authenticate": 'Basic realm="ringlog"'})
-    login = caller(request)
-    await services(request).queries.answer(login, lambda servers: None)
-    token, seconds = services(request).access.token(login)
+    token, seconds = await issue_token(request)
     return json_response({"token": token, "seconds": seconds})
 
 
 async def get_me(request: Request) -> Response:
     """The PostgreSQL login of the client, and the facility's time zone."""
-    found = await _answer(request, lambda servers: records(servers.first, query("me"))[0])
+    found = await answer(request, lambda servers: records(servers.first, query("me"))[0])
     return json_response(found | {"open": services(request).access.open})
 
 
@@ -88,7 +92,7 @@ async def get_signals(request: Request) -> Response:
         raise Refused(400, "search must have at most 200 characters")
     limit = number(request.query_params.get("limit"), "limit", 100, 1, 100_000)
     offset = number(request.query_params.get("offset"), "offset", 0, 0)
-    found = await _answer(request, lambda servers: search(servers.first, words, limit, offset))
+    found = await answer(request, lambda servers: search(servers.first, words, limit, offset))
     return json_response([described(signal) for signal in found])
 
 
@@ -113,7 +117,7 @@ async def get_signal(request: Request) -> Response:
         ]
         return described(signal) | {"places": where}
 
-    return json_response(await _answer(request, work))
+    return json_response(await answer(request, work))
 
 
 def _form(request: Request, default: str = "json") -> str:
@@ -275,7 +279,7 @@ async def get_latest(request: Request) -> Response:
             for signal in signals
         ]
 
-    return json_response(await _answer(request, work))
+    return json_response(await answer(request, work))
 
 
 async def get_live(request: Request) -> Response:
@@ -342,7 +346,7 @@ async def get_tables(request: Request) -> Response:
                 tables.append(table | {"newest": newest[name], "called": called.get(name), "node": node})
         return {"tables": sorted(tables, key=lambda table: str(table["table_name"])), "away": away}
 
-    return json_response({"now": datetime.now(UTC)} | await _answer(request, work))
+    return json_response({"now": datetime.now(UTC)} | await answer(request, work))
 
 
 async def get_disk(request: Request) -> Response:
@@ -367,11 +371,11 @@ async def get_disk(request: Request) -> Response:
             found |= {"free": disk.free, "total": disk.total}
         return found
 
-    return json_response(await _answer(request, work))
+    return json_response(await answer(request, work))
 
 
 async def get_parameter_tables(request: Request) -> Response:
-    return json_response(await _answer(request, lambda servers: parameters.tables(servers.first)))
+    return json_response(await answer(request, lambda servers: parameters.tables(servers.first)))
 
 
 async def get_parameters(request: Request) -> Response:
@@ -404,7 +408,7 @@ async def get_parameter_history(request: Request) -> Response:
 
 
 async def get_snapshots(request: Request) -> Response:
-    return json_response(await _answer(request, lambda servers: parameters.snapshots(servers.first)))
+    return json_response(await answer(request, lambda servers: parameters.snapshots(servers.first)))
 
 
 async def get_events(request: Request) -> Response:
@@ -415,7 +419,7 @@ async def get_events(request: Request) -> Response:
         found = _of_servers(request, servers, "events", start, end, limit=sql.Literal(limit))
         return sorted(found, key=lambda event: event["time"], reverse=True)[:limit]
 
-    return json_response(await _answer(request, work))
+    return json_response(await answer(request, work))
 
 
 async def get_losses(request: Request) -> Response:
@@ -425,7 +429,7 @@ async def get_losses(request: Request) -> Response:
         found = _of_servers(request, servers, "losses", start, end)
         return sorted(found, key=lambda book: (book["hour"], book["table_name"]))
 
-    return json_response(await _answer(request, work))
+    return json_response(await answer(request, work))
 
 
 def _of_servers(
@@ -442,10 +446,6 @@ def _of_servers(
         text = query(name, of_table=sql.Literal(table), others=excluded(gone), **times, **others)
         found += records(connection, text)
     return found
-
-
-async def _answer(request: Request, work: Callable[[Servers], Any]) -> Any:
-    return await services(request).queries.answer(caller(request), work)
 
 
 def _span(request: Request) -> tuple[datetime, datetime]:

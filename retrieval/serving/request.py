@@ -1,16 +1,20 @@
 """The common parts of all requests: authentication, parameters, bodies, answers in JSON."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.access import Access, Login
 from ringlog.retrieval.serving.queries import Queries
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import LONGEST
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,25 @@ def services(request: Request) -> Services:
 def caller(request: Request) -> Login:
     """The client's login. Raises Refused (401)."""
     return services(request).access.login(request.headers.get("authorization"))
+
+
+async def answer(request: Request, work: Callable[[Servers], Result]) -> Result:
+    """The result of `work` with the connections of the client's login. Raises Refused."""
+    return await services(request).queries.answer(caller(request), work)
+
+
+async def demand_login(request: Request) -> None:
+    """Raises Refused (401) unless PostgreSQL accepts the client's login, or nobody needs one."""
+    await answer(request, lambda servers: None)
+
+
+async def issue_token(request: Request) -> tuple[str, float]:
+    """A bearer token for the client's login, which PostgreSQL has accepted, and the seconds for which it is
+    valid. Raises Refused (401), also without a login."""
+    if request.headers.get("authorization") is None:
+        raise Refused(401, "log in with HTTP Basic", {"WWW-Authenticate": 'Basic realm="ringlog"'})
+    await demand_login(request)
+    return services(request).access.token(caller(request))
 
 
 def number(text: str | None, name: str, default: int, least: int = -1, most: int = 10_000_000) -> int:

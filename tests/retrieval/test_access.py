@@ -63,7 +63,8 @@ def test_a_token_represents_its_login(web, anyone: httpx.Client) -> None:
 
 
 def test_only_a_login_gets_a_token(web, anyone: httpx.Client) -> None:
-    assert anyone.post("/api/v1/token").status_code == 401
+    for path in ("/api/v1/token", "/iceberg/v1/oauth/tokens"):
+        assert anyone.post(path).status_code == 401
     with web.client(Login("reader", "wrong")) as client:
         assert client.post("/api/v1/token").status_code == 401
 
