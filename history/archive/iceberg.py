@@ -110,7 +110,10 @@ def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
 def _permit(connection: sa.Connection) -> None:
     """Lets readers see the tables of the logs that they may read."""
     run(connection, f"grant select on all tables in schema {ICEBERG} to {READER}, {TABLE_READER}")
-    if not connection.scalar(sa.text("select exists (select from pg_policies where policyname = 'readers')")):
+    has_policy = sa.text(
+        "select exists (select from pg_policy where polname = 'readers' and polrelid = to_regclass(:table))"
+    )
+    if not connection.scalar(has_policy, {"table": f"{ICEBERG}.iceberg_tables"}):
         run(connection, f"alter table {ICEBERG}.iceberg_tables enable row level security")
         run(
             connection,

@@ -67,6 +67,8 @@ def catalogue(temporary_directory: Path) -> Iterator[Catalogue]:
         with psycopg.connect(server.dsn, autocommit=True) as admin:
             for table, column in (("magnets", "current"), ("pumps", "speed")):
                 admin.execute(FILL.format(table, column).encode(), [ROWS - 1])
+            # of this name the catalogue has one too
+            admin.execute("create table public.other (); create policy readers on public.other")
         rights = {ALL: ("--reader",), ONE: ("--reader", "--tables", "pumps"), WRITER: ("--writer",)}
         calls = [("user", "add", login.user, *words, "--password-stdin") for login, words in rights.items()]
         for words, login in [*zip(calls, rights, strict=True)]:
