@@ -6,7 +6,6 @@ recognised by their sockets, which no client can pretend to have.
 """
 
 import logging
-import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -19,21 +18,18 @@ import psycopg
 from psycopg import sql
 
 from ringlog.schema import session
-from ringlog.schema.layout import GATEWAY, PARAMETER_WRITER, TABLE_WRITER, WRITER
-from ringlog.server.background import in_background
+from ringlog.schema.layout import GATEWAY
+from ringlog.server import sessions
+from ringlog.server.sessions import OF_LOGINS, WRITERS, WRITES
 
 log = logging.getLogger(__name__)
 
 _LOOK = 1.0  # seconds between two looks
-WRITERS = (WRITER, TABLE_WRITER, PARAMETER_WRITER)
 
-_CONNECTIONS: LiteralString = """
+_CONNECTIONS: LiteralString = f"""
     select a.pid, a.usename, a.backend_start, host(a.client_addr), a.client_port,
-      case when a.state = 'idle' then a.state_change end,
-      exists (
-        select from pg_roles as w where w.rolname = any(%s) and pg_has_role(a.usesysid, w.oid, 'member'))
-    from pg_stat_activity as a join pg_roles as r on r.oid = a.usesysid
-    where a.backend_type = 'client backend' and not r.rolsuper and a.usename <> %s
+      case when a.state = 'idle' then a.state_change end, {WRITES}
+    {OF_LOGINS}
 """
 # a process that authenticates a login has a transaction, and no login yet
 _BEGINNING: LiteralString = """
@@ -43,15 +39,10 @@ _BEGINNING: LiteralString = """
 """
 _QUEUE_USAGE = 0.005
 """of 8 GiB: once the queue is full, no NOTIFY can wake the listeners that would empty it"""
-_IN_TRANSACTION: LiteralString = """
+_IN_TRANSACTION: LiteralString = f"""
     select a.pid, a.backend_start, a.usename, host(a.client_addr), a.client_port
-    from pg_stat_activity as a join pg_roles as r on r.oid = a.usesysid
-    where a.backend_type = 'client backend' and not r.rolsuper and a.usename <> %s
-      and a.xact_start is not null
+    {OF_LOGINS} and a.xact_start is not null
     order by a.xact_start
-"""
-_END: LiteralString = """
-    select pg_terminate_backend(pid) from pg_stat_activity where pid = %s and backend_start = %s
 """
 
 
@@ -98,29 +89,20 @@ def direct_connections_limited(conninfo: str, processes: Callable[[], Collection
     Writers and the gateway become members of pg_use_reserved_connections, which PostgreSQL has from 16 on.
     Raises psycopg.Error.
     """
-    end = threading.Event()
-    # kept: later there may be no free connection
-    watching = session.connect(conninfo, autocommit=True)
-    if watching.info.server_version >= 160_000:
-        _reserve(watching)
+    connection = session.connect(conninfo, autocommit=True)
+    if connection.info.server_version >= 160_000:
+        _reserve(connection)
+    unknown = frozenset[int]()
 
-    def watch() -> None:
-        connection, unknown = watching, frozenset[int]()
-        while not end.wait(_LOOK):
-            try:
-                if connection.closed:
-                    connection = session.connect(conninfo, autocommit=True)
-                unknown = _end_unknown(connection, unknown)
-                own = processes()
-                _end_surplus(connection, own)
-                _end_slow_listener(connection, own)
-            except psycopg.Error as error:
-                if not connection.closed:
-                    log.warning("the connections of logins could not be counted: %s", error)
-                connection.close()
-        connection.close()
+    def look(connection: psycopg.Connection) -> None:
+        nonlocal unknown
+        unknown = _end_unknown(connection, unknown)
+        own = processes()
+        _end_surplus(connection, own)
+        _end_slow_listener(connection, own)
 
-    with in_background("direct connections", watch, end):
+    failure = "the connections of logins could not be counted"
+    with sessions.watched(connection, conninfo, "direct connections", _LOOK, look, failure):
         yield
 
 
@@ -156,7 +138,7 @@ def _end_surplus(connection: psycopg.Connection, processes: Collection[int]) -> 
     others = [each for each in found if (each.address, each.port) not in own]
     ended = surplus(others, len(found), limits)
     for each in ended:
-        connection.execute(_END, [each.pid, each.began])
+        sessions.end(connection, each.pid, each.began)
     for login, number in Counter(each.login for each in ended).items():
         log.warning("%d connections of %s to PostgreSQL were ended: it has too many", number, login)
 
@@ -171,7 +153,7 @@ def _end_slow_listener(connection: psycopg.Connection, processes: Collection[int
     own = _sockets(processes)
     for pid, began, login, address, port in found:
         if (address, port) not in own:
-            connection.execute(_END, [pid, began])
+            sessions.end(connection, pid, began)
             log.warning(
                 "a connection of %s was ended: it kept the queue of notifications from shrinking", login
             )

@@ -7,7 +7,6 @@ table, and sessions are ended by signals, which need none.
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -16,8 +15,8 @@ from typing import LiteralString
 import psycopg
 
 from ringlog.schema import session
-from ringlog.server.background import in_background
 from ringlog.server.offences import Offences
+from ringlog.server.sessions import watched
 
 _LOOK = 0.25  # seconds between two looks
 _RENEWED = 60.0
@@ -42,35 +41,28 @@ _LOCKS: LiteralString = """
 def locks_kept_for_writers(conninfo: str) -> Iterator[None]:
     """Inside the with block sessions of logins are ended, those with most locks first, while half of the
     table is in use. Raises psycopg.Error."""
-    end = threading.Event()
-    watching = session.connect(conninfo, autocommit=True)
-    ((capacity,),) = watching.execute(_CAPACITY).fetchall()
+    connection = session.connect(conninfo, autocommit=True)
+    ((capacity,),) = connection.execute(_CAPACITY).fetchall()
+    offences = Offences(conninfo)
+    read, superusers, ended = 0.0, frozenset[int](), set[int]()
 
-    def watch() -> None:
-        connection, read, superusers, ended = watching, 0.0, frozenset[int](), set[int]()
-        offences = Offences(conninfo)
-        while not end.wait(_LOOK):
-            try:
-                if connection.closed:
-                    connection = session.connect(conninfo, autocommit=True)
-                if superusers:
-                    ended |= _end_largest(connection, int(capacity) // 2, superusers)
-                # shared tables, when there is room for their locks again
-                if time.monotonic() - read > _RENEWED:
-                    superusers = frozenset(oid for (oid,) in connection.execute(_SUPERUSERS))
-                    read = time.monotonic()
-                if ended:
-                    names = connection.execute(_NAMES, [[*ended]]).fetchall()
-                    ended.clear()
-                    for (name,) in names:
-                        offences.add(name, "took too many locks")
-            except psycopg.Error as error:
-                # while the table is full there would be no other connection
-                if not isinstance(error, psycopg.errors.OutOfMemory):
-                    connection.close()
-        connection.close()
+    def look(connection: psycopg.Connection) -> None:
+        nonlocal read, superusers
+        # while the table is full there would be no other connection
+        with suppress(psycopg.errors.OutOfMemory):
+            if superusers:
+                ended.update(_end_largest(connection, int(capacity) // 2, superusers))
+            # shared tables, when there is room for their locks again
+            if time.monotonic() - read > _RENEWED:
+                superusers = frozenset(oid for (oid,) in connection.execute(_SUPERUSERS))
+                read = time.monotonic()
+            if ended:
+                names = connection.execute(_NAMES, [[*ended]]).fetchall()
+                ended.clear()
+                for (name,) in names:
+                    offences.add(name, "took too many locks")
 
-    with in_background("locks", watch, end):
+    with watched(connection, conninfo, "locks", _LOOK, look, "the table of locks could not be watched"):
         yield
 
 

@@ -19,9 +19,8 @@ import psutil
 import psycopg
 
 from ringlog.schema import catalogue, session
-from ringlog.schema.layout import GATEWAY
+from ringlog.server import sessions
 from ringlog.server.background import in_background
-from ringlog.server.direct import WRITERS
 from ringlog.server.settings import GiB, MiB
 
 log = logging.getLogger(__name__)
@@ -34,13 +33,6 @@ _FAST = 8 * MiB
 _TEMPORARY = re.compile(r"t(\d+)_\d+")
 _UNLOGGED = re.compile(r"(\d+)_init")
 
-_SESSIONS: LiteralString = """
-    select a.pid, a.usename, a.backend_start,
-      exists (
-        select from pg_roles as w where w.rolname = any(%s) and pg_has_role(a.usesysid, w.oid, 'member'))
-    from pg_stat_activity as a join pg_roles as r on r.oid = a.usesysid
-    where a.backend_type = 'client backend' and not r.rolsuper and a.usename <> %s
-"""
 # before PostgreSQL 16 its argument was another number
 _BACKENDS: LiteralString = """
     select n, pg_stat_get_backend_pid(n) from pg_stat_get_backend_idset() as n
@@ -62,9 +54,6 @@ _USERS_OF_GLOBALS: LiteralString = """
     from tsql.global_table as made join large using (relation)
     join pg_class as c on c.oid = made.marker join pg_namespace as n on n.oid = c.relnamespace
     where current_setting('server_version_num')::int >= 160000
-"""
-_END: LiteralString = """
-    select pg_terminate_backend(pid) from pg_stat_activity where pid = %s and backend_start = %s
 """
 
 
@@ -99,24 +88,19 @@ def disk_kept_for_writers(conninfo: str, cluster: Path) -> Iterator[None]:
 def _end_greedy(connection: psycopg.Connection[Any], cluster: Path, before: dict[int, int]) -> dict[int, int]:
     """Ends the sessions that fill the disk. `before`: the bytes that each process had written at the last
     look; returns those of this one."""
-    sessions = connection.execute(_SESSIONS, [[*WRITERS], GATEWAY]).fetchall()
+    found = sessions.sessions(connection)
     held, unlogged = _tables(cluster / "base")
     pids = dict(connection.execute(_BACKENDS).fetchall())
     greedy = {pids.get(number) for number, size in held.items() if size >= _LARGE}
     if large := [file for file, size in unlogged.items() if size >= _LARGE]:
         greedy |= {pid for (pid,) in connection.execute(_USERS_OF_GLOBALS, [large])}
     written = {}
-    for pid, _, _, writes in sessions:
+    for each in found:
         with suppress(psutil.Error):
-            written[pid] = psutil.Process(pid).io_counters().write_chars
-            if not writes and written[pid] - before.get(pid, written[pid]) >= _FAST:
-                greedy.add(pid)
-    ended: Counter[str] = Counter()
-    for pid, login, began, _ in sessions:
-        if pid in greedy:
-            ended[login] += connection.execute(_END, [pid, began]).rowcount
-    for login in +ended:
-        log.warning("%d sessions of %s were ended: they filled the disk", ended[login], login)
+            written[each.pid] = psutil.Process(each.pid).io_counters().write_chars
+            if not each.writes and written[each.pid] - before.get(each.pid, written[each.pid]) >= _FAST:
+                greedy.add(each.pid)
+    sessions.end_all(connection, (each for each in found if each.pid in greedy), "they filled the disk")
     if large and catalogue.exists(connection, "tsql", "global_table"):
         connection.execute("select tsql.end_globals()")
     return written

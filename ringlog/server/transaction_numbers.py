@@ -6,7 +6,6 @@ stays open keeps rows from being frozen or removed.
 """
 
 import logging
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,8 +17,9 @@ import psycopg
 
 from ringlog.schema import session
 from ringlog.schema.layout import GATEWAY
-from ringlog.server.background import in_background
+from ringlog.server import sessions
 from ringlog.server.offences import Offences
+from ringlog.server.sessions import OF_LOGINS
 
 log = logging.getLogger(__name__)
 
@@ -34,18 +34,11 @@ _DISTINCT = 3
 """numbers of one session in these samples"""
 
 _NEXT: LiteralString = "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
-_OF_LOGINS: LiteralString = """
-    from pg_stat_activity as a join pg_roles as r on r.oid = a.usesysid
-    where a.backend_type = 'client backend' and not r.rolsuper and a.usename <> %s
-"""
 _NUMBERS: LiteralString = f"""
-    select a.pid, a.usename, a.backend_start, a.backend_xid::text {_OF_LOGINS} and a.backend_xid is not null
+    select a.pid, a.usename, a.backend_start, a.backend_xid::text {OF_LOGINS} and a.backend_xid is not null
 """
 _OLD: LiteralString = f"""
-    select a.usename, pg_terminate_backend(a.pid) {_OF_LOGINS} and a.xact_start < now() - %s
-"""
-_END: LiteralString = """
-    select pg_terminate_backend(pid) from pg_stat_activity where pid = %s and backend_start = %s
+    select a.usename, pg_terminate_backend(a.pid) {OF_LOGINS} and a.xact_start < now() - %s
 """
 
 
@@ -53,29 +46,21 @@ _END: LiteralString = """
 def transaction_numbers_kept(conninfo: str) -> Iterator[None]:
     """Inside the with block sessions that use up transaction numbers are ended, as `Offences` says, and those
     of logins whose transaction is older than LONGEST. Raises psycopg.Error."""
-    end = threading.Event()
-    watching = session.connect(conninfo, autocommit=True)
+    offences = Offences(conninfo)
+    last: tuple[psycopg.Connection | None, float, int] = None, 0.0, 0
 
-    def watch() -> None:
-        connection, last = watching, (0.0, 0)
-        offences = Offences(conninfo)
-        while not end.wait(_LOOK):
-            try:
-                if connection.closed:
-                    connection, last = session.connect(conninfo, autocommit=True), (0.0, 0)
-                end_old(connection, LONGEST)
-                before, (at, number) = last, (time.monotonic(), _next(connection))
-                last = at, number
-                if before[1] and number - before[1] > MOST * (at - before[0]):
-                    for login in _end_greedy(connection):
-                        offences.add(login, "used up transaction numbers")
-            except psycopg.Error as error:
-                if not connection.closed:
-                    log.warning("transaction numbers could not be watched: %s", error)
-                connection.close()
-        connection.close()
+    def look(connection: psycopg.Connection) -> None:
+        nonlocal last
+        end_old(connection, LONGEST)
+        before, last = last, (connection, time.monotonic(), _next(connection))
+        same, seconds, used = before[0] is connection, last[1] - before[1], last[2] - before[2]
+        if same and used > MOST * seconds:
+            for login in _end_greedy(connection):
+                offences.add(login, "used up transaction numbers")
 
-    with in_background("transaction numbers", watch, end):
+    failure = "transaction numbers could not be watched"
+    connection = session.connect(conninfo, autocommit=True)
+    with sessions.watched(connection, conninfo, "transaction numbers", _LOOK, look, failure):
         yield
 
 
@@ -99,5 +84,5 @@ def _end_greedy(connection: psycopg.Connection) -> set[str]:
         time.sleep(_BETWEEN)
     greedy = [key for key, different in numbers.items() if len(different) >= _DISTINCT]
     for pid, _, began in greedy:
-        connection.execute(_END, [pid, began])
+        sessions.end(connection, pid, began)
     return {login for _, login, _ in greedy}

@@ -17,7 +17,7 @@ from psycopg import errors, sql
 from ringlog.server.direct import Direct, Limits, surplus
 from ringlog.server.settings import CONNECTIONS
 from servers import RunningServer, add_logins, serving
-from waiting import wait_until
+from waiting import is_closed, wait_until
 
 NOON = datetime(2034, 1, 1, 12, tzinfo=UTC)
 LIMITS = Limits(of_reader=3, of_readers=5, of_writer=8, of_all=20, unknown=10)
@@ -231,7 +231,7 @@ def test_a_listener_that_reads_nothing_is_ended(own: RunningServer) -> None:
         refusals = (psycopg.errors.ProgramLimitExceeded, psycopg.errors.AdminShutdown)
         with suppress(*refusals), psycopg.connect(own.dsn_of(own.reader), autocommit=True) as sender:
             sender.execute(payload)
-        return slow_is_gone(slow)
+        return is_closed(slow)
 
     with psycopg.connect(own.dsn_of(own.reader)) as slow, psycopg.connect(own.dsn, autocommit=True) as admin:
         slow.execute("listen other")
@@ -243,14 +243,6 @@ def test_a_listener_that_reads_nothing_is_ended(own: RunningServer) -> None:
         wait_until(lambda: admin.execute("notify other") and admin.execute(usage).fetchone() == (True,))
     with own.connect(own.writer.user, own.writer.password, timeout=100) as writer:
         put(writer, 44)
-
-
-def slow_is_gone(slow: psycopg.Connection) -> bool:
-    try:
-        slow.execute("select 1")
-    except psycopg.OperationalError:
-        return True
-    return False
 
 
 def self_of(server: RunningServer) -> sql.Identifier:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 
 import psycopg
@@ -10,7 +9,7 @@ import pymssql
 import pytest
 
 from servers import RunningServer, add_logins, ringlog, serving
-from waiting import wait_until
+from waiting import is_closed, wait_until
 
 ATTACKS = {
     "advisory locks": "select count(pg_advisory_lock(n)) from generate_series(1, 10000000) as n",
@@ -28,8 +27,8 @@ def own(temporary_directory: Path) -> Iterator[RunningServer]:
 
 def is_put(server: RunningServer, second: int) -> bool:
     """A writer repeats a call that has failed."""
-    with suppress(pymssql.Error), server.connect(server.writer.user, server.writer.password) as session:
-        session.cursor().callproc("put_sr_rf", (1, datetime(2026, 1, 1, 0, 0, second), 1.0, 1))
+    with suppress(pymssql.Error):
+        server.put(second)
         return True
     return False
 
@@ -60,13 +59,3 @@ def test_a_login_that_goes_on_is_locked(own: RunningServer) -> None:
     wait_until(lambda: is_put(own, 2))
     unlocked = ringlog("user", "unlock", own.reader.user, "--data", own.data)
     assert unlocked.returncode == 0, unlocked.stderr
-
-
-def is_closed(connection: psycopg.Connection) -> bool:
-    try:
-        connection.execute("select 1")
-    except psycopg.errors.OutOfMemory:
-        return False
-    except psycopg.OperationalError:
-        return True
-    return False

@@ -4,7 +4,6 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 
 import psutil
@@ -46,14 +45,9 @@ def small_disk(folder: Path) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def own(temporary_directory: Path) -> Iterator[RunningServer]:
     assert os.geteuid() == 0, "mounting a small disk takes root"
-    with small_disk(temporary_directory / "small"), serving(temporary_directory / "small" / "data") as server:
+    with small_disk(temporary_directory / "kept"), serving(temporary_directory / "kept" / "data") as server:
         add_logins(server)
         yield server
-
-
-def put(server: RunningServer, second: int) -> None:
-    with server.connect(server.writer.user, server.writer.password, timeout=100) as session:
-        session.cursor().callproc("put_sr_rf", (1, datetime(2026, 1, 1, 0, 0, second), 1.0, 1))
 
 
 def is_free(server: RunningServer) -> bool:
@@ -67,7 +61,7 @@ def test_a_reader_over_postgresql(own: RunningServer, kind: str) -> None:
         reader.execute("create temporary table t (text text storage external)")
         with pytest.raises(psycopg.OperationalError):
             reader.execute(DIRECT[kind])
-    put(own, 1)
+    own.put(1)
     # rows of the catalogue remain until it is vacuumed
     assert kind == "catalogue" or wait_until(lambda: is_free(own))
 
@@ -81,4 +75,4 @@ def test_a_global_temporary_table(own: RunningServer) -> None:
         with pytest.raises(psycopg.OperationalError):
             user.execute(GLOBAL)
     wait_until(lambda: is_free(own))
-    put(own, 2)
+    own.put(2)

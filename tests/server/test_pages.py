@@ -216,7 +216,7 @@ class Site:
                         pass
 
     def _console(self, text: str) -> None:
-        """At the console, as a Sybase client: the page's block is what is typed."""
+        """Types a block of a page at the console of a Sybase client."""
         where = ["-H", self.server.host, "-p", str(self.server.port), "-U", "developer", "-P", "choose one"]
         database = ["-D", "site"] if "use site" not in text else []
         ran = subprocess.run(

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import psycopg
@@ -11,7 +11,7 @@ import pytest
 
 from ringlog.server.transaction_numbers import end_old
 from servers import RunningServer, add_logins, ringlog, serving
-from waiting import wait_until
+from waiting import is_closed, wait_until
 
 USE_UP = "do $$ begin loop perform pg_current_xact_id(); commit; end loop; end $$"
 
@@ -21,11 +21,6 @@ def own(temporary_directory: Path) -> Iterator[RunningServer]:
     with serving(temporary_directory / "numbers") as server:
         add_logins(server)
         yield server
-
-
-def put(server: RunningServer, second: int) -> None:
-    with server.connect(server.writer.user, server.writer.password, timeout=100) as session:
-        session.cursor().callproc("put_sr_rf", (1, datetime(2026, 1, 1, 0, 0, second), 1.0, 1))
 
 
 def test_a_login_that_uses_up_transaction_numbers_is_locked(own: RunningServer) -> None:
@@ -48,7 +43,7 @@ def test_a_login_that_uses_up_transaction_numbers_is_locked(own: RunningServer) 
         thread.join()
     log = own.data.with_name("numbers.stderr")
     wait_until(lambda: "login reader was locked: its sessions used up transaction numbers" in log.read_text())
-    put(own, 1)
+    own.put(1)
     unlocked = ringlog("user", "unlock", own.reader.user, "--data", own.data)
     assert unlocked.returncode == 0, unlocked.stderr
     psycopg.connect(own.dsn_of(own.reader)).close()
@@ -64,11 +59,3 @@ def test_an_old_transaction_ends(own: RunningServer) -> None:
         end_old(admin, timedelta(days=1))
         writer.execute("select 1")
         wait_until(lambda: end_old(admin, timedelta(0)) or is_closed(writer))
-
-
-def is_closed(connection: psycopg.Connection) -> bool:
-    try:
-        connection.execute("select 1")
-    except psycopg.OperationalError:
-        return True
-    return False
