@@ -1,6 +1,6 @@
 """Conflicts between a database and a facility file that need a decision, with the SQL for each."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -229,10 +229,7 @@ def dropped(name: str, is_view: bool, formers: Sequence[str]) -> str:
     """The SQL that drops a table of rows; `is_view`: its ring leaves waveforms to the log."""
     procedures = [pattern.format(each) for each in (name, *formers) for pattern in OF_A_TABLE.values()]
     return as_owner(
-        *(
-            sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", each))
-            for each in procedures
-        ),
+        *drop_procedures(procedures),
         *_drop_views(name, formers),
         *(
             sql.SQL("drop {} if exists {}").format(sql.SQL(kind), sql.Identifier(schema, name))
@@ -252,13 +249,21 @@ def dropped(name: str, is_view: bool, formers: Sequence[str]) -> str:
         sql.SQL("drop table if exists {} cascade").format(sql.Identifier("summary", name)),
         sql.SQL("drop sequence if exists {}").format(sql.Identifier("summary", f"{name}_until")),
         weeks_leave_manifest(name),
-        *(
-            sql.SQL("delete from {} where table_name = {}").format(
-                sql.Identifier("ringlog", registry), sql.Literal(name)
-            )
-            for registry in _OF_A_TABLE
-        ),
+        *unregister(name, _OF_A_TABLE),
     )
+
+
+def drop_procedures(names: Iterable[str]) -> Iterator[sql.Composable]:
+    for name in names:
+        yield sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", name))
+
+
+def unregister(name: str, registries: Iterable[str]) -> Iterator[sql.Composable]:
+    """Deletes the rows on a table from these tables of schema ringlog."""
+    for registry in registries:
+        yield sql.SQL("delete from {} where table_name = {}").format(
+            sql.Identifier("ringlog", registry), sql.Literal(name)
+        )
 
 
 def weeks_leave_manifest(name: str) -> sql.Composable:

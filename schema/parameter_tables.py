@@ -16,7 +16,7 @@ from ringlog.procedures import Procedure
 from ringlog.procedures.parameters import HISTORY, NOW, OF_A_PARAMETER, ROWS, parameter_procedures, views
 from ringlog.schema import layout, ledger
 from ringlog.schema.change import run, run_all
-from ringlog.schema.obstacles import Obstacle, as_owner
+from ringlog.schema.obstacles import Obstacle, as_owner, drop_procedures, unregister
 from ringlog.schema.parameters import Parameter, ParameterColumn
 from ringlog.schema.report import differences, limits, quoted
 from ringlog.schema.tables import Columns
@@ -212,15 +212,11 @@ def _gone(name: str) -> Obstacle:
 def dropped(name: str) -> str:
     """The SQL that drops a parameter table."""
     return as_owner(
-        *(
-            sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", pattern.format(name)))
-            for pattern in OF_A_PARAMETER.values()
-        ),
+        *drop_procedures(pattern.format(name) for pattern in OF_A_PARAMETER.values()),
         sql.SQL("drop view {}, {}").format(sql.Identifier(NOW, name), sql.Identifier(HISTORY, name)),
         sql.SQL("drop type {}").format(sql.Identifier(NOW, f"{name}_row")),
         sql.SQL("drop table {}").format(sql.Identifier(ROWS, name)),
-        sql.SQL("delete from ringlog.parameter_column where table_name = {}").format(sql.Literal(name)),
-        sql.SQL("delete from ringlog.parameter_table where table_name = {}").format(sql.Literal(name)),
+        *unregister(name, ("parameter_column", "parameter_table")),
     )
 
 

@@ -29,7 +29,7 @@ from ringlog.schema.change import run
 from ringlog.schema.elsewhere import signal_elsewhere
 from ringlog.schema.facility import Facility, SampleSignal, SampleTable
 from ringlog.schema.layout import ARCHIVIST, LOG, LOG_TABLES, READER, SUMMARIES
-from ringlog.schema.obstacles import Obstacle, as_owner, weeks_leave_manifest
+from ringlog.schema.obstacles import Obstacle, as_owner, drop_procedures, unregister, weeks_leave_manifest
 from ringlog.schema.partitions import make_first_partitions
 from ringlog.schema.registry import FOREVER, signal
 from ringlog.schema.report import differences
@@ -199,6 +199,13 @@ def blocks_of(connection: sa.Connection, table: str) -> SampleBlocks:
     return WAVEFORMS if connection.scalars(query).one().endswith("[]") else VALUES
 
 
+_OF_A_SAMPLE_TABLE = (
+    *("signal", "sample_signal", "sample_mark", "sample_table"),
+    *("last_archived", "cold_week", "summarised", "summary_mark", "dropped"),
+)
+"""tables of schema ringlog with rows on a table of samples"""
+
+
 def dropped(name: str) -> str:
     """The SQL that drops a table of samples."""
     return as_owner(
@@ -208,20 +215,9 @@ def dropped(name: str) -> str:
         sql.SQL("drop table {}").format(sql.Identifier(LOG_TABLES, name)),
         sql.SQL("drop table if exists {} cascade").format(sql.Identifier(SUMMARIES, name)),
         sql.SQL("drop sequence if exists {}").format(sql.Identifier(SUMMARIES, f"{name}_until")),
-        *(
-            sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", pattern.format(name)))
-            for pattern in OF_A_SAMPLE_TABLE.values()
-        ),
+        *drop_procedures(pattern.format(name) for pattern in OF_A_SAMPLE_TABLE.values()),
         weeks_leave_manifest(name),
-        *(
-            sql.SQL("delete from {} where table_name = {}").format(
-                sql.Identifier("ringlog", noted), sql.Literal(name)
-            )
-            for noted in (
-                *("signal", "sample_signal", "sample_mark", "sample_table"),
-                *("last_archived", "cold_week", "summarised", "summary_mark", "dropped"),
-            )
-        ),
+        *unregister(name, _OF_A_SAMPLE_TABLE),
     )
 
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,11 @@ class RunningServer:
             password=password,
             **({"autocommit": True, "login_timeout": 100} | more),
         )
+
+    def put(self, second: int) -> None:
+        """Puts a row of sr_rf with a time of this second."""
+        with self.connect(self.writer.user, self.writer.password, timeout=100) as session:
+            session.cursor().callproc("put_sr_rf", (1, datetime(2026, 1, 1, 0, 0, second), 1.0, 1))
 
     def dsn_of(self, login: Login) -> str:
         """The libpq connection string of a login over TCP, directly to PostgreSQL."""

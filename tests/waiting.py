@@ -26,6 +26,17 @@ def wait_until(find: Callable[[], Found], why: Callable[[], object] = lambda: No
     return found
 
 
+def is_closed(connection: psycopg.Connection[Any]) -> bool:
+    """Whether PostgreSQL has ended a connection; a refused statement does not end it."""
+    try:
+        connection.execute("select 1")
+    except psycopg.errors.OutOfMemory:
+        return False
+    except psycopg.OperationalError:
+        return True
+    return False
+
+
 def wait_until_reachable(find: Callable[[], Found]) -> Found:
     """The same, while a server that the query needs, such as the archive server, may not answer yet."""
 

@@ -152,8 +152,8 @@ def _server(console: Console, facility: Path, data: Path, folder: Path) -> Itera
     try:
         listening = re.compile(rf"^TDS on (.+):(\d+)\n(?:.*\n)*?{http}", re.MULTILINE)
         shown = 0
-        while not (found := listening.search(log_file.read_text())):
-            progress = re.findall("installing the facility: (.*)", log_file.read_text())
+        while not (found := listening.search(text := log_file.read_text())):
+            progress = re.findall("installing the facility: (.*)", text)
             for line in progress[shown:]:
                 console.print(f"  {line} after {time.monotonic() - began:.0f} s")
             shown = len(progress)

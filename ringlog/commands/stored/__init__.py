@@ -1,1 +1,1 @@
-"""Commands on what is stored: archive, checks, copies."""
+"""Commands on stored rows: the archive, checks, copies."""

@@ -15,6 +15,7 @@ import psycopg
 
 from chaos.comparison import Figures
 from chaos.site import RETAINED, SEVENS, Site
+from ringlog.server.background import in_background
 
 PAUSE = (1.0, 3.0)
 """seconds between two kills, least and most"""
@@ -153,13 +154,8 @@ def _repeated(work: Callable[[], object], pause: float) -> Iterator[None]:
         except Exception as error:
             errors.append(error)
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
+    with in_background("repeated", run, end):
         yield
-    finally:
-        end.set()
-        thread.join()
     if errors:
         raise errors[0]
 

@@ -35,7 +35,7 @@ def command(site: Site) -> "subprocess.Popen[bytes]":
 
 
 def kill(site: Site, load: Load, draw: random.Random, moving: "subprocess.Popen[bytes]") -> str:
-    """Kills a process; those that others need are started again. Returns what it was."""
+    """Kills a process, and starts it again if others need it. Returns its kind."""
     what = draw.choice(["command", "gateway", "server", "backend", "backend of the command"])
     name = draw.choice([*site.servers])
     if what == "command":

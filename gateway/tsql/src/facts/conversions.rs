@@ -206,18 +206,20 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
             format!("Operand data type {} is invalid for {} operator.", left.display_name(), verb(operator));
         Some((INVALID, text))
     };
-    let clash =
-        |one: Type, other: Type| Some((CLASH, message(CLASH, one.display_name(), other.display_name())));
+    let refused = |number: i32, one: Type, other: Type| {
+        Some((number, message(number, one.display_name(), other.display_name())))
+    };
+    let clash = |one, other| refused(CLASH, one, other);
     match (l, r) {
         (Variant, Variant) if matches!(operator, "&" | "|" | "^") => {
             let text = format!("Operand data type sql_variant is invalid for '{operator}' operator.");
             Some((INVALID, text))
         }
         (Variant, Integer | Exact | Float) if matches!(operator, "+" | "-" | "*" | "/") => {
-            Some((NOT_BY_ITSELF, message(NOT_BY_ITSELF, left.display_name(), right.display_name())))
+            refused(NOT_BY_ITSELF, left, right)
         }
         (Integer | Exact | Float, Variant) if matches!(operator, "+" | "-" | "*" | "/") => {
-            Some((NOT_BY_ITSELF, message(NOT_BY_ITSELF, right.display_name(), left.display_name())))
+            refused(NOT_BY_ITSELF, right, left)
         }
         (Variant, _) | (_, Variant) if !compares => incompatible(),
         (Xml, _) | (_, Xml) if compares => {
@@ -268,7 +270,7 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
         }
         // a number of days can be added to a time or subtracted
         (DateTime, other) if is_number(other) && matches!(operator, "*" | "/" | "%") => {
-            Some((NOT_BY_ITSELF, message(NOT_BY_ITSELF, left.display_name(), right.display_name())))
+            refused(NOT_BY_ITSELF, left, right)
         }
         (other, DateTime) if is_number(other) && matches!(operator, "*" | "/" | "%") => {
             operator_error(operator, right, left)
