@@ -21,6 +21,8 @@ _CLIENT_WORDS = re.compile(
 _LEFT_BY_THE_DEAD = re.compile(r"DB-Lib error message 20047, severity \d+:\n.*\n")
 # SYBESMSG of sybdb.h: "General SQL Server error: Check messages from the SQL Server"
 _CHECK_MESSAGES = 20018
+# "DBPROCESS is dead or not enabled": of a connection that was open before, if a new one fails
+_DEAD = 20047
 # The driver has no reason for a connection that failed before the first byte.
 _NO_CONNECTION = ("Unknown error", "Connection to the database failed for an unknown reason.")
 # Bytes in UTF-8 that the driver sends as Unicode. A longer text is sent in the connection's single-byte
@@ -61,7 +63,7 @@ def connect(
         if connection is not None:
             connection.close()
         number, message = _number_and_message(error, left=_LEFT_BY_THE_DEAD)
-        if message in _NO_CONNECTION:
+        if number == _DEAD or message in _NO_CONNECTION:
             message = "no connection" if _is_host(address.host) else "the host name is unknown"
         elif number == _CHECK_MESSAGES:
             # the driver keeps the server's message only of the first refusal in a process

@@ -54,9 +54,19 @@ def stored(reader: Connection, time: datetime) -> list[tuple[Any, ...]]:
     return call(reader, "get_every_type_range", time, time + timedelta(microseconds=1)).rows
 
 
-def test_an_unknown_host_is_named_and_refuses_no_login() -> None:
+def test_an_unknown_host_is_named_and_refuses_no_login(monkeypatch: pytest.MonkeyPatch) -> None:
     # .invalid has no hosts (RFC 2606, section 2)
-    with pytest.raises(Unanswered, match=r"tds://w@nowhere\.invalid:5000: the host name is unknown$"):
+    unknown = r"tds://w@nowhere\.invalid:5000: the host name is unknown$"
+    with pytest.raises(Unanswered, match=unknown):
+        ringlog.connect("tds://w@nowhere.invalid", "secret")
+
+    def fail(**_: Any) -> None:
+        left = b"DB-Lib error message 20047, severity 9:\nDBPROCESS is dead or not enabled\n"
+        raise pymssql.OperationalError((20047, left))
+
+    # after a dead connection the driver's only message may be of that one
+    monkeypatch.setattr(pymssql, "connect", fail)
+    with pytest.raises(Unanswered, match=unknown):
         ringlog.connect("tds://w@nowhere.invalid", "secret")
 
 
