@@ -145,11 +145,8 @@ def test_a_writer_whose_report_is_refused_releases_its_table(
             wait_until(lambda: other.began or other.error)
             assert other.error is None
             # the reply to the report of its end will be missing
-            cut = (
-                "select pg_terminate_backend(pid) from pg_stat_activity"
-                " where backend_type = 'client backend' and pid <> pg_backend_pid()"
-            )
-            wait_until(lambda: admin.execute(cut).fetchall())
+            cut = "select pg_terminate_backend(pid) from pg_stat_activity where usename = %s"
+            wait_until(lambda: admin.execute(cut, [quick_server.writer.user]).fetchall())
         with writing(facility, address, quick_server, tmp_path / "last") as last:
             wait_until(lambda: last.began or last.error)
             assert last.error is None
