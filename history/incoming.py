@@ -20,11 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringlog.history.archive import files
-from ringlog.history.archive.late import KEY
+from ringlog.history.archive.forms import ROWS, Rows
 from ringlog.history.connection import as_text
 from ringlog.schema.partitions import Week
 
-_ORDER = [(name, "ascending") for name in KEY]
 _WEEK = 7 * 86_400_000_000  # microseconds
 _MONDAY = 4 * 86_400_000_000  # 1970-01-05
 _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1000, "ns": 1}  # nanoseconds
@@ -37,8 +36,8 @@ class IncomingError(ValueError):
 class Source(Protocol):
     """Old rows of one table, wherever they are. Its text names it, without a password."""
 
-    of_samples: bool = False
-    """whether it is for a table of samples"""
+    form: Rows = ROWS
+    """what it has for a table"""
     left_out: int = 0
     """rows of the source that are left out"""
 
@@ -99,7 +98,7 @@ class Description:
 
     def named(self, column: str) -> str:
         """The source's name of a column of the log."""
-        if column in KEY:
+        if column in ROWS.key:
             return str(getattr(self, column))
         return self.columns.get(column, column)
 
@@ -220,7 +219,7 @@ class Incoming:
                 columns.append(pa.nulls(batch.num_rows, target.type))
             else:
                 columns.append(self._cast(batch[place], target, place))
-        if len(missing) == len(self.schema) - len(KEY):
+        if len(missing) == len(self.schema) - len(ROWS.key):
             raise IncomingError(f"the source has no column of the log: it has {', '.join(there.values())}")
         self.missing = missing
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
@@ -289,7 +288,7 @@ class Incoming:
 
     def _ordered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A batch ordered by its key, each once."""
-        time, seq_no = (batch[name].cast(pa.int64()).to_numpy() for name in KEY)
+        time, seq_no = (batch[name].cast(pa.int64()).to_numpy() for name in ROWS.key)
         step = np.diff(time)
         if (step < 0).any():
             at = int(np.flatnonzero(step < 0)[0])
@@ -301,7 +300,7 @@ class Incoming:
             return batch
         if (np.diff(seq_no)[same] < 0).any():
             batch = batch.take(np.lexsort((seq_no, time)))
-            time, seq_no = (batch[name].cast(pa.int64()).to_numpy() for name in KEY)
+            time, seq_no = (batch[name].cast(pa.int64()).to_numpy() for name in ROWS.key)
         again = np.zeros(len(time), bool)
         again[1:] = (np.diff(time) == 0) & (np.diff(seq_no) == 0)
         if again.any():
@@ -349,9 +348,6 @@ def by_week(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Week, Iterator[
     def parts() -> Iterator[tuple[int, pa.RecordBatch]]:
         for batch in batches:
             weeks = (_times(batch) - _MONDAY) // _WEEK
-            if files.of_samples(batch.schema):
-                yield int(weeks[0]), batch
-                continue
             begin = 0
             while begin < len(weeks):
                 stop = int(weeks.searchsorted(weeks[begin], side="right"))

@@ -15,8 +15,9 @@ import psycopg
 from psycopg import sql
 
 from ringlog.procedures import OF_A_TABLE
-from ringlog.schema import catalogue, session
+from ringlog.schema import catalogue, moves, rights, session
 from ringlog.schema.layout import LOG_TABLES, OWNER, SUMMARIES
+from ringlog.schema.roles import granting
 
 Connection: TypeAlias = psycopg.Connection[Any]
 
@@ -63,6 +64,8 @@ class Carrier:
 
     place: ClassVar[str] = "seq_no"
     """the key of a row in the log, beside its time"""
+    recording: ClassVar[str] = "record_moved_row"
+    """the function of ringlog's that records the key of each row that enters the log"""
 
     @property
     def log(self) -> sql.Identifier:
@@ -242,6 +245,15 @@ class Carrier:
                         ' and (ring."time" <= came."time" or ring."time" is null)'
                     ).format(self.ring, assignments, staged(self.ring))
                 )
+
+    def close(self) -> None:
+        """Closes the source's copy: sessions that used it before are refused."""
+        self.source.execute(moves.closing(self.table, self.ring))
+        rights.hide(self.source, self.table)
+
+    def let_read(self, first: Connection) -> None:
+        """Lets readers and writers read the table on the first server."""
+        first.execute(granting(self.table))
 
     def copy_signals(self) -> None:
         """Copies the registry's rows of the table's signals, current and former."""

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from psycopg import sql
 
 from ringlog.procedures import OF_A_SAMPLE_TABLE
-from ringlog.schema.carrying import Carrier, names_of, pipe, staged
+from ringlog.schema import moves
+from ringlog.schema.carrying import Carrier, Connection, names_of, pipe, staged
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class SampleCarrier(Carrier):
     """`ring` is the log itself: online.<table> is a view of it."""
 
     place = "signal"
+    recording = "record_moved_block"
 
     to_first: bool = False
     """whether the target is the first server, which knows the names of signals by the switch"""
@@ -27,6 +29,14 @@ class SampleCarrier(Carrier):
 
     def missing_of_ring(self) -> int | None:
         return None
+
+    def close(self) -> None:
+        """Refuses changes of its signals too."""
+        super().close()
+        self.source.execute(moves.closing_signals(self.table))
+
+    def let_read(self, first: Connection) -> None:
+        """Nothing: its views have their rights from the beginning."""
 
     def lock(self) -> None:
         """Keeps changes of signals out too."""

@@ -17,7 +17,8 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history.archive.manifest import is_of_samples
+from ringlog.history.archive.forms import SAMPLES
+from ringlog.history.archive.manifest import form_of_table
 from ringlog.schema import catalogue
 from ringlog.schema.archive_tables import sample_columns
 from ringlog.schema.column_type import NUMBERS, NUMERIC_PRECISION, ColumnType, Kind
@@ -84,7 +85,7 @@ def of_log(connection: sa.Connection, table: str) -> dict[str, pa.Field]:
 
 def _types(connection: sa.Connection, table: str) -> dict[str, ColumnType | None]:
     columns = catalogue.columns(connection, sql.Identifier(LOG_TABLES, table))
-    if is_of_samples(connection, table):
+    if form_of_table(connection, table) is SAMPLES:
         columns = sample_columns(columns)
     return {name: ColumnType.of_postgresql(kind) for name, kind in columns.items()}
 

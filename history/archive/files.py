@@ -4,28 +4,23 @@ Each column has its encoding (`archive.encoding`); row groups have a day at most
 of single values except floats, and pages have checksums. Columns have the ids of their fields
 (`archive.fields`), the schema's metadata names the signals. Numerics are decimals in files, and text where
 rows are read.
-
-Samples are ordered by the number of their signal, then by time; their row groups are short, since a reader
-mostly wants one signal.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ringlog.history.archive import encoding
 from ringlog.history.archive.folder import Damaged, Folder
+from ringlog.history.archive.forms import Cut, form_of
 from ringlog.history.connection import BeyondArrow, ReadError, plain
 
 __all__ = [
@@ -34,11 +29,9 @@ __all__ = [
     "file_of",
     "footer",
     "groups_of",
-    "of_samples",
     "read",
     "same",
     "width",
-    "within",
     "write",
 ]
 
@@ -54,30 +47,12 @@ _PARSED = 16
 """Parsed footers in memory, about a megabyte each for 200 columns: parsing one takes longer than reading a
 day."""
 
-_DAY = 86_400_000_000  # microseconds
-
 _FEW = 1000
 """The least rows of a row group, also of several days."""
-
-_ENDS = 100
-"""Rows of the first and of the last row group: the oldest and the newest rows of a log are read quickly."""
-
-_SAMPLES = 1 << 15
-_MOST_SAMPLES = 1 << 20
-_GROUPS = 2048
-"""A row group has so many samples; from this number of groups on more, because each takes some 600 bytes in
-the footer."""
 
 
 FORM, PRESENT_FORM = b"ringlog.form", b"2"
 """In a file's metadata; files of version 1.0.0 have none."""
-
-
-_Cut: TypeAlias = Callable[[pa.RecordBatch], Iterator[tuple[int, pa.RecordBatch]]]
-
-
-def of_samples(schema: pa.Schema) -> bool:
-    return "seq_no" not in schema.names and "number" in schema.names
 
 
 def write(
@@ -101,7 +76,7 @@ def write(
         for batch in batches:
             if schema is None:
                 schema = pa.schema([fields.get(each.name, each) for each in batch.schema], dict(metadata))
-                cut: _Cut = _by_number() if of_samples(schema) else _by_day
+                cut: Cut = form_of(schema.names).cut()
             for part_day, part in cut(_of_fields(schema, batch)):
                 is_long = sum(each.num_rows for each in group) >= _FEW
                 if (is_long and part_day != day) or sum(each.nbytes for each in group) > GROUP_BYTES:
@@ -137,7 +112,7 @@ def _writer(stream: pa.NativeFile, schema: pa.Schema, first: pa.Table) -> pq.Par
 
 def _write_group(writer: pq.ParquetWriter, table: pa.Table, *, is_first: bool, is_last: bool = False) -> None:
     """Writes a row group; the first and the last rows of a log's week are groups of their own."""
-    short = 0 if of_samples(table.schema) or table.num_rows < _FEW else _ENDS
+    short = 0 if table.num_rows < _FEW else form_of(table.schema.names).ends
     begin = min(short, table.num_rows) if is_first else 0
     end = max(begin, table.num_rows - short) if is_last else table.num_rows
     for start, stop in pairwise((0, begin, end, table.num_rows)):
@@ -157,33 +132,6 @@ def _of_fields(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
             raise ReadError(f"column {field.name} is {values.type} now and was {field.type} before", None)
         columns.append(values)
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _by_day(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    if not batch.num_rows:
-        return
-    days = pc.divide(batch["time"].cast(pa.int64()), _DAY).to_numpy()
-    start = 0
-    while start < len(days):
-        end = int(days.searchsorted(days[start], side="right"))
-        yield int(days[start]), batch.slice(start, end - start)
-        start = end
-
-
-def _by_number() -> _Cut:
-    """Cuts samples into parts, each with the number of its row group."""
-    rows = group = room = 0
-
-    def parts(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-        nonlocal rows, group, room
-        while batch.num_rows:
-            if not room:
-                group, room = group + 1, min(_MOST_SAMPLES, max(_SAMPLES, rows // _GROUPS))
-            part = batch.slice(0, room)
-            yield group, part
-            rows, room, batch = rows + part.num_rows, room - part.num_rows, batch.slice(part.num_rows)
-
-    return parts
 
 
 def read(
@@ -206,8 +154,8 @@ def read(
     try:
         with folder.opened(name) as source, file_of(source, footer) as file:
             schema = file.schema_arrow
-            sampled = of_samples(schema)
-            wanted = columns if columns is None or not sampled else ["number", "time", *columns]
+            form = form_of(schema.names)
+            wanted = None if columns is None else [*form.needed, *columns]
             names = [each for each in schema.names if wanted is None or each in wanted]
             groups = groups_of(file, schema, start, end, number=number)
             if not groups:
@@ -215,7 +163,7 @@ def read(
             size = max(1024, BATCH_BYTES // sum(width(schema.field(each).type) for each in names))
             for batch in file.iter_batches(size, groups, names):
                 # numerics are text here
-                yield plain(within(batch, start, end, number, is_of_samples=sampled))
+                yield plain(form.within(batch, start, end, number))
     except (OSError, pa.ArrowException, ValueError) as error:
         raise Damaged(f"{folder}/{name}: {error}") from error
 
@@ -267,19 +215,10 @@ def groups_of(
 ) -> list[int]:
     """The row groups of a file that may have rows from `start` on and before `end`, by the statistics of
     their times; with `number` those that may have samples of this signal."""
-    groups = range(file.num_row_groups)
-    if number is not None and of_samples(schema):
-        place = schema.names.index("number")
-
-        def bound(group: int, which: str) -> int:
-            return int(getattr(file.metadata.row_group(group).column(place).statistics, which))
-
-        first = bisect_left(groups, number, key=lambda group: bound(group, "max"))
-        groups = range(first, bisect_right(groups, number, first, key=lambda group: bound(group, "min")))
     time = schema.names.index("time")
     return [
         group
-        for group in groups
+        for group in form_of(schema.names).groups(file, schema, number)
         if _overlaps(file.metadata.row_group(group).column(time).statistics, start, end)
     ]
 
@@ -294,37 +233,6 @@ def width(kind: pa.DataType) -> int:
         return max(1, int(kind.bit_width) // 8)
     except ValueError:
         return 64  # texts and waveforms: a guess
-
-
-def within(
-    batch: pa.RecordBatch,
-    start: datetime | None,
-    end: datetime | None,
-    number: int | None,
-    *,
-    is_of_samples: bool,
-) -> pa.RecordBatch:
-    """The rows from `start` on and before `end` of a file's batch; of samples those of a signal, if one is
-    given."""
-    if number is not None:
-        numbers = batch["number"].to_numpy()
-        begin, stop = (int(numbers.searchsorted(number, side)) for side in ("left", "right"))
-        batch = batch.slice(begin, stop - begin)
-    if start is None and end is None:
-        return batch
-    times = batch["time"].cast(pa.int64()).to_numpy()
-    if number is None and is_of_samples:
-        there = np.ones(len(times), bool)
-        there &= True if start is None else times >= _microseconds(start)
-        there &= True if end is None else times < _microseconds(end)
-        return batch if there.all() else batch.filter(pa.array(there))
-    first = 0 if start is None else int(times.searchsorted(_microseconds(start)))
-    after = len(times) if end is None else int(times.searchsorted(_microseconds(end)))
-    return batch.slice(first, max(0, after - first))
-
-
-def _microseconds(moment: datetime) -> int:
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def same(here: Iterator[pa.RecordBatch], there: Iterator[pa.RecordBatch]) -> bool:

@@ -9,9 +9,7 @@ import pyarrow.compute as pc
 
 from ringlog.history.archive import files
 from ringlog.history.archive.folder import Damaged
-
-KEY = ("time", "seq_no")
-_SAMPLE_KEY = ("number", "time", "nanoseconds")
+from ringlog.history.archive.forms import form_of
 
 
 class Unlike(Damaged):
@@ -27,12 +25,11 @@ class Found:
 
 
 def merged(cold: Iterator[pa.RecordBatch], late: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Rows of a file and late ones, ordered by their key; of two with the same key the file's. The key is
-    time and seq_no, of samples the signal's number and the time.
+    """Rows of a file and late ones, ordered by their key; of two with the same key the file's.
 
     Columns that the file lacks are null.
     """
-    order = [(name, "ascending") for name in (_SAMPLE_KEY if files.of_samples(late.schema) else KEY)]
+    order = form_of(late.schema.names).order
     late = late.sort_by(order).combine_chunks()
     for batch in cold:
         table = cast(late.schema, batch)
@@ -100,14 +97,15 @@ def cast(schema: pa.Schema, batch: pa.RecordBatch) -> pa.Table:
 
 def until(late: pa.Table, table: pa.Table) -> int:
     """The number of rows of `late`, ordered by their key, that are not after the last one of `table`."""
-    major, minor = _keys(late)
-    last = [column[-1] for column in _keys(table.slice(table.num_rows - 1))]
+    form = form_of(late.schema.names)
+    major, minor = form.keys(late)
+    last = [column[-1] for column in form.keys(table.slice(table.num_rows - 1))]
     return int(np.count_nonzero((major < last[0]) | ((major == last[0]) & (minor <= last[1]))))
 
 
 def _pairs(late: pa.Table, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     """The positions of rows with the same key in both."""
-    mine, theirs = _keys(late), _keys(table)
+    mine, theirs = map(form_of(late.schema.names).keys, (late, table))
     some, others = (
         np.flatnonzero(np.logical_and.reduce([*map(np.isin, one, other)]))
         for one, other in ((mine, theirs), (theirs, mine))
@@ -118,11 +116,3 @@ def _pairs(late: pa.Table, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     major, minor, places = major[order], minor[order], places[order]
     first = np.flatnonzero((major[1:] == major[:-1]) & (minor[1:] == minor[:-1]))
     return places[first], places[first + 1]
-
-
-def _keys(rows: pa.Table) -> list[np.ndarray]:
-    """The major and the minor part of each row's key."""
-    if not files.of_samples(rows.schema):
-        return [rows[name].cast(pa.int64()).to_numpy() for name in KEY]
-    number, time, nanoseconds = (rows[name].cast(pa.int64()).to_numpy() for name in _SAMPLE_KEY)
-    return [number, time * 1000 + nanoseconds]

@@ -15,6 +15,7 @@ from psycopg import sql
 
 from ringlog.history.archive import files
 from ringlog.history.archive.folder import Damaged, Folder, aside
+from ringlog.history.archive.forms import ROWS, SAMPLES, Rows
 from ringlog.schema.change import announce, driver
 from ringlog.schema.partitions import Week
 from ringlog.schema.tiers import archive_file, archived_tables, cold_week, leave_manifest
@@ -163,10 +164,10 @@ def damages(
             intact(week)
 
 
-def is_of_samples(connection: sa.Connection, table: str) -> bool:
-    """Whether the rows of a table are samples of signals with times of their own."""
+def form_of_table(connection: sa.Connection, table: str) -> Rows:
+    """The form of a table's files."""
     query = sa.text("select is_of_samples from ringlog.every_table where table_name = :table")
-    return bool(connection.scalar(query, {"table": table}))
+    return SAMPLES if connection.scalar(query, {"table": table}) else ROWS
 
 
 def about(connection: sa.Connection, table: str) -> dict[str, str]:

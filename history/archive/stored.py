@@ -8,7 +8,8 @@ from psycopg import sql
 
 from ringlog.history.archive import fields
 from ringlog.history.archive.books import enter_twice
-from ringlog.history.archive.manifest import ColdWeek, is_of_samples
+from ringlog.history.archive.forms import SAMPLES
+from ringlog.history.archive.manifest import ColdWeek, form_of_table
 from ringlog.history.archive.sample_blocks import samples_of
 from ringlog.history.connection import Connection, rows
 from ringlog.schema.change import run
@@ -153,7 +154,7 @@ class Samples(Rows):
 
 def stored(connection: sa.Connection, table: str) -> Rows:
     """The form of a table's log."""
-    return Samples() if is_of_samples(connection, table) else Rows()
+    return Samples() if form_of_table(connection, table) is SAMPLES else Rows()
 
 
 def _packing(connection: sa.Connection, table: str) -> sql.SQL:

@@ -120,8 +120,7 @@ class Rows:
 
     def _within(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         relation = self._relation
-        bounds = relation.start, relation.end, relation.number
-        return files.within(batch, *bounds, is_of_samples=relation.is_of_samples)
+        return relation.form.within(batch, relation.start, relation.end, relation.number)
 
 
 def resident() -> int:

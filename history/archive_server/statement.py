@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from ringlog.history.archive.forms import ROWS, SAMPLES, Rows
 from ringlog.history.archive_server.lists import OF_SAMPLES
 from ringlog.schema.layout import ARCHIVE
 
@@ -115,8 +116,9 @@ class Relation:
     """of the only signal that the query needs, in a table of samples; None: of all"""
 
     @property
-    def is_of_samples(self) -> bool:
-        return self.files.rpartition(" ")[2].startswith(OF_SAMPLES)
+    def form(self) -> Rows:
+        """The form of its files."""
+        return SAMPLES if self.files.rpartition(" ")[2].startswith(OF_SAMPLES) else ROWS
 
 
 @dataclass
@@ -286,7 +288,7 @@ class _Reader:
         if not is_known or len(directions) != 1 or not nulls:
             return None
         (relation,) = self._relations
-        if relation.is_of_samples and relation.number is None:
+        if relation.form is SAMPLES and relation.number is None:
             return None  # only those of one signal are in the order of time
         del self._tokens[order:end]
         return directions.pop()
@@ -442,7 +444,7 @@ def _narrow(relation: Relation, comparison: str, value: str | None) -> bool:
 
 def _choose(relation: Relation, number: int) -> bool:
     """Whether a relation has only samples of this signal."""
-    if relation.is_of_samples and relation.number is None:
+    if relation.form is SAMPLES and relation.number is None:
         relation.number = number
     return relation.number == number
 

@@ -25,10 +25,11 @@ from sqlalchemy.dialects import postgresql
 from ringlog.history.archive import files, ownership
 from ringlog.history.archive.fields import of_log, stored_as
 from ringlog.history.archive.folder import Damaged, Folder
+from ringlog.history.archive.forms import SAMPLES
 from ringlog.history.archive.manifest import (
     ColdWeek,
     about,
-    is_of_samples,
+    form_of_table,
     manifest,
     new_file,
     note,
@@ -185,11 +186,9 @@ class Migration:
             if known is None:
                 raise MigrationError(f"there is no table {self._table!r}: ringlog status lists them")
             kept_from = None if known[0] is None else known[0].astimezone(UTC)
-            of_samples = is_of_samples(connection, self._table)
-            if of_samples != self._source.of_samples:
-                raise MigrationError(
-                    f"{self._table} has {'samples' if of_samples else 'rows'}, and the source has not"
-                )
+            form = form_of_table(connection, self._table)
+            if form is not self._source.form:
+                raise MigrationError(f"{self._table} has {form.name}, and the source has not")
         ownership.claim(self._engine, folder)
         for name in there:
             # of a run that was killed
@@ -219,7 +218,7 @@ class Migration:
         return None if found is None else found.astimezone(UTC)
 
     def _shapes(self) -> Incoming | IncomingSamples:
-        if self._source.of_samples:
+        if self._source.form is SAMPLES:
             query = "select type from ringlog.sample_table where table_name = %s"
             with session.connect(self._conninfo) as small:
                 (kind,) = small.execute(query, [self._table]).fetchone() or ("double",)

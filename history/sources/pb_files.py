@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from ringlog.gateway import PbError, PbFile
+from ringlog.history.archive.forms import SAMPLES
 from ringlog.history.archive.late import same_rows
 from ringlog.history.incoming import Description, IncomingError, Source, cast
 from ringlog.history.sources.buffers import arrow_type
@@ -320,7 +321,7 @@ class PbRows(_PbFiles):
 class PbSamples(_PbFiles):
     """The samples of PVs for a table of samples, in the form of IncomingSamples."""
 
-    of_samples = True
+    form = SAMPLES
 
     def __init__(
         self,

@@ -21,8 +21,8 @@ from psycopg import sql
 from ringlog.copies.backup_set import NODES, SETS, Member, drop_sets, folder_of, write_set
 from ringlog.copies.base_copy import copies_in, delete_older, make_copy
 from ringlog.errors import ServerError, UsageError
-from ringlog.nodes.moving import moves_under_way, no_other_move
 from ringlog.nodes.servers import Everywhere, place
+from ringlog.nodes.under_way import moves_under_way, no_other_move
 from ringlog.schema import catalogue, session
 from ringlog.schema.session import engine
 from ringlog.server.account import Account, account_for

@@ -5,6 +5,8 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TypeVar
 
 import psycopg
 import sqlalchemy
@@ -17,7 +19,7 @@ from ringlog.nodes.signals import signals_followed
 from ringlog.schema import rights as table_rights
 from ringlog.schema import sample_tables, session
 from ringlog.schema.change import CHANNEL, change, driver
-from ringlog.schema.facility import Facility, Node
+from ringlog.schema.facility import Facility, Node, SampleTable, Table
 from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date, difference, install
 from ringlog.schema.layout import TABLE_READER, TABLE_WRITER
 from ringlog.schema.nodes import (
@@ -36,6 +38,8 @@ from ringlog.schema.session import engine
 from ringlog.server.background import in_background
 from ringlog.server.logins import grant_to_gateway, set_gateway_password
 from ringlog.server.postgres import Stopped
+
+AnyTable = TypeVar("AnyTable", Table, SampleTable)
 
 log = logging.getLogger(__name__)
 
@@ -314,3 +318,16 @@ def _changes_of_nodes(conninfo: str, end: threading.Event) -> Iterator[dict[str,
             if list(connection.notifies(timeout=0.5, stop_after=1)):
                 yield nodes_of(conninfo)
                 end.wait(_REST)
+
+
+def as_it_is(facility: Facility, now: Mapping[str, str | None]) -> Facility:
+    """All changes of the file except moves, `now` being where tables are."""
+
+    def kept(table: AnyTable) -> AnyTable:
+        return replace(table, node=now.get(table.name, table.node))
+
+    return replace(
+        facility,
+        tables=tuple(map(kept, facility.tables)),
+        sample_tables=tuple(map(kept, facility.sample_tables)),
+    )

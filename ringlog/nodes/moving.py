@@ -13,10 +13,10 @@ them again.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import replace
+from functools import partial
 
 import sqlalchemy as sa
 from psycopg import errors, sql
@@ -25,23 +25,23 @@ from sqlalchemy.dialects import postgresql
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.nodes import signals
-from ringlog.nodes.everywhere import install_everywhere, number_signals
+from ringlog.nodes.archived import copied_files
+from ringlog.nodes.everywhere import as_it_is, install_everywhere, number_signals
 from ringlog.nodes.servers import node_of_each_table, place, reached
+from ringlog.nodes.under_way import Move, moves_under_way, no_other_move
 from ringlog.procedures import Procedure
 from ringlog.schema import locks, moves, nodes, registry, renaming, rights, sample_tables
 from ringlog.schema.carrying import Carrier, Connection, Part, opened
 from ringlog.schema.carrying_samples import SampleCarrier
 from ringlog.schema.change import CHANNEL, MOVED, announce, change, driver, run
-from ringlog.schema.facility import Facility, SampleTable, Table
+from ringlog.schema.facility import Facility, Table
 from ringlog.schema.install import bring_up_to_date, install, procedures_of
 from ringlog.schema.layout import LOG_TABLES, READER, SUMMARIES
 from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
-from ringlog.schema.roles import become_owner, granting
+from ringlog.schema.roles import become_owner
 from ringlog.schema.session import engine
 from ringlog.schema.tables import stored_columns
-from ringlog.schema.tiers import cold_week, history, leave_manifest, summarised
-
-AnyTable = TypeVar("AnyTable", Table, SampleTable)
+from ringlog.schema.tiers import summarised
 
 _FEW = 200
 """number of rows that may wait for the last step"""
@@ -50,29 +50,6 @@ _PAUSE = 0.2
 """seconds between attempts to get locks"""
 _PATIENCE = 60.0
 """seconds after which the attempts end"""
-
-
-@dataclass(frozen=True)
-class Move:
-    """A moving table; None is the first server."""
-
-    table: str
-    source: str | None
-    target: str | None
-    switched: bool
-
-    def __str__(self) -> str:
-        return f"{self.table} from {place(self.source)} to {place(self.target)}"
-
-
-def moves_under_way(connection: sa.Connection) -> list[Move]:
-    if not sa.inspect(connection).has_table(moves.move.name, moves.move.schema):
-        return []
-    query = sa.select(moves.move).order_by(moves.move.c.table_name)
-    return [
-        Move(row.table_name, row.source, row.target, row.switched is not None)
-        for row in connection.execute(query)
-    ]
 
 
 def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> Iterator[str]:
@@ -92,7 +69,7 @@ def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> It
             now = node_of_each_table(driver(connection))
             under_way = moves_under_way(connection)
         if not under_way:
-            report = install_everywhere(first, _as_it_is(facility, now))
+            report = install_everywhere(first, as_it_is(facility, now))
             if report:
                 yield str(report)
         with first.connect() as connection:
@@ -135,15 +112,9 @@ class _Moving:
             raise ServerError(f"{move}: node {error.args[0]} is not known any more") from None
         self.source = engine(self.source_conninfo)
         self.target = engine(self.target_conninfo)
-        self.is_of_samples = any(map(self._has_samples, (self.source, self.target)))
         self._procedures: list[Procedure] = []
         self._readable: list[sql.Identifier] = []
         """of a table that moves to the first server: made and granted at the switch"""
-
-    def _has_samples(self, server: sa.Engine) -> bool:
-        with server.connect() as connection:
-            there = sample_tables.exist(connection)
-            return there and self.table in sample_tables.known_tables(connection)
 
     def run(self, facility: Facility) -> Iterator[str]:
         """The whole move, continuing at its current step."""
@@ -155,9 +126,9 @@ class _Moving:
             # housekeeping of partitions waits
             stack.enter_context(alone(self.source))
             stack.enter_context(alone(self.target))
-            change(self.source, self._begin_recording)
-            self._install(facility)
             carrier = self._carrier(stack)
+            change(self.source, partial(self._begin_recording, carrier.recording))
+            self._install(facility)
             for name, rows in self._copy(carrier):
                 yield f"{self.table}: {rows} rows of {name} copied"
             with self._summaries_waiting(carrier):
@@ -246,9 +217,8 @@ class _Moving:
         become_owner(connection)
         connection.execute(moves.move.delete().where(moves.move.c.table_name == self.table))
 
-    def _begin_recording(self, connection: sa.Connection) -> None:
+    def _begin_recording(self, function: str, connection: sa.Connection) -> None:
         become_owner(connection)
-        function = "record_moved_block" if self.is_of_samples else "record_moved_row"
         moves.begin_recording(connection, self.table, function)
 
     def _install(self, facility: Facility) -> None:
@@ -260,21 +230,25 @@ class _Moving:
             formers = renaming.former_names(connection).get(self.table, [])
         with self.target.connect() as connection:
             there = sample_tables.names(connection)
-        own = facility.of(self.move.target)
-        others_there = {*there} - {self.table}
-        others = tuple(one for one in facility.tables if one.name in others_there)
-        other_samples = tuple(one for one in facility.sample_tables if one.name in others_there)
-        if self.is_of_samples:
+        wanted = {*there, self.table}
+        own = replace(
+            facility.of(self.move.target),
+            tables=tuple(
+                _as_stored(one, order, rows) if one.name == self.table else one
+                for one in facility.tables
+                if one.name in wanted
+            ),
             # its signals come along
-            sampled = next(one for one in facility.sample_tables if one.name == self.table)
-            own = replace(own, tables=others, sample_tables=(*other_samples, replace(sampled, signals=())))
-            if self.move.target is not None:
-                with self.first.connect() as connection:
-                    number = nodes.numbers(connection)[self.move.target]
-                number_signals(self.target, number)
-        else:
-            table = _as_stored(next(one for one in facility.tables if one.name == self.table), order, rows)
-            own = replace(own, tables=(*others, table), sample_tables=other_samples)
+            sample_tables=tuple(
+                replace(one, signals=()) if one.name == self.table else one
+                for one in facility.sample_tables
+                if one.name in wanted
+            ),
+        )
+        if own.sample_tables and self.move.target is not None:
+            with self.first.connect() as connection:
+                number = nodes.numbers(connection)[self.move.target]
+            number_signals(self.target, number)
 
         def name_formers(connection: sa.Connection) -> None:
             become_owner(connection)
@@ -339,10 +313,10 @@ class _Moving:
     def _carrier(self, stack: ExitStack) -> Carrier:
         source = stack.enter_context(opened(self.source_conninfo))
         target = stack.enter_context(opened(self.target_conninfo))
-        if self.is_of_samples:
-            log = sql.Identifier(LOG_TABLES, self.table)
-            return SampleCarrier(source, target, self.table, log, to_first=self.move.target is None)
         with self.source.connect() as connection:
+            if sample_tables.exist(connection) and self.table in sample_tables.known_tables(connection):
+                log = sql.Identifier(LOG_TABLES, self.table)
+                return SampleCarrier(source, target, self.table, log, to_first=self.move.target is None)
             is_view = self.table in stored_columns(connection, "ring", [self.table])
         return Carrier(
             source, target, self.table, sql.Identifier("ring" if is_view else "online", self.table)
@@ -364,7 +338,7 @@ class _Moving:
                 rows = carrier.copy(part)
                 if rows:
                     yield f"log.{part.name}", rows
-        yield from self._copy_archive()
+        yield from copied_files(self.source, self.target, self.table)
         if self.move.target is not None:
             carrier.copy_signals()
         if SUMMARIES not in done:
@@ -374,43 +348,6 @@ class _Moving:
         carrier.carry_ring(None)
         while carrier.carry_log(100_000) > _FEW:
             pass
-
-    def _copy_archive(self) -> Iterator[tuple[str, int]]:
-        """Copies the files of weeks that have left PostgreSQL. The old ones stay for readers; the source sets
-        them aside when it has forgotten the table, and the target what it does not name in the end. Raises
-        ServerError."""
-        # it takes the extra `history`, as archiving does
-        with self.source.begin() as connection:
-            weeks = connection.execute(
-                sa.select(cold_week.c.file, cold_week.c.rows, cold_week.c.sha256).where(
-                    cold_week.c.table_name == self.table
-                )
-            ).all()
-            here = connection.scalar(sa.select(history.c.archive))
-        if not weeks:
-            return
-        from ringlog.history.archive.folder import Damaged, Folder
-
-        with self.target.begin() as connection:
-            there = connection.scalar(sa.select(history.c.archive))
-        if here is None or there is None:
-            raise ServerError(
-                f"table {self.table} has weeks in the archive: moving it needs [history] in the facility file"
-            )
-        old, new = Folder(here), Folder(there)
-        for file, rows, sha256 in weeks:
-            with self.target.begin() as connection:
-                become_owner(connection)
-                leave_manifest(connection, sa.select(sa.literal(file)))
-            new.put_back(file)
-            try:
-                if not (new.exists(file) and new.digest(file) == sha256):
-                    new.copy(old, file)
-                    if new.digest(file) != sha256:
-                        raise ServerError(f"{new}/{file} is not the file that the manifest names: try again")
-                    yield f"archive {file}", rows
-            except Damaged as error:
-                raise ServerError(f"table {self.table} stays where it is: {error}") from None
 
     @contextmanager
     def _summaries_waiting(self, carrier: Carrier) -> Iterator[None]:
@@ -450,22 +387,17 @@ class _Moving:
                     carrier.carry_log()
                     carrier.carry_ring(ring)
                     carrier.hand_over()
-                self._close_to_others(carrier)
+                carrier.close()
                 if self.move.target is None:
-                    self._let_read(first)
+                    self._let_read(carrier, first)
                     replace(carrier, target=first).copy_signals()
                 _route(first, self.table, placed)
-                if self.is_of_samples and self.move.target is not None:
+                if self.move.target is not None:
+                    # its signals are found there by their names from the same moment on
                     signals.note(first, carrier.target, self.move.target, [self.table])
             # the first server's transaction has ended: calls go to the target; with the source's, those that
             # wait there are refused
         return time.monotonic() - began
-
-    def _close_to_others(self, carrier: Carrier) -> None:
-        carrier.source.execute(moves.closing(self.table, carrier.ring))
-        if self.is_of_samples:
-            carrier.source.execute(moves.closing_signals(self.table))
-        rights.hide(carrier.source, self.table)
 
     def _close(self, carrier: Carrier) -> None:
         """Closes the old copy unless it is closed, and copies rows that arrived there after the switch."""
@@ -473,7 +405,7 @@ class _Moving:
             carrier.source.execute(_timeout())
             carrier.lock()
             carrier.carry_late_rows()
-            self._close_to_others(carrier)
+            carrier.close()
             carrier.carry_ring(None)
             # no writer waits for these: reports that arrive meanwhile are added on the target
             carrier.carry_books()
@@ -501,12 +433,11 @@ class _Moving:
                 f" {self.table}, so the old copy stays"
             )
 
-    def _let_read(self, first: Connection) -> None:
+    def _let_read(self, carrier: Carrier, first: Connection) -> None:
         """Lets readers read the table on the first server, from the transaction's end on."""
         readable = sql.SQL(", ").join(self._readable)
         first.execute(sql.SQL("grant select on {} to {}").format(readable, sql.Identifier(READER)))
-        if not self.is_of_samples:
-            first.execute(granting(self.table))
+        carrier.let_read(first)
 
     def _placed(self, server: sa.Engine, of: str | None) -> list[nodes.Placed]:
         """The first server's description of the table on a node; for its own tables it needs none."""
@@ -545,33 +476,9 @@ def _route(first: Connection, table: str, placed: Sequence[nodes.Placed]) -> Non
             " select name, %s, %s from unnest(%s::text[]) as name",
             [table, there.node, [procedure.name for procedure in there.procedures]],
         )
-        # its signals are found there by their names from the same moment on
         first.execute("delete from ringlog.signal where table_name = %s", [table])
-        if there.signals:
-            columns = [*there.signals[0]]
-            with first.cursor() as cursor:
-                cursor.executemany(
-                    sql.SQL("insert into ringlog.signal_elsewhere ({}) values ({})").format(
-                        sql.SQL(", ").join(map(sql.Identifier, columns)),
-                        sql.SQL(", ").join(map(sql.Placeholder, columns)),
-                    ),
-                    there.signals,
-                )
     first.execute("update ringlog.move set switched = now() where table_name = %s", [table])
     first.execute(sql.SQL("notify {}, {}").format(sql.Identifier(CHANNEL), sql.Literal(MOVED)))
-
-
-def _as_it_is(facility: Facility, now: Mapping[str, str | None]) -> Facility:
-    """All other changes of the file, including new nodes."""
-
-    def kept(table: AnyTable) -> AnyTable:
-        return replace(table, node=now.get(table.name, table.node))
-
-    return replace(
-        facility,
-        tables=tuple(map(kept, facility.tables)),
-        sample_tables=tuple(map(kept, facility.sample_tables)),
-    )
 
 
 def _as_stored(table: Table, order: Sequence[str], rows: int) -> Table:
@@ -584,18 +491,3 @@ def _as_stored(table: Table, order: Sequence[str], rows: int) -> Table:
             " unchanged, then change it"
         )
     return replace(table, columns=tuple(columns[name] for name in order), rows=rows, renamed_from=None)
-
-
-@contextmanager
-def no_other_move(conninfo: str) -> Iterator[None]:
-    """Excludes other moves inside this. Raises ServerError while one runs."""
-    with opened(conninfo) as connection, connection.transaction():
-        # a killed move holds the lock for a moment
-        connection.execute("set lock_timeout = '5s'")
-        try:
-            connection.execute(locks.statement(locks.MOVES))
-        except errors.LockNotAvailable:
-            raise ServerError(
-                "another ringlog node move, or a ringlog backup, is running: wait until it ends"
-            ) from None
-        yield

@@ -7,8 +7,9 @@ import psycopg
 import typer
 
 from ringlog.commands.options import Data, Dsn
-from ringlog.nodes.moving import Move, move_tables, moves_under_way
+from ringlog.nodes.moving import move_tables
 from ringlog.nodes.servers import node_of_each_table, nodes_of, place, reached
+from ringlog.nodes.under_way import Move, moves_under_way
 from ringlog.schema import session
 from ringlog.schema.change import driver
 from ringlog.schema.facility_file import load_facility
