@@ -8,13 +8,13 @@ site. A file of rules overrides this.
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pymssql
 
 from ringlog.adoption.errors import AdoptionError
-from ringlog.adoption.server.moments import moment
 from ringlog.adoption.server.names import quoted
 from ringlog.adoption.server.objects import Old, OldTable
 from ringlog.adoption.server.session import rows_of
@@ -35,6 +35,7 @@ TYPES = {
 _WHOLE = ("int", "integer", "smallint", "bigint", "numeric", "decimal")
 _TIMES = ("datetime", "smalldatetime", "datetime2", "bigdatetime", "datetimeoffset")
 _LONGEST_RING = 1_000_000
+_YEAR_0 = timedelta(days=366)
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,16 @@ def bounds_by(connection: pymssql.Connection) -> Bounds:
         return moment(first), moment(last)
 
     return bounds_of
+
+
+def moment(value: Any) -> Any:
+    """A time as Python has it; pymssql gives a bigdatetime of TDS 5.0 as its eight bytes.
+
+    They are microseconds since the first day of the year 0 (SAP ASE, Reference Manual: bigdatetime).
+    """
+    if isinstance(value, bytes) and len(value) == 8:
+        return datetime(1, 1, 1) + timedelta(microseconds=int.from_bytes(value, "little")) - _YEAR_0
+    return value
 
 
 def sort(databases: Sequence[Old], rules: Rules, bounds: Bounds) -> list[Sorted]:

@@ -4,7 +4,7 @@ Each is compared as one text that both sides write alike, and is stored as the t
 """
 
 import struct
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from psycopg import sql
 
@@ -71,10 +71,12 @@ def variant(given: str) -> str:
     return f"{base}:{value}"
 
 
-def offset(value: datetime) -> str:
-    """An instant in UTC and the minutes that its clock was ahead. Raises OverflowError."""
-    ahead = value.utcoffset()
-    minutes = 0 if ahead is None else round(ahead.total_seconds() / 60)
+def offset(text: str) -> str:
+    """An instant in UTC and the minutes that its clock was ahead, of `2026-01-02 03:04:05.1234567 +01:00`, of
+    which the seventh digit is left out. Raises OverflowError."""
+    time, _, ahead = text.rpartition(" ")
+    value = datetime.fromisoformat(time[:_MICROSECONDS] + ahead)
+    minutes = round((value.utcoffset() or timedelta()).total_seconds() / 60)
     moment = value.astimezone(UTC).replace(tzinfo=None)
     return f"{moment.isoformat(' ', 'microseconds')} {minutes}"
 

@@ -6,32 +6,29 @@ value. A second run leaves out the weeks that have as many rows as when they wer
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import psycopg
 from psycopg import sql
 
 from ringlog.adoption.rings import Ring
-from ringlog.adoption.rows.digest import Digest
+from ringlog.adoption.rows.arriving import OldSession, Row, digest_of, names_of, sessions, stage, why
+from ringlog.adoption.rows.source import Source
 from ringlog.adoption.rows.threads import in_threads
-from ringlog.adoption.server.moments import moment
 from ringlog.adoption.server.names import quoted
-from ringlog.adoption.server.session import connected, rows_of
-from ringlog.adoption.server.texts import QuestionMarks, Unreadable, reading
-from ringlog.clients import Address
+from ringlog.adoption.server.objects import OldColumn
+from ringlog.adoption.server.texts import Reading, Unreadable, reading
 from ringlog.schema import session
 from ringlog.schema.layout import LOG_TABLES
 
-_BATCH = 2000  # rows
 _EPOCH = datetime(1970, 1, 5)  # a Monday
 WEEK = timedelta(days=7)
-
-Row: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -61,19 +58,6 @@ class Copied:
     same: bool
     why: str = ""
     """why it could not be copied"""
-
-
-@dataclass(frozen=True)
-class Source:
-    """The connection to the old server."""
-
-    address: Address
-    password: str
-    version: str
-    timezone: str
-    charset: str = ""
-    """the character set of its char and varchar"""
-    is_ase: bool = False
 
 
 class Ledger:
@@ -132,20 +116,6 @@ def identity(conninfo: str) -> str:
     return str(row[0])
 
 
-def log_bounds(old: Any, ring: Ring) -> tuple[datetime, datetime, bool] | None:
-    """The first and the last time of a ring's log as the old server compares them with texts, and whether
-    they are in UTC, since they have offsets; None: no rows."""
-    if ring.log is None:
-        return None
-    time = quoted(ring.time)
-    with old.cursor() as cursor:
-        cursor.execute(f"select min({time}), max({time}) from {ring.log.place}")
-        first, last = (moment(value) for value in rows_of(cursor)[0])
-    if first is None:
-        return None
-    return _as_there(first), _as_there(last), getattr(first, "tzinfo", None) is not None
-
-
 def archived(conninfo: str) -> dict[str, datetime]:
     """The time before which an old server's rows are in the archive already (`ringlog migrate`), by table."""
     with session.connect(conninfo) as connection:
@@ -159,14 +129,13 @@ def archived(conninfo: str) -> dict[str, datetime]:
 def parts(source: Source, rings: Sequence[Ring], reached: Mapping[str, datetime]) -> Iterator[Part]:
     """All that is to be copied: the weeks of each log in which there may be rows, then the ring. `reached`:
     see `archived`."""
-    with connected(source.address, source.password, source.version) as old:
+    with closing(OldSession(source)) as old:
         for ring in rings:
-            if (bounds := log_bounds(old, ring)) is not None:
-                first, last, is_zoned = bounds
+            if (bounds := log_bounds(old, ring, source.timezone)) is not None:
+                first, last, zone = bounds
                 since = reached.get(ring.table.name.lower())
                 if since is not None:
-                    here = UTC if is_zoned else ZoneInfo(source.timezone)
-                    since = since.astimezone(here).replace(tzinfo=None)
+                    since = since.astimezone(zone).replace(tzinfo=None)
                     first = max(first, since)
                 begins = _EPOCH + (first - _EPOCH) // WEEK * WEEK
                 while begins <= last:
@@ -175,22 +144,29 @@ def parts(source: Source, rings: Sequence[Ring], reached: Mapping[str, datetime]
             yield Part(ring, None)
 
 
-def _as_there(value: Any) -> Any:
-    """A time as the old server compares it with a text that has no offset, which is in UTC for it."""
-    return value.astimezone(UTC).replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
+def log_bounds(old: OldSession, ring: Ring, timezone: str) -> tuple[datetime, datetime, tzinfo] | None:
+    """The first and the last time of a ring's log as the old server compares them with texts, and their zone:
+    `timezone`, or UTC where they have offsets; None: no rows."""
+    if ring.log is None:
+        return None
+    time = quoted(ring.time)
+    ((first, last),) = old.rows(f"select min({time}), max({time}) from {ring.log.place}")
+    if first is None:
+        return None
+    zone = ZoneInfo(timezone) if first.tzinfo is None else UTC
+    return first.replace(tzinfo=None), last.replace(tzinfo=None), zone
 
 
 def without_time(source: Source, rings: Sequence[Ring]) -> Iterator[str]:
     """A line for each ring and log with rows that have readings and no time: these are not copied."""
-    with connected(source.address, source.password, source.version) as old, old.cursor() as cursor:
+    with closing(OldSession(source)) as old:
         for ring in rings:
             readings = [each.name for each in ring.table.columns if each.name not in (ring.seq_no, ring.time)]
             any_reading = " or ".join(f"{quoted(name)} is not null" for name in readings)
             for table in (ring.table, ring.log):
                 if table is not None:
                     within = f"{quoted(ring.time)} is null and ({any_reading})"
-                    cursor.execute(f"select count(*) from {table.place} where {within}")
-                    if count := int(rows_of(cursor)[0][0]):
+                    if count := _count(old, table.place, within):
                         yield f"{count} rows of {table.name} have no {ring.time}: not copied"
 
 
@@ -202,26 +178,21 @@ def copy(
     ledger: Ledger,
     report: Callable[[Copied], None],
 ) -> list[Copied]:
-    """Copies rings and logs by so many connections to each side. Raises pymssql.Error and psycopg.Error."""
+    """Copies rings and logs by so many connections to each side. Raises OldServerError and psycopg.Error."""
 
     def work(waiting: Iterator[Part]) -> Iterator[Copied]:
-        with (
-            connected(source.address, source.password, source.version) as old,
-            session.connect(conninfo) as new,
-        ):
-            new.execute("set session timezone to 'UTC'")
-            new.commit()
+        with sessions(source, conninfo) as (old, new):
             for part in waiting:
-                if ledger.has(part, _count(old, part)):
-                    continue
                 try:
+                    if ledger.has(part, _count(old, _table(part), within(part))):
+                        continue
                     copied = _copy(old, new, part, source)
                 except Unreadable as error:
                     copied = Copied(part, 0, 0, "", False, str(error))
                 except psycopg.Error as error:
                     if new.broken:
                         raise
-                    copied = Copied(part, 0, 0, "", False, str(error).strip().replace("\n", "; "))
+                    copied = Copied(part, 0, 0, "", False, why(error))
                 ledger.note(copied)
                 yield copied
 
@@ -248,61 +219,54 @@ def as_text(time: datetime) -> str:
     return day if time.time() == time.min.time() else f"{day} {time:%H:%M:%S}.{time.microsecond // 1000:03}"
 
 
-def _count(old: Any, part: Part) -> int:
-    with old.cursor() as cursor:
-        cursor.execute(f"select count(*) from {_table(part)} where {within(part)}")
-        return int(cursor.fetchall()[0][0])
+def _count(old: OldSession, table: str, condition: str) -> int:
+    ((count,),) = old.rows(f"select count(*) from {table} where {condition}")
+    return int(count)
 
 
-def _copy(old: Any, new: psycopg.Connection[Any], part: Part, source: Source) -> Copied:
-    ring = part.ring
-    readings = [column.name for column in ring.table.columns if column.name not in (ring.seq_no, ring.time)]
-    columns = ["seq_no", "time", *(name.lower() for name in readings)]
-    singles = [place for place, name in enumerate(readings, 2) if _type(ring, name) == "real"]
+def _copy(old: OldSession, new: psycopg.Connection[Any], part: Part, source: Source) -> Copied:
+    ring, zone, is_local = part.ring, ZoneInfo(source.timezone), False
+    readings = selected(ring, source)
+    columns = ["seq_no", "time", *(column.name.lower() for column in readings)]
+    query = selection(ring, readings.values(), _table(part), within(part))
+
+    def received() -> Iterator[Row]:
+        nonlocal is_local
+        for seq_no, time, *values in old.rows(query):
+            is_local = time.tzinfo is None
+            read = (of.value(value) for of, value in zip(readings.values(), values, strict=True))
+            yield int(seq_no), time, *read
+
+    def stored(row: Row) -> Row:
+        seq_no, time, *values = row
+        return seq_no, (time.replace(tzinfo=zone) if is_local else time).astimezone(UTC), *values
+
+    def compared(row: Row) -> Row:
+        # the old server's time is compared as it was read
+        seq_no, time, *values = row
+        return seq_no, time.astimezone(zone).replace(tzinfo=None) if is_local else time, *values
+
     with new.transaction():
-        new.execute(
-            sql.SQL("create temporary table arrived on commit drop as select {} from {} limit 0").format(
-                _names(columns), sql.Identifier("log", ring.table.name.lower())
-            )
-        )
-        digest, rows, zone, is_local = Digest(singles), 0, ZoneInfo(source.timezone), False
-        statement = sql.SQL("copy arrived ({}) from stdin").format(_names(columns))
-        with new.cursor() as cursor, cursor.copy(statement) as into:
-            for seq_no, time, *values in _rows(old, ring, readings, part, source):
-                is_local = time.tzinfo is None
-                at = (time.replace(tzinfo=zone) if is_local else time).astimezone(UTC)
-                into.write_row((seq_no, at, *values))
-                digest.add((seq_no, time, *values))
-                rows += 1
+        log = sql.Identifier("log", ring.table.name.lower())
+        came = stage(new, log, columns, received(), stored)
         count = _store(new, ring, columns, part)
-        back = Digest(singles)
-        for seq_no, at, *values in _read_back(new, ring, columns, part):
-            # the old server's time is compared as it was read
-            back.add((seq_no, at.astimezone(zone).replace(tzinfo=None) if is_local else at, *values))
-    return Copied(part, rows, count, digest.text(), digest.text() == back.text())
+        back = digest_of(new, _arrived(ring, columns, part), compared)
+    return Copied(part, came.rows, count, came.text(), came.text() == back.text())
 
 
-def _type(ring: Ring, name: str) -> str:
-    column = ring.table.column(name)
-    return column.type if column is not None else ""
+def selected(ring: Ring, source: Source) -> dict[OldColumn, Reading]:
+    """The columns of readings, and how each is read."""
+    return {
+        column: reading(column, source.charset, source.is_ase)
+        for column in ring.table.columns
+        if column.name not in (ring.seq_no, ring.time)
+    }
 
 
-def _rows(old: Any, ring: Ring, readings: Sequence[str], part: Part, source: Source) -> Iterator[Row]:
-    """The rows at the old server, with its times. Raises Unreadable for a text."""
-    columns = [column for name in readings if (column := ring.table.column(name))]
-    of = [reading(column, source.charset, source.is_ase) for column in columns]
-    marks = QuestionMarks(columns, of)
-    names = ", ".join([quoted(ring.seq_no), quoted(ring.time), *(each.expression for each in of)])
-    with old.cursor() as cursor:
-        cursor.execute(f"select {names} from {_table(part)} where {within(part)}")
-        while batch := cursor.fetchmany(_BATCH):
-            for seq_no, stored, *values in batch:
-                time = moment(stored)
-                read = [each.value(value) for each, value in zip(of, values, strict=True)]
-                marks.add(read)
-                yield int(seq_no), time, *read
-        if lost := marks.lost(cursor, f"{_table(part)} where {within(part)}"):
-            raise Unreadable("; ".join(lost))
+def selection(ring: Ring, readings: Iterable[Reading], table: str, condition: str) -> str:
+    """The query of rows of a ring or log."""
+    names = ", ".join([quoted(ring.seq_no), quoted(ring.time), *(each.expression for each in readings)])
+    return f"select {names} from {table} where {condition}"
 
 
 def _store(new: psycopg.Connection[Any], ring: Ring, columns: Sequence[str], part: Part) -> int:
@@ -322,25 +286,16 @@ def _store(new: psycopg.Connection[Any], ring: Ring, columns: Sequence[str], par
     else:
         statement = sql.SQL(
             'insert into {} ({columns}) select {columns} from arrived on conflict ("time", seq_no) do nothing'
-        ).format(sql.Identifier(LOG_TABLES, name), columns=_names(columns))
+        ).format(sql.Identifier(LOG_TABLES, name), columns=names_of(columns))
     return new.execute(statement).rowcount
 
 
-def _read_back(
-    new: psycopg.Connection[Any], ring: Ring, columns: Sequence[str], part: Part
-) -> Iterator[tuple[Any, ...]]:
-    """The rows that have arrived, as they are stored now."""
+def _arrived(ring: Ring, columns: Sequence[str], part: Part) -> sql.Composed:
+    """The query of the rows that have arrived, as they are stored now."""
     schema = "online" if part.begins is None else LOG_TABLES
     same = '"time" = stored."time" and arrived.seq_no = stored.seq_no'
-    statement = sql.SQL(
-        "select {} from {} as stored where exists (select from arrived where arrived.{})"
-    ).format(
+    return sql.SQL("select {} from {} as stored where exists (select from arrived where arrived.{})").format(
         sql.SQL(", ").join(sql.Identifier("stored", column) for column in columns),
         sql.Identifier(schema, ring.table.name.lower()),
         sql.SQL(same),
     )
-    yield from new.execute(statement)
-
-
-def _names(columns: Sequence[str]) -> sql.Composed:
-    return sql.SQL(", ").join(sql.Identifier(column) for column in columns)

@@ -2,19 +2,21 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringlog.adoption.rings import Ring
-from ringlog.adoption.rows.copying import WEEK, Source, as_text
+from ringlog.adoption.rows.arriving import OldSession
+from ringlog.adoption.rows.copying import WEEK, as_text, log_bounds, selected, selection
+from ringlog.adoption.rows.source import Source
 from ringlog.adoption.server.names import quoted
 from ringlog.adoption.server.objects import OldColumn
-from ringlog.adoption.server.texts import Reading, Unreadable, reading
+from ringlog.adoption.server.texts import Reading, Unreadable
 from ringlog.gateway import OldServer, OldServerError
 from ringlog.history import incoming
 from ringlog.history.incoming import Description, IncomingError, fraction_of
@@ -66,15 +68,11 @@ class OldRows(incoming.Source):
         source, ring = self._source, self._ring
         connect = partial(tds.session, source.address, source.password, source.version)
         try:
-            old = connect()
-            try:
-                first, last = _bounds(old, ring)
-            finally:
-                old.close()
-            if first is None or last is None:
+            with closing(OldSession(source)) as old:
+                bounds = log_bounds(old, ring, source.timezone)
+            if bounds is None:
                 return
-            here = ZoneInfo(source.timezone) if first.tzinfo is None else UTC
-            first, last = first.replace(tzinfo=None), last.replace(tzinfo=None)
+            first, last, here = bounds
             self._bounds = first.replace(tzinfo=here), min(last.replace(tzinfo=here), end)
             # an hour is repeated in autumn; rows outside are left out later
             stop = min(last + _HOUR, end.astimezone(here).replace(tzinfo=None) + _HOUR)
@@ -105,12 +103,9 @@ class _Parts:
         pace: Pace,
     ) -> None:
         self._ring = ring
-        self._columns = [
-            column
-            for column in ring.table.columns
-            if column.name not in (ring.seq_no, ring.time) and column.name.lower() in wanted.names
-        ]
-        self._readings = [reading(column, source.charset, source.is_ase) for column in self._columns]
+        self._readings = {
+            column: of for column, of in selected(ring, source).items() if column.name.lower() in wanted.names
+        }
         self._begins = first
         self._stop = stop
         self._span = _HOUR if is_cut else WEEK
@@ -119,7 +114,7 @@ class _Parts:
         self._most = 1 << 62
         if pace.rate:
             # a batch has at most the rows that the rate allows in a second
-            self._most = max(1, int(pace.rate / (len(self._columns) + 2)))
+            self._most = max(1, int(pace.rate / (len(self._readings) + 2)))
 
     def next(self) -> _Span | None:
         """See ringlog.history.sources.tds.Parts."""
@@ -133,9 +128,9 @@ class _Parts:
         ring = self._ring
         assert ring.log is not None
         time, seq_no = quoted(ring.time), quoted(ring.seq_no)
-        names = ", ".join([seq_no, time, *(each.expression for each in self._readings)])
         within = f"{time} >= '{as_text(part.begins)}' and {time} < '{as_text(part.ends)}'"
-        query = f"select {names} from {ring.log.place} where {within} order by {time}, {seq_no}"
+        query = selection(ring, self._readings.values(), ring.log.place, within)
+        query += f" order by {time}, {seq_no}"
         self._pace.admit(ended)
         bytes_ = 0
         for batch in tds.rows(server, query, self._most):
@@ -152,10 +147,9 @@ class _Parts:
         ring = self._ring
         seq_no, time, *values = batch.columns
         read = [
-            _read(column, of, each)
-            for column, of, each in zip(self._columns, self._readings, values, strict=True)
+            _read(column, of, each) for (column, of), each in zip(self._readings.items(), values, strict=True)
         ]
-        names = [ring.seq_no, ring.time, *(column.name.lower() for column in self._columns)]
+        names = [ring.seq_no, ring.time, *(column.name.lower() for column in self._readings)]
         return pa.RecordBatch.from_arrays([seq_no, time, *read], names)
 
 
@@ -169,12 +163,3 @@ def _read(column: OldColumn, of: Reading, values: pa.Array) -> pa.Array:
     except Unreadable as error:
         raise Unreadable(f"column {column.name}: {error}") from None
     return values
-
-
-def _bounds(old: OldServer, ring: Ring) -> tuple[datetime | None, datetime | None]:
-    """The first and the last time of a ring's log; None: no rows."""
-    assert ring.log is not None
-    time = quoted(ring.time)
-    (found,) = tds.rows(old, f"select min({time}), max({time}) from {ring.log.place}")
-    first, last = (column[0].as_py() for column in found.columns)
-    return first, last

@@ -9,23 +9,29 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-import pymssql
 from psycopg import sql
 
 from ringlog.adoption.conversion.tables import ROW_VERSIONS
+from ringlog.adoption.rows.arriving import (
+    ARRIVED,
+    OldSession,
+    Row,
+    digest_of,
+    names_of,
+    sessions,
+    stage,
+    why,
+)
 from ringlog.adoption.rows.composites import compared
 from ringlog.adoption.rows.composites import stored as stored_as
 from ringlog.adoption.rows.copier import copier
-from ringlog.adoption.rows.copying import Source
-from ringlog.adoption.rows.digest import Digest
+from ringlog.adoption.rows.source import Source
 from ringlog.adoption.rows.threads import in_threads
 from ringlog.adoption.server.objects import OldColumn, OldTable
-from ringlog.adoption.server.session import ABSENT, connected, message_of, number
-from ringlog.adoption.server.texts import QuestionMarks, Unreadable, reading
+from ringlog.adoption.server.texts import Unreadable, reading
 from ringlog.schema import session
 from ringlog.schema.sql_files import sql_file
 
-_BATCH = 2000  # rows
 _MOST_UNREAD = 5  # texts that cannot be read, reported of a table
 
 
@@ -52,14 +58,10 @@ def copy_site(
     connections: int,
     report: Callable[[SiteCopied], None],
 ) -> list[SiteCopied]:
-    """Copies the tables into the schema. Raises pymssql.Error and psycopg.Error."""
+    """Copies the tables into the schema. Raises OldServerError and psycopg.Error."""
 
     def work(waiting: Iterator[OldTable]) -> Iterator[SiteCopied]:
-        with (
-            connected(source.address, source.password, source.version) as old,
-            session.connect(limited, autocommit=True) as new,
-        ):
-            new.execute("set session timezone to 'UTC'")
+        with sessions(source, limited) as (old, new):
             # no trigger fires and no foreign key is checked row by row
             new.execute("set session_replication_role to replica")
             for table in waiting:
@@ -71,7 +73,7 @@ def copy_site(
 
 
 def _tried(
-    old: Any, new: psycopg.Connection[Any], table: OldTable, database: str, source: Source
+    old: OldSession, new: psycopg.Connection[Any], table: OldTable, database: str, source: Source
 ) -> SiteCopied:
     """A table that cannot be copied does not prevent the copy of others."""
     try:
@@ -79,15 +81,13 @@ def _tried(
     except psycopg.Error as error:
         if new.broken:
             raise
-        return SiteCopied(table.name, 0, False, False, (), str(error).strip().replace("\n", "; "))
-    except pymssql.Error as error:
-        if number(error) not in ABSENT:
-            raise
-        return SiteCopied(table.name, 0, False, False, (), f"the old server reports: {message_of(error)}")
+        return SiteCopied(table.name, 0, False, False, (), why(error))
+    except Unreadable as error:
+        return SiteCopied(table.name, 0, False, False, (), f"the old server's rows: {error}")
 
 
 def _copy(
-    old: Any, new: psycopg.Connection[Any], table: OldTable, database: str, source: Source
+    old: OldSession, new: psycopg.Connection[Any], table: OldTable, database: str, source: Source
 ) -> SiteCopied:
     here = sql.Identifier(database, table.name.lower())
     there = _columns_here(new, database, table.name.lower())
@@ -98,54 +98,43 @@ def _copy(
         return SiteCopied(table.name, 0, False, False, (), f"{database}.{table.name} {what}")
     readings = [reading(column, source.charset, source.is_ase) for column in columns]
     query = f"select {', '.join(of.expression for of in readings)} from {table.place}"
-    names = sql.SQL(", ").join(sql.Identifier(column.name.lower()) for column in columns)
-    singles = [place for place, column in enumerate(columns) if column.type == "real"]
-    kinds = [column.type for column in columns]
+    names = [column.name.lower() for column in columns]
     back = sql.SQL("select {} from {}").format(
         sql.SQL(", ").join(compared(column.type, sql.Identifier(column.name.lower())) for column in columns),
         here,
     )
-    came, was, stored = Digest(singles), Digest(singles), Digest(singles)
     unread: list[str] = []
-    marks = QuestionMarks(columns, readings)
+
+    def received() -> Iterator[Row]:
+        for row in old.rows(query):
+            try:
+                values = tuple(of.value(each) for of, each in zip(readings, row, strict=True))
+            except Unreadable as error:
+                unread.append(f"{table.name}, {_key(table, columns, row)}: {error}")
+            else:
+                yield values
+
+    def stored(row: Row) -> Iterator[object]:
+        return (stored_as(column.type, each) for column, each in zip(columns, row, strict=True))
+
     with new.transaction():
-        new.execute(
-            sql.SQL("create temporary table arrived on commit drop as select {} from {} limit 0").format(
-                names, here
-            )
-        )
-        statement = sql.SQL("copy arrived ({}) from stdin").format(names)
-        with new.cursor() as cursor, cursor.copy(statement) as into, old.cursor() as from_old:
-            from_old.execute(query)
-            while batch := from_old.fetchmany(_BATCH):
-                for row in batch:
-                    try:
-                        values = [of.value(each) for of, each in zip(readings, row, strict=True)]
-                    except Unreadable as error:
-                        unread.append(f"{table.name}, {_key(table, columns, row)}: {error}")
-                        continue
-                    into.write_row([stored_as(kind, each) for kind, each in zip(kinds, values, strict=True)])
-                    came.add(values)
-                    marks.add(values)
-            lost_characters = [f"{table.name}: {line}" for line in marks.lost(from_old, table.place)]
-        _read(new, back, was)
-        if was.text() != came.text():
+        came = stage(new, here, names, received(), stored)
+        before = after = digest_of(new, back)
+        is_new = before.text() != came.text()
+        if is_new:
             new.execute(sql.SQL("delete from {}").format(here))
             new.execute(
-                sql.SQL(
-                    "insert into {} ({names}) overriding system value select {names} from arrived"
-                ).format(here, names=names)
+                sql.SQL("insert into {} ({names}) overriding system value select {names} from {}").format(
+                    here, ARRIVED, names=names_of(names)
+                )
             )
-            _read(new, back, stored)
-        else:
-            stored = was
+            after = digest_of(new, back)
         for column in columns:
             if column.identity is not None:
                 _continue_identity(new, here, column)
     more = [f"{table.name}: {len(unread)} rows in all"] if len(unread) > _MOST_UNREAD else []
-    left_out = (*lost_characters, *unread[:_MOST_UNREAD], *more)
-    same = stored.text() == came.text()
-    return SiteCopied(table.name, came.rows, was.text() != came.text(), same, left_out)
+    same = after.text() == came.text()
+    return SiteCopied(table.name, came.rows, is_new, same, (*unread[:_MOST_UNREAD], *more))
 
 
 def _columns_here(new: psycopg.Connection[Any], database: str, table: str) -> dict[str, str]:
@@ -165,12 +154,6 @@ def _key(table: OldTable, columns: Sequence[OldColumn], row: Sequence[Any]) -> s
     return ", ".join(
         f"{column.name} {value!r}" for column, value in zip(columns, row, strict=True) if column.name in names
     )
-
-
-def _read(new: psycopg.Connection[Any], question: sql.Composed, into: Digest) -> None:
-    with new.cursor(name="stored") as cursor:
-        for row in cursor.execute(question):
-            into.add(row)
 
 
 def _continue_identity(new: psycopg.Connection[Any], table: sql.Identifier, column: OldColumn) -> None:

@@ -1,19 +1,16 @@
 """Texts of an old server in its own code page, which are read as bytes and decoded here, without loss.
 
-A driver puts a question mark where it cannot read a character. Here such a text is reported, and its row is
-not copied.
+A text with bytes that are no character of the code page is reported, and its row is not copied.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from uuid import UUID
 
 from ringlog.adoption.errors import AdoptionError
 from ringlog.adoption.rows.composites import DATETIMEOFFSET, SQL_VARIANT, offset, variant, variant_expression
 from ringlog.adoption.server.left import listed
-from ringlog.adoption.server.moments import moment
 from ringlog.adoption.server.names import quoted
 from ringlog.adoption.server.objects import Old, OldColumn
 from ringlog.gateway import charset_name, decode_text
@@ -26,7 +23,6 @@ _PLAIN = ("char", "varchar")
 _NATIONAL, _WIDEST = ("nchar", "nvarchar"), 4
 _FINE_TIMES, _MICROSECONDS = ("datetime2", "datetimeoffset", "time"), 6
 _CONTROLS = re.compile("[\x80-\x9f]")
-_MIDNIGHT = datetime(1, 1, 1)
 
 
 class Unreadable(ValueError):
@@ -45,13 +41,13 @@ class Reading:
     @property
     def is_expression(self) -> bool:
         """Whether the server gives something else than the column's value."""
-        return self.codec is not None or self.type == SQL_VARIANT
+        return self.codec is not None or self.type in (SQL_VARIANT, DATETIMEOFFSET)
 
     def value(self, value: object) -> object:
         """The value as it is to be stored. Raises Unreadable."""
-        if self.type in ("bigdatetime", "bigtime"):
-            return moment(value) if self.type == "bigdatetime" else _time(value)
-        if self.type == DATETIMEOFFSET and isinstance(value, datetime):
+        if self.type == "uniqueidentifier" and isinstance(value, str):
+            return UUID(value)
+        if self.type == DATETIMEOFFSET and isinstance(value, str):
             try:
                 return offset(value)
             except OverflowError:
@@ -85,6 +81,8 @@ def reading(column: OldColumn, charset: str, is_ase: bool) -> Reading:
     plain = quoted(column.name)
     if column.type == SQL_VARIANT:
         return Reading(variant_expression(plain), type=SQL_VARIANT)
+    if column.type == DATETIMEOFFSET:
+        return Reading(f"convert(nvarchar(40), {plain}, 121)", type=DATETIMEOFFSET)
     if here in ("", _UTF_8):
         return Reading(plain, type=column.type)
     if is_ase and column.type in _NATIONAL:
@@ -95,13 +93,6 @@ def reading(column: OldColumn, charset: str, is_ase: bool) -> Reading:
     if column.type == "text" and not is_ase:
         return Reading(f"convert(varbinary(max), convert(varchar(max), {plain}))", here)
     return Reading(plain, type=column.type)
-
-
-def _time(value: object) -> object:
-    """A bigtime, which the driver gives as microseconds since midnight in eight bytes."""
-    if isinstance(value, bytes) and len(value) == 8:
-        return (_MIDNIGHT + timedelta(microseconds=int.from_bytes(value, "little"))).time()
-    return value
 
 
 def doubts(old: Old, charset: str) -> list[str]:
@@ -132,44 +123,3 @@ def _doubts_of_texts(old: Old, charset: str) -> list[str]:
     if old.is_ase and name and codec(name) != _UTF_8 and any(column.type == "text" for column in columns):
         return ["columns of type text are taken as the driver reads them: ASE gives no bytes of them"]
     return []
-
-
-# texts that the driver reads
-_OF_DRIVER = frozenset(
-    {*_PLAIN, *_NATIONAL, "text", "ntext", "unitext", "unichar", "univarchar", "sysname", "longsysname"}
-)
-
-
-class QuestionMarks:
-    """Counts texts that have a question mark: the driver puts one where it cannot read a character."""
-
-    def __init__(self, columns: Sequence[OldColumn], readings: Sequence[Reading]) -> None:
-        self._read = {
-            place: column.name
-            for place, (column, of) in enumerate(zip(columns, readings, strict=True))
-            if of.codec is None and column.type in _OF_DRIVER
-        }
-        self._came = dict.fromkeys(self._read, 0)
-
-    def add(self, values: Sequence[object]) -> None:
-        for place in self._read:
-            value = values[place]
-            if isinstance(value, str) and "?" in value:
-                self._came[place] += 1
-
-    def lost(self, cursor: Any, of: str) -> list[str]:
-        """Columns that were received with more question marks than there are. `of`: the text after FROM."""
-        suspected = [place for place, count in self._came.items() if count]
-        if not suspected:
-            return []
-        counts = ", ".join(
-            f"sum(case when {quoted(self._read[place])} like '%?%' then 1 else 0 end)" for place in suspected
-        )
-        cursor.execute(f"select {counts} from {of}")
-        (there,) = cursor.fetchall()
-        return [
-            f"{self._came[place] - int(count or 0)} texts of {self._read[place]} came with question marks "
-            "that are not there: the driver could not read characters of theirs (--charset)"
-            for place, count in zip(suspected, there, strict=True)
-            if self._came[place] > int(count or 0)
-        ]

@@ -60,6 +60,7 @@ def test_texts_arrive_unchanged(
     old: RunningServer, temporary_directory: Path, tmp_path: Path, version: str
 ) -> None:
     words = ("adopt", f"tds://clerk:clerk-1@{old.host}:{old.port}/notes", "--tds-version", version)
+    words = (*words, "--timezone", "Asia/Tokyo")
     words = (*words, "--output", tmp_path / "adopted")
     ringlog(*words)
     with serving(temporary_directory / f"notes_{version}") as new:

@@ -11,8 +11,9 @@ import pytest
 from ringlog.adoption.conversion.object_names import ObjectNames
 from ringlog.adoption.conversion.tables import table_scripts
 from ringlog.adoption.rings import Ring
-from ringlog.adoption.rows.copying import Source, parts, without_time
+from ringlog.adoption.rows.copying import parts, without_time
 from ringlog.adoption.rows.site_rows import copy_site
+from ringlog.adoption.rows.source import Source
 from ringlog.adoption.server.objects import OldColumn, OldTable
 from ringlog.clients import Address
 from servers import Login, RunningServer, ringlog, serving
@@ -61,6 +62,7 @@ def old(temporary_directory: Path) -> Iterator[RunningServer]:
 @pytest.mark.long
 def test_tables_with_their_constraints(old: RunningServer, temporary_directory: Path, tmp_path: Path) -> None:
     words = ("adopt", f"tds://builder:build-1@{old.host}:{old.port}/plant", "--output", tmp_path)
+    words = (*words, "--timezone", "Asia/Tokyo")
     assert ringlog(*words).returncode in (0, 1)
     with serving(temporary_directory / "plant_moved") as new:
         data = ("--copy", "--data", new.data)

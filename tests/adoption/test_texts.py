@@ -9,7 +9,7 @@ from ringlog.adoption.server import ase
 from ringlog.adoption.server.dynamic import names_in_dynamic_sql
 from ringlog.adoption.server.names import quoted
 from ringlog.adoption.server.objects import Check, Module, Old, OldColumn, OldIndex, OldTable, Reference
-from ringlog.adoption.server.texts import QuestionMarks, Unreadable, codec, doubts, reading
+from ringlog.adoption.server.texts import Unreadable, codec, doubts, reading
 
 
 def column(name: str, kind: str, length: int = 4, code_page: str = "") -> OldColumn:
@@ -185,35 +185,3 @@ execute @t 1"""
     assert [*names_in_dynamic_sql([in_quotes], names, "site", False)] == [
         "procedure r runs SQL that it composes (line 1): names in it are not changed"
     ]
-
-
-class Answering:
-    """A cursor at an old server of which each text column has so many rows with a question mark."""
-
-    def __init__(self, *counts: int | None) -> None:
-        self.counts = counts
-        self.asked = ""
-
-    def execute(self, text: str) -> None:
-        self.asked = text
-
-    def fetchall(self) -> list[tuple[int | None, ...]]:
-        return [self.counts]
-
-
-def test_a_question_mark_inserted_by_the_driver() -> None:
-    columns = (column("id", "int"), column("note", "text"), column("key", "nvarchar"), column("c", "char"))
-    readings = [reading(each, "iso_1" if each.type == "char" else "", True) for each in columns]
-    marks = QuestionMarks(columns, readings)
-    for row in ((1, "really?", "a", "?"), (2, "? and ?", "b?", "?"), (3, "plain", None, "?")):
-        marks.add(row)
-    cursor = Answering(1, 1)
-    assert marks.lost(cursor, "dbo.t") == [
-        "1 texts of note came with question marks that are not there: "
-        "the driver could not read characters of theirs (--charset)"
-    ]
-    assert cursor.asked == (
-        "select sum(case when note like '%?%' then 1 else 0 end), "
-        "sum(case when [key] like '%?%' then 1 else 0 end) from dbo.t"
-    )
-    assert QuestionMarks(columns, readings).lost(Answering(), "dbo.t") == []

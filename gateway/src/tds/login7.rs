@@ -31,11 +31,17 @@ pub fn version_of(number: u32) -> Option<Version> {
     }
 }
 
-/// The record in FreeTDS's layout: 94 fixed bytes, then the texts.
+/// Features follow each other as number, length and data; the last is this byte.
+const UTF8_SUPPORT: u8 = 0x0A;
+const END_OF_FEATURES: u8 = 0xFF;
+
+/// The record in FreeTDS's layout: 94 fixed bytes, then the texts; at 7.4 with the feature UTF-8, without which a server
+/// refuses characters outside its code page.
 pub fn encode(login: &Request<'_>, version: Version) -> Result<BytesMut> {
     const FIXED: usize = 94;
     /// The server changes to the database or refuses the login; the session's settings are those of ODBC.
     const FLAGS: [u8; 4] = [0xE0, 0x03, 0, 0];
+    let has_features = version == Version::Tds74;
     let version: u32 = match version {
         Version::Tds50 | Version::Tds71 => 0x7100_0001,
         Version::Tds72 => 0x7209_0002,
@@ -49,10 +55,20 @@ pub fn encode(login: &Request<'_>, version: Version) -> Result<BytesMut> {
     record.put_u32_le(version);
     record.put_u32_le(login.packet_size as u32);
     record.put_bytes(0, 12);
-    record.put_slice(&FLAGS);
+    record.put_slice(&FLAGS[..3]);
+    record.put_u8(FLAGS[3] | if has_features { HAS_EXTENSION } else { 0 });
     record.put_bytes(0, 8);
+    let mut extension = 0;
     for (index, text) in texts.into_iter().enumerate() {
         let at = tail.len();
+        if index == EXTENSION && has_features {
+            // the position of the features, behind all texts, is known at the end
+            extension = FIXED + at;
+            tail.put_u32_le(0);
+            record.put_u16_le(extension as u16);
+            record.put_u16_le(4);
+            continue;
+        }
         let units = tail.put_utf16(text);
         if units > LONGEST {
             return Err(WireError::Malformed(format!(
@@ -68,6 +84,13 @@ pub fn encode(login: &Request<'_>, version: Version) -> Result<BytesMut> {
     }
     record.resize(FIXED, 0);
     record.extend_from_slice(&tail);
+    if has_features {
+        let features = (record.len() as u32).to_le_bytes();
+        record[extension..extension + 4].copy_from_slice(&features);
+        record.put_u8(UTF8_SUPPORT);
+        record.put_u32_le(1);
+        record.put_slice(&[1, END_OF_FEATURES]);
+    }
     let length = (record.len() as u32).to_le_bytes();
     record[..4].copy_from_slice(&length);
     Ok(record)
@@ -77,6 +100,7 @@ pub fn encode(login: &Request<'_>, version: Version) -> Result<BytesMut> {
 const WHAT: [&str; 9] =
     ["host", "user", "password", "application", "server", "extension", "library", "language", "database"];
 const PASSWORD: usize = 2;
+const EXTENSION: usize = 5;
 
 pub fn decode(message: &[u8]) -> Result<Login> {
     let mut reader = Reader::new(message, Endian::Little);
@@ -137,15 +161,13 @@ pub fn decode(message: &[u8]) -> Result<Login> {
 
 /// Whether the client requests the feature UTF-8. `at`: the position of the offset of its features.
 fn asks_for_utf8(message: &[u8], at: usize) -> Result<bool> {
-    const UTF8_SUPPORT: u8 = 0x0A;
-    const END: u8 = 0xFF;
     let truncated = || WireError::Truncated("LOGIN7 features");
     let mut place = Reader::new(message.get(at..).ok_or_else(truncated)?, Endian::Little);
     let features = place.u32("LOGIN7 features")? as usize;
     let mut features = Reader::new(message.get(features..).ok_or_else(truncated)?, Endian::Little);
     loop {
         let feature = features.u8("LOGIN7 feature")?;
-        if feature == END {
+        if feature == END_OF_FEATURES {
             return Ok(false);
         }
         let length = features.u32("LOGIN7 feature")? as usize;
@@ -209,6 +231,7 @@ mod tests {
         assert_eq!((login.database.as_str(), login.dialect.version), ("online", Version::Tds74));
         assert_eq!(login.version, [0x74, 0, 0, 4]);
         assert!(!format!("{login:?}").contains("pä55"));
+        assert!(login.dialect.knows_utf8);
     }
 
     proptest! {

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from ringlog.adoption.assessment import Assessment
     from ringlog.adoption.conversion.scripts import Database
-    from ringlog.adoption.rows.copying import Copied, Source
+    from ringlog.adoption.rows.copying import Copied
     from ringlog.adoption.rows.site_rows import SiteCopied
+    from ringlog.adoption.rows.source import Source
 
 
 def adopt(
@@ -92,10 +93,11 @@ def adopt(
     from ringlog.adoption.conversion import scripts
     from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.rings import Rules, read_rules
-    from ringlog.adoption.rows.copying import Source
+    from ringlog.adoption.rows.source import Source
     from ringlog.adoption.server.session import message_of, number
     from ringlog.adoption.server.texts import codec, doubts
     from ringlog.adoption.sites import chosen, read_all
+    from ringlog.gateway import OldServerError
 
     address = Address.parse(old)
     named = [name for name in (address.database, *(more or ())) if name]
@@ -159,6 +161,8 @@ def adopt(
         raise UsageError(str(error)) from None
     except pymssql.Error as error:
         raise ServerError(f"{address}: {number(error)} {message_of(error)}") from None
+    except OldServerError as error:
+        raise ServerError(f"{address}: {error}") from None
     if differ or any(one.refused for one in judged):
         raise typer.Exit(1)
 

@@ -335,8 +335,8 @@ def _old_server(
 
     from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.rings import Rules, read_rules
-    from ringlog.adoption.rows.copying import Source as OldServer
     from ringlog.adoption.rows.old_rows import OldRows
+    from ringlog.adoption.rows.source import Source as OldServer
     from ringlog.adoption.server.session import message_of, number
     from ringlog.adoption.server.texts import codec
     from ringlog.adoption.sites import read_all

@@ -13,7 +13,7 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from ringlog.adoption.server.moments import moment
+from ringlog.adoption.rings import moment
 from ringlog.adoption.server.session import connected
 from ringlog.clients import Address
 from ringlog.gateway import OldServer, OldServerError
