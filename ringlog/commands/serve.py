@@ -15,6 +15,7 @@ from ringlog.clients.password import PasswordError, only_line
 from ringlog.commands.machines.cert import TlsUse, chosen_tls
 from ringlog.commands.options import Data, Dsn, Programs, logging_command
 from ringlog.errors import UsageError
+from ringlog.loader.cli import option
 from ringlog.nodes.everywhere import nodes_followed
 from ringlog.nodes.servers import nodes_of, reached
 from ringlog.schema.facility_file import FacilityError
@@ -32,19 +33,17 @@ log = logging.getLogger(__name__)
 
 _FacilityFile = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--facility",
         metavar="FILE",
-        show_default=False,
         help="Facility file (TOML). Default: the tables that are already installed.",
     ),
 ]
 _HttpRole = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--http-role",
         metavar="ROLE",
-        show_default=False,
         help="Login for HTTP requests without one. Default: such requests are refused.",
     ),
 ]
@@ -62,12 +61,11 @@ def serve(
     ] = "127.0.0.1:5000",
     pg_port: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--pg-port",
             metavar="PORT",
             min=1,
             max=65535,
-            show_default=False,
             help=(
                 "TCP port of the embedded PostgreSQL. Default: the one used last; at the first start a "
                 "free one."
@@ -76,9 +74,8 @@ def serve(
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="SIZE",
-            show_default=False,
             help=(
                 "Memory that the embedded PostgreSQL is configured for, as 8GB. Default: all of this machine."
             ),
@@ -86,17 +83,15 @@ def serve(
     ] = None,
     metrics: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="HOST:PORT",
-            show_default=False,
             help="Address of the gateway's metrics for Prometheus (/metrics). Default: none.",
         ),
     ] = None,
     http: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="HOST:PORT",
-            show_default=False,
             help=(
                 "Address for reading over HTTP: a page, the Archiver Appliance's API, a plain API. With "
                 "--tls-cert it is HTTPS. Default: none."
@@ -106,16 +101,15 @@ def serve(
     http_role: _HttpRole = None,
     tls_cert: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--tls-cert",
             metavar="FILE",
-            show_default=False,
             help="Certificate for TLS, with its chain (PEM). Default: no TLS. `ringlog cert` makes one.",
         ),
     ] = None,
     tls_key: Annotated[
         Path | None,
-        typer.Option("--tls-key", metavar="FILE", show_default=False, help="The certificate's key (PEM)."),
+        option("--tls-key", metavar="FILE", help="The certificate's key (PEM)."),
     ] = None,
     tls: Annotated[
         TlsUse | None,
@@ -125,10 +119,9 @@ def serve(
     ] = None,
     gateway_password_file: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--gateway-password-file",
             metavar="FILE",
-            show_default=False,
             help=(
                 "File whose first line is the password of the gateway's own role: the same for all "
                 "gateways of one database. Default: a new password at each start, which is not stored."
@@ -233,11 +226,11 @@ def web(
     http_role: _HttpRole = None,
     tls_cert: Annotated[
         Path | None,
-        typer.Option("--tls-cert", metavar="FILE", show_default=False, help="Certificate for HTTPS (PEM)."),
+        option("--tls-cert", metavar="FILE", help="Certificate for HTTPS (PEM)."),
     ] = None,
     tls_key: Annotated[
         Path | None,
-        typer.Option("--tls-key", metavar="FILE", show_default=False, help="The certificate's key (PEM)."),
+        option("--tls-key", metavar="FILE", help="The certificate's key (PEM)."),
     ] = None,
     dsn: Dsn = None,
 ) -> None:

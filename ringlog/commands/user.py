@@ -12,6 +12,7 @@ import typer
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
+from ringlog.loader.cli import option
 from ringlog.nodes.servers import every_server, servers_there
 from ringlog.schema.rights import Held
 from ringlog.server import limits, logins
@@ -27,28 +28,25 @@ PasswordStdin = Annotated[
 
 StatementTimeout = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--statement-timeout",
         metavar="TIME",
-        show_default=False,
         help="Time limit of a statement, including the sending of its rows: 30s, 10min, 2h, or none.",
     ),
 ]
 RowLimit = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--row-limit",
         metavar="N",
-        show_default=False,
         help="Maximum number of rows of a result set through the gateway, or none.",
     ),
 ]
 SessionLimit = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--sessions",
         metavar="N",
-        show_default=False,
         help="Maximum number of sessions through the gateway at one time, or none: a login's usual share.",
     ),
 ]
@@ -56,15 +54,12 @@ _IDLE = (
     "Time limit of idling inside a transaction; then the transaction is rolled back and its locks are "
     "released: 30s, 10min, 2h, or none."
 )
-IdleTransaction = Annotated[
-    str | None, typer.Option("--idle-transaction", metavar="TIME", show_default=False, help=_IDLE)
-]
+IdleTransaction = Annotated[str | None, option("--idle-transaction", metavar="TIME", help=_IDLE)]
 TemporaryFiles = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--temporary-files",
         metavar="SIZE",
-        show_default=False,
         help="Size of all temporary files of a session, as of sorts and joins: 256MB, 2GB, or none.",
     ),
 ]
@@ -85,19 +80,17 @@ def add(
     ] = False,
     parameter: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--parameter",
             metavar="TABLE",
-            show_default=False,
             help="It may change this parameter table, and read everything. May be repeated.",
         ),
     ] = None,
     tables: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--tables",
             metavar="NAMES",
-            show_default=False,
             help="With --writer and --reader: only these tables and groups of tables, separated by commas.",
         ),
     ] = None,
@@ -176,20 +169,16 @@ def change(
     name: Name,
     writes: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--writes",
             metavar="NAMES",
-            show_default=False,
             help="The tables and groups of tables that it may write, separated by commas; all, or none.",
         ),
     ] = None,
     reads: Annotated[
         str | None,
-        typer.Option(
-            "--reads",
-            metavar="NAMES",
-            show_default=False,
-            help="The tables and groups of tables that it may read, likewise.",
+        option(
+            "--reads", metavar="NAMES", help="The tables and groups of tables that it may read, likewise."
         ),
     ] = None,
     data: Data = None,
@@ -210,29 +199,20 @@ def grant(
     name: Name,
     writes: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--writes",
             metavar="NAMES",
-            show_default=False,
             help="Tables and groups of tables that it may write too, separated by commas; or all.",
         ),
     ] = None,
     reads: Annotated[
         str | None,
-        typer.Option(
-            "--reads",
-            metavar="NAMES",
-            show_default=False,
-            help="Tables and groups that it may read too, likewise.",
-        ),
+        option("--reads", metavar="NAMES", help="Tables and groups that it may read too, likewise."),
     ] = None,
     parameter: Annotated[
         list[str] | None,
-        typer.Option(
-            "--parameter",
-            metavar="TABLE",
-            show_default=False,
-            help="A parameter table that it may change too. May be repeated.",
+        option(
+            "--parameter", metavar="TABLE", help="A parameter table that it may change too. May be repeated."
         ),
     ] = None,
     data: Data = None,
