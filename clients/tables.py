@@ -22,9 +22,9 @@ from ringlog.clients.address import Address, AddressError
 from ringlog.clients.connection import connect
 from ringlog.clients.password import find_password
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.registry import logged_table, signal
-from ringlog.schema.tables import facility_tables
+from ringlog.schema.relations.tables import facility_tables
 
 
 def engine(

@@ -21,7 +21,7 @@ from ringlog.clients.spool.file import Former
 from ringlog.clients.spool.sender import Sender
 from ringlog.clients.spool.spool import GiB, Spool, one_row
 from ringlog.schema.facility import Table
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Reads closed rows from their blocks: closed.<table>, see ringlog.schema.closed."""
+"""Reads closed rows from their blocks: closed.<table>, see ringlog.schema.relations.closed."""
 
 import logging
 import sys
@@ -14,9 +14,9 @@ from ringlog.history.connection import Connection
 from ringlog.history.packing import DAMAGES, unpacked
 from ringlog.history.summaries.blocks import EPOCH
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
-from ringlog.schema.closed import storage
 from ringlog.schema.column_type import TYPES, Kind
 from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.relations.closed import storage
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Keeps closed rows of the logs as columns: closed.<table>, see ringlog.schema.closed.
+"""Keeps closed rows of the logs as columns: closed.<table>, see ringlog.schema.relations.closed.
 
 Summarised rows of a log are packed in blocks, each in a transaction of its own. A late row is marked
 (ringlog.summary_mark), which makes its block invalid for readers at once; the transaction that summarises the
@@ -26,11 +26,12 @@ from ringlog.history.arrays import Numbers, in_memory, sent
 from ringlog.history.priority import lower_backend
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.history.summaries.summarising import Turn, alone, connected
-from ringlog.schema import closed, locks
+from ringlog.schema import locks
 from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.many import by_connection
+from ringlog.schema.relations import closed
 
 log = logging.getLogger(__name__)
 

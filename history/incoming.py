@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ringlog.history.archive import files
-from ringlog.history.archive.forms import ROWS, Rows
+from ringlog.history.archive.parquet import files
+from ringlog.history.archive.parquet.forms import ROWS, Rows
 from ringlog.history.connection import as_text
-from ringlog.schema.partitions import Week
+from ringlog.schema.relations.partitions import Week
 
 _WEEK = 7 * 86_400_000_000  # microseconds
 _MONDAY = 4 * 86_400_000_000  # 1970-01-05

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.archive.files import read as read_file
 from ringlog.history.archive.folder import Folder
-from ringlog.history.archive.late import merged
+from ringlog.history.archive.parquet.files import read as read_file
+from ringlog.history.archive.parquet.late import merged
 from ringlog.history.closed import are_there, blocks, moment_of
 from ringlog.history.connection import Connection, records, rows, run, transaction
 from ringlog.history.series import NotInBlocks, series

@@ -1,8 +1,8 @@
 """Reads the samples of one signal of a table of samples, as Arrow record batches, from PostgreSQL and the
 archive.
 
-The table's blocks have arrays (ringlog.schema.sample_tables), which are decoded without an object for each
-value. A batch has `time`, the value under the name of its place's column, and `nanoseconds` (of the time
+The table's blocks have arrays (schema/relations/sample_tables.py), which are decoded without an object for
+each value. A batch has `time`, the value under the name of its place's column, and `nanoseconds` (of the time
 below a microsecond), `severity` and `status`.
 """
 
@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
-from ringlog.history.archive.late import merged
-from ringlog.history.archive.sample_blocks import samples_of
+from ringlog.history.archive.parquet.late import merged
+from ringlog.history.archive.parquet.sample_blocks import samples_of
 from ringlog.history.arrays import in_memory, sent
 from ringlog.history.connection import Connection, records, rows, transaction
 from ringlog.history.reading import WeekFile, count_cold, held

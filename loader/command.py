@@ -42,7 +42,7 @@ from ringlog.loader.statistics import Statistics
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import WriterProcess
 from ringlog.schema.facility import Facility, SampleTable, Table
-from ringlog.schema.facility_file import FacilityError, load_facility
+from ringlog.schema.facility_files.facility_file import FacilityError, load_facility
 
 log = logging.getLogger(__name__)
 

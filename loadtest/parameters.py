@@ -8,7 +8,7 @@ from psycopg import sql
 
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Facility
-from ringlog.schema.parameters import Parameter, ParameterColumn
+from ringlog.schema.facility_files.parameters import Parameter, ParameterColumn
 
 ROWS = 20
 """of each table"""

@@ -26,7 +26,7 @@ from ringlog.loadtest.parameters import of_a_reader
 from ringlog.loadtest.reader import question
 from ringlog.loadtest.readings import chosen, readings
 from ringlog.schema.facility import Table
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 
 # Seconds without an answer after which a user gives up a connection.
 _PATIENCE = 60.0

@@ -69,9 +69,11 @@ def _errors_reported() -> Iterator[None]:
 
 def message_of(error: Exception) -> tuple[str, int] | None:
     """The line and the exit code; None for an unexpected error."""
-    if isinstance(error, UsageError) or _is(error, "ringlog.schema.facility_file", "FacilityError"):
+    if isinstance(error, UsageError) or _is(
+        error, "ringlog.schema.facility_files.facility_file", "FacilityError"
+    ):
         return str(error), 2
-    if isinstance(error, ServerError) or _is(error, "ringlog.schema.obstacles", "InstallRefused"):
+    if isinstance(error, ServerError) or _is(error, "ringlog.schema.installing.obstacles", "InstallRefused"):
         return str(error), 1
     if isinstance(error, ModuleNotFoundError):
         missing = hint(error)

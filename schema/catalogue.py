@@ -47,7 +47,7 @@ def databases_of_all(connection: _Connection) -> list[str]:
 
 def columns(connection: _Connection, relation: sql.Identifier) -> dict[str, str]:
     """All columns of a relation in their order, with types as format_type writes them; none where there is no
-    such relation. `ringlog.schema.tables.stored_columns` has the data columns of many tables at once."""
+    such relation. `relations.tables.stored_columns` has the data columns of many tables at once."""
     return dict(_rows(connection, _COLUMNS, {"relation": relation.as_string()}))
 
 

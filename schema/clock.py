@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.schema.roles import become_owner
-from ringlog.schema.tiers import housekeeping
+from ringlog.schema.access.roles import become_owner
+from ringlog.schema.relations.tiers import housekeeping
 from ringlog.schema.trusted_clock import JUMP, Clock
 
 _AGREES = timedelta(hours=1)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ringlog.schema.column_type import ColumnType
-from ringlog.schema.parameters import Parameter
+from ringlog.schema.facility_files.parameters import Parameter
 
 KEY_COLUMNS = ("seq_no", "time")
 """The columns before the data columns of every ring and log."""

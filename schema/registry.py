@@ -11,7 +11,7 @@ from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.change import driver, run
 from ringlog.schema.facility import Facility, Table
-from ringlog.schema.report import differences, limits, quoted
+from ringlog.schema.installing.report import differences, limits, quoted
 
 metadata = sa.MetaData(schema="ringlog")
 

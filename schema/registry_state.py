@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql
 
 from ringlog.schema import registry
 from ringlog.schema.change import run
-from ringlog.schema.elsewhere import signal_elsewhere
+from ringlog.schema.moving.elsewhere import signal_elsewhere
 
 metadata = sa.MetaData(schema="ringlog")
 

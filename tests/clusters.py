@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 from psycopg.conninfo import make_conninfo
 
-from ringlog.server.account import Account, account_for
-from ringlog.server.programs import programs_for
+from ringlog.server.embedded.account import Account, account_for
+from ringlog.server.embedded.programs import programs_for
 from servers import free_port
 from waiting import PATIENCE, is_alive, wait_until
 

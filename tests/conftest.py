@@ -24,9 +24,9 @@ from psycopg import sql
 
 import ringlog
 from ringlog.schema.facility import Facility
-from ringlog.schema.install import install
-from ringlog.server.account import system_account
-from ringlog.server.postgres import Postgres
+from ringlog.schema.installing.install import install
+from ringlog.server.embedded.account import system_account
+from ringlog.server.embedded.postgres import Postgres
 from servers import TEST_MEMORY, RunningServer, add_logins, free_port, serving, set_path, sqlalchemy_url
 
 # Folders with the longest files, or whose files belong together: with several workers they begin first, so

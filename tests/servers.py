@@ -24,10 +24,10 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from ringlog.clients import listening
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.schema.facility import Facility
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
+from ringlog.server.embedded.postgres import Postgres
+from ringlog.server.embedded.settings import OPERATOR, MiB
 from ringlog.server.logins import Right, add_login
-from ringlog.server.postgres import Postgres
-from ringlog.server.settings import OPERATOR, MiB
 
 TEST_MEMORY = 512 * MiB
 FACILITY = Path(__file__).with_name("facility.toml")

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import ringlog
-from ringlog.history.archive.forms import ROWS
+from ringlog.history.archive.parquet.forms import ROWS
 
 _NAME = r'"?([a-z][a-z0-9_]*)"?'
 _TYPES = (

@@ -14,7 +14,7 @@ from ringlog.adoption.rings import Sorted
 from ringlog.adoption.server.collations import BINARY
 from ringlog.adoption.server.names import quoted
 from ringlog.adoption.server.objects import Grant, Member, Old
-from ringlog.schema.database import SEARCH_PATH
+from ringlog.schema.installing.database import SEARCH_PATH
 
 OF_TABLES = ("SELECT", "INSERT", "UPDATE", "DELETE", "REFERENCES")
 _CHANGES = ("INSERT", "UPDATE", "DELETE")

@@ -30,10 +30,10 @@ from ringlog.history.archive.rewriting import old_weeks, rewrite_week
 from ringlog.history.archive.round import NotDone, Round, Stopped, keep_readers_out
 from ringlog.history.connection import ReadError, connect
 from ringlog.schema import clock
+from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import run
-from ringlog.schema.partitions import Partition, alone, log_partitions
-from ringlog.schema.roles import become_owner
-from ringlog.schema.tiers import archive_file, damage, note_dropped
+from ringlog.schema.relations.partitions import Partition, alone, log_partitions
+from ringlog.schema.relations.tiers import archive_file, damage, note_dropped
 
 PAUSES = 1.0
 """Reading the log pauses as long as it works, which leaves disk and processors to writers."""

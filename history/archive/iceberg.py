@@ -19,16 +19,16 @@ import pyarrow.parquet as pq
 import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict
 
-from ringlog.history.archive import files
 from ringlog.history.archive.addresses import NAMESPACE, address, object_store
-from ringlog.history.archive.fields import Fields, field_id, of_log, reads, stored_as
 from ringlog.history.archive.folder import Damaged, Folder
 from ringlog.history.archive.manifest import ColdWeek, manifest, settings
 from ringlog.history.archive.ownership import demand
+from ringlog.history.archive.parquet import files
+from ringlog.history.archive.parquet.fields import Fields, field_id, of_log, reads, stored_as
+from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import run
 from ringlog.schema.layout import ICEBERG, LOG, OWNER, READER, TABLE_READER
-from ringlog.schema.partitions import alone
-from ringlog.schema.roles import become_owner
+from ringlog.schema.relations.partitions import alone
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog

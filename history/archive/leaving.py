@@ -12,14 +12,14 @@ from ringlog.history.archive.round import NotDone, Round
 from ringlog.history.archive.stored import Rows, stored
 from ringlog.history.connection import BeyondArrow, Connection
 from ringlog.history.connection import run as run_statement
-from ringlog.schema import archive_tables, logs
+from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import run
-from ringlog.schema.dropping import drop_rows
 from ringlog.schema.layout import LOG_TABLES
-from ringlog.schema.partitions import Partition, Week
-from ringlog.schema.roles import become_owner
+from ringlog.schema.relations import archive_tables, logs
+from ringlog.schema.relations.dropping import drop_rows
+from ringlog.schema.relations.partitions import Partition, Week
+from ringlog.schema.relations.tiers import late_row
 from ringlog.schema.sql_files import sql_file
-from ringlog.schema.tiers import late_row
 
 
 class _Overtaken(Exception):

@@ -13,12 +13,12 @@ from typing import Any
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history.archive import files
 from ringlog.history.archive.folder import Damaged, Folder, aside
-from ringlog.history.archive.forms import ROWS, SAMPLES, Rows
+from ringlog.history.archive.parquet import files
+from ringlog.history.archive.parquet.forms import ROWS, SAMPLES, Rows
 from ringlog.schema.change import announce, driver
-from ringlog.schema.partitions import Week
-from ringlog.schema.tiers import archive_file, archived_tables, cold_week, leave_manifest
+from ringlog.schema.relations.partitions import Week
+from ringlog.schema.relations.tiers import archive_file, archived_tables, cold_week, leave_manifest
 
 MANIFEST = "manifest.json"
 

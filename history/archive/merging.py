@@ -7,7 +7,6 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history.archive import files, late
 from ringlog.history.archive.books import enter
 from ringlog.history.archive.folder import Damaged
 from ringlog.history.archive.manifest import (
@@ -18,11 +17,12 @@ from ringlog.history.archive.manifest import (
     refill_default,
     verify,
 )
+from ringlog.history.archive.parquet import files, late
 from ringlog.history.archive.round import NotDone, Round, keep_readers_out
 from ringlog.history.archive.stored import Rows, stored
 from ringlog.history.connection import BeyondArrow
-from ringlog.schema.partitions import Week
-from ringlog.schema.roles import become_owner
+from ringlog.schema.access.roles import become_owner
+from ringlog.schema.relations.partitions import Week
 
 
 def late_weeks(connection: sa.Connection) -> list[ColdWeek]:

@@ -19,9 +19,9 @@ import sqlalchemy as sa
 
 from ringlog.history.archive.folder import Damaged, Folder, aside
 from ringlog.history.archive.manifest import ColdWeek, manifest, settings, write_manifest
-from ringlog.schema.partitions import alone
-from ringlog.schema.roles import become_owner
-from ringlog.schema.tiers import archive_file, archive_owner
+from ringlog.schema.access.roles import become_owner
+from ringlog.schema.relations.partitions import alone
+from ringlog.schema.relations.tiers import archive_file, archive_owner
 
 IDENTITY = "ringlog.json"
 

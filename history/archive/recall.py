@@ -10,19 +10,19 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history.archive import files, late
 from ringlog.history.archive.folder import Damaged, Folder
 from ringlog.history.archive.manifest import ColdWeek, default_partition, manifest, settings, verify
+from ringlog.history.archive.parquet import files, late
 from ringlog.history.archive.stored import Rows, stored
 from ringlog.history.connection import Connection, connect, rows
+from ringlog.schema.access.roles import become_owner
 from ringlog.schema.catalogue import columns
 from ringlog.schema.change import change, run
 from ringlog.schema.column_type import ColumnType, Kind
-from ringlog.schema.dropping import drop_rows
 from ringlog.schema.layout import LOG_TABLES, OWNER
-from ringlog.schema.partitions import PARTITION_OPTIONS, Week, alone, keep_statistics_small
-from ringlog.schema.roles import become_owner
-from ringlog.schema.tiers import cold_week
+from ringlog.schema.relations.dropping import drop_rows
+from ringlog.schema.relations.partitions import PARTITION_OPTIONS, Week, alone, keep_statistics_small
+from ringlog.schema.relations.tiers import cold_week
 
 _PATIENCE = 60.0  # seconds
 _PAUSE = 0.5

@@ -1,4 +1,4 @@
-"""Brings weeks past retention, which were set aside, back into the log: see ringlog.schema.dropping."""
+"""Brings weeks past retention, which were set aside, back into the log: see schema.relations.dropping."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -11,13 +11,13 @@ from sqlalchemy.dialects import postgresql
 from ringlog.history.archive.manifest import default_partition
 from ringlog.history.archive.stored import stored
 from ringlog.schema import clock
+from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import change, run
-from ringlog.schema.dropping import Aside, drop_rows, weeks_aside
 from ringlog.schema.layout import LOG_TABLES, SET_ASIDE
-from ringlog.schema.partitions import Week, alone, keep_statistics_small, partitions_of_logs
-from ringlog.schema.roles import become_owner
-from ringlog.schema.tables import stored_columns
-from ringlog.schema.tiers import dropped, set_aside
+from ringlog.schema.relations.dropping import Aside, drop_rows, weeks_aside
+from ringlog.schema.relations.partitions import Week, alone, keep_statistics_small, partitions_of_logs
+from ringlog.schema.relations.tables import stored_columns
+from ringlog.schema.relations.tiers import dropped, set_aside
 
 
 class PastRetention(Exception):

@@ -6,13 +6,13 @@ from functools import partial
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 
-from ringlog.history.archive import files
 from ringlog.history.archive.folder import Damaged
 from ringlog.history.archive.manifest import ColdWeek, manifest, note, verify
+from ringlog.history.archive.parquet import files
 from ringlog.history.archive.round import NotDone, Round, keep_readers_out
 from ringlog.history.archive.stored import stored
-from ringlog.schema.partitions import Week
-from ringlog.schema.roles import become_owner
+from ringlog.schema.access.roles import become_owner
+from ringlog.schema.relations.partitions import Week
 
 
 def old_weeks(this: Round) -> list[ColdWeek]:

@@ -11,16 +11,17 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history.archive import files, ownership
+from ringlog.history.archive import ownership
 from ringlog.history.archive.folder import Damaged, Folder
 from ringlog.history.archive.manifest import ColdWeek, about, new_file
+from ringlog.history.archive.parquet import files
 from ringlog.history.archive.stored import Rows
 from ringlog.history.connection import Connection
+from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import run, tried
 from ringlog.schema.layout import LOG_TABLES
-from ringlog.schema.partitions import Week
-from ringlog.schema.roles import become_owner
-from ringlog.schema.tiers import archive_file
+from ringlog.schema.relations.partitions import Week
+from ringlog.schema.relations.tiers import archive_file
 
 T = TypeVar("T")
 

@@ -6,19 +6,19 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history.archive import fields
 from ringlog.history.archive.books import enter_twice
-from ringlog.history.archive.forms import SAMPLES
 from ringlog.history.archive.manifest import ColdWeek, form_of_table
-from ringlog.history.archive.sample_blocks import samples_of
+from ringlog.history.archive.parquet import fields
+from ringlog.history.archive.parquet.forms import SAMPLES
+from ringlog.history.archive.parquet.sample_blocks import samples_of
 from ringlog.history.connection import Connection, rows
 from ringlog.schema.change import run
-from ringlog.schema.dropping import drop_rows
 from ringlog.schema.layout import ARCHIVE, LOG_TABLES
-from ringlog.schema.partitions import Week
-from ringlog.schema.sample_tables import blocks_of
+from ringlog.schema.relations.dropping import drop_rows
+from ringlog.schema.relations.partitions import Week
+from ringlog.schema.relations.sample_tables import blocks_of
+from ringlog.schema.relations.tables import stored_columns
 from ringlog.schema.sql_files import sql_file
-from ringlog.schema.tables import stored_columns
 
 
 class Rows:

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ringlog.history.archive import files, late
 from ringlog.history.archive.folder import Damaged, Folder
+from ringlog.history.archive.parquet import files, late
 from ringlog.history.archive_server.lists import File, Files
 from ringlog.history.archive_server.statement import Relation
 from ringlog.history.connection import plain

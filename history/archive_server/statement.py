@@ -2,8 +2,8 @@
 
 postgres_fdw sends expressions in PostgreSQL's syntax, with any of PostgreSQL's built-in functions and
 operators. DuckDB has many of the same names with another meaning, so only functions that are known to agree
-are accepted; the others are refused by name. The foreign tables (`ringlog.schema.archive_tables`) name each
-column `name:type`; postgres_fdw never sends an expression with a column of a user-defined type.
+are accepted; the others are refused by name. The foreign tables (`schema/relations/archive_tables.py`) name
+each column `name:type`; postgres_fdw never sends an expression with a column of a user-defined type.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from ringlog.history.archive.forms import ROWS, SAMPLES, Rows
+from ringlog.history.archive.parquet.forms import ROWS, SAMPLES, Rows
 from ringlog.history.archive_server.lists import OF_SAMPLES
 from ringlog.schema.layout import ARCHIVE
 

@@ -22,10 +22,8 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
-from ringlog.history.archive import files, ownership
-from ringlog.history.archive.fields import of_log, stored_as
+from ringlog.history.archive import ownership
 from ringlog.history.archive.folder import Damaged, Folder
-from ringlog.history.archive.forms import SAMPLES
 from ringlog.history.archive.manifest import (
     ColdWeek,
     about,
@@ -36,6 +34,9 @@ from ringlog.history.archive.manifest import (
     settings,
     write_manifest,
 )
+from ringlog.history.archive.parquet import files
+from ringlog.history.archive.parquet.fields import of_log, stored_as
+from ringlog.history.archive.parquet.forms import SAMPLES
 from ringlog.history.connection import connect, rows
 from ringlog.history.incoming import Checksum, Description, Incoming, IncomingSamples, Source, by_week
 from ringlog.history.migration.progress import Moved
@@ -44,14 +45,15 @@ from ringlog.history.pace import Pace
 from ringlog.history.summaries.summarising import Turn, reach
 from ringlog.history.summaries.summarising import alone as summaries_alone
 from ringlog.history.summaries.summary_table import summary_table
-from ringlog.schema import archive_tables, catalogue, clock, logs, session
+from ringlog.schema import catalogue, clock, session
+from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import driver, run, tried
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.layout import LOG_TABLES
-from ringlog.schema.partitions import Week, alone, log_partitions
-from ringlog.schema.roles import become_owner
-from ringlog.schema.tiers import archive_file, migration
+from ringlog.schema.relations import archive_tables, logs
+from ringlog.schema.relations.partitions import Week, alone, log_partitions
+from ringlog.schema.relations.tiers import archive_file, migration
 
 _COMING = "_coming"
 

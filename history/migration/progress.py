@@ -6,8 +6,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ringlog.schema.partitions import Week
-from ringlog.schema.tiers import migration
+from ringlog.schema.relations.partitions import Week
+from ringlog.schema.relations.tiers import migration
 
 
 @dataclass(frozen=True)

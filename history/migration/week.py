@@ -10,16 +10,16 @@ import psycopg
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.archive import files, late
 from ringlog.history.archive.folder import Folder
 from ringlog.history.archive.manifest import ColdWeek
+from ringlog.history.archive.parquet import files, late
 from ringlog.history.incoming import Checksum
 from ringlog.history.summaries.making_spans import enter_spans, spans_of
 from ringlog.history.summaries.spans import Spans, combined
 from ringlog.history.summaries.summary_table import SummaryTable
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import BLOCK
-from ringlog.schema.partitions import Week
+from ringlog.schema.relations.partitions import Week
 
 AHEAD = 4
 """batches that are read ahead of the writing"""

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ringlog.history.archive.files import BATCH_BYTES, width
+from ringlog.history.archive.parquet.files import BATCH_BYTES, width
 from ringlog.history.incoming import Description, IncomingError, Source
 from ringlog.history.sources.folders import files_in
 

@@ -19,13 +19,13 @@ import numpy as np
 import pyarrow as pa
 
 from ringlog.gateway import PbError, PbFile
-from ringlog.history.archive.forms import SAMPLES
-from ringlog.history.archive.late import same_rows
+from ringlog.history.archive.parquet.forms import SAMPLES
+from ringlog.history.archive.parquet.late import same_rows
 from ringlog.history.incoming import Description, IncomingError, Source, cast
 from ringlog.history.sources.buffers import arrow_type
 from ringlog.history.sources.folders import files_in
 from ringlog.schema.column_type import ColumnType, Kind
-from ringlog.schema.partitions import Week
+from ringlog.schema.relations.partitions import Week
 
 _READ = 4 << 20
 """bytes of a file that are decoded at once"""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ringlog.history.archive.files import BATCH_BYTES
+from ringlog.history.archive.parquet.files import BATCH_BYTES
 from ringlog.history.connection import Connection, ReadError, rows, run
 from ringlog.history.incoming import Description, IncomingError, Source, fraction_of
 from ringlog.schema import session

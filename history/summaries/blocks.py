@@ -1,4 +1,4 @@
-"""Reads spans from summary.<table>, and stores them as arrays in blocks: see ringlog.schema.summaries."""
+"""Reads spans from summary.<table>, and stores them as arrays in blocks: see schema.relations.summaries."""
 
 import struct
 from collections.abc import Sequence

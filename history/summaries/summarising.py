@@ -30,10 +30,11 @@ from ringlog.history.summaries.summary_table import (
     summary_table,
     summary_tables,
 )
-from ringlog.schema import closed, locks, session
+from ringlog.schema import locks, session
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.many import by_connection
+from ringlog.schema.relations import closed
 from ringlog.schema.trusted_clock import JUMP
 
 log = logging.getLogger(__name__)

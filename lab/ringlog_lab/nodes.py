@@ -31,7 +31,7 @@ from ringlog.loadtest.experiment.facility import COLUMN, RING, Tables
 from ringlog.loadtest.experiment.server import WRITER, postgres_cpu
 from ringlog.schema import session
 from ringlog.schema.layout import OWNER
-from ringlog.schema.partitions import Week
+from ringlog.schema.relations.partitions import Week
 from ringlog_lab.machines.writers import Writers
 from ringlog_lab.programs import build
 

@@ -11,7 +11,7 @@ from ringlog.loader.samples import SampleProcess
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import WriterProcess
 from ringlog.schema.facility import Facility, Table
-from ringlog.schema.facility_file import FacilityError, load_facility
+from ringlog.schema.facility_files.facility_file import FacilityError, load_facility
 
 AnyWriter: TypeAlias = WriterProcess | SampleProcess
 

@@ -35,9 +35,9 @@ from ringlog.loadtest.load import Pace
 from ringlog.loadtest.spring8.chapter import summary
 from ringlog.loadtest.spring8.results import CTLIB, KINDS, NATIVE, PYTHON, Result
 from ringlog.loadtest.spring8.target import Target, given_target
-from ringlog.schema import spring8
-from ringlog.schema.entries import TABLE_COLUMNS
 from ringlog.schema.facility import KEY_COLUMNS
+from ringlog.schema.facility_files import spring8
+from ringlog.schema.facility_files.entries import TABLE_COLUMNS
 
 # The modules that count calls are imported late: numpy starts threads, which commands that fork must not
 # have.

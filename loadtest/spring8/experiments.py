@@ -16,7 +16,7 @@ from ringlog.loadtest.spring8.results import CTLIB, KILOBYTE, NATIVE, PYTHON, VA
 from ringlog.loadtest.spring8.scene import Experiment, Scene
 from ringlog.loadtest.spring8.target import Target
 from ringlog.schema.facility import Facility
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 
 _WRITERS = 60
 # The mean of SPring-8's tables, 9,152 columns in 60 tables, seq_no and time counted: 150.5.

@@ -14,7 +14,7 @@ from ringlog.loadtest.spring8.python_run import check
 from ringlog.loadtest.spring8.recorded import Recorded
 from ringlog.loadtest.spring8.swarm import locust_command, locust_environment
 from ringlog.loadtest.spring8.target import Target, own_target
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 
 _LOOK = 0.2  # seconds between two checks of locust's end
 

@@ -14,10 +14,10 @@ from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
 from ringlog.loadtest.experiment.server import READER, WRITER, Server, serving
 from ringlog.loadtest.parameters import fill
 from ringlog.schema import catalogue, session
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 
 _RINGLOG = [sys.executable, "-P", "-m", "ringlog"]
-# Settings of an embedded server (ringlog/server/settings.py), less some for the gateway and the observer.
+# Settings of an embedded server (ringlog/server/embedded/settings.py), less some for gateway and observer.
 _ORDINARY_USERS = 250
 
 

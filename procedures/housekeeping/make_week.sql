@@ -60,7 +60,7 @@ begin
   end if;
 
   -- with this check the attachment does not read every row; for the options see PARTITION_OPTIONS of
-  -- ringlog.schema.partitions
+  -- ringlog.schema.relations.partitions
   execute format(
     'create table log.%I (like weeks.%I including all, constraint week check ("time" >= %L and "time" < %L))'
     ' with (toast.autovacuum_vacuum_insert_threshold = -1)',
@@ -97,7 +97,7 @@ begin
     'alter table weeks.%I attach partition log.%I for values from (%L) to (%L)', table_name, partition, start, finish
   );
   execute format('alter table log.%I drop constraint week', partition);
-  -- see keep_statistics_small of ringlog.schema.partitions
+  -- see keep_statistics_small of ringlog.schema.relations.partitions
   select string_agg(format('alter column %I set statistics 0', attname), ', ') into silent
   from pg_attribute
   where attrelid = format('log.%I', partition)::regclass and attnum > 0 and not attisdropped

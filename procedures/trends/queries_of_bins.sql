@@ -261,7 +261,7 @@ begin
         continue;
       end if;
       -- bins of few spans need no sorting but at both ends, which may be parts of bins; none lies in two blocks, whose
-      -- lengths are those of ringlog.schema.summaries
+      -- lengths are those of ringlog.schema.relations.summaries
       length := case
         when part.level <= 60 then 60 when part.level <= 1200 then 72 when part.level = 86400 then 56 else 48
       end;

@@ -26,7 +26,7 @@ declare
   part_ends timestamptz[] := '{}';
   late timestamptz[] := '{}';
   span timestamptz;
-  -- of ringlog.schema.partitions: rows of clocks that were never set are not summarised
+  -- of ringlog.schema.relations.partitions: rows of clocks that were never set are not summarised
   earliest constant timestamptz := '1970-01-05 00:00+00';
 begin
   if from_time < least(earliest, to_time) then

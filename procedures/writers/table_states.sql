@@ -86,7 +86,7 @@ begin
         execute known.query into newest, rows_per_second using since, until;
       end if;
       fallback := format('log.%I', known.table_name || '_default')::regclass;
-      -- see has_pages of ringlog.schema.partitions
+      -- see has_pages of ringlog.schema.relations.partitions
       if may_look then
         filled := (pg_stat_file(pg_relation_filepath(fallback), true)).size > 0;
       else

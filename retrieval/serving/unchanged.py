@@ -12,8 +12,8 @@ from ringlog.history.closed import VALID, are_there, text_of
 from ringlog.retrieval.samples import MICROSECOND, columns_of, microseconds, within
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import describe
-from ringlog.schema.closed import storage
 from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.relations.closed import storage
 
 # The blocks with all rows of the time, and those before it up to one that has some: the newest row before the
 # time may be part of an answer. A block that is made again is a new row of its table.

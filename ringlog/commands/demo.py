@@ -35,12 +35,13 @@ from ringlog.loadtest.parameters import fill, of_a_reader
 from ringlog.loadtest.reader import Reader
 from ringlog.loadtest.trend import draw, example_signals, read_trends
 from ringlog.loadtest.verification import Verified, verify
-from ringlog.schema import session, spring8
+from ringlog.schema import session
 from ringlog.schema.facility import Facility
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files import spring8
+from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.server.embedded.postgres import Postgres
 from ringlog.server.logins import Right, add_login
-from ringlog.server.postgres import Postgres
-from ringlog.server.web import demand_parts, unprivileged
+from ringlog.server.processes.web import demand_parts, unprivileged
 
 WRITER, READER = "demo_writer", "demo_reader"
 # Seconds until a server takes calls, and until all processes are connected.

@@ -11,8 +11,10 @@ from psycopg import sql
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
 from ringlog.nodes.servers import placing_of
-from ringlog.schema import obstacles, parameter_tables, registry, renaming, sample_tables, session, tables
+from ringlog.schema import registry, session
 from ringlog.schema.change import CHANNEL
+from ringlog.schema.installing import obstacles, renaming
+from ringlog.schema.relations import parameter_tables, sample_tables, tables
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
 

@@ -9,7 +9,7 @@ import typer
 from ringlog.commands.drop import facility_drop
 from ringlog.commands.options import Data, Dsn, Programs
 from ringlog.nodes.everywhere import difference_everywhere, install_everywhere
-from ringlog.schema.facility_file import FacilityError, load_facility
+from ringlog.schema.facility_files.facility_file import FacilityError, load_facility
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database
 

@@ -11,7 +11,7 @@ import typer
 from ringlog import logs
 from ringlog.loader.cli import option
 from ringlog.logs import Format, Level
-from ringlog.server.programs import PACKAGED
+from ringlog.server.embedded.programs import PACKAGED
 
 Data = Annotated[
     Path | None,

@@ -18,16 +18,16 @@ from ringlog.errors import UsageError
 from ringlog.loader.cli import option
 from ringlog.nodes.everywhere import nodes_followed
 from ringlog.nodes.servers import nodes_of, reached
-from ringlog.schema.facility_file import FacilityError
+from ringlog.schema.facility_files.facility_file import FacilityError
 from ringlog.server.database import Embedded, External, chosen_database
-from ringlog.server.descriptors import raise_file_limit
-from ringlog.server.installer import Installer
-from ringlog.server.postgres import Stopped
+from ringlog.server.embedded.postgres import Stopped
+from ringlog.server.embedded.settings import parse_memory
+from ringlog.server.processes.descriptors import raise_file_limit
+from ringlog.server.processes.installer import Installer
+from ringlog.server.processes.stopping import hang_ups, stop_at_signals
+from ringlog.server.processes.web import Web, demand_parts, places_of_nodes, warn_of_role
+from ringlog.server.processes.web import settings as web_settings
 from ringlog.server.server import Address, Http, Server
-from ringlog.server.settings import parse_memory
-from ringlog.server.stopping import hang_ups, stop_at_signals
-from ringlog.server.web import Web, demand_parts, places_of_nodes, warn_of_role
-from ringlog.server.web import settings as web_settings
 
 log = logging.getLogger(__name__)
 

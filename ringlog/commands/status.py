@@ -32,9 +32,9 @@ from ringlog.monitoring.watching import (
 from ringlog.nodes.servers import Everywhere, place
 from ringlog.schema.layout import GATEWAY
 from ringlog.schema.sql_files import sql_file
-from ringlog.server.data_lock import Service, latest_service
 from ringlog.server.database import Embedded, External, chosen_database, demand_facility
-from ringlog.server.disk import Disk
+from ringlog.server.embedded.data_lock import Service, latest_service
+from ringlog.server.guards.disk import Disk
 
 _AGES = 36_525  # days: a century
 _PAUSE = 2.0  # seconds between two looks of --watch

@@ -14,10 +14,11 @@ from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
 from ringlog.loader.cli import option
 from ringlog.nodes.servers import every_server, servers_there
-from ringlog.schema.rights import Held
-from ringlog.server import limits, logins
+from ringlog.schema.access.rights import Held
+from ringlog.server import logins
 from ringlog.server.database import chosen_database, demand_facility
-from ringlog.server.limits import Limits
+from ringlog.server.guards import limits
+from ringlog.server.guards.limits import Limits
 
 user = typer.Typer(help="Logins.", no_args_is_help=True)
 

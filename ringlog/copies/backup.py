@@ -25,10 +25,10 @@ from ringlog.nodes.servers import Everywhere, place
 from ringlog.nodes.under_way import moves_under_way, no_other_move
 from ringlog.schema import catalogue, session
 from ringlog.schema.session import engine
-from ringlog.server.account import Account, account_for
 from ringlog.server.database import Embedded, External
-from ringlog.server.postgres import ADMINISTRATOR
-from ringlog.server.programs import programs_for
+from ringlog.server.embedded.account import Account, account_for
+from ringlog.server.embedded.postgres import ADMINISTRATOR
+from ringlog.server.embedded.programs import programs_for
 
 # Seconds after which PostgreSQL archives a segment that is not full: the most that a lost disk costs.
 _ARCHIVE_TIMEOUT = 60

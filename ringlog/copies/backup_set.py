@@ -15,7 +15,7 @@ from pathlib import Path
 from ringlog.copies.base_copy import check, copies_in, moment_of
 from ringlog.errors import ServerError, UsageError
 from ringlog.nodes.servers import place
-from ringlog.server.account import Account, account_for
+from ringlog.server.embedded.account import Account, account_for
 
 SETS = "sets"
 NODES = "nodes"

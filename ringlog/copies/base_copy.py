@@ -14,8 +14,8 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.schema import session
-from ringlog.server.account import Account
-from ringlog.server.programs import programs_for
+from ringlog.server.embedded.account import Account
+from ringlog.server.embedded.programs import programs_for
 
 _NAME = "%Y%m%dT%H%M%S.%fZ"
 

@@ -18,10 +18,10 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.schema import catalogue, session
-from ringlog.server.postgres import ADMINISTRATOR, Postgres, postmaster_of
-from ringlog.server.programs import WHEELS, named_programs, programs_for, version_of
-from ringlog.server.settings import GENERATED, GiB, settings_text
-from ringlog.server.shutdown import stop_server
+from ringlog.server.embedded.postgres import ADMINISTRATOR, Postgres, postmaster_of
+from ringlog.server.embedded.programs import WHEELS, named_programs, programs_for, version_of
+from ringlog.server.embedded.settings import GENERATED, GiB, settings_text
+from ringlog.server.embedded.shutdown import stop_server
 
 # Bytes for the new cluster's catalogues and log, besides the size of the old cluster.
 _ROOM = GiB

@@ -14,7 +14,7 @@ from ringlog.gateway import Gateway, LastCall
 from ringlog.schema import session
 from ringlog.schema.layout import OWNER
 from ringlog.schema.sql_files import sql_file
-from ringlog.server.background import in_background
+from ringlog.server.processes.background import in_background
 
 log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from ringlog.monitoring.watching import (
     states_of,
 )
 from ringlog.nodes.servers import Everywhere
-from ringlog.server import releases
+from ringlog.server.embedded import releases
 
 # Seconds for which an answer is reused; longer where the query takes long, so that thousands of tables use
 # only a part of a core.

@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.schema import session
 from ringlog.schema.layout import OWNER
-from ringlog.server.background import in_background
+from ringlog.server.processes.background import in_background
 
 _NAME, _TIME = "ringlog serve", "%Y%m%dT%H%M%SZ"
 _PAUSE = 1.0  # seconds between two checks

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import sqlalchemy as sa
 
 from ringlog.errors import ServerError
-from ringlog.schema.roles import become_owner
-from ringlog.schema.tiers import cold_week, history, leave_manifest
+from ringlog.schema.access.roles import become_owner
+from ringlog.schema.relations.tiers import cold_week, history, leave_manifest
 
 
 def copied_files(source: sa.Engine, target: sa.Engine, table: str) -> Iterator[tuple[str, int]]:

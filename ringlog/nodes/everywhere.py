@@ -16,13 +16,21 @@ from ringlog.errors import ServerError
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.nodes.servers import nodes_of, reached
 from ringlog.nodes.signals import signals_followed
-from ringlog.schema import rights as table_rights
-from ringlog.schema import sample_tables, session
+from ringlog.schema import session
+from ringlog.schema.access import rights as table_rights
+from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import CHANNEL, change, driver
 from ringlog.schema.facility import Facility, Node, SampleTable, Table
-from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date, difference, install
+from ringlog.schema.installing.install import (
+    InstallRefused,
+    InstallReport,
+    bring_up_to_date,
+    difference,
+    install,
+)
+from ringlog.schema.installing.obstacles import Obstacle
 from ringlog.schema.layout import TABLE_READER, TABLE_WRITER
-from ringlog.schema.nodes import (
+from ringlog.schema.moving.nodes import (
     Placed,
     called_elsewhere,
     known_nodes,
@@ -32,12 +40,11 @@ from ringlog.schema.nodes import (
     stored_elsewhere,
     tables_elsewhere,
 )
-from ringlog.schema.obstacles import Obstacle
-from ringlog.schema.roles import become_owner
+from ringlog.schema.relations import sample_tables
 from ringlog.schema.session import engine
-from ringlog.server.background import in_background
+from ringlog.server.embedded.postgres import Stopped
 from ringlog.server.logins import grant_to_gateway, set_gateway_password
-from ringlog.server.postgres import Stopped
+from ringlog.server.processes.background import in_background
 
 AnyTable = TypeVar("AnyTable", Table, SampleTable)
 

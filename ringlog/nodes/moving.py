@@ -30,18 +30,22 @@ from ringlog.nodes.everywhere import as_it_is, install_everywhere, number_signal
 from ringlog.nodes.servers import node_of_each_table, place, reached
 from ringlog.nodes.under_way import Move, moves_under_way, no_other_move
 from ringlog.procedures import Procedure
-from ringlog.schema import locks, moves, nodes, registry, renaming, rights, sample_tables
-from ringlog.schema.carrying import Carrier, Connection, Part, opened
-from ringlog.schema.carrying_samples import SampleCarrier
+from ringlog.schema import locks, registry
+from ringlog.schema.access import rights
+from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import CHANNEL, MOVED, announce, change, driver, run
 from ringlog.schema.facility import Facility, Table
-from ringlog.schema.install import bring_up_to_date, install, procedures_of
+from ringlog.schema.installing import renaming
+from ringlog.schema.installing.install import bring_up_to_date, install, procedures_of
 from ringlog.schema.layout import LOG_TABLES, READER, SUMMARIES
-from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
-from ringlog.schema.roles import become_owner
+from ringlog.schema.moving import moves, nodes
+from ringlog.schema.moving.carrying import Carrier, Connection, Part, opened
+from ringlog.schema.moving.carrying_samples import SampleCarrier
+from ringlog.schema.relations import sample_tables
+from ringlog.schema.relations.partitions import alone, keep_statistics_small, log_partitions, make_partition
+from ringlog.schema.relations.tables import stored_columns
+from ringlog.schema.relations.tiers import summarised
 from ringlog.schema.session import engine
-from ringlog.schema.tables import stored_columns
-from ringlog.schema.tiers import summarised
 
 _FEW = 200
 """number of rows that may wait for the last step"""

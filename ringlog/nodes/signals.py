@@ -11,9 +11,9 @@ from psycopg import sql
 from ringlog.errors import UsageError
 from ringlog.nodes.servers import place, reached
 from ringlog.schema import locks, registry, session
-from ringlog.schema.carrying import pipe
+from ringlog.schema.moving.carrying import pipe
 from ringlog.schema.sql_files import sql_file
-from ringlog.server.background import in_background
+from ringlog.server.processes.background import in_background
 
 log = logging.getLogger(__name__)
 

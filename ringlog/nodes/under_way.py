@@ -9,8 +9,9 @@ from psycopg import errors
 
 from ringlog.errors import ServerError
 from ringlog.nodes.servers import place
-from ringlog.schema import locks, moves
-from ringlog.schema.carrying import opened
+from ringlog.schema import locks
+from ringlog.schema.moving import moves
+from ringlog.schema.moving.carrying import opened
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.schema import catalogue, session
-from ringlog.server.account import give_archive
-from ringlog.server.disk import full_disk_named
-from ringlog.server.postgres import Postgres
+from ringlog.server.embedded.account import give_archive
+from ringlog.server.embedded.postgres import Postgres
+from ringlog.server.guards.disk import full_disk_named
 
 
 @dataclass(frozen=True)

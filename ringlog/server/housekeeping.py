@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 import sqlalchemy
 
-from ringlog.schema import partitions, rings
-from ringlog.schema.partitions import MaintenanceReport, maintain
-from ringlog.schema.sample_tables import merge
-from ringlog.server.background import in_background
-from ringlog.server.memory import give_back_memory
-from ringlog.server.postgres import Stopped
+from ringlog.schema.relations import partitions, rings
+from ringlog.schema.relations.partitions import MaintenanceReport, maintain
+from ringlog.schema.relations.sample_tables import merge
+from ringlog.server.embedded.postgres import Stopped
+from ringlog.server.guards.memory import give_back_memory
+from ringlog.server.processes.background import in_background
 
 log = logging.getLogger(__name__)
 

@@ -11,10 +11,11 @@ from psycopg import errors, sql
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.procedures.parameters import OF_A_PARAMETER, WRITING
-from ringlog.schema import locks, rights, session
-from ringlog.schema.rights import Held
-from ringlog.server import limits
-from ringlog.server.limits import Limits
+from ringlog.schema import locks, session
+from ringlog.schema.access import rights
+from ringlog.schema.access.rights import Held
+from ringlog.server.guards import limits
+from ringlog.server.guards.limits import Limits
 
 GATEWAY = "ringlog_gateway"
 READS_STANDBY = "tsql.reads_standby"

@@ -25,29 +25,31 @@ from ringlog.monitoring.presence import present
 from ringlog.nodes.everywhere import nodes_followed
 from ringlog.nodes.servers import known_by_gateway, nodes_of
 from ringlog.schema import session
-from ringlog.schema.facility_file import FacilityError
-from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date
+from ringlog.schema.facility_files.facility_file import FacilityError
+from ringlog.schema.installing.install import InstallRefused, InstallReport, bring_up_to_date
 from ringlog.schema.session import engine
-from ringlog.server import certificates, releases, web
-from ringlog.server.account import give_archive
-from ringlog.server.archive_server import ArchiveServers, archive_server
-from ringlog.server.cancelling import cancelled_at
+from ringlog.server import certificates
 from ringlog.server.database import Embedded, External, demand_facility
-from ringlog.server.direct import direct_connections_limited
-from ringlog.server.disk import full_disk_named
+from ringlog.server.embedded import releases
+from ringlog.server.embedded.account import give_archive
+from ringlog.server.embedded.settings import machine_memory
+from ringlog.server.guards.direct import direct_connections_limited
+from ringlog.server.guards.disk import full_disk_named
+from ringlog.server.guards.lock_table import locks_kept_for_writers
+from ringlog.server.guards.low_disk import disk_kept_for_writers
+from ringlog.server.guards.low_memory import memory_limited
+from ringlog.server.guards.memory import give_back_memory
+from ringlog.server.guards.server_log import server_log_limited
+from ringlog.server.guards.storing import forbid_storing
+from ringlog.server.guards.temporary import bytes_allowed, temporary_files_limited
+from ringlog.server.guards.transaction_numbers import transaction_numbers_kept
 from ringlog.server.housekeeping import housekeeping
-from ringlog.server.installer import Installer
-from ringlog.server.lock_table import locks_kept_for_writers
 from ringlog.server.logins import GATEWAY, Right, set_gateway_password
-from ringlog.server.low_disk import disk_kept_for_writers
-from ringlog.server.low_memory import memory_limited
-from ringlog.server.memory import give_back_memory
-from ringlog.server.server_log import server_log_limited
-from ringlog.server.settings import machine_memory
-from ringlog.server.storing import forbid_storing
-from ringlog.server.supervised import State
-from ringlog.server.temporary import bytes_allowed, temporary_files_limited
-from ringlog.server.transaction_numbers import transaction_numbers_kept
+from ringlog.server.processes import web
+from ringlog.server.processes.archive_server import ArchiveServers, archive_server
+from ringlog.server.processes.cancelling import cancelled_at
+from ringlog.server.processes.installer import Installer
+from ringlog.server.processes.supervised import State
 
 log = logging.getLogger(__name__)
 

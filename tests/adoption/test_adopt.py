@@ -21,7 +21,7 @@ from ringlog.adoption.errors import AdoptionError
 from ringlog.adoption.rings import Rules, read_rules, sort
 from ringlog.adoption.server.objects import Grant, Module, Old, OldColumn, OldTable
 from ringlog.gateway import translate
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 from servers import RunningServer, ringlog, serving
 
 SITE = """

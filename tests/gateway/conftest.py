@@ -13,7 +13,7 @@ import pytest
 from psycopg import sql
 
 from authors import create_login
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 from servers import FACILITY, Login, RunningServer
 from tds_clients import Admin, Clients
 

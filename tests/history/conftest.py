@@ -12,8 +12,8 @@ from moto.server import ThreadedMotoServer
 from psycopg.conninfo import make_conninfo
 
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.install import install
-from ringlog.server.archive_server import ArchiveServers, archive_server
+from ringlog.schema.installing.install import install
+from ringlog.server.processes.archive_server import ArchiveServers, archive_server
 from waiting import wait_until
 
 COLUMNS = (
@@ -70,7 +70,7 @@ def running(url: sa.URL) -> Iterator[ArchiveServers]:
     try:
         with pytest.MonkeyPatch.context() as patch, archive_server(engine, None) as servers:
             # other accounts cannot read root's folders of tests
-            patch.setattr("ringlog.server.archive_server.unprivileged", lambda *_: None)
+            patch.setattr("ringlog.server.processes.archive_server.unprivileged", lambda *_: None)
             wait_until(lambda: servers.running is not None and servers.running.state.up)
             yield servers
     finally:

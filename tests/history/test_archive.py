@@ -24,10 +24,11 @@ from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
 from ringlog.commands.stored import verify as everything
-from ringlog.history.archive import archiving, files, leaving
+from ringlog.history.archive import archiving, leaving
 from ringlog.history.archive.folder import Folder
 from ringlog.history.archive.manifest import ColdWeek, manifest, note, verify
 from ringlog.history.archive.ownership import NotThere, adopt
+from ringlog.history.archive.parquet import files
 from ringlog.history.archive.recall import recall
 from ringlog.history.archive.round import Round
 from ringlog.history.reading import newest, read
@@ -35,10 +36,10 @@ from ringlog.history.summaries.resummarising import summarise_again
 from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Facility, History, Retention, Table
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
+from ringlog.schema.installing.obstacles import InstallRefused
 from ringlog.schema.layout import OWNER
-from ringlog.schema.obstacles import InstallRefused
-from ringlog.schema.partitions import Week, maintain
+from ringlog.schema.relations.partitions import Week, maintain
 from servers import ringlog
 from waiting import wait_until
 

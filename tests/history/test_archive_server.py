@@ -25,17 +25,18 @@ import pytest
 import sqlalchemy as sa
 from psycopg import errors
 
-from ringlog.history.archive import archiving, files
+from ringlog.history.archive import archiving
 from ringlog.history.archive.folder import Damaged, Folder
+from ringlog.history.archive.parquet import files
 from ringlog.history.archive.recall import recall
 from ringlog.history.archive_server import rows as rows_of_files
 from ringlog.history.archive_server import statement
 from ringlog.history.archive_server.engine import Engine, Failed
 from ringlog.history.archive_server.lists import Changed, Lists
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
-from ringlog.server.archive_server import ArchiveServers
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
+from ringlog.server.processes.archive_server import ArchiveServers
 from waiting import among_readers, wait_until
 
 from .conftest import COLUMNS, conninfo_of, running
@@ -603,7 +604,8 @@ def test_a_view_created_again_keeps_its_readers(sql: psycopg.Connection) -> None
 def test_without_postgres_fdw(
     engine: sa.Engine, conninfo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ringlog.schema.archive_tables._EXTENSION", "postgres_fdw_that_is_not_there")
+    missing = "postgres_fdw_that_is_not_there"
+    monkeypatch.setattr("ringlog.schema.relations.archive_tables._EXTENSION", missing)
     history = History(Retention(2, "week"), str(tmp_path))
     tables = (Table("every_type", 10, 1.0, COLUMNS),)
     facility = Facility("test", "UTC", tables, history=history)

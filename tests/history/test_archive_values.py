@@ -9,13 +9,13 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from ringlog.history.archive import files
 from ringlog.history.archive.archiving import archive
+from ringlog.history.archive.parquet import files
 from ringlog.history.archive.recall import recall
 from ringlog.history.connection import ReadError
 from ringlog.history.reading import read
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
 
 NOW = datetime(2026, 6, 10, tzinfo=UTC)
 BEGIN = datetime(2020, 12, 28, tzinfo=UTC)

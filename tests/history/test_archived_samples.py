@@ -27,9 +27,9 @@ from ringlog.history.signals import places
 from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Facility, History, Retention, SampleSignal, SampleTable
-from ringlog.schema.install import install
-from ringlog.schema.partitions import Week, maintain
-from ringlog.schema.sample_tables import merge
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import Week, maintain
+from ringlog.schema.relations.sample_tables import merge
 
 from .conftest import conninfo_of, running
 

@@ -13,9 +13,9 @@ from ringlog.history.archive.archiving import archive
 from ringlog.history.archive.recall import recall
 from ringlog.history.reading import newest, read
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
-from ringlog.schema.install import install
-from ringlog.schema.obstacles import InstallRefused
-from ringlog.schema.partitions import maintain
+from ringlog.schema.installing.install import install
+from ringlog.schema.installing.obstacles import InstallRefused
+from ringlog.schema.relations.partitions import maintain
 
 BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
 NOW = datetime(2026, 4, 20, tzinfo=UTC)

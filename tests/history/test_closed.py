@@ -18,8 +18,8 @@ from psycopg import sql
 from ringlog.history import closed as columns_of
 from ringlog.history import closing as packing_of
 from ringlog.history import reading
-from ringlog.history.archive import files
 from ringlog.history.archive.archiving import archive
+from ringlog.history.archive.parquet import files
 from ringlog.history.archive.recall import recall
 from ringlog.history.archive.restoring import restore
 from ringlog.history.closing import close
@@ -30,8 +30,8 @@ from ringlog.history.summaries.resummarising import summarise_again
 from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
 
 from .test_changed_columns import changed
 

@@ -24,10 +24,10 @@ from ringlog.retrieval.serving.access import Access
 from ringlog.retrieval.serving.application import application
 from ringlog.retrieval.serving.limits import Limits
 from ringlog.retrieval.serving.settings import LoginServer
-from ringlog.schema import rings
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import Week, maintain
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations import rings
+from ringlog.schema.relations.partitions import Week, maintain
 
 # thousands of names take minutes
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]

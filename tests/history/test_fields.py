@@ -10,16 +10,17 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
-from ringlog.history.archive import archiving, fields, files
+from ringlog.history.archive import archiving
 from ringlog.history.archive.addresses import NAMESPACE
 from ringlog.history.archive.archiving import archive
-from ringlog.history.archive.fields import Fields
 from ringlog.history.archive.folder import Folder
 from ringlog.history.archive.iceberg import catalog, publish
+from ringlog.history.archive.parquet import fields, files
+from ringlog.history.archive.parquet.fields import Fields
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
 
 from .test_changed_columns import changed
 

@@ -22,8 +22,8 @@ from ringlog.history.archive.iceberg import FOLDER, catalog, is_published, publi
 from ringlog.history.archive.ownership import NotOurs
 from ringlog.history.archive.recall import recall
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
 
 from .conftest import COLUMNS, conninfo_of
 

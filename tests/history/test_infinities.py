@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
 
 LEVELS = (60, 600, 3600, 86_400)
 KINDS = (2.5, -1.25, math.nan, math.inf, -math.inf, None)

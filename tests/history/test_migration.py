@@ -30,8 +30,8 @@ from ringlog.history.sources.postgresql import PostgresRows
 from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Facility, History, Retention, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
 from servers import run
 
 from .conftest import COLUMNS, conninfo_of

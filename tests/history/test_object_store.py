@@ -15,8 +15,8 @@ from ringlog.history.archive.manifest import manifest, verify
 from ringlog.history.archive.recall import recall
 from ringlog.history.reading import read
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
 
 BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
 NOW = datetime(2026, 4, 1, tzinfo=UTC)

@@ -28,8 +28,8 @@ from ringlog.history.archive.ownership import (
 from ringlog.history.archive.round import Round
 from ringlog.history.reading import read
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
 from servers import ringlog
 
 from .conftest import conninfo_of

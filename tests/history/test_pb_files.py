@@ -34,8 +34,8 @@ from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, History, Retention, SampleSignal, SampleTable, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
 from servers import ringlog, run, serving
 
 NOW = datetime(2026, 6, 10, tzinfo=UTC)

@@ -17,7 +17,7 @@ from ringlog.history.connection import ReadError, connect
 from ringlog.history.reading import newest, read
 from ringlog.history.signals import places
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
 
 from .conftest import COLUMNS
 

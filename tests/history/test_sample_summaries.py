@@ -22,9 +22,9 @@ from ringlog.history.summaries.summary_table import SummaryTable
 from ringlog.history.verification import problems_of
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Facility, History, Retention, SampleSignal, SampleTable
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
-from ringlog.schema.sample_tables import merge
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
+from ringlog.schema.relations.sample_tables import merge
 
 from .conftest import conninfo_of
 

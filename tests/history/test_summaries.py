@@ -19,9 +19,9 @@ from ringlog.history.summaries.summarising import Turn, summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema import locks
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.install import install
-from ringlog.schema.obstacles import InstallRefused
-from ringlog.schema.partitions import maintain
+from ringlog.schema.installing.install import install
+from ringlog.schema.installing.obstacles import InstallRefused
+from ringlog.schema.relations.partitions import maintain
 from waiting import wait_until
 
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

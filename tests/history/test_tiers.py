@@ -13,14 +13,14 @@ import pytest
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history.archive import files
 from ringlog.history.archive.archiving import archive
+from ringlog.history.archive.parquet import files
 from ringlog.history.archive.recall import recall
 from ringlog.history.connection import connect, rows
 from ringlog.history.reading import read
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
 
 from .test_changed_columns import changed
 

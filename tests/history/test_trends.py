@@ -14,7 +14,7 @@ from psycopg import errors
 from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
 from ringlog.schema.layout import BLOCK
 from servers import RunningServer
 

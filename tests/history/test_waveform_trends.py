@@ -16,7 +16,7 @@ from psycopg import errors
 from ringlog.history.archive.archiving import archive
 from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
 
 BEGIN = datetime(2026, 3, 2, 5, 6, 7, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

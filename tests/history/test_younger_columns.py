@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
 from servers import ringlog
 
 pytestmark = pytest.mark.long

@@ -13,7 +13,7 @@ from psycopg import sql
 
 from ringlog.clients import Address
 from ringlog.schema.facility import Facility
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 from servers import RINGLOG, RunningServer, add_logins, serving
 
 FACILITY = Path(__file__).with_name("facility.toml")

@@ -14,7 +14,7 @@ from ringlog.loader.sources import Row, SourceError
 from ringlog.loader.sources.csv_replay import CsvReplay
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 
 FACILITY = Path(__file__).with_name("facility.toml")
 

@@ -10,7 +10,7 @@ from ringlog.clients.figures import State
 from ringlog.loader.display import Board
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, Table
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 
 FACILITY = Path(__file__).with_name("facility.toml")
 

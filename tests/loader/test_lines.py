@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ringlog.loader.sources.lines import LineReader
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 from servers import free_port
 from waiting import wait_until
 

@@ -21,7 +21,7 @@ from ringlog.loader.sampling import Cells, Filter
 from ringlog.loader.sources import Changed, Row
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 from servers import ringlog
 from waiting import wait_until
 

@@ -12,7 +12,7 @@ from ringlog.loader.sources.signals import beam_current, signal
 from ringlog.loader.sources.simulator import Simulator
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, Table
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 
 FACILITY = Path(__file__).with_name("facility.toml")
 BEGIN = 1_700_000_000 * SECOND

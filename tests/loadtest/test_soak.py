@@ -11,8 +11,8 @@ import pytest
 from ringlog.loadtest.calls import Call, Calls, Kind
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.readings import SETS
-from ringlog.schema import spring8
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files import spring8
+from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog_lab.soak.drift import Verdict
 from ringlog_lab.soak.plan import DAY, Run, foreseen, mondays, planned, row_time, with_weeks
 from ringlog_lab.soak.report import judged

@@ -14,7 +14,7 @@ from places import new_folder
 from releases.site import answers, new_site, restored, structure
 from releases.test_releases import SITES, archived_rows, without_t_sql
 
-from ringlog.server.postgres import Postgres
+from ringlog.server.embedded.postgres import Postgres
 from servers import RINGLOG, free_port, ringlog, serving
 from waiting import wait_until_reachable
 

@@ -23,10 +23,10 @@ import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
 from ringlog.history.archive.archiving import archive
-from ringlog.schema.facility_file import load_facility
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
-from ringlog.server.web import Web, settings
+from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
+from ringlog.server.processes.web import Web, settings
 from servers import free_port
 
 pytestmark = pytest.mark.timeout(600)

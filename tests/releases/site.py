@@ -21,10 +21,10 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.history.archive.archiving import archive
 from ringlog.history.summaries.summarising import summarise
-from ringlog.schema.sample_tables import merge
+from ringlog.schema.relations.sample_tables import merge
 from ringlog.schema.session import engine
+from ringlog.server.embedded.postgres import Postgres
 from ringlog.server.logins import add_login
-from ringlog.server.postgres import Postgres
 from servers import TEST_MEMORY, Login, RunningServer, add_logins, free_port, ringlog, serving
 
 DEVELOPER = Login("developer", "develop-3")

@@ -12,7 +12,7 @@ import pytest
 from places import new_folder
 
 from releases.site import DEVELOPER, answers, new_site, put_rows, restored, structure
-from ringlog.schema import versions
+from ringlog.schema.installing import versions
 from servers import WRITER, RunningServer, ringlog, serving
 from waiting import wait_until_reachable
 

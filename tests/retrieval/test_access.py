@@ -16,7 +16,7 @@ from ringlog.history.connection import ReadError, connect
 from ringlog.retrieval.serving.access import Access
 from ringlog.retrieval.serving.refused import Refused, refused
 from ringlog.retrieval.serving.settings import LoginServer
-from ringlog.server.postgres import Postgres
+from ringlog.server.embedded.postgres import Postgres
 from servers import Login, free_port, ringlog, serving
 from waiting import wait_until
 

@@ -15,9 +15,9 @@ from psycopg.conninfo import make_conninfo
 from ringlog.history.archive.archiving import archive
 from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
-from ringlog.server.web import Web, settings
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
+from ringlog.server.processes.web import Web, settings
 from servers import free_port
 
 NOW = datetime(2026, 6, 10, tzinfo=UTC)

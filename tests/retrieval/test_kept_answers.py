@@ -20,7 +20,7 @@ from ringlog.clients import ReadRefused, answers, progress, read, reading
 from ringlog.clients.answers import Answers
 from ringlog.history import closing
 from ringlog.history.summaries.summarising import summarise
-from ringlog.schema.partitions import maintain
+from ringlog.schema.relations.partitions import maintain
 from servers import FACILITY, add_logins, free_port, serving, sqlalchemy_url
 
 SIGNAL = "every_type/a_double"

@@ -14,7 +14,7 @@ from ringlog.retrieval.serving.access import Login
 from ringlog.retrieval.serving.connections import Connections
 from ringlog.retrieval.signals import Signal, describe
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
 
 COLUMNS = (Column("a", "m/a", "double"), Column("b", "m/b", "real", unit="A"))
 TABLE = Table("m", 9, 20.0, COLUMNS)

@@ -24,7 +24,7 @@ from ringlog.retrieval.signals import Signal, describe
 from ringlog.retrieval.summarised import Summarised, summarised
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, SampleSignal, SampleTable, Table
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
 
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 HOURS = 14

@@ -18,8 +18,8 @@ from ringlog.retrieval.serving.connections import Connections
 from ringlog.retrieval.serving.unchanged import tag_of
 from ringlog.retrieval.signals import describe
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
 
 BEGIN = datetime(2026, 3, 4, tzinfo=UTC)
 NOW = BEGIN + timedelta(hours=10)

@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, LogPolicy, SampleSignal, SampleTable, Table
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
 
 Connect = Callable[[], psycopg.Connection]
 """Opens a connection of the administrator, in autocommit."""

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from psycopg import errors, sql
 
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.facility_file import FacilityError, load_facility
-from ringlog.schema.install import install
+from ringlog.schema.facility_files.facility_file import FacilityError, load_facility
+from ringlog.schema.installing.install import install
 
 from .conftest import Connect
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import psycopg
 import sqlalchemy as sa
 
-from ringlog.schema import closed
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, SampleTable, Table
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
 from ringlog.schema.layout import SCHEMAS
+from ringlog.schema.relations import closed
 
 from .conftest import Connect
 

@@ -8,7 +8,7 @@ import pytest
 
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Deadband, History, LogPolicy, Node, Retention, Sampling
-from ringlog.schema.facility_file import FacilityError, load_facility
+from ringlog.schema.facility_files.facility_file import FacilityError, load_facility
 
 VALID = """
 timezone = "UTC"

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from ringlog.history.archive.restoring import PastRetention, restore
 from ringlog.schema import clock
 from ringlog.schema.facility import Column, Facility, Retention
-from ringlog.schema.install import install
-from ringlog.schema.partitions import Week, maintain
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import Week, maintain
 from ringlog.schema.trusted_clock import Clock
 
 from .conftest import Connect, magnets_facility

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import OVER_ALL_TABLES
-from ringlog.schema import unchanged
-from ringlog.schema.facility_file import load_facility
-from ringlog.schema.install import InstallRefused, InstallReport, install
+from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.schema.installing import unchanged
+from ringlog.schema.installing.install import InstallRefused, InstallReport, install
 
 from .conftest import Connect, magnets_facility, rows
 from .snapshot import snapshot
@@ -50,8 +50,8 @@ def test_a_first_installation_takes_few_statements_for_each_table_and_shows_its_
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("ringlog.schema.new_tables._PAUSE", 0.0)
-    monkeypatch.setattr("ringlog.schema.unchanged.is_noted", lambda *_: False)
+    monkeypatch.setattr("ringlog.schema.installing.new_tables._PAUSE", 0.0)
+    monkeypatch.setattr("ringlog.schema.installing.unchanged.is_noted", lambda *_: False)
     caplog.set_level("INFO")
     taken = []
     with copied_databases("template1") as other:

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from ringlog.schema import registry
 from ringlog.schema.facility import Column, Facility, LogPolicy, Retention, Table
-from ringlog.schema.install import InstallRefused, InstallReport, difference, install
+from ringlog.schema.installing.install import InstallRefused, InstallReport, difference, install
 from waiting import PATIENCE, wait_until
 
 from .conftest import WITH_STATISTICS, Connect, magnets_facility, rows
@@ -62,11 +62,11 @@ def test_many_new_tables_are_made_in_steps(
     engine: sa.Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step that fails leaves the tables made before, and the next installation makes the rest."""
-    monkeypatch.setattr("ringlog.schema.new_tables.AT_ONCE", 1)
+    monkeypatch.setattr("ringlog.schema.installing.new_tables.AT_ONCE", 1)
     wanted = facility(MAGNETS, VACUUM)
     would = difference(engine, wanted)
     with monkeypatch.context() as patch:
-        patch.setattr("ringlog.schema.install._added", lambda *_, **__: 1 / 0)
+        patch.setattr("ringlog.schema.installing.install._added", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             install(engine, wanted)
     connection = connect()

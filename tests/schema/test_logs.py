@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
 
 from .conftest import Connect
 

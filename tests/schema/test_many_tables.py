@@ -11,8 +11,8 @@ from psycopg.conninfo import make_conninfo
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.monitoring.watching import growth, table_states
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import partitions_of_logs
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import partitions_of_logs
 from waiting import wait_until
 
 from .conftest import Connect

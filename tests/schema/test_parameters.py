@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from psycopg import errors, sql
 
 from ringlog.schema.facility import Facility
-from ringlog.schema.facility_file import FacilityError, load_facility
-from ringlog.schema.install import InstallRefused, install
+from ringlog.schema.facility_files.facility_file import FacilityError, load_facility
+from ringlog.schema.installing.install import InstallRefused, install
 
 from .conftest import Connect, _connected
 

@@ -13,9 +13,9 @@ from psycopg import sql
 
 from ringlog.schema import change
 from ringlog.schema.facility import Column, Facility, Retention
-from ringlog.schema.install import InstallRefused, install
+from ringlog.schema.installing.install import InstallRefused, install
 from ringlog.schema.layout import EARLIEST
-from ringlog.schema.partitions import ENOUGH, LATELY, MaintenanceReport, Week, maintain
+from ringlog.schema.relations.partitions import ENOUGH, LATELY, MaintenanceReport, Week, maintain
 from waiting import wait_until
 
 from .conftest import WITH_STATISTICS, Connect, at, magnets_facility

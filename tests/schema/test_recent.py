@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from psycopg import errors
 
 from ringlog.schema.facility import Column
-from ringlog.schema.install import InstallRefused, InstallReport, install
-from ringlog.schema.partitions import Week, maintain
+from ringlog.schema.installing.install import InstallRefused, InstallReport, install
+from ringlog.schema.relations.partitions import Week, maintain
 
 from .conftest import Connect, magnets_facility
 

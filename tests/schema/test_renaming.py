@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from psycopg import errors, sql
 
 from ringlog.schema.facility import Column, Facility, LogPolicy, Table
-from ringlog.schema.install import InstallRefused, difference, install
-from ringlog.schema.partitions import maintain
+from ringlog.schema.installing.install import InstallRefused, difference, install
+from ringlog.schema.relations.partitions import maintain
 
 from .conftest import Connect, at
 from .snapshot import snapshot

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from ringlog.schema.facility import (
     Retention,
 )
-from ringlog.schema.install import InstallRefused, difference, install
-from ringlog.schema.partitions import maintain
+from ringlog.schema.installing.install import InstallRefused, difference, install
+from ringlog.schema.relations.partitions import maintain
 
 from .conftest import NS0, T0, Connect, Vacuum, rows, vacuum
 

@@ -19,8 +19,8 @@ from ringlog.schema.facility import (
     SampleTable,
     Table,
 )
-from ringlog.schema.facility_file import FacilityError, load_facility
-from ringlog.schema.install import InstallRefused, difference, install
+from ringlog.schema.facility_files.facility_file import FacilityError, load_facility
+from ringlog.schema.installing.install import InstallRefused, difference, install
 
 from .conftest import NS0, SIGNALS, T0, Vacuum, vacuum
 

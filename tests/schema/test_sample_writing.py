@@ -10,9 +10,9 @@ import pytest
 import sqlalchemy as sa
 from psycopg import errors
 
-from ringlog.schema import rights
+from ringlog.schema.access import rights
 from ringlog.schema.column_type import ColumnType
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
 from waiting import PATIENCE
 
 from .conftest import NS0, T0, Connect, Vacuum, rows, vacuum

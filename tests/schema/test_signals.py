@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from psycopg import errors, sql
 
 from ringlog.schema.facility import Column, Facility, LogPolicy, Table
-from ringlog.schema.install import install
+from ringlog.schema.installing.install import install
 
 from .conftest import Connect, Magnets, at
 

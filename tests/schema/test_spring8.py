@@ -3,11 +3,11 @@
 import pytest
 import sqlalchemy as sa
 
-from ringlog.schema import spring8
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Facility
-from ringlog.schema.facility_file import load_facility
-from ringlog.schema.install import install
+from ringlog.schema.facility_files import spring8
+from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.schema.installing.install import install
 
 FILE = spring8.file()
 

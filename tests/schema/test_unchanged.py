@@ -11,12 +11,13 @@ import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
 from ringlog.history.summaries.summarising import summarise
-from ringlog.schema import rings, unchanged
 from ringlog.schema.facility import Facility
-from ringlog.schema.facility_file import load_facility
-from ringlog.schema.install import InstallRefused, InstallReport, difference, install
-from ringlog.schema.partitions import maintain
-from ringlog.server.programs import packaged_programs
+from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.schema.installing import unchanged
+from ringlog.schema.installing.install import InstallRefused, InstallReport, difference, install
+from ringlog.schema.relations import rings
+from ringlog.schema.relations.partitions import maintain
+from ringlog.server.embedded.programs import packaged_programs
 
 from .conftest import Connect, rows
 

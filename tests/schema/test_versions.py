@@ -3,9 +3,9 @@
 import pytest
 import sqlalchemy as sa
 
-from ringlog.schema import versions
-from ringlog.schema.install import InstallRefused, bring_up_to_date, install
-from ringlog.schema.versions import Migration
+from ringlog.schema.installing import versions
+from ringlog.schema.installing.install import InstallRefused, bring_up_to_date, install
+from ringlog.schema.installing.versions import Migration
 
 from .conftest import Connect, magnets_facility
 

@@ -12,8 +12,8 @@ import pytest
 import sqlalchemy as sa
 
 from ringlog.schema.facility import Column, Facility, LogPolicy, Table
-from ringlog.schema.facility_file import FacilityError, load_facility
-from ringlog.schema.install import InstallRefused, install
+from ringlog.schema.facility_files.facility_file import FacilityError, load_facility
+from ringlog.schema.installing.install import InstallRefused, install
 
 from .conftest import Connect
 

@@ -19,7 +19,7 @@ _FIRST_STARTS = f"""
 import pwd, subprocess, sys
 start = '''
 from pathlib import Path
-from ringlog.server.account import account_for
+from ringlog.server.embedded.account import account_for
 print(account_for(Path("/nonexistent/data")).uid)
 '''
 command = [sys.executable, "-c", start]

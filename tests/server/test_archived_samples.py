@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from ringlog.history.archive.archiving import archive
 from ringlog.history.summaries.summarising import summarise
-from ringlog.schema.sample_tables import merge
+from ringlog.schema.relations.sample_tables import merge
 from ringlog.schema.session import engine
-from ringlog.server.web import Web, settings
+from ringlog.server.processes.web import Web, settings
 from servers import RunningServer, add_logins, free_port, ringlog, serving
 from waiting import wait_until_reachable
 

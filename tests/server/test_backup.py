@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ringlog.server.postgres import Postgres
+from ringlog.server.embedded.postgres import Postgres
 from servers import add_logins, ringlog, serving
 from waiting import PATIENCE, wait_until
 

@@ -11,7 +11,7 @@ import pymssql
 import pytest
 from psycopg import errors
 
-from ringlog.schema.facility_file import FacilityError, load_facility
+from ringlog.schema.facility_files.facility_file import FacilityError, load_facility
 from servers import RunningServer, add_logins, free_port, ringlog, serving
 
 pytestmark = pytest.mark.long

@@ -14,8 +14,8 @@ from psycopg import sql
 from ringlog.clients.address import Address
 from ringlog.clients.figures import Counts
 from ringlog.clients.reconnecting import Interrupted, ReconnectingConnection
-from ringlog.schema.partitions import Week
-from ringlog.schema.rights import Held
+from ringlog.schema.access.rights import Held
+from ringlog.schema.relations.partitions import Week
 from ringlog.server.logins import Right, add_login
 from servers import RunningServer, add_logins, ringlog, serving
 from waiting import wait_until

@@ -16,9 +16,9 @@ import psycopg
 import pytest
 
 from ringlog.errors import ServerError
-from ringlog.server.account import Account, account_for
-from ringlog.server.data_lock import SERVING, held, joined
-from ringlog.server.postgres import Postgres
+from ringlog.server.embedded.account import Account, account_for
+from ringlog.server.embedded.data_lock import SERVING, held, joined
+from ringlog.server.embedded.postgres import Postgres
 from servers import RINGLOG, serving
 from waiting import wait_until
 
@@ -96,7 +96,7 @@ def test_a_holder_that_has_removed_its_name_is_about_to_release(
     ending = (tmp_path / SERVING).open("a+")
     fcntl.flock(ending, fcntl.LOCK_EX)
     # it releases the lock after the other has found it
-    monkeypatch.setattr("ringlog.server.data_lock.time.sleep", lambda _: ending.close())
+    monkeypatch.setattr("ringlog.server.embedded.data_lock.time.sleep", lambda _: ending.close())
     with held(tmp_path, Account(account.pw_name, account.pw_uid, account.pw_gid), serves=True):
         assert ending.closed
         assert holder(tmp_path) == os.getpid()

@@ -10,7 +10,7 @@ from waiting import PATIENCE
 SHOWN = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), int(sys.argv[2])))
-from ringlog.server.descriptors import raise_file_limit
+from ringlog.server.processes.descriptors import raise_file_limit
 raise_file_limit()
 print(*resource.getrlimit(resource.RLIMIT_NOFILE))
 """

@@ -14,8 +14,8 @@ import pymssql
 import pytest
 from psycopg import errors, sql
 
-from ringlog.server.direct import Direct, Limits, surplus
-from ringlog.server.settings import CONNECTIONS
+from ringlog.server.embedded.settings import CONNECTIONS
+from ringlog.server.guards.direct import Direct, Limits, surplus
 from servers import RunningServer, add_logins, serving
 from waiting import is_closed, wait_until
 

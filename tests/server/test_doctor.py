@@ -83,7 +83,7 @@ def test_the_kernel_and_the_disks_settings(tmp_path: Path) -> None:
 
 def test_postgresqls_settings_and_roles(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     # test_programs.py tests whether this one is old
-    monkeypatch.setattr("ringlog.server.releases.NEWEST", {})
+    monkeypatch.setattr("ringlog.server.embedded.releases.NEWEST", {})
     with psycopg.connect(server.dsn, autocommit=True) as admin:
         # as the tests' servers are (tests/servers.py)
         writers = ("note", "writer may write every table")

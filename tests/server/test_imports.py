@@ -70,7 +70,8 @@ def test_no_package_imports_from_the_command_line() -> None:
 
 def test_the_process_of_http_begins_without_large_libraries() -> None:
     words = (
-        "import sys, ringlog.server.web_process; print(*{'sqlalchemy', 'pyarrow.dataset'} & {*sys.modules})"
+        "import sys, ringlog.server.processes.web_process;"
+        " print(*{'sqlalchemy', 'pyarrow.dataset'} & {*sys.modules})"
     )
     found = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
     assert found.stdout == "\n"
@@ -78,7 +79,7 @@ def test_the_process_of_http_begins_without_large_libraries() -> None:
 
 def test_the_server_has_none_of_the_libraries_that_its_processes_read_with() -> None:
     words = (
-        "import sys, ringlog.commands.serve; from ringlog.server import archive_server, web;"
+        "import sys, ringlog.commands.serve; from ringlog.server.processes import archive_server, web;"
         " web.demand_parts(); web.settings('127.0.0.1', 0, 'host=127.0.0.1');"
         " print(*{'numpy', 'pyarrow', 'duckdb', 'uvicorn', 'starlette'} & {*sys.modules})"
     )

@@ -16,7 +16,7 @@ import pytest
 from ringlog.history.archive.archiving import archive
 from ringlog.history.archive.recall import recall
 from ringlog.schema.session import engine
-from ringlog.server.web import Web, settings
+from ringlog.server.processes.web import Web, settings
 from servers import Login, RunningServer, add_logins, free_port, serving
 from waiting import among_readers, wait_until_reachable
 

@@ -10,8 +10,8 @@ import psutil
 import psycopg
 import pytest
 
-from ringlog.server.low_disk import reserve
-from ringlog.server.settings import GiB, MiB
+from ringlog.server.embedded.settings import GiB, MiB
+from ringlog.server.guards.low_disk import reserve
 from servers import RunningServer, add_logins, serving
 from waiting import wait_until
 

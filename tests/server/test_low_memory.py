@@ -9,8 +9,8 @@ import psutil
 import psycopg
 import pytest
 
-from ringlog.server.low_memory import Session, allowed, surplus
-from ringlog.server.settings import MiB
+from ringlog.server.embedded.settings import MiB
+from ringlog.server.guards.low_memory import Session, allowed, surplus
 from servers import RunningServer, add_logins, serving
 from waiting import wait_until
 

@@ -18,8 +18,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from ringlog.server.embedded.programs import packaged_programs
 from ringlog.server.logins import Right, add_login
-from ringlog.server.programs import packaged_programs
 from servers import RunningServer, free_port, ringlog, serving
 from waiting import wait_until, wait_until_reachable
 

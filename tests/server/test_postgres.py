@@ -13,9 +13,9 @@ import psycopg
 import pytest
 
 from ringlog.errors import ServerError
-from ringlog.server import settings
-from ringlog.server.data_lock import SERVED, SERVING
-from ringlog.server.postgres import Postgres, Stopped, _stop_child
+from ringlog.server.embedded import settings
+from ringlog.server.embedded.data_lock import SERVED, SERVING
+from ringlog.server.embedded.postgres import Postgres, Stopped, _stop_child
 from servers import TEST_MEMORY, free_port
 
 pytestmark = pytest.mark.long
@@ -82,9 +82,9 @@ def test_committed_rows_survive_kill_9_of_every_process(data: Path) -> None:
 def test_a_stop_without_progress_is_ended_at_once(
     data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("ringlog.server.shutdown._LOOK", 0.2)
+    monkeypatch.setattr("ringlog.server.embedded.shutdown._LOOK", 0.2)
     # PostgreSQL has written that it stops
-    monkeypatch.setattr("ringlog.server.shutdown._STANDSTILL_STOPPING", 1.0)
+    monkeypatch.setattr("ringlog.server.embedded.shutdown._STANDSTILL_STOPPING", 1.0)
     postgres = Postgres(data)
     with postgres.running(memory=TEST_MEMORY, port=free_port()) as process:
         keep_a_row(postgres)
@@ -272,7 +272,7 @@ def test_a_port_that_another_server_takes_meanwhile_is_given_up(
         other.bind(("127.0.0.1", 0))
         other.listen()
         found = iter([other.getsockname()[1], free := free_port()])
-        monkeypatch.setattr("ringlog.server.postgres.free_port", lambda _: next(found))
+        monkeypatch.setattr("ringlog.server.embedded.postgres.free_port", lambda _: next(found))
         postgres = Postgres(data)
         with postgres.running(memory=TEST_MEMORY):
             assert postgres.port == free
@@ -281,7 +281,7 @@ def test_a_port_that_another_server_takes_meanwhile_is_given_up(
 def test_a_stop_is_repeated_until_it_takes_effect(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process started with & in a shell script ignores SIGINT until it installs a handler, which PostgreSQL
     does late."""
-    monkeypatch.setattr("ringlog.server.postgres._REPORT", 0.1)
+    monkeypatch.setattr("ringlog.server.embedded.postgres._REPORT", 0.1)
     deaf = "trap '' INT; sleep 0.5; trap 'exit 0' INT; touch {0}; while :; do sleep 0.01; done"
     heard = data.parent / "heard"
     with subprocess.Popen(["sh", "-c", deaf.format(heard)]) as process:

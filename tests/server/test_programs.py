@@ -11,10 +11,10 @@ import psycopg
 import pytest
 
 from ringlog.errors import UsageError
-from ringlog.server import releases
-from ringlog.server.account import account_for
-from ringlog.server.postgres import Postgres
-from ringlog.server.programs import WHEELS, packaged_programs, version_of
+from ringlog.server.embedded import releases
+from ringlog.server.embedded.account import account_for
+from ringlog.server.embedded.postgres import Postgres
+from ringlog.server.embedded.programs import WHEELS, packaged_programs, version_of
 from servers import FACILITY, TEST_MEMORY, free_port, ringlog, serving
 from waiting import PATIENCE
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from ringlog.schema.sample_tables import merge
+from ringlog.schema.relations.sample_tables import merge
 from servers import RunningServer, ringlog, serving, sqlalchemy_url
 
 FACILITY = """

@@ -13,7 +13,7 @@ import sqlalchemy
 from psycopg.conninfo import make_conninfo
 
 from ringlog.schema import locks
-from ringlog.server.programs import packaged_programs
+from ringlog.server.embedded.programs import packaged_programs
 from servers import FACILITY, RINGLOG, RunningServer, ringlog, run, serving
 from waiting import PATIENCE, wait_until
 

@@ -13,8 +13,8 @@ import pymssql
 import pytest
 
 from ringlog import logs
-from ringlog.server.server_log import MOST, File, surplus
-from ringlog.server.settings import MiB
+from ringlog.server.embedded.settings import MiB
+from ringlog.server.guards.server_log import MOST, File, surplus
 from servers import RunningServer, add_logins, serving
 from waiting import wait_until
 

@@ -12,7 +12,7 @@ from places import new_folder
 
 from ringlog.commands.machines import service
 from ringlog.errors import ServerError, UsageError
-from ringlog.server import systemd
+from ringlog.server.processes import systemd
 from servers import FACILITY, RINGLOG, ringlog
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ringlog.server.postgres import Postgres
-from ringlog.server.settings import GiB, MiB, settings_text
+from ringlog.server.embedded.postgres import Postgres
+from ringlog.server.embedded.settings import GiB, MiB, settings_text
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import psutil
 import psycopg
 import pytest
 
+from ringlog.server.embedded.postgres import Postgres
 from ringlog.server.logins import Right, add_login
-from ringlog.server.postgres import Postgres
 from servers import Login, free_port, ringlog, serving
 from waiting import PATIENCE, wait_until
 

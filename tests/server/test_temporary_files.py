@@ -8,7 +8,7 @@ from pathlib import Path
 import pymssql
 import pytest
 
-from ringlog.server.temporary import MOST_WRITING, Statement, excess
+from ringlog.server.guards.temporary import MOST_WRITING, Statement, excess
 from servers import add_logins, serving
 
 CANCELLED = 3617  # (ASE Troubleshooting and Error Messages Guide)

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ringlog.server.transaction_numbers import end_old
+from ringlog.server.guards.transaction_numbers import end_old
 from servers import RunningServer, add_logins, ringlog, serving
 from waiting import is_closed, wait_until
 

@@ -13,11 +13,11 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.install import install
-from ringlog.server import settings
-from ringlog.server.account import account_for
-from ringlog.server.postgres import Postgres
-from ringlog.server.programs import programs_for
+from ringlog.schema.installing.install import install
+from ringlog.server.embedded import settings
+from ringlog.server.embedded.account import account_for
+from ringlog.server.embedded.postgres import Postgres
+from ringlog.server.embedded.programs import programs_for
 from servers import RINGLOG, free_port, ringlog, serving, sqlalchemy_url
 from waiting import PATIENCE, is_alive, once, wait_until
 

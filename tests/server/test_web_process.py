@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from ringlog.errors import ServerError
-from ringlog.server.account import Account
-from ringlog.server.web import Web, settings, warn_of_role
+from ringlog.server.embedded.account import Account
+from ringlog.server.processes.web import Web, settings, warn_of_role
 from servers import RunningServer, add_logins, free_port, ringlog, serving
 from waiting import PATIENCE, is_alive, wait_until
 
@@ -40,9 +40,8 @@ def test_one_that_is_started_again_at_the_moment_of_the_stop_ends_too(
         os.kill(first, signal.SIGKILL)
         starts.wait()
     assert not is_alive(first)
-    assert not [
-        child for child in psutil.Process().children() if "ringlog.server.web_process" in child.cmdline()
-    ]
+    process = "ringlog.server.processes.web_process"
+    assert not [child for child in psutil.Process().children() if process in child.cmdline()]
 
 
 @pytest.mark.long
@@ -70,7 +69,7 @@ def test_one_that_has_begun_serves_when_it_gets_its_settings_and_ends_without_th
 def web_process(server: int) -> psutil.Process | None:
     for child in psutil.Process(server).children():
         with suppress(psutil.NoSuchProcess):  # it has ended, or it is a zombie
-            if "ringlog.server.web_process" in child.cmdline():
+            if "ringlog.server.processes.web_process" in child.cmdline():
                 return child
     return None
 
@@ -114,7 +113,7 @@ def test_one_that_dies_while_it_starts_for_the_first_time_is_started_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     web = Web(settings("127.0.0.1", 0, NOWHERE))
-    monkeypatch.setattr("ringlog.server.supervised.sys.executable", "/bin/false")
+    monkeypatch.setattr("ringlog.server.processes.supervised.sys.executable", "/bin/false")
     with web.running():
         assert not web.state.up
         wait_until(lambda: web.state.restarts == 2)
@@ -167,8 +166,8 @@ def test_it_never_runs_as_root(monkeypatch: pytest.MonkeyPatch) -> None:
         def can(self, right: str, path: Path) -> bool:
             return path == Path("/")
 
-    monkeypatch.setattr("ringlog.server.web.os.geteuid", lambda: 0)
-    monkeypatch.setattr("ringlog.server.web.system_account", lambda: Closed("ringlog", 999, 999))
+    monkeypatch.setattr("ringlog.server.processes.web.os.geteuid", lambda: 0)
+    monkeypatch.setattr("ringlog.server.processes.web.system_account", lambda: Closed("ringlog", 999, 999))
     words = r"HTTP does not run as root, and the account ringlog cannot read .*/os\.py: .*/opt/.*chmod o\+rx"
     with pytest.raises(ServerError, match=words):
         settings("127.0.0.1", 0, NOWHERE)

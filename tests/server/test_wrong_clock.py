@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from clocks import faketime
 
-from ringlog.schema.partitions import Week
+from ringlog.schema.relations.partitions import Week
 from servers import RunningServer, add_logins, ringlog, serving
 from waiting import wait_until
 

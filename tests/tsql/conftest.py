@@ -10,9 +10,9 @@ from procedure_site import Site
 from psycopg.rows import tuple_row
 
 from ringlog.gateway.tsql_schema import install as install_tsql
-from ringlog.schema.facility_file import load_facility
-from ringlog.schema.install import install
-from ringlog.server.postgres import Postgres
+from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.schema.installing.install import install
+from ringlog.server.embedded.postgres import Postgres
 from servers import FACILITY, RunningServer
 
 

@@ -9,8 +9,8 @@ from translated import run
 
 from ringlog.gateway._core import translate
 from ringlog.gateway.tsql_schema import install as install_tsql
-from ringlog.schema.facility_file import load_facility
-from ringlog.schema.install import install
+from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.schema.installing.install import install
 from servers import FACILITY, sqlalchemy_url
 
 

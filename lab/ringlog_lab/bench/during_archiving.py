@@ -13,7 +13,7 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables, old_week
 from ringlog.schema import session
 from ringlog.schema.layout import OWNER
-from ringlog.schema.partitions import Week
+from ringlog.schema.relations.partitions import Week
 from ringlog_lab.native_load import TDS74, Load, Stand
 from ringlog_lab.record import Disturbed
 

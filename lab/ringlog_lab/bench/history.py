@@ -15,8 +15,8 @@ import psycopg
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.archive import files
 from ringlog.history.archive.folder import Folder
+from ringlog.history.archive.parquet import files
 from ringlog.history.summaries import blocks
 from ringlog.history.summaries.spans import NAMES, Spans
 from ringlog.history.summaries.summarising import Turn, summarise
@@ -25,7 +25,7 @@ from ringlog.loadtest.experiment.facility import ten_years
 from ringlog.loadtest.experiment.server import READER, Server
 from ringlog.schema import locks, session
 from ringlog.schema.layout import OWNER
-from ringlog.schema.partitions import Week
+from ringlog.schema.relations.partitions import Week
 from ringlog_lab.record import Figure
 
 SPANS = {"a day": 1, "a month": 30, "a year": 365, "ten years": 3650}

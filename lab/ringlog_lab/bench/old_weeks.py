@@ -19,14 +19,14 @@ import psycopg
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.archive import files
 from ringlog.history.archive.folder import Folder
+from ringlog.history.archive.parquet import files
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables, archived_signal, archived_years, write_facility
 from ringlog.loadtest.experiment.server import READER, Server, serving
 from ringlog.schema import session
 from ringlog.schema.layout import OWNER
-from ringlog.schema.partitions import Week
+from ringlog.schema.relations.partitions import Week
 from ringlog_lab.bench.history import POINTS, median_time, no_other_summaries, store_spans
 from ringlog_lab.record import Figure
 
@@ -86,7 +86,7 @@ def _archive_server(server: Server) -> psutil.Process:
             return next(
                 child
                 for child in server.gateway.children(recursive=True)
-                if "ringlog.server.archive_process" in child.cmdline()
+                if "ringlog.server.processes.archive_process" in child.cmdline()
             )
         time.sleep(0.1)
     raise LoadTestError("the archive server did not start")

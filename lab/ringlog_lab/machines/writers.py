@@ -14,7 +14,7 @@ from psycopg import sql
 from ringlog.clients.address import Address
 from ringlog.clients.writer import Writer
 from ringlog.schema import session
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 
 
 @dataclass

@@ -15,7 +15,7 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.server import READER, Server
 from ringlog.schema import session
 from ringlog.schema.layout import OWNER
-from ringlog.schema.partitions import Week
+from ringlog.schema.relations.partitions import Week
 
 SIGNALS = 200
 _TABLES, _WIDTH = 4, 50

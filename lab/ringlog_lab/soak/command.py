@@ -19,8 +19,8 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Output, start_load
 from ringlog.loadtest.experiment.server import WRITER, Server, serving
-from ringlog.schema import spring8
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files import spring8
+from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog_lab.soak import report
 from ringlog_lab.soak.plan import DAY, PROCESSES, Plan, Run, foreseen, planned
 from ringlog_lab.soak.watch import Look, look

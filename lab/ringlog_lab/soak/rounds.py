@@ -6,7 +6,7 @@ from ringlog.history.archive.archiving import archive
 from ringlog.history.closing import close
 from ringlog.history.summaries.summarising import summarise
 from ringlog.loadtest.experiment.server import Server
-from ringlog.schema.partitions import maintain
+from ringlog.schema.relations.partitions import maintain
 from ringlog.schema.session import engine
 from ringlog.schema.trusted_clock import JUMP
 

@@ -128,7 +128,7 @@ select * from sys.every_named_relation
 where sys.may_see(oid);
 
 -- Comments of relations (number 0) and of their columns. Tables of the facility file are described by the registry, from
--- which schema/comments.py makes comments for clients of PostgreSQL.
+-- which schema/relations/comments.py makes comments for clients of PostgreSQL.
 create view sys.every_comment as
 select
   objoid as relation,

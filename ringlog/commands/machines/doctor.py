@@ -22,10 +22,11 @@ from ringlog.loader.cli import option
 from ringlog.monitoring.watching import safety
 from ringlog.nodes.servers import Everywhere
 from ringlog.schema import catalogue, session
-from ringlog.server import certificates, releases
+from ringlog.server import certificates
 from ringlog.server.database import Embedded, chosen_database
-from ringlog.server.disk import Disk, FullDisk
-from ringlog.server.settings import GiB, machine_memory
+from ringlog.server.embedded import releases
+from ringlog.server.embedded.settings import GiB, machine_memory
+from ringlog.server.guards.disk import Disk, FullDisk
 
 _NETWORKED = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p"})
 _FLEETING = frozenset({"tmpfs", "ramfs"})

@@ -22,10 +22,10 @@ from ringlog.loader.cli import option
 from ringlog.machines.guard import guard as guard_until
 from ringlog.machines.site import Layout, Machine, Site, SiteError, Unreachable
 from ringlog.machines.state import Access, Member, SiteState, cluster, is_primary, request_switchover, state
-from ringlog.server.account import SYSTEM_ACCOUNT
-from ringlog.server.programs import MAJOR_VERSION, packaged_programs
-from ringlog.server.settings import machine_memory, parse_memory, sized
-from ringlog.server.stopping import stop_at_signals
+from ringlog.server.embedded.account import SYSTEM_ACCOUNT
+from ringlog.server.embedded.programs import MAJOR_VERSION, packaged_programs
+from ringlog.server.embedded.settings import machine_memory, parse_memory, sized
+from ringlog.server.processes.stopping import stop_at_signals
 
 ha_app = typer.Typer(help="High availability: several machines, of which one may fail.", no_args_is_help=True)
 

@@ -12,7 +12,7 @@ from ringlog.nodes.servers import node_of_each_table, nodes_of, place, reached
 from ringlog.nodes.under_way import Move, moves_under_way
 from ringlog.schema import session
 from ringlog.schema.change import driver
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ringlog.commands.machines.findings import Finding
 from ringlog.schema import catalogue, session
-from ringlog.server import own_settings
+from ringlog.server.guards import own_settings
 
 
 def connections_of_writers(conninfo: str) -> Iterator[Finding]:

@@ -11,8 +11,8 @@ from typer.main import get_command
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.loader.cli import option
-from ringlog.server import systemd
-from ringlog.server.account import SYSTEM_ACCOUNT, Account, system_account
+from ringlog.server.embedded.account import SYSTEM_ACCOUNT, Account, system_account
+from ringlog.server.processes import systemd
 
 service_app = typer.Typer(help="Run ringlog as a service of systemd.", no_args_is_help=True)
 

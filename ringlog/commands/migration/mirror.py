@@ -15,9 +15,9 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.gateway import Mirror
 from ringlog.loader.cli import option
 from ringlog.monitoring.metrics import served
-from ringlog.server.descriptors import raise_file_limit
+from ringlog.server.processes.descriptors import raise_file_limit
+from ringlog.server.processes.stopping import stop_at_signals
 from ringlog.server.server import Address
-from ringlog.server.stopping import stop_at_signals
 
 _DEFAULT_PORT = 5000
 _PATIENCE = 30.0  # seconds

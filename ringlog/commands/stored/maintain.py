@@ -12,8 +12,9 @@ from ringlog.history.closing import close
 from ringlog.history.summaries.resummarising import summarise_again
 from ringlog.history.summaries.summarising import summarise
 from ringlog.nodes.servers import Everywhere, server_of
-from ringlog.schema import clock, rings
-from ringlog.schema.partitions import maintain as maintain_partitions
+from ringlog.schema import clock
+from ringlog.schema.relations import rings
+from ringlog.schema.relations.partitions import maintain as maintain_partitions
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
 

@@ -11,8 +11,8 @@ from ringlog.copies.backup_set import NODES, copy_of, nodes_in, restore_copy
 from ringlog.copies.restore import restore_embedded
 from ringlog.errors import UsageError
 from ringlog.loader.cli import option
-from ringlog.server.account import account_for
-from ringlog.server.postgres import Postgres
+from ringlog.server.embedded.account import account_for
+from ringlog.server.embedded.postgres import Postgres
 
 
 def restore(

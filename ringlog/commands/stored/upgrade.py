@@ -10,7 +10,7 @@ from ringlog.copies.upgrade import Upgrade, delete_cluster, older_cluster
 from ringlog.errors import UsageError
 from ringlog.loader.cli import option
 from ringlog.server.database import Embedded, chosen_database
-from ringlog.server.postgres import Postgres
+from ringlog.server.embedded.postgres import Postgres
 
 
 def upgrade(

@@ -17,7 +17,7 @@ weeks_app = typer.Typer(help="Weeks past retention that are set aside.", no_args
 @weeks_app.command("list")
 def weeks_list(data: Data = None, dsn: Dsn = None) -> None:
     """List the weeks of all servers that are set aside, and until when."""
-    from ringlog.schema.dropping import weeks_aside
+    from ringlog.schema.relations.dropping import weeks_aside
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)

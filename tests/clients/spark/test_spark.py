@@ -18,9 +18,9 @@ from ringlog.history.archive.archiving import archive
 from ringlog.history.archive.iceberg import publish
 from ringlog.history.archive.spark import RUNTIMES
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
-from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
-from ringlog.server.web import Web, settings
+from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import maintain
+from ringlog.server.processes.web import Web, settings
 from servers import free_port, ringlog
 
 JOB = Path(__file__).with_name("job.py")

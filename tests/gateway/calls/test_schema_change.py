@@ -14,8 +14,8 @@ import sqlalchemy
 
 import raw_tds
 from ringlog.schema.change import run
-from ringlog.schema.facility_file import load_facility
-from ringlog.schema.install import InstallRefused, install
+from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.schema.installing.install import InstallRefused, install
 from ringlog.server.logins import GATEWAY
 from servers import FACILITY, RunningServer, add_logins, ringlog, serving
 from tds_clients import Clients, Param, errors_of

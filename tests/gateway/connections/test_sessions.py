@@ -15,7 +15,7 @@ import pyodbc
 import pytest
 
 import raw_tds
-from ringlog.server.descriptors import raise_file_limit
+from ringlog.server.processes.descriptors import raise_file_limit
 from servers import Login, RunningServer
 from tds_clients import TDSODBC, VERSIONS, Admin, Clients, Param, rows_of
 from waiting import PATIENCE

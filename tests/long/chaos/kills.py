@@ -15,7 +15,7 @@ import psycopg
 
 from chaos.comparison import Figures
 from chaos.site import RETAINED, SEVENS, Site
-from ringlog.server.background import in_background
+from ringlog.server.processes.background import in_background
 
 PAUSE = (1.0, 3.0)
 """seconds between two kills, least and most"""
@@ -76,7 +76,7 @@ def _server(site: Site) -> list[psutil.Process]:
 
 def _web(site: Site) -> list[psutil.Process]:
     children = _server(site)[0].children(recursive=True)
-    return [child for child in children if "ringlog.server.web_process" in child.cmdline()]
+    return [child for child in children if "ringlog.server.processes.web_process" in child.cmdline()]
 
 
 def _load(site: Site) -> list[psutil.Process]:

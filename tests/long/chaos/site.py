@@ -22,7 +22,7 @@ from chaos.recording import record
 from chaos.writers import Five, Retained, Seven, Writer
 from killed_server import RINGLOG, KilledServer
 from ringlog.clients.listening import free_port
-from ringlog.schema.partitions import Week
+from ringlog.schema.relations.partitions import Week
 from servers import Login
 
 ROWS = 2000

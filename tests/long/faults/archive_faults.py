@@ -30,7 +30,7 @@ from psycopg import sql
 
 from killed_server import KilledServer
 from ringlog.schema import session
-from ringlog.schema.partitions import Week
+from ringlog.schema.relations.partitions import Week
 from small_disk import filled, small_disk
 
 _TABLES = ("fault_0", "fault_1")

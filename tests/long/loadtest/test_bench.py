@@ -27,7 +27,7 @@ from ringlog.loadtest.experiment.facility import (
 )
 from ringlog.loadtest.experiment.server import WRITER, Server, log_rows, serving
 from ringlog.loadtest.experiment.verification import SETS, reading, verify
-from ringlog.server.postgres import Postgres
+from ringlog.server.embedded.postgres import Postgres
 from ringlog_lab.bench import history as bench_history
 from ringlog_lab.bench.during_archiving import measure_during_archiving
 from ringlog_lab.bench.half_load import CHANNELS, measure_half_load

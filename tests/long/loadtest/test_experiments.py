@@ -9,8 +9,8 @@ from statistics import fmean
 import pytest
 
 from ringlog.loadtest.spring8.results import KINDS, PYTHON, WIDE, Result, read_results
-from ringlog.schema import spring8
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files import spring8
+from ringlog.schema.facility_files.facility_file import load_facility
 from servers import ringlog
 
 # servers of their own, on a machine that others may use too

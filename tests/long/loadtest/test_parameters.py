@@ -5,9 +5,9 @@ import sqlalchemy as sa
 
 from ringlog.loadtest.parameters import ROWS, fill, of_a_reader
 from ringlog.loadtest.reader import question
-from ringlog.schema import spring8
-from ringlog.schema.facility_file import load_facility
-from ringlog.schema.install import install
+from ringlog.schema.facility_files import spring8
+from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.schema.installing.install import install
 
 SPRING8 = load_facility(spring8.file())
 

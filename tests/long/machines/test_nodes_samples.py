@@ -18,7 +18,7 @@ from stops import Stop, broken_off
 from ringlog.clients import Address
 from ringlog.clients.sample_writer import SampleWriter
 from ringlog.clients.samples import Samples
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 from servers import free_port, ringlog, serving_external
 from sites import NOON, WHERE, Site, client, install
 from waiting import PATIENCE, wait_until

@@ -1,0 +1,1 @@
+"""The files of weeks: their form, fields and encoding, and rows merged with theirs."""

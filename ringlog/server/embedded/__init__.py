@@ -1,0 +1,1 @@
+"""The embedded PostgreSQL: its programs, its data directory, its life cycle."""

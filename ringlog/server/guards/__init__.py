@@ -1,0 +1,1 @@
+"""Limits that PostgreSQL does not have: resources are kept for writers."""

@@ -1,0 +1,1 @@
+"""The processes and threads of the server, and how they end."""

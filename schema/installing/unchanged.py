@@ -1,0 +1,170 @@
+"""Whether a database is unchanged since an installation: then the next one of the same file compares nothing.
+
+Comparing 600 tables takes seconds. So an installation that finds nothing to change records its file, the
+sources of ringlog, and the state of PostgreSQL's catalogue: for every row about ringlog's objects its place
+(ctid) and the transaction that wrote it (xmin). A changed or new object or right has another row at another
+place; a dropped object has none. After a VACUUM FULL of the catalogue, pg_upgrade, or pg_dump and restore the
+rows differ as well. In all these cases everything is compared.
+
+Objects that housekeeping changes are left out, and no installation compares them: partitions of the logs, the
+start of the views of `recent`, closed rows, statistics.
+"""
+
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+
+from ringlog.schema.access.roles import become_owner
+from ringlog.schema.facility import Facility
+from ringlog.schema.layout import ARCHIVE_FILES, CLOSED, ICEBERG, RECENT, SCHEMAS, SET_ASIDE
+
+metadata = sa.MetaData(schema="ringlog")
+
+installation = sa.Table(
+    "installation",
+    metadata,
+    sa.Column("facility", sa.TEXT, nullable=False, comment="digest of the facility file"),
+    sa.Column("sources", sa.TEXT, nullable=False, comment="digest of ringlog's own sources"),
+    sa.Column("server", sa.TEXT, nullable=False, comment="PostgreSQL's version, and the database"),
+    sa.Column("next_transaction", sa.NUMERIC(20), nullable=False),
+    sa.Column(
+        "catalogue", sa.TEXT, nullable=False, comment="rows of the catalogue: how many, and their digest"
+    ),
+    comment="the latest installation that found nothing to change",
+)
+
+State: TypeAlias = dict[str, Any]
+"""A row of `installation`."""
+
+_WRAPS = 2**31
+"""transactions after which a note is not used: xmin has 32 bits"""
+
+# rows of the catalogue: kind, place, and the compared columns
+_PLACE = "ctid, xmin"
+_KINDS = (
+    ("schemas", "schema", _PLACE),
+    ("relations", "object where not moves", _PLACE),
+    ("views that move", "object where moves", "oid, relname, relkind"),
+    ("defaults", "pg_attrdef where adrelid in (select oid from relation)", _PLACE),
+    ("constraints", "pg_constraint where conrelid in (select oid from relation)", _PLACE),
+    ("indexes", "pg_index where indrelid in (select oid from relation)", _PLACE),
+    ("triggers", "pg_trigger where tgrelid in (select oid from relation)", _PLACE),
+    ("rules", "pg_rewrite where ev_class in (select oid from relation where not moves)", _PLACE),
+    ("policies", "pg_policy where polrelid in (select oid from relation)", _PLACE),
+    (
+        "types",
+        "pg_type where typnamespace in (select oid from schema) and typrelid = 0 and typelem = 0",
+        _PLACE,
+    ),
+    ("functions", "pg_proc where pronamespace in (select oid from schema)", _PLACE),
+    ("registered tables", "ringlog.logged_table", _PLACE),
+    ("registered signals", "ringlog.signal", _PLACE),
+    ("registered procedures", "ringlog.procedure", _PLACE),
+    ("former names", "ringlog.former_table", _PLACE),
+    ("registered parameters", "ringlog.parameter_table", _PLACE),
+    ("columns of parameters", "ringlog.parameter_column", _PLACE),
+    ("signals of samples", "ringlog.sample_signal", _PLACE),
+    # the other columns are housekeeping's
+    (
+        "tables of samples",
+        "ringlog.sample_table",
+        "table_name, type, ring, retention, clock_drift, description",
+    ),
+    ("summaries", "ringlog.summarised", "table_name, levels"),
+)
+
+
+def _digest(kind: str, rows: str, of: str) -> str:
+    return f"select '{kind}', count(*), sum(hash_record_extended(row ({of}), 0)) from {rows}"
+
+
+_STATE = f"""
+with
+  schema as materialized (
+    select oid, nspname, ctid, xmin from pg_namespace where nspname = any(:schemas)
+  ),
+  object as materialized (
+    select pg_class.oid, pg_class.ctid, pg_class.xmin, relname, relkind, nspname = :recent as moves
+    from pg_class join schema on schema.oid = relnamespace
+    where not relispartition
+  ),
+  relation as materialized (select oid, moves from object where relkind in ('r', 'p', 'v', 'm', 'f', 'c')),
+  found (kind, rows, digest) as (
+    -- by the index: most columns are partitions'
+    select 'columns', sum(rows), sum(digest)
+    from relation
+    cross join lateral (
+      {_digest("", "pg_attribute where attrelid = relation.oid and attnum > 0", _PLACE)}
+      offset 0
+    ) as columns (kind, rows, digest)
+    union all
+    {" union all ".join(_digest(*kind) for kind in _KINDS)}
+  )
+select
+  string_agg(format('%s %s %s', kind, rows, digest), ', ' order by kind) as catalogue,
+  concat_ws(
+    ' ',
+    current_setting('server_version_num'),
+    (select oid from pg_database where datname = current_database())
+  ) as server,
+  pg_snapshot_xmax(pg_current_snapshot())::text::numeric as next_transaction
+from found
+"""
+
+
+def state(connection: sa.Connection, facility: Facility) -> State | None:
+    """The row that `note` stores when an installation of this facility finds nothing to change. It is to be
+    read before the installation compares, so that a change meanwhile makes another one. None: the facility
+    is not one of a file."""
+    if facility.digest is None:
+        return None
+    others = (ARCHIVE_FILES, CLOSED, ICEBERG, SET_ASIDE)
+    parameters = {"schemas": [schema for schema in SCHEMAS if schema not in others], "recent": RECENT}
+    catalogue = connection.execute(sa.text(_STATE), parameters).mappings().one()
+    return {"facility": facility.digest, "sources": _sources(), **catalogue}
+
+
+def is_noted(connection: sa.Connection, now: State | None) -> bool:
+    """Whether an installation has noted the same state, and not too many transactions ago."""
+    noted = connection.execute(sa.select(installation)).mappings().one_or_none()
+    if now is None or noted is None:
+        return False
+    passed = now["next_transaction"] - noted["next_transaction"]
+    return 0 <= passed < _WRAPS and now | {"next_transaction": None} == {**noted, "next_transaction": None}
+
+
+def note(connection: sa.Connection, state: State) -> None:
+    connection.execute(installation.delete())
+    connection.execute(installation.insert().values(state))
+
+
+def note_now(connection: sa.Connection, facility: Facility) -> None:
+    """Notes the present state as that of an installation of this facility."""
+    become_owner(connection)
+    if (now := state(connection, facility)) is not None:
+        note(connection, now)
+
+
+@cache
+def _sources() -> str:
+    """The digest of everything that determines an installation."""
+    digest = sha256()
+    for package in ("ringlog.schema", "ringlog.procedures"):
+        for name, content in sorted(_contents(files(package), package)):
+            digest.update(f"{name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def _contents(folder: Traversable, path: str) -> list[tuple[str, bytes]]:
+    found = []
+    for each in folder.iterdir():
+        name = f"{path}/{each.name}"
+        if each.is_dir():
+            found += _contents(each, name)
+        elif each.name.endswith((".py", ".sql")):
+            found.append((name, each.read_bytes()))
+    return found

@@ -1,0 +1,1 @@
+"""Tables on other servers, and their moves."""

@@ -1,0 +1,1 @@
+"""The relations of each table: rings, logs and their partitions, samples, closed rows, summaries, views."""

@@ -1,0 +1,152 @@
+"""Schema `log`: the logs as views.
+
+A log's table is `weeks.<table>`, partitioned by week, with the partitions in schema log: procedures and
+housekeeping use it. `log.<table>` is a view of it and, from the first one on, of the archived weeks
+(`archive_tables.py`). Neither part has a condition, so that PostgreSQL plans both as one table:
+it leaves out weeks of other times, also when a time is known only as the query begins, and merges sorted
+parts.
+"""
+
+from collections.abc import Collection, Iterable
+
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.schema import catalogue
+from ringlog.schema.access.roles import become_owner
+from ringlog.schema.change import run
+from ringlog.schema.layout import LOG, LOG_TABLES, OWNER, READER
+from ringlog.schema.sql_files import sql_file
+
+_MANIFEST = "ringlog_manifest_changed"
+
+
+def create_view(connection: sa.Connection, table: str) -> None:
+    """Makes the view of a log without archived weeks, or gives it the columns that its table has now."""
+    run(connection, view(table, catalogue.columns(connection, sql.Identifier(LOG_TABLES, table))))
+
+
+def view(table: str, columns: Iterable[str]) -> sql.Composable:
+    """The statement for that; `columns` are those of the log's table."""
+    return sql.SQL("create or replace view {} as select {} from {}").format(
+        sql.Identifier(LOG, table),
+        sql.SQL(", ").join(map(sql.Identifier, columns)),
+        sql.Identifier(LOG_TABLES, table),
+    )
+
+
+def view_archive(connection: sa.Connection, table: str, archived: str | None = None) -> None:
+    """Adds archived weeks to the view of a log: those of this table of schema ARCHIVE_FILES."""
+    call = sql.SQL("select ringlog.view_archive({}, {})")
+    run(connection, call.format(sql.Literal(table), sql.Literal(archived or table)))
+
+
+def has_archive(connection: sa.Connection, table: str) -> bool:
+    """Whether the view of a log has the archived weeks too."""
+    return bool(connection.scalar(sa.text(f"select {_HAS_ARCHIVE.format(':table')}"), {"table": table}))
+
+
+_HAS_ARCHIVE = (
+    "exists (select from pg_depend where classid = 'pg_rewrite'::regclass"
+    " and refobjid = to_regclass(format('archive_files.%I', cast({} as text))))"
+)
+
+
+def create_missing(connection: sa.Connection, tables: Collection[str]) -> list[str]:
+    """Makes the views that these logs lack, or that lack columns of their tables. Returns these logs. Views
+    with archived weeks get columns by archive_tables.create_missing."""
+    changed = []
+    for table in connection.scalars(sa.text(_LACKING), {"names": [*tables]}).all():
+        create_view(connection, table)
+        # nobody reads a table that is still moving to this server
+        if connection.scalar(_MAY_READ, {"reader": READER, "table": table}):
+            grant = sql.SQL("grant select on {} to {}")
+            run(connection, grant.format(sql.Identifier(LOG, table), sql.Identifier(READER)))
+        changed.append(table)
+    return changed
+
+
+_MAY_READ = sa.text("select has_table_privilege(:reader, format('weeks.%I', cast(:table as text)), 'select')")
+
+_LACKING = f"""
+select weeks.relname
+from pg_class as weeks
+left join pg_class as view on view.relname = weeks.relname and view.relnamespace = to_regnamespace('log')
+where weeks.relnamespace = to_regnamespace('weeks') and weeks.relname = any(:names)
+  and not {_HAS_ARCHIVE.format("weeks.relname")}
+  and (
+    select array_agg((attname, atttypid) order by attnum) from pg_attribute
+    where attrelid = weeks.oid and attnum > 0 and not attisdropped
+  ) is distinct from (
+    select array_agg((attname, atttypid) order by attnum) from pg_attribute
+    where attrelid = view.oid and attnum > 0 and not attisdropped
+  )
+order by 1
+"""
+
+
+def move(connection: sa.Connection) -> list[str]:
+    """Moves the logs of an earlier version, whose tables were in schema log, and redirects the views on them.
+    Returns the changes. Call it before the role changes to ringlog_owner: people own views."""
+    become_owner(connection)
+    is_new = connection.scalar(sa.text("select to_regclass('ringlog.logged_table') is null"))
+    tables = [] if is_new else connection.scalars(sa.text(_EARLIER)).all()
+    run(connection, "reset role")
+    changed = []
+    for table in tables:
+        log, weeks = sql.Identifier(LOG, table), sql.Identifier(LOG_TABLES, table)
+        views = connection.execute(sa.text(_VIEWS), {"log": log.as_string()}).all()
+        rights = connection.execute(sa.text(_RIGHTS), {"log": log.as_string()}).all()
+        become_owner(connection)
+        run(connection, sql.SQL("alter table {} set schema {}").format(log, sql.Identifier(LOG_TABLES)))
+        run(connection, sql.SQL("comment on table {} is null").format(weeks))
+        create_view(connection, table)
+        for privilege, grantee in rights:
+            grant = sql.SQL("grant {} on {} to {}")
+            run(connection, grant.format(sql.SQL(privilege), log, sql.SQL(grantee)))
+        run(connection, "reset role")
+        changed.append(f"table weeks.{table}: it was log.{table}, which is a view now")
+        for name, options, definition in views:
+            try:
+                with connection.begin_nested():
+                    run(connection, f"create or replace view {name} {options} as {definition}")
+            except sa.exc.ProgrammingError as error:
+                changed.append(f"view {name} reads weeks.{table}, without the archive: {error.orig}")
+    return changed
+
+
+_EARLIER = """
+select relname from pg_class join ringlog.logged_table on table_name = relname
+where relnamespace = to_regnamespace('log') and relkind = 'p' order by 1
+"""
+_VIEWS = sql_file(__file__, "logs_views")
+_RIGHTS = f"""
+select privilege_type, case grantee when 0 then 'public' else grantee::regrole::text end
+from pg_class, aclexplode(relacl)
+where pg_class.oid = cast(:log as regclass) and grantee <> to_regrole('{OWNER}')
+"""
+
+
+def watch_manifest(connection: sa.Connection) -> None:
+    """Makes the triggers that apply changes of the manifest to the foreign tables."""
+    there = sa.text("select count(*) from pg_trigger where tgname ^@ :name and not tgisinternal")
+    if connection.scalar(there, {"name": _MANIFEST}) == 4:
+        return
+    for table, event, rows in (
+        ("cold_week", "insert", "referencing new table as now"),
+        ("cold_week", "update", "referencing old table as before new table as now"),
+        ("cold_week", "delete", "referencing old table as before"),
+        ("history", "insert", ""),
+    ):
+        run(
+            connection,
+            sql.SQL(
+                "create or replace trigger {} after {} on {} {} for each statement"
+                " execute function ringlog.manifest_changed()"
+            ).format(
+                sql.Identifier(f"{_MANIFEST}_{event}"),
+                sql.SQL(event),
+                sql.Identifier("ringlog", table),
+                sql.SQL(rows),
+            ),
+        )

@@ -1,0 +1,557 @@
+"""Tables of samples: their registry, and their objects in the database.
+
+`weeks.<table>` has a row, a block, for some samples of one signal within one hour: arrays in the order of
+time. A call stores a block for each signal; housekeeping merges those of hours that are over. A waveform is a
+block of its own, whose column `points` has it in place of `samples`. Signals are
+known by a number, which stays when they are renamed, and which is their `column_name` in ringlog.signal.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from psycopg import sql
+from sqlalchemy.dialects import postgresql
+
+from ringlog.procedures import (
+    OF_A_SAMPLE_TABLE,
+    VALUES,
+    WAVEFORMS,
+    Procedure,
+    SampleBlocks,
+    sample_procedures,
+    sample_views,
+)
+from ringlog.schema import registry
+from ringlog.schema.access.roles import become_owner
+from ringlog.schema.change import run
+from ringlog.schema.facility import Facility, SampleSignal, SampleTable
+from ringlog.schema.installing.obstacles import (
+    Obstacle,
+    as_owner,
+    drop_procedures,
+    unregister,
+    weeks_leave_manifest,
+)
+from ringlog.schema.installing.report import differences
+from ringlog.schema.layout import ARCHIVIST, LOG, LOG_TABLES, READER, SUMMARIES
+from ringlog.schema.moving.elsewhere import signal_elsewhere
+from ringlog.schema.registry import FOREVER, signal
+from ringlog.schema.relations import summaries
+from ringlog.schema.relations.partitions import make_first_partitions
+from ringlog.schema.sql_files import sql_file
+
+metadata = sa.MetaData(schema="ringlog")
+
+NUMBERS = 2**24
+"""signals of one server: those of each have numbers of their own, which they keep on another one"""
+
+OF_SOURCE = ("address", "deadband", "policy")
+"""Settings of a signal by which its writer takes it."""
+
+sample_table = sa.Table(
+    "sample_table",
+    metadata,
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column("description", sa.TEXT, nullable=False),
+    sa.Column("type", sa.TEXT, nullable=False, comment="of the values, as in the facility file"),
+    sa.Column("ring", sa.INTEGER, nullable=False, comment="online shows so many samples of each signal"),
+    sa.Column("retention", sa.TEXT, comment="interval for which samples are kept; null: for ever"),
+    sa.Column(
+        "clock_drift",
+        sa.DOUBLE_PRECISION,
+        nullable=False,
+        comment="seconds; a sample further ahead is dropped",
+    ),
+    sa.Column(
+        "merged_until",
+        postgresql.TIMESTAMP(timezone=True),
+        comment="the blocks of the hours before this are merged, but those of sample_mark",
+    ),
+    comment="tables of samples of the facility",
+)
+
+sample_signal = sa.Table(
+    "sample_signal",
+    metadata,
+    sa.Column(
+        "number",
+        sa.INTEGER,
+        sa.Identity(always=True),
+        primary_key=True,
+        comment="of the signal, fixed",
+    ),
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("signal", sa.TEXT, nullable=False, comment="its name now"),
+    sa.Column("state", sa.TEXT, nullable=False, server_default="active", comment="active, paused or retired"),
+    sa.Column(
+        "listed", sa.BOOLEAN, nullable=False, server_default=sa.false(), comment="in the facility file"
+    ),
+    sa.Column(
+        "address", sa.TEXT, nullable=False, server_default="", comment="name at the source; empty: its own"
+    ),
+    sa.Column("deadband", sa.TEXT, nullable=False, server_default="", comment="empty: the table's"),
+    sa.Column(
+        "policy", sa.TEXT, nullable=False, server_default="", comment="empty: the first one that applies"
+    ),
+    sa.Column(
+        "own",
+        sa.TEXT,
+        nullable=False,
+        server_default="{}",
+        comment="columns of ringlog.signal that the facility file or an archivist has set, as a JSON object",
+    ),
+    sa.Column(
+        "reported",
+        sa.TEXT,
+        nullable=False,
+        server_default="{}",
+        comment="columns of ringlog.signal that its source has sent; own ones replace them",
+    ),
+    sa.UniqueConstraint("table_name", "signal", name="sample_signal_name"),
+    comment="signals of tables of samples; ringlog.signal has their present and former properties",
+)
+
+signal_change = sa.Table(
+    "signal_change",
+    metadata,
+    sa.Column("number", sa.BIGINT, sa.Identity(always=True), primary_key=True),
+    sa.Column(
+        "time", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.clock_timestamp()
+    ),
+    sa.Column("login", sa.TEXT, nullable=False),
+    sa.Column("program", sa.TEXT, nullable=False, comment="as the client reports it"),
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("signal", sa.TEXT, nullable=False, comment="its name before the change"),
+    sa.Column("change", sa.TEXT, nullable=False, comment="add, pause, resume, change, rename or retire"),
+    sa.Column("detail", sa.TEXT, nullable=False, comment="the new name"),
+    sa.Index("signal_change_signal", "table_name", "signal"),
+    comment="who changed which signal of a table of samples, and when",
+)
+
+signal_state = sa.Table(
+    "signal_state",
+    metadata,
+    sa.Column("number", sa.INTEGER, nullable=False, comment="of the signal"),
+    sa.Column("connected", sa.BOOLEAN, comment="null: its writer does not know yet"),
+    sa.Column(
+        "since",
+        postgresql.TIMESTAMP(timezone=True),
+        nullable=False,
+        comment="of the latest change",
+    ),
+    sa.Column("trouble", sa.TEXT, comment="why its values are not stored"),
+    sa.Column("dropped", sa.BIGINT, nullable=False, comment="samples that its writer did not take"),
+    sa.Column("policy", sa.TEXT, comment="policy of the facility file by which it is taken; null: none"),
+    sa.PrimaryKeyConstraint("number", name="signal_state_pkey"),
+    comment="reports of the writers of tables of samples about their signals",
+)
+
+sample_mark = sa.Table(
+    "sample_mark",
+    metadata,
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column("hour", postgresql.TIMESTAMP(timezone=True), primary_key=True, comment="its begin"),
+    comment="hours with late samples, whose blocks are to be merged again",
+)
+
+last_archived = sa.Table(
+    "last_archived",
+    metadata,
+    sa.Column("number", sa.INTEGER, primary_key=True, autoincrement=False, comment="of the signal"),
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("time", sa.BIGINT, nullable=False, comment="nanoseconds since 1970 UTC"),
+    sa.Column("value", sa.TEXT, comment="null: no reading"),
+    sa.Column("severity", sa.SMALLINT, nullable=False),
+    sa.Column("status", sa.SMALLINT, nullable=False),
+    comment="the newest archived sample of each signal, which often is still its value",
+)
+
+
+def log(table: SampleTable) -> sa.Table:
+    """The blocks of a table of samples, partitioned by week. `time` is the time of a block's last sample."""
+    return sa.Table(
+        table.name,
+        sa.MetaData(),
+        sa.Column("signal", sa.INTEGER, nullable=False, comment="number of the signal"),
+        sa.Column("n", sa.INTEGER, nullable=False, comment="number of samples"),
+        sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
+        sa.Column(
+            "begins", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="time of the first sample"
+        ),
+        sa.Column("times", postgresql.ARRAY(sa.BIGINT), nullable=False, comment="nanoseconds since 1970 UTC"),
+        sa.Column("points", table.type.sqlalchemy, comment="the waveform; null: no reading")
+        if table.type.is_array
+        else sa.Column("samples", postgresql.ARRAY(table.type.sqlalchemy), nullable=False, comment="values"),
+        sa.Column("severities", postgresql.ARRAY(sa.SMALLINT), comment="null: all are 0"),
+        sa.Column("statuses", postgresql.ARRAY(sa.SMALLINT), comment="null: all are 0"),
+        sa.Index(f"{table.name}_signal", "signal", "time"),
+        sa.Index(f"{table.name}_time", "time", postgresql_using="brin"),
+        schema=LOG_TABLES,
+        postgresql_partition_by='range ("time")',
+    )
+
+
+def known_tables(connection: sa.Connection) -> dict[str, Mapping[str, Any]]:
+    """The installed tables of samples by name."""
+    found = connection.execute(sa.select(sample_table)).mappings()
+    return {row["table_name"]: {**row} for row in found}
+
+
+def blocks_of(connection: sa.Connection, table: str) -> SampleBlocks:
+    """The form of the blocks of a table of samples."""
+    query = sa.select(sample_table.c.type).where(sample_table.c.table_name == table)
+    return WAVEFORMS if connection.scalars(query).one().endswith("[]") else VALUES
+
+
+_OF_A_SAMPLE_TABLE = (
+    *("signal", "sample_signal", "sample_mark", "sample_table"),
+    *("last_archived", "cold_week", "summarised", "summary_mark", "dropped"),
+)
+"""tables of schema ringlog with rows on a table of samples"""
+
+
+def dropped(name: str) -> str:
+    """The SQL that drops a table of samples."""
+    return as_owner(
+        sql.SQL("drop view if exists {}, {}").format(
+            sql.Identifier(LOG, name), sql.Identifier("online", name)
+        ),
+        sql.SQL("drop table {}").format(sql.Identifier(LOG_TABLES, name)),
+        sql.SQL("drop table if exists {} cascade").format(sql.Identifier(SUMMARIES, name)),
+        sql.SQL("drop sequence if exists {}").format(sql.Identifier(SUMMARIES, f"{name}_until")),
+        *drop_procedures(pattern.format(name) for pattern in OF_A_SAMPLE_TABLE.values()),
+        weeks_leave_manifest(name),
+        *unregister(name, _OF_A_SAMPLE_TABLE),
+    )
+
+
+def obstacles(
+    connection: sa.Connection, facility: Facility, rows: Mapping[str, object]
+) -> Iterator[Obstacle]:
+    """Conflicts of the tables of samples; `rows` are the installed tables of rows."""
+    known = known_tables(connection)
+    wanted = {table.name: table for table in facility.sample_tables}
+    yield from taken(connection, facility)
+    for table in facility.tables:
+        if table.name in known:
+            yield Obstacle(
+                f"table {table.name}: it is a table of samples in the database, and one of rows in the file",
+                "-- give it another name in the facility file",
+            )
+    for name in known:
+        if name not in wanted:
+            yield Obstacle(
+                f"table {name}: is not in the facility file any more; this drops it with its samples, as"
+                f" ringlog facility drop {name} does",
+                dropped(name),
+            )
+    for name, sampled in wanted.items():
+        if name in rows:
+            yield Obstacle(
+                f"table {name}: it is a table of rows in the database, and one of samples in the file",
+                "-- give it another name in the facility file",
+            )
+        elif name in known and known[name]["type"] != str(sampled.type):
+            yield Obstacle(
+                f"table {name}: its samples are {known[name]['type']} in the database"
+                f" and {sampled.type} in the file",
+                "-- make another table for values of another type",
+            )
+
+
+def exist(connection: sa.Connection) -> bool:
+    """Whether there is a registry of them."""
+    return sa.inspect(connection).has_table(sample_table.name, sample_table.schema)
+
+
+def names(connection: sa.Connection) -> list[str]:
+    """The installed tables, of rows and of samples."""
+    return [*registry.ring_sizes(connection), *known_tables(connection)] if exist(connection) else []
+
+
+_NUMBER = "pg_get_serial_sequence('ringlog.sample_signal', 'number')"
+
+
+def are_numbered(connection: sa.Connection, server: int) -> bool:
+    """Whether signals of this server get numbers unlike those of others; the first server is 0."""
+    query = sa.text(f"select coalesce(pg_sequence_last_value({_NUMBER}), 0) >= :first")
+    return exist(connection) and bool(connection.scalar(query, {"first": server * NUMBERS}))
+
+
+def number(connection: sa.Connection, server: int) -> None:
+    """Has them get such numbers."""
+    connection.execute(sa.text(f"select setval({_NUMBER}, :first)"), {"first": server * NUMBERS})
+
+
+def taken(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
+    """Names of the file's signals that signals of other tables of samples have now, of any server."""
+    if not exist(connection):
+        return
+    known = [*known_tables(connection), *(table.name for table in facility.sample_tables)]
+    of_rows = {column.signal: table.name for table in facility.tables for column in table.columns}
+    wanted = of_rows | {each.name: table.name for table in facility.sample_tables for each in table.signals}
+    query = sa.union_all(
+        *(
+            sa.select(each.c.signal, each.c.table_name).where(
+                each.c.signal == sa.any_(sa.literal([*wanted], postgresql.ARRAY(sa.TEXT))),
+                each.c.table_name == sa.any_(sa.literal(known, postgresql.ARRAY(sa.TEXT))),
+                each.c.valid_to.is_(None),
+            )
+            for each in (signal, signal_elsewhere)
+        )
+    )
+    for name, table in connection.execute(query):
+        if wanted[name] != table:
+            yield Obstacle(
+                f"table {wanted[name]}: signal '{name}' is one of table {table} in the database",
+                "-- give it another name in the facility file, or retire the other first",
+            )
+
+
+def install(connection: sa.Connection, facility: Facility) -> tuple[list[str], list[str]]:
+    """Makes and changes the tables of samples, and the signals that the file lists. Returns the created and
+    the changed things."""
+    created, changed = [], []
+    known = known_tables(connection)
+    for table in facility.sample_tables:
+        row = {
+            "table_name": table.name,
+            "description": table.description,
+            "type": str(table.type),
+            "ring": table.ring,
+            "retention": table.retention and str(table.retention),
+            "clock_drift": table.clock_drift.total_seconds(),
+        }
+        if table.name not in known:
+            _create(connection, table)
+            connection.execute(sample_table.insert().values(row))
+            created.append(f"table {table.name}")
+        else:
+            before = {name: known[table.name][name] for name in row}
+            if before != row:
+                connection.execute(
+                    sample_table.update().where(sample_table.c.table_name == table.name).values(row)
+                )
+                texts = [{name: str(value) for name, value in each.items()} for each in (before, row)]
+                changed.append(f"table {table.name}: {differences(*texts)}")
+            if before["ring"] != row["ring"]:
+                run(connection, sample_views(table.name, table.ring, table.points))
+        changed += _record_signals(connection, table)
+    changed += summaries.create_missing(connection, facility.sample_tables)
+    return created, changed
+
+
+def procedures(tables: Sequence[SampleTable]) -> Iterator[Procedure]:
+    """The procedures of these tables."""
+    for table in tables:
+        yield from sample_procedures(table.name, table.type.sql, table.clock_drift, table.points)
+
+
+def _create(connection: sa.Connection, table: SampleTable) -> None:
+    log(table).create(connection)
+    name = sql.Identifier(LOG_TABLES, table.name)
+    if not table.type.is_text:
+        # arrays of readings hardly become smaller
+        for column in ("times", "points" if table.type.is_array else "samples"):
+            run(connection, sql.SQL(f"alter table {{}} alter {column} set storage external").format(name))
+    make_first_partitions(connection, table.name)
+    connection.execute(sa.select(sa.func.ringlog.view_samples(table.name)))
+    run(connection, sample_views(table.name, table.ring, table.points))
+    views = [sql.Identifier(schema, table.name) for schema in (LOG, "online")]
+    readers = sql.Identifier(READER)
+    run(connection, sql.SQL("grant select on {}, {}, {} to {}").format(name, *views, readers))
+
+
+def _record_signals(connection: sa.Connection, table: SampleTable) -> list[str]:
+    """Adds the signals that the file lists, updates their properties, and retires those it listed before."""
+    listed = {each.name: each for each in table.signals}
+    of_table = sample_signal.c.table_name == table.name
+    there = {row.signal: row for row in connection.execute(sa.select(sample_signal).where(of_table))}
+    now = {
+        row["signal"]: row
+        for row in connection.execute(
+            sa.select(signal).where(signal.c.table_name == table.name, signal.c.valid_to.is_(None))
+        ).mappings()
+    }
+    _add(connection, table, [each for name, each in listed.items() if name not in there])
+    changed = []
+    # own settings that are to be another, and whether they hold from now on
+    settings: dict[int, tuple[dict[str, Any], bool]] = {}
+    for name, row in there.items():
+        of_signal = sample_signal.update().where(sample_signal.c.number == row.number)
+        if name in listed and _source(listed[name]) != {key: row._mapping[key] for key in OF_SOURCE}:
+            connection.execute(of_signal.values(_source(listed[name])))
+            _note(connection, table.name, [name], "change")
+            changed.append(f"signal {name}: another address, deadband or policy")
+        if name not in listed:
+            if row.listed and row.state != "retired":
+                connection.execute(sa.select(sa.func.ringlog.retire_signal(name)))
+                changed.append(f"signal {name}: ends; its samples can be read")
+            if row.listed:
+                connection.execute(of_signal.values(listed=False))
+        elif name in now:
+            if json.loads(row.own) != (own := _own(listed[name])):
+                settings[row.number] = own, True
+            if not row.listed:
+                connection.execute(of_signal.values(listed=True))
+        elif not row.listed:
+            # one that the file still lists stays retired: that was an archivist's decision
+            connection.execute(of_signal.values(listed=True, state="active"))
+            description = {
+                "signal": name,
+                "table_name": table.name,
+                "column_name": str(row.number),
+                "type": str(table.type),
+                "unit": "",
+                "description": "",
+            }
+            connection.execute(signal.insert().values(description))
+            settings[row.number] = _own(listed[name]), False
+            _note(connection, table.name, [name])
+            changed.append(f"signal {name}: is there again")
+    return changed + _settle(connection, settings, now)
+
+
+def _add(connection: sa.Connection, table: SampleTable, new: Sequence[SampleSignal]) -> None:
+    """Adds signals that the table never had, all at once: there may be thousands."""
+    if not new:
+        return
+    # names that other signals had before they were renamed
+    formers = signal.c.signal == sa.any_(sa.literal([each.name for each in new], postgresql.ARRAY(sa.TEXT)))
+    connection.execute(
+        signal.update().where(formers, signal.c.valid_to == FOREVER).values(valid_to=sa.func.now())
+    )
+    insert = (
+        "insert into ringlog.sample_signal (table_name, signal, listed, address, deadband, policy, own)"
+        " select :table, given.signal, true, given.address, given.deadband, given.policy, given.own"
+        " from unnest(cast(:names as text[]), cast(:addresses as text[]), cast(:deadbands as text[]),"
+        " cast(:policies as text[]), cast(:own as text[]))"
+        " with ordinality as given (signal, address, deadband, policy, own, place)"
+        " order by given.place returning signal, number"
+    )
+    parameters: dict[str, Any] = {
+        "table": table.name,
+        "names": [each.name for each in new],
+        "addresses": [each.address for each in new],
+        "deadbands": [each.deadband for each in new],
+        "policies": [each.policy for each in new],
+        "own": [json.dumps(_own(each)) for each in new],
+    }
+    numbers = {row.signal: row.number for row in connection.execute(sa.text(insert), parameters)}
+    known = {"table_name": table.name, "type": str(table.type)}
+    rows = [
+        {"signal": each.name, **known, "column_name": str(numbers[each.name]), **_description(each)}
+        for each in new
+    ]
+    connection.execute(signal.insert(), rows)
+    _note(connection, table.name, parameters["names"])
+    run(connection, "analyze ringlog.signal, ringlog.sample_signal")
+
+
+def _note(connection: sa.Connection, table: str, names: Sequence[str], change: str = "add") -> None:
+    insert = (
+        "insert into ringlog.signal_change (login, program, table_name, signal, change, detail)"
+        " select session_user, 'installation', :table, each, :change, 'facility file'"
+        " from unnest(cast(:names as text[])) as each"
+    )
+    connection.execute(sa.text(insert), {"table": table, "names": [*names], "change": change})
+
+
+def _description(each: SampleSignal) -> dict[str, Any]:
+    """The columns of ringlog.signal that the file determines."""
+    return {
+        "unit": each.unit,
+        "description": each.description,
+        "limit_low": each.limits and each.limits[0],
+        "limit_high": each.limits and each.limits[1],
+        "alarm_low": each.alarm_limits and each.alarm_limits[0],
+        "alarm_high": each.alarm_limits and each.alarm_limits[1],
+        "states": json.dumps(dict(each.states), ensure_ascii=False) if each.states else None,
+        "held": each.held,
+    }
+
+
+_DESCRIPTION = tuple(_description(SampleSignal("")))
+
+
+def _own(each: SampleSignal) -> dict[str, Any]:
+    """Those of them that the file sets; the source may send others."""
+    return {
+        key: value
+        for key, value in _description(each).items()
+        # a limit of 0 is one
+        if value is not None and value is not False and value != ""
+    }
+
+
+def _source(each: SampleSignal) -> dict[str, str]:
+    """The settings by which its writer takes the signal."""
+    return {key: getattr(each, key) for key in OF_SOURCE}
+
+
+def _settle(
+    connection: sa.Connection, settings: Mapping[int, tuple[dict[str, Any], bool]], now: Mapping[str, Any]
+) -> list[str]:
+    """Gives signals these own settings, from now on or for the whole time of an entry. Returns those that
+    were other `now`, each with its differences."""
+    if not settings:
+        return []
+    update = (
+        "update ringlog.sample_signal as known set own = given.own"
+        " from unnest(cast(:numbers as integer[]), cast(:own as text[])) as given (number, own)"
+        " where known.number = given.number"
+    )
+    numbers = {"numbers": [*settings]}
+    connection.execute(sa.text(update), numbers | {"own": [json.dumps(own) for own, _ in settings.values()]})
+    settle = (
+        "select ringlog.settle_signals(cast(:numbers as integer[]),"
+        " array(select case when each then clock_timestamp() end"
+        " from unnest(cast(:are_new as boolean[])) with ordinality as known (each, place) order by place))"
+    )
+    connection.execute(sa.text(settle), numbers | {"are_new": [is_new for _, is_new in settings.values()]})
+    changed = []
+    of_numbers = signal.c.column_name == sa.any_(sa.literal([*map(str, settings)], postgresql.ARRAY(sa.TEXT)))
+    names = sa.any_(sa.literal([*now], postgresql.ARRAY(sa.TEXT)))
+    query = sa.select(signal).where(signal.c.signal == names, of_numbers, signal.c.valid_to.is_(None))
+    for row in connection.execute(query).mappings():
+        before = now[row["signal"]]
+        texts = [{name: str(one[name]) for name in _DESCRIPTION} for one in (before, row)]
+        if texts[0] != texts[1]:
+            changed.append(f"signal {row['signal']}: {differences(*texts)}")
+    return changed
+
+
+def merge(
+    engine: sa.Engine, stopped: Callable[[], bool] = lambda: False, seconds: float = float("inf")
+) -> int:
+    """Merges the blocks of hours that are over, one hour in a transaction, for about so many seconds. Returns
+    the number of merged signals and hours."""
+    begin = time.monotonic()
+    merged = 0
+    with engine.connect() as connection:
+        tables = [
+            *connection.scalars(sa.select(sample_table.c.table_name).order_by(sample_table.c.table_name))
+        ]
+    for table in tables:
+        while not stopped() and time.monotonic() - begin < seconds:
+            with engine.begin() as connection:
+                become_owner(connection)
+                number = connection.scalar(sa.select(sa.func.ringlog.merge_samples(table)))
+            if number is None:
+                break
+            merged += number
+    return merged
+
+
+_EVERY_TABLE = sql_file(__file__, "sample_tables_every_table")
+
+
+def prepare(connection: sa.Connection) -> None:
+    """Makes the view of the tables of both kinds; archivists may read the registry of signals."""
+    run(connection, _EVERY_TABLE)
+    run(connection, sql.SQL("grant select on ringlog.every_table to {}").format(sql.Identifier(READER)))
+    names = sql.SQL(", ").join(sql.Identifier("ringlog", table.name) for table in metadata.sorted_tables)
+    run(connection, sql.SQL("grant select on {} to {}").format(names, sql.Identifier(ARCHIVIST)))
