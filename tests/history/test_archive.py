@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
+from kills import killed_around
 from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
@@ -645,20 +646,9 @@ def test_killed_at_any_moment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = online.rows
-    for place, name in ((Round, "_write"), (leaving, "_put_away"), (leaving, "_watch")):
-        for after in (False, True):
-            work = getattr(place, name)
-
-            def killed(*values: object, work: object = work, after: bool = after, **named: object) -> object:
-                if after:
-                    work(*values, **named)  # type: ignore[operator]
-                raise KeyboardInterrupt
-
-            monkeypatch.setattr(place, name, killed)
-            with pytest.raises(KeyboardInterrupt):
-                [*archive(engine, conninfo, NOW)]
-            monkeypatch.setattr(place, name, work)
-            assert all_rows(conninfo) == before
+    steps = ((Round, "_write"), (leaving, "_put_away"), (leaving, "_watch"))
+    for _ in killed_around(monkeypatch, steps, lambda: [*archive(engine, conninfo, NOW)]):
+        assert all_rows(conninfo) == before
     assert len([*archive(engine, conninfo, NOW)]) == 12
     assert all_rows(conninfo) == before
 

@@ -12,6 +12,7 @@ import psycopg
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
+from kills import killed_around
 
 from ringlog.history import sampled
 from ringlog.history.archive import archiving, leaving, merging
@@ -290,20 +291,9 @@ def test_samples_that_arrive_while_a_week_is_written(plant: Plant, monkeypatch: 
 
 def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     before = plant.all()
-    for place, name in ((leaving, "_watch"), (Round, "_write"), (leaving, "_put_away")):
-        for after in (False, True):
-            work = getattr(place, name)
-
-            def killed(*values: object, work: object = work, after: bool = after, **named: object) -> object:
-                if after:
-                    work(*values, **named)  # type: ignore[operator]
-                raise KeyboardInterrupt
-
-            with monkeypatch.context() as patched:
-                patched.setattr(place, name, killed)
-                with pytest.raises(KeyboardInterrupt):
-                    plant.archive()
-            assert plant.all() == before
+    steps = ((leaving, "_watch"), (Round, "_write"), (leaving, "_put_away"))
+    for _ in killed_around(monkeypatch, steps, plant.archive):
+        assert plant.all() == before
     assert len(plant.archive()) == 12
     assert plant.all() == before
     plant.put("gauge:1", 3 * HOUR, 1.0)

@@ -11,6 +11,7 @@ import psycopg
 import pyarrow.compute as pc
 import pytest
 import sqlalchemy as sa
+from kills import Deaths
 from pyarrow import dataset
 from pyiceberg.io.pyarrow import PyArrowFile
 from sqlalchemy.orm import Session
@@ -199,33 +200,20 @@ def test_killed_at_every_step(
     """Publishing dies before each of its steps, at first without tables, then with a replaced file."""
     steps: list[tuple[object, str]] = [(Session, "commit"), (PyArrowFile, "create"), (Folder, "delete")]
     steps += [(Folder, "give"), (iceberg, "_added"), (iceberg, "_expire"), (iceberg, "_tidy")]
-    left = 0
-
-    def killing(work: Callable[..., object]) -> Callable[..., object]:
-        def step(*values: object, **named: object) -> object:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                raise KeyboardInterrupt
-            return work(*values, **named)
-
-        return step
+    deaths = Deaths(monkeypatch, steps)
 
     def killed() -> bool:
         """Whether publishing dies at the next step."""
-        nonlocal left
         number[0] += 1
-        left = number[0]
+        deaths.left = number[0]
         try:
             [*publish(engine, conninfo)]
         except KeyboardInterrupt:
             return True
         finally:
-            left = 0
+            deaths.left = 0
         return False
 
-    for place, name in steps:
-        monkeypatch.setattr(place, name, killing(getattr(place, name)))
     # so that no file outlives its snapshot
     monkeypatch.setattr(iceberg, "_KEPT", timedelta(seconds=-60))
     number = [0]

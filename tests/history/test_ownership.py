@@ -10,6 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import sqlalchemy as sa
+from kills import Deaths
 
 from ringlog.history.archive import archiving, leaving, merging, ownership
 from ringlog.history.archive import round as rounds
@@ -315,39 +316,26 @@ def test_killed_between_any_two_steps(site: Site, monkeypatch: pytest.MonkeyPatc
     steps += [(leaving, "_watch"), (leaving, "_put_away"), (merging, "_take_late")]
     steps += [(Round, "_write"), (rounds, "new_file")]
     steps += [(archiving.ownership, "demand"), (archiving.ownership, "_database")]
-    left = 0
-
-    def killing(work: Callable[..., object]) -> Callable[..., object]:
-        def step(*values: object, **named: object) -> object:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                raise KeyboardInterrupt
-            return work(*values, **named)
-
-        return step
-
-    for where, name in steps:
-        monkeypatch.setattr(where, name, killing(getattr(where, name)))
+    deaths = Deaths(monkeypatch, steps)
     number = 0
-    while left <= 0:
+    while deaths.left <= 0:
         number += 1
         assert number < 60
-        left = 0
+        deaths.left = 0
         site.late(number)
         if number % 3 == 0:
             site.run("update ringlog.archive_file set left_at = left_at - interval '31 days'")
-        left = number
+        deaths.left = number
         try:
             site.archive()
         except KeyboardInterrupt:
-            left = 0
+            deaths.left = 0
         rows = site.rows()
         assert len(rows) == 601 + number
         assert [row["current"] for row in rows if row["seq_no"] == 2] == [*range(1, number + 1)]
-        left = left if left > 0 else 0
+        deaths.left = max(deaths.left, 0)
     assert number > 10
-    left = 0
+    deaths.left = 0
     site.archive()
     assert site.intact()
     assert site.unknown() == []

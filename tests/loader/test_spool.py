@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
 from ringlog.clients.moments import HOUR
 from ringlog.clients.readings import Reading
 from ringlog.clients.spool.file import Former, SpoolError
-from ringlog.clients.spool.spool import Spool, Spooled
+from ringlog.clients.spool.spool import Spool
+from spools import everything
 
 COLUMNS = ["current", "state"]
 NOON = 1_780_000_000_000_000 // HOUR * HOUR
@@ -25,14 +25,6 @@ SECOND = 1_000_000
 
 def opened(file: Path, columns: list[str] = COLUMNS, budget: int = 2**30) -> Spool:
     return Spool(file, "magnets", columns, 5, budget)
-
-
-def everything(spool: Spool) -> list[Spooled]:
-    rows, last = [], 0
-    while row := spool.after(last):
-        rows.append(row)
-        last = row.id
-    return rows
 
 
 def test_rows_are_returned_exactly_and_in_order(tmp_path: Path) -> None:
@@ -145,13 +137,6 @@ def test_kill_leaves_every_row_that_was_put(tmp_path: Path) -> None:
             assert all(later.id == earlier.id + 1 for earlier, later in pairwise(rows))
             assert acknowledged + len(rows) == sum(hour.produced for hour in spool.hours()) == spool.newest
             put = spool.newest
-
-
-@pytest.fixture
-def memory() -> Iterator[Path]:
-    """A folder in memory, where thousands of rows are synced quickly."""
-    with TemporaryDirectory(dir="/dev/shm") as folder:
-        yield Path(folder)
 
 
 @pytest.mark.long

@@ -5,11 +5,10 @@ import random
 import shutil
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
 
 import psycopg
@@ -18,10 +17,11 @@ import pytest
 from ringlog.clients import Address
 from ringlog.clients.moments import HOUR
 from ringlog.clients.spool.books import Event
-from ringlog.clients.spool.spool import Spool, Spooled
+from ringlog.clients.spool.spool import Spool
 from ringlog.clients.writer import Writer, spool_file
 from ringlog.schema.facility import Facility
 from servers import RunningServer, ringlog
+from spools import everything
 
 COLUMNS = ["current", "state"]
 NOON = 1_780_000_000_000_000 // HOUR * HOUR
@@ -29,23 +29,8 @@ SECOND = 1_000_000
 ROWS = 370
 
 
-@pytest.fixture
-def memory() -> Iterator[Path]:
-    """A folder in memory, which is synced quickly."""
-    with TemporaryDirectory(dir="/dev/shm") as folder:
-        yield Path(folder)
-
-
 def opened(file: Path, columns: list[str] = COLUMNS) -> Spool:
     return Spool(file, "magnets", columns, 1000)
-
-
-def everything(spool: Spool) -> list[Spooled]:
-    rows, last = [], 0
-    while row := spool.after(last):
-        rows.append(row)
-        last = row.id
-    return rows
 
 
 def reading(number: int) -> tuple[float, str]:

@@ -1,0 +1,44 @@
+"""Work that dies before one of its steps, or around one."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+
+
+class Deaths:
+    """Before which call of its steps the work dies: `left` counts them; 0: it lives."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, steps: Iterable[tuple[object, str]]) -> None:
+        self.left = 0
+        for place, name in steps:
+            monkeypatch.setattr(place, name, self._killing(getattr(place, name)))
+
+    def _killing(self, work: Callable[..., object]) -> Callable[..., object]:
+        def step(*values: object, **named: object) -> object:
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+            return work(*values, **named)
+
+        return step
+
+
+def killed_around(
+    monkeypatch: pytest.MonkeyPatch, steps: Iterable[tuple[object, str]], run: Callable[[], object]
+) -> Iterator[str]:
+    """Runs the work for each of its steps twice: it dies before the step, and after it. Yields the step after
+    each death."""
+    for place, name in steps:
+        for after in (False, True):
+            work = getattr(place, name)
+
+            def killed(*values: object, work: object = work, after: bool = after, **named: object) -> object:
+                if after:
+                    work(*values, **named)  # type: ignore[operator]
+                raise KeyboardInterrupt
+
+            with monkeypatch.context() as patched:
+                patched.setattr(place, name, killed)
+                with pytest.raises(KeyboardInterrupt):
+                    run()
+            yield name
