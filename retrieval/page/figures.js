@@ -37,8 +37,8 @@ export class Figures {
     const requests = this.requests(), ask = api[this.chart.wanted.mode];
     this.asked = JSON.stringify(requests);
     if (!requests[0].names.length) throw new Error("A text has neither histogram nor spectrum.");
-    const found = await Promise.all(requests.map(({ names, log }) => ask(names, time, log, abort)));
-    return found.flatMap(({ edges, signals }) =>
+    const answers = await Promise.all(requests.map(({ names, log }) => ask(names, time, log, abort)));
+    return answers.flatMap(({ edges, signals }) =>
       signals.map((each) => ({ ...each, edges, values: each.counts ?? each.amplitude })));
   }
 

@@ -31,13 +31,14 @@ def histogram(
     With `log` the bins are equally wide in the logarithm, and values at or below 0 are `outside`. Infinite
     values do not count.
     """
-    found = [_values(servers, signal, start, end, MOST // len(signals)) for signal in signals]
-    shown = [values[values > 0] if log else values for _, _, values in found]
-    edges = _edges([each for each in shown if len(each)], bins, log=log)
+    read = [_values(servers, signal, start, end, MOST // len(signals)) for signal in signals]
+    shown = [values[values > 0] if log else values for _, _, values in read]
+    edges = _edges([values for values in shown if len(values)], bins, log=log)
 
     def figures(number: int) -> dict[str, Any]:
-        values = found[number][2]
+        width, _, values = read[number]
         return {
+            "width": width / 1e6,
             "n": len(values),
             "mean": values.mean() if len(values) else None,
             "deviation": values.std() if len(values) else None,
@@ -45,11 +46,8 @@ def histogram(
             "counts": np.histogram(shown[number], edges)[0] if len(values) else [],
         }
 
-    each = (
-        described(signal) | {"width": found[number][0] / 1e6} | figures(number)
-        for number, signal in enumerate(signals)
-    )
-    yield _json({"edges": edges, "signals": [*each]})
+    content = [described(signal) | figures(number) for number, signal in enumerate(signals)]
+    yield _json({"edges": edges, "signals": content})
 
 
 def spectrum(
@@ -62,17 +60,16 @@ def spectrum(
     returned, which are equally wide, with `log` in the logarithm. Fewer than 16 values have no spectrum.
     """
 
-    def each() -> Iterator[dict[str, Any]]:
-        for signal in signals:
-            width, times, values = _values(servers, signal, start, end, MOST // len(signals))
-            frequency, amplitude = _amplitudes(times, values)
-            if len(frequency) > points:
-                kept = _peaks(amplitude, points, log=log)
-                frequency, amplitude = frequency[kept], amplitude[kept]
-            figures = {"n": len(values), "frequency": frequency, "amplitude": amplitude}
-            yield described(signal) | {"width": width / 1e6} | figures
-
-    yield _json({"signals": [*each()]})
+    content = []
+    for signal in signals:
+        width, times, values = _values(servers, signal, start, end, MOST // len(signals))
+        frequency, amplitude = _amplitudes(times, values)
+        if len(frequency) > points:
+            kept = _peaks(amplitude, points, log=log)
+            frequency, amplitude = frequency[kept], amplitude[kept]
+        figures = {"width": width / 1e6, "n": len(values), "frequency": frequency, "amplitude": amplitude}
+        content.append(described(signal) | figures)
+    yield _json({"signals": content})
 
 
 def _json(content: dict[str, Any]) -> bytes:
@@ -83,22 +80,20 @@ def _values(
     servers: Servers, signal: Signal, start: datetime, end: datetime, points: int
 ) -> tuple[int, NDArray[np.int64], Numbers]:
     """The width of a trend's points in microseconds, the begin of each, and the finite means of them."""
-    made = trend(servers, signal, start, end, points)
-    values = made.table["mean"].to_numpy(zero_copy_only=False)
-    times = made.table["time"].cast(pa.int64()).to_numpy(zero_copy_only=False)
+    means = trend(servers, signal, start, end, points)
+    values = means.table["mean"].to_numpy(zero_copy_only=False)
+    times = means.table["time"].cast(pa.int64()).to_numpy(zero_copy_only=False)
     good = np.isfinite(values)
-    return made.width, times[good], values[good]
+    return means.width, times[good], values[good]
 
 
 def _edges(values: Sequence[Numbers], bins: int, *, log: bool) -> Numbers:
     """The edges of bins from the least to the greatest of all values; none without values."""
     if not values:
         return np.empty(0)
-    low, high = min(each.min() for each in values), max(each.max() for each in values)
+    low, high = min(some.min() for some in values), max(some.max() for some in values)
     if low == high:
-        low, high = (
-            (low / 1.1, high * 1.1) if log else (low - (abs(low) / 20 or 1), high + (abs(high) / 20 or 1))
-        )
+        low, high = sorted((low, low * 0.95)) if low else (-1.0, 1.0)
     share = np.linspace(0, 1, bins + 1)
     # a weighted mean, because a difference of large values is infinite
     edges = (
