@@ -5,7 +5,7 @@ syslogins); SQL Server's views of its System Catalog Views (sys.objects, sys.col
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from ringlog.adoption.conversion.object_names import ObjectNames
 from ringlog.adoption.conversion.owners import BEFORE, placed, without_owners
 from ringlog.adoption.server import ase, collations, dynamic, left, sql_server
 from ringlog.adoption.server.names import quoted
-from ringlog.adoption.server.objects import Member, Module, Old, OldTable
+from ringlog.adoption.server.objects import Grant, Member, Module, Old, OldTable
 from ringlog.adoption.server.parts import Parts, Query, Rows
 from ringlog.adoption.server.session import ABSENT, is_of_server, message_of, number, rows_of
 from ringlog.schema.sql_files import sql_file
@@ -136,20 +136,8 @@ def read(connection: pymssql.Connection, named: str) -> Old:
             for each in _modules(found_modules, object_names, reported)
         )
         reported += dynamic.names_in_dynamic_sql(modules, by_owner, database, is_ase)
-        if is_ase:
-            grants = ase.grants(
-                query("grants"), {(table.owner, table.there): table for table in tables}, by_owner
-            )
-            members = [*_members(query("members")), *_members(query("role_members"))]
-            charset = next((str(name) for (name,) in query("charset")), "")
-        else:
-            objects = [
-                *((table.owner, table.name, False) for table in tables),
-                *((each.owner, each.name, each.kind != "view") for each in modules if each.kind != "trigger"),
-            ]
-            grants = sql_server.grants(query("grants"), objects, by_owner)
-            members = _members(query("members"))
-            charset = ""
+        grants, members = _rights(query, is_ase, tables, modules, by_owner)
+        charset = next((str(name) for (name,) in query("charset")), "") if is_ase else ""
         begins = {str(login): str(there or "").lower() for login, there in query("login_databases")}
         users = tuple((str(user), str(login or "")) for user, login in query("users"))
         logins = tuple(
@@ -173,6 +161,25 @@ def read(connection: pymssql.Connection, named: str) -> Old:
         begins,
         collations.of_database(collation),
     )
+
+
+def _rights(
+    query: Query,
+    is_ase: bool,
+    tables: Sequence[OldTable],
+    modules: Sequence[Module],
+    names: Mapping[str, Mapping[str, str]],
+) -> tuple[list[Grant], list[Member]]:
+    """The rights to these objects, and the members of roles and groups."""
+    if is_ase:
+        named = {(table.owner, table.there): table for table in tables}
+        members = [*_members(query("members")), *_members(query("role_members"))]
+        return ase.grants(query("grants"), named, names), members
+    objects = [
+        *((table.owner, table.name, False) for table in tables),
+        *((each.owner, each.name, each.kind != "view") for each in modules if each.kind != "trigger"),
+    ]
+    return sql_server.grants(query("grants"), objects, names), _members(query("members"))
 
 
 def _collation(query: Query, is_ase: bool) -> str:

@@ -50,6 +50,10 @@ export const describe = async (names) => {
 };
 export const trend = (names, time, points, signal) =>
   ask("trend", { signal: names, ...span(time), points }, signal).then((answer) => answer.signals);
+const analysis = (path) => (names, time, log, signal) =>
+  ask(path, { signal: names, ...span(time), ...(log ? { log: 1 } : {}) }, signal);
+export const histogram = analysis("histogram");
+export const spectrum = analysis("spectrum");
 export const data = (names, time, signal, limit) =>
   ask("data", { signal: names, ...span(time), ...(limit ? { limit } : {}) }, signal).then((answer) => answer.signals);
 export const at = (names, time, signal) =>

@@ -20,11 +20,11 @@ function axis(more) {
 export const timeAxis = () =>
   axis({ space: 76, values: (_, ticks, __, ___, step) => timeTicks(ticks, step) });
 
-export const figureAxis = (label, more = {}) =>
+export const figureAxis = (label, { log, ...more } = {}) =>
   axis({ values: (_, ticks) => ticks.map((tick) => tickText(tick, ticks)), label: label || undefined,
-    labelSize: label ? 18 : 0, ...more });
+    labelSize: label ? 18 : 0, ...(log ? LOG : {}), ...more });
 
-// The axes of values of a chart: {key, scale, label, own, side, min, max, invert}. Signals of one unit share
+// The axes of values of a chart: {key, scale, label, own, side, min, max, invert, log}. Signals of one unit share
 // one, unless a signal has its own; without a choice of the user they are placed left and right in turn.
 export function valueAxes(series, wanted = {}) {
   const keys = [...new Set(series.map((each) => axisKey(each, wanted)))];
@@ -41,9 +41,9 @@ export function valueAxes(series, wanted = {}) {
 export const axisKey = (series, wanted) => (wanted.of?.[series.signal]?.own ? series.signal : series.unit);
 
 // The axes for uPlot, in the colour of the line if there is only one.
-export function drawnAxes(axes, width, log = false) {
-  return axes.map(({ scale, label, side, colour: own }, index) =>
-    figureAxis(label, { ...(log ? LOG : {}), scale, side: side === "right" ? 1 : 3, size: width < 500 ? fitting : 68,
+export function drawnAxes(axes, width) {
+  return axes.map(({ scale, label, side, log, colour: own }, index) =>
+    figureAxis(label, { log, scale, side: side === "right" ? 1 : 3, size: width < 500 ? fitting : 68,
       grid: { stroke: colour("grid"), width: 1, show: index === 0 },
       stroke: axes.length > 1 && own ? own : colour("quiet") }));
 }
@@ -53,8 +53,8 @@ function fitting(plot, marks, index, again) {
   return again > 1 ? plot.axes[index]._size : 20 + 7 * Math.max(2, ...(marks ?? []).map((mark) => mark.length));
 }
 
-export const valueScales = (axes, log = false) =>
-  Object.fromEntries(axes.map(({ scale, min, max, invert }) => [scale, {
+export const valueScales = (axes) =>
+  Object.fromEntries(axes.map(({ scale, min, max, invert, log }) => [scale, {
     ...(log ? { distr: 3 } : {}), dir: invert ? -1 : 1,
     range: (_, low, high) => chosen(log ? decades(low, high) : roomy(low, high), min, max, log) }]));
 
@@ -67,8 +67,16 @@ function chosen([low, high], min, max, log) {
   return min === undefined ? [to - room, to] : [from, from + room];
 }
 
-// The values for a logarithmic axis: none at or below 0.
-export const shownOn = (log) => (value) => (log && !(value > 0) ? null : value);
+// The values for an axis: a logarithmic one has none at or below 0.
+export const shownOn = ({ log }) => (value) => (log && !(value > 0) ? null : value);
+
+// The number of values that logarithmic axes do not have.
+export const unseen = (axes) => axes.flatMap(({ log, own }) => (log ? own : [])).flatMap((each) => each.mean ?? each.values)
+  .filter((value) => typeof value === "number" && value <= 0).length;
+
+// The width of the axes at a side of a drawing, in pixels.
+export const axesWidth = (plot, side) => (plot.axes ?? []).filter((each) => each.show && each.side === side)
+  .reduce((sum, each) => sum + (each._size ?? 0) + (each.label == null ? 0 : each.labelSize), 0);
 
 function roomy(low, high) {
   if (low === null || low === undefined || !Number.isFinite(low)) return [0, 1];
@@ -80,7 +88,7 @@ function roomy(low, high) {
   return [low - room, high + room];
 }
 
-function decades(low, high) {
+export function decades(low, high) {
   if (!(low > 0) || !Number.isFinite(high)) return [0.1, 10];
   const room = Math.max((high / low) ** 0.04, 1.02);
   return [low / room, high * room];

@@ -1,7 +1,7 @@
 // One chart: its view determines the content; this module requests, keeps and draws.
 
 import * as api from "./api.js";
-import { colourOf, theme } from "./axes.js";
+import { colourOf, theme, unseen } from "./axes.js";
 import { Cursors } from "./cursors.js";
 import { Figures } from "./figures.js";
 import { breakable, timeText } from "./format.js";
@@ -26,7 +26,8 @@ export class Chart {
     this.calls = calls;
     this.series = [];
     this.meanwhile = null;
-    this.drawn = null;
+    this.plots = [];
+    this.gutters = [0, 0]; // the widths of the axes left and right that charts above each other have in common
     this.isOfWaveforms = wanted.signals.some((name) => isWaveform(this.of(name)));
     this.view = new (this.isOfWaveforms ? Waveform : VIEWS[wanted.mode.split("-")[0]] ?? Trend)(this);
     this.cursors = new Cursors(this);
@@ -34,10 +35,15 @@ export class Chart {
     title.replaceChildren(...breakable(this.title()));
     title.title = this.title();
     this.watch = new ResizeObserver(() => {
-      this.drawn?.setSize(this.size());
+      for (const plot of this.plots) plot.setSize(this.size());
+      this.calls.drawn();
       this.cursors.place();
     });
     this.watch.observe(this.plot);
+  }
+
+  get drawn() {
+    return this.plots[0];
   }
 
   of(name) {
@@ -62,7 +68,7 @@ export class Chart {
       if (signal.aborted) return;
       this.series = found.map((each) => ({ ...this.of(each.signal), ...each }));
       this.time = time;
-      for (const values of this.meanwhile) this.view.append?.(values, time);
+      for (const [values, isFollowed] of this.meanwhile) this.take(values, time, isFollowed);
       this.meanwhile = null;
       this.draw();
       this.calls.worked(this);
@@ -87,14 +93,24 @@ export class Chart {
       performance.measure("chart shown", { start: begun, end: performance.now() })));
   }
 
-  // New samples of the live stream: {signal: [[milliseconds, value], …]}.
-  append(values, time) {
+  // New samples of the live stream: {signal: [[milliseconds, value], …]}. A chart that does not follow them, because its
+  // points represent more, shows only the newest value.
+  append(values, time, isFollowed) {
     if (!this.view.append) return;
-    this.meanwhile?.push(values);
+    this.meanwhile?.push([values, isFollowed]);
     if (!this.series.length) return;
-    this.time = time;
-    this.view.append(values, time);
-    this.draw();
+    if (this.take(values, time, isFollowed)) {
+      this.time = time;
+      this.draw();
+    } else this.showValues();
+  }
+
+  // Whether the drawing changes.
+  take(values, time, isFollowed) {
+    for (const series of this.series) if (!series.before) series.newest = values[series.signal]?.at(-1) ?? series.newest;
+    const isTaken = isFollowed || !this.view.isTime;
+    if (isTaken) this.view.append?.(values, time);
+    return isTaken;
   }
 
   draw() {
@@ -103,15 +119,16 @@ export class Chart {
     this.showValues();
     this.cursors.place();
     const values = this.series.map((each) => `${this.view.label(each)} ${this.view.current(each).text}`);
-    const unseen = this.wanted.log ? this.series.filter((each) => !this.isHidden(each.signal)).flatMap((each) => each.mean ?? each.values)
-      .filter((value) => typeof value === "number" && value <= 0).length : 0;
-    this.root.querySelector(".unseen").textContent = unseen
-      ? `${unseen} point${unseen === 1 ? "" : "s"} at or below 0, which a logarithmic axis does not have` : "";
+    const left = this.view.unseen?.() ?? unseen(this.view.axes);
+    this.root.querySelector(".unseen").textContent = left
+      ? `${left} point${left === 1 ? "" : "s"} at or below 0, which a logarithmic axis does not have` : "";
+    this.calls.drawn(this);
     this.plot.ariaLabel = `Chart of ${values.join("; ")}, from ${timeText(this.time.from)} to ${timeText(this.time.to)}`;
   }
 
-  // Draws with uPlot: the existing plot takes the new data if only these have changed.
-  render(options, data) {
+  // Draws with uPlot, one drawing above the other: an existing one of time takes the new data if only these have changed.
+  render(panels) {
+    const [{ options, data }] = panels;
     const shape = JSON.stringify([options.series.map((one) => [one.label, one.stroke, one.scale, one.dash, one.kind]),
       options.padding, options.axes.map((axis) => [axis.stroke, axis.label, axis.side]), options.bands.length,
       Object.entries(options.scales).map(([name, scale]) => [name, scale.dir, scale.distr]), state.zone, facility.zone, theme()]);
@@ -122,15 +139,20 @@ export class Chart {
         this.drawn.setData(data, true);
       });
     } else {
-      this.drawn?.destroy();
-      this.drawn = new uPlot({ ...this.size(), legend: { show: false }, ...options }, data, this.plot);
+      this.clear();
+      this.plots = panels.map((panel) =>
+        new uPlot({ ...this.size(panels.length), legend: { show: false }, ...panel.options }, panel.data, this.plot));
       this.shape = shape;
       if (this.view.isTime) this.plot.querySelector(".u-axis").style.cursor = "ew-resize"; // gestures.js
     }
     this.note(this.series.every((each) => !(each.at ?? each.values).length) ? "No samples in this time" : "");
   }
 
-  // Changes the look of the same signals in the same view, without a request.
+  clear() {
+    for (const plot of this.plots.splice(0)) plot.destroy();
+  }
+
+  // Changes the look of the same signals in the same view.
   isAlike(wanted) {
     const { mode, signals } = this.wanted;
     return wanted.mode === mode && JSON.stringify(wanted.signals) === JSON.stringify(signals);
@@ -155,7 +177,7 @@ export class Chart {
   // The value at a fraction of a scale; fractions of a logarithmic axis are in decades.
   valueAt(scale, share) {
     const { min, max } = this.drawn.scales[scale];
-    return this.wanted.log ? min * (max / min) ** share : min + (max - min) * share;
+    return this.axisOf(scale)?.log ? min * (max / min) ** share : min + (max - min) * share;
   }
 
   setRange(scale, low, high, why) {
@@ -180,8 +202,7 @@ export class Chart {
 
   // Shows an element in place of a drawing.
   show(element) {
-    this.drawn?.destroy();
-    this.drawn = null;
+    this.clear();
     if (element.parentElement !== this.plot) this.plot.append(element);
     this.note("");
   }
@@ -205,12 +226,19 @@ export class Chart {
     return this.drawn.posToVal(left, "x") * 1000;
   }
 
-  size() {
-    return { width: Math.max(200, this.plot.clientWidth), height: Math.max(80, this.plot.clientHeight) };
+  size(number = this.plots.length || 1) {
+    return { width: Math.max(200, this.plot.clientWidth), height: Math.max(80, Math.floor(this.plot.clientHeight / number)) };
   }
 
   picture() {
-    return this.plot.querySelector("canvas")?.toDataURL("image/png");
+    const parts = [...this.plot.querySelectorAll("canvas")], all = document.createElement("canvas");
+    Object.assign(all, { width: parts[0]?.width ?? 0, height: parts.reduce((sum, { height }) => sum + height, 0) });
+    let top = 0;
+    for (const part of parts) {
+      all.getContext("2d").drawImage(part, 0, top);
+      top += part.height;
+    }
+    return all.toDataURL("image/png");
   }
 
   // A file name by the rule of file_name in retrieval/plain/notes.py; a picture is not made by the server.
@@ -232,7 +260,7 @@ export class Chart {
     this.running?.abort();
     this.calls.worked(this);
     this.watch.disconnect();
-    this.drawn?.destroy();
+    this.clear();
     this.root.remove();
   }
 }

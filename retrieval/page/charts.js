@@ -1,14 +1,16 @@
 // The charts of the page: made from the state, and kept while it is unchanged.
 
 import * as api from "./api.js";
+import { axesWidth, axisKey } from "./axes.js";
 import { Chart } from "./chart.js";
-import { inputText, inputTime, durationText } from "./format.js";
+import { durationText, timeText } from "./format.js";
 import { gestures } from "./gestures.js";
 import { menu } from "./menu.js";
 import { failed, say, worked } from "./message.js";
 import { isWaveform } from "./series.js";
-import { change, setSignal, shownTime, state, tidy } from "./state.js";
+import { change, setAxis, setSignal, shownTime, state, tidy } from "./state.js";
 import { setTime } from "./time.js";
+import { instantOf } from "./zones.js";
 
 const root = document.getElementById("charts");
 const empty = document.getElementById("empty");
@@ -65,8 +67,8 @@ export function build() {
     if (same?.isAlike(wanted)) {
       if (JSON.stringify(same.wanted) === JSON.stringify(wanted)) continue;
       same.wanted = wanted;
-      press(same);
-      same.draw();
+      if (same.view.isOutdated) same.load(shownTime());
+      else same.draw();
       continue;
     }
     const made = document.importNode(template.content, true).firstElementChild;
@@ -74,13 +76,36 @@ export function build() {
       same.root.replaceWith(made);
       same.end();
     } else root.append(made);
-    const chart = new Chart(made, wanted, known, { failed, worked, zoom: setTime, alter });
+    const chart = new Chart(made, wanted, known, { failed, worked, zoom: setTime, alter, drawn });
     charts[index] = chart;
     wire(chart);
     chart.begun = begun;
     chart.load(shownTime());
   }
   for (const chart of charts.splice(state.charts.length)) chart.end();
+  align();
+}
+
+// Charts above each other have one axis of time: the widest axes left and right are the room of all.
+function align() {
+  const shown = charts.filter((chart) => chart.drawn && chart.view.isTime);
+  const rooms = shown.map(({ drawn }) => [3, 1].map((side) => {
+    const width = axesWidth(drawn, side);
+    return width ? width + (side === 1 ? 8 : 0) : 36;
+  }));
+  const gutters = [0, 1].map((side) => Math.max(...rooms.map((room) => room[side])));
+  for (const chart of shown) {
+    if (String(chart.gutters) === String(gutters)) continue;
+    chart.gutters = gutters;
+    chart.drawn.redraw(false, true);
+    chart.cursors.place();
+  }
+}
+
+// After a drawing of one chart, or of another size.
+function drawn(chart) {
+  if (chart) press(chart);
+  align();
 }
 
 export function loadAll(only = () => true) {
@@ -88,9 +113,9 @@ export function loadAll(only = () => true) {
   return Promise.all(charts.filter(only).map((chart) => chart.load(time)));
 }
 
-export function appendAll(values) {
+export function appendAll(values, isFollowed) {
   const time = shownTime();
-  for (const chart of charts) chart.append(values, time);
+  for (const chart of charts) chart.append(values, time, isFollowed);
 }
 
 // Draws the present data again: for another time, until its data have arrived, or with another look.
@@ -118,10 +143,23 @@ function alter(chart, work, why = { step: true }) {
   change({ charts: wanted }, why);
 }
 
-const FLAGS = ["log", "stats"];
-
+// Each axis has its button for a logarithmic one.
 function press(chart) {
-  for (const flag of FLAGS) chart.root.querySelector(`.${flag}`).ariaPressed = String(Boolean(chart.wanted[flag]));
+  chart.root.querySelector(".stats").ariaPressed = String(Boolean(chart.wanted.stats));
+  const logs = chart.root.querySelector(".logs"), axes = chart.view.axes.filter(({ own }) => own.length);
+  const keys = JSON.stringify(axes.map(({ key }) => key));
+  if (logs.dataset.keys !== keys) {
+    logs.dataset.keys = keys;
+    logs.replaceChildren(...axes.map(({ key }) => Object.assign(document.createElement("button"), { type: "button",
+      title: "Logarithmic axis", value: key, textContent: axes.length > 1 ? `Log ${key || "(no unit)"}` : "Log" })));
+  }
+  for (const [index, { log }] of axes.entries()) logs.children[index].ariaPressed = String(Boolean(log));
+}
+
+// A chart of a link that has one choice for all axes, as version 1.0 wrote it.
+export function withAxes({ log, ...chart }) {
+  if (log) for (const name of chart.signals) setAxis(chart, axisKey(known.get(name), chart), { log: true });
+  return chart;
 }
 
 function wire(chart) {
@@ -130,17 +168,17 @@ function wire(chart) {
   const close = () => {
     const place = index();
     charts.splice(place, 1)[0].end();
+    align();
     change({ charts: state.charts.filter((_, other) => other !== place) }, { step: true });
     document.getElementById("charts").focus();
   };
   part(".close").addEventListener("click", close);
   modes(chart, (mode) => alter(chart, (wanted) => { wanted.mode = mode; }));
-  part(".log").hidden = !chart.view.canBeLog;
   part(".stats").hidden = !chart.view.hasStatistics;
-  for (const flag of FLAGS) {
-    part(`.${flag}`).addEventListener("click", () => alter(chart, (wanted) => { wanted[flag] = !wanted[flag]; }));
-  }
-  press(chart);
+  part(".stats").addEventListener("click", () => alter(chart, (wanted) => { wanted.stats = !wanted.stats; }));
+  part(".logs").addEventListener("click", ({ target }) => {
+    if (target.value !== undefined) alter(chart, (wanted) => setAxis(wanted, target.value, { log: !wanted.axes?.[target.value]?.log }));
+  });
   const scalars = part(".scalars");
   scalars.hidden = !chart.isOfWaveforms;
   scalars.addEventListener("change", async () => {
@@ -190,14 +228,14 @@ function modes(chart, chosen) {
     entry.hidden = list.value !== "other";
     if (entry.hidden) chosen(list.value);
     else {
-      entry.value = inputText(shownTime().from);
+      entry.value = timeText(shownTime().from);
       entry.focus();
     }
   });
   entry.addEventListener("change", () => {
-    const offset = (shownTime().from - inputTime(entry.value)) / 1000;
+    const offset = (shownTime().from - instantOf(entry.value)) / 1000;
     if (offset > 0) chosen(`compare-${Math.round(offset)}`);
-    else if (Number.isFinite(offset)) say("The compared time must begin before the one shown.");
+    else say(Number.isNaN(offset) ? "Write a time as 2026-11-28 14:05:00." : "The compared time must begin before the one shown.");
   });
 }
 

@@ -1,6 +1,6 @@
 // Formats numbers and times for display.
 
-import { instantOf, parts } from "./zones.js";
+import { parts } from "./zones.js";
 
 const two = (number) => String(number).padStart(2, "0");
 
@@ -23,9 +23,6 @@ export function timeTicks(ticks, step) {
   });
 }
 
-// Converts to the value of an input of type datetime-local, and back.
-export const inputText = (milliseconds) => timeText(milliseconds).replace(" ", "T");
-export const inputTime = instantOf;
 
 export function valueText(value, type) {
   if (value === null || value === undefined) return "no reading";

@@ -1,7 +1,7 @@
 // The page: its display follows the state; buttons and keys change the state.
 
 import * as api from "./api.js";
-import { appendAll, build, drawAll, know, learnThere, loadAll, moveCursors, open } from "./charts.js";
+import { appendAll, build, drawAll, know, learnThere, loadAll, moveCursors, open, withAxes } from "./charts.js";
 import { failed, say, worked } from "./message.js";
 import { search } from "./search.js";
 import { address, change, onChange, read, shownTime, state } from "./state.js";
@@ -23,8 +23,8 @@ function connect() {
   let isLost = false;
   stopLive = api.live(names, Date.now() - 5000, {
     take: (values) => {
-      if (state.length <= FOLLOWED) appendAll(values);
-      showTime(true);
+      appendAll(values, state.length <= FOLLOWED);
+      showTime();
     },
     refused: say,
     lost: () => {
@@ -47,8 +47,8 @@ function refresh() {
 setInterval(() => {
   if (!state.live || state.view !== "trends" || document.hidden) return;
   if (Date.now() - refreshed > Math.max(30_000, state.length / 500)) refresh();
-  else if (state.length <= FOLLOWED) appendAll({});
-  showTime(true);
+  else if (state.length <= FOLLOWED) appendAll({}, true);
+  showTime();
 }, 1000);
 
 function watchStatus() {
@@ -198,7 +198,7 @@ async function begin(look = true) {
   try {
     const gone = await learnThere([...new Set(state.charts.flatMap((chart) => chart.signals))]);
     for (const chart of state.charts) chart.signals = chart.signals.filter((name) => !gone.includes(name));
-    state.charts = state.charts.filter((chart) => chart.signals.length);
+    state.charts = state.charts.filter((chart) => chart.signals.length).map(withAxes);
     if (gone.length) say(`There is no signal ${gone.join(", ")}. Find signals on the left.`);
   } catch (error) {
     failed(error);

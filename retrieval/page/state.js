@@ -14,8 +14,8 @@ export const state = {
   wall: false,
   a: null, // cursors: milliseconds; null: no cursor
   b: null,
-  // {signals: [names], mode, log, stats, of, axes}; log and stats exist if they are on. of: by signal
-  // {colour, line, own, hide}; axes: by unit, or by signal if it has its own, {min, max, invert, side}
+  // {signals: [names], mode, stats, of, axes}; stats exists if it is on. of: by signal {colour, line, own, hide};
+  // axes: by unit, or by signal if it has its own, {min, max, invert, side, log}
   charts: [],
 };
 
@@ -64,8 +64,8 @@ const withOptions = (name, options = {}) =>
   [encodeURIComponent(name), ...Object.entries(options).map(([key, value]) =>
     value === true ? key : `${key}=${encodeURIComponent(value)}`)].join(";");
 
-function chartText({ mode, log, stats, signals, of = {}, axes = {} }) {
-  const head = [mode, ...(log ? ["log"] : []), ...(stats ? ["stats"] : [])].join(":");
+function chartText({ mode, stats, signals, of = {}, axes = {} }) {
+  const head = [mode, ...(stats ? ["stats"] : [])].join(":");
   return [encodeURIComponent(head), ...signals.map((name) => withOptions(name, of[name])),
     ...Object.entries(axes).map(([key, options]) => `=${withOptions(key, options)}`)].join(",");
 }
@@ -101,7 +101,7 @@ const TAKEN = {
   colour: (text) => (/^#[0-9a-f]{6}$/i.test(text) ? text : undefined),
   line: (text) => (["straight", "steps", "points"].includes(text) ? text : undefined),
   side: (text) => (["left", "right"].includes(text) ? text : undefined),
-  own: () => true, hide: () => true, invert: () => true,
+  own: () => true, hide: () => true, invert: () => true, log: () => true,
   min: (text) => finite(text), max: (text) => finite(text),
 };
 const finite = (text) => (text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined);
@@ -129,13 +129,13 @@ function chartOf(text) {
       if (has) of[name] = options;
     }
   }
-  return tidy({ mode, signals, log: flags.includes("log"), stats: flags.includes("stats"), of, axes });
+  // `log` of an older link is of all axes, whose units are not known yet
+  return { ...tidy({ mode, signals, stats: flags.includes("stats"), of, axes }), log: flags.includes("log") };
 }
 
 // A chart without unset options, so that two that show the same are equal.
 export function tidy(chart) {
-  const { mode, signals, log, stats } = chart, made = { mode, signals };
-  if (log) made.log = true;
+  const { mode, signals, stats } = chart, made = { mode, signals };
   if (stats) made.stats = true;
   for (const [part, keys] of [["of", signals], ["axes", null]]) {
     const kept = Object.entries(chart[part] ?? {}).map(([key, options]) => [key, Object.fromEntries(

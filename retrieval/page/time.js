@@ -1,8 +1,9 @@
 // The displayed time: moved, scaled, entered, or following the machine.
 
-import { inputText, inputTime } from "./format.js";
+import { timeText } from "./format.js";
 import { say } from "./message.js";
 import { change, depth, shownTime, state } from "./state.js";
+import { instantOf } from "./zones.js";
 
 const by = (id) => document.getElementById(id);
 
@@ -31,14 +32,11 @@ export function follow(on) {
   change(on ? { live: true } : { live: false, ...shownTime() }, { step: true });
 }
 
-// Puts the shown time into the controls. `isLater`: the time has only moved on, and an unfinished input
-// stays.
-export function showTime(isLater = false) {
+// Puts the shown time into the controls; an unfinished input stays.
+let entered = null;
+export function showTime() {
   const { from, to } = shownTime();
-  for (const [id, at] of [["from", from], ["to", to]]) {
-    const text = inputText(at);
-    if (!(isLater && document.activeElement === by(id)) && inputTime(by(id).value) !== inputTime(text)) by(id).value = text;
-  }
+  for (const [id, at] of [["from", from], ["to", to]]) if (id !== entered) by(id).value = timeText(at);
   const preset = [...by("preset").options].find((option) => Number(option.value) * 1000 === Math.round(state.length));
   by("preset").value = preset ? preset.value : "";
   by("live").ariaPressed = String(state.live);
@@ -56,9 +54,15 @@ by("preset").addEventListener("change", (event) => {
   else setTime(state.to - length, state.to);
 });
 for (const id of ["from", "to"]) {
+  by(id).addEventListener("input", () => { entered = id; });
+  by(id).addEventListener("blur", () => { entered = null; });
   by(id).addEventListener("change", () => {
-    const from = inputTime(by("from").value), to = inputTime(by("to").value);
-    if (from < to) setTime(from, to);
+    entered = null;
+    const from = instantOf(by("from").value), to = instantOf(by("to").value);
+    if (from < to) {
+      say("");
+      setTime(from, to);
+    } else if (Number.isNaN(from + to)) say("Write a time as 2026-11-28 14:05:00.");
     else say("The time must begin before it ends.");
   });
 }

@@ -1,7 +1,7 @@
 // Signals over time: lines with their bands on axes by unit, states as bars, limits, events.
 
 import * as api from "./api.js";
-import { drawnAxes, shownOn, timeAxis, valueAxes, valueScales } from "./axes.js";
+import { axesWidth, drawnAxes, shownOn, timeAxis, valueAxes, valueScales } from "./axes.js";
 import { timeText, valueText } from "./format.js";
 import { eventList, eventMarks, limitLines } from "./marks.js";
 import { Pointer } from "./pointer.js";
@@ -16,7 +16,6 @@ import { zoneName } from "./zones.js";
 
 export class Trend {
   isTime = true;
-  canBeLog = true;
   hasStatistics = true;
 
   constructor(chart) {
@@ -88,13 +87,12 @@ export class Trend {
     const times = [...new Set(gapped.flatMap(({ at }) => at))].sort((a, b) => a - b);
     const data = [times.length ? times.map((at) => at / 1000) : [time.from / 1000]];
     for (const [index, each] of lines.entries()) {
+      const axis = this.axes.find(({ own }) => own.includes(each)), { scale } = axis, shown = shownOn(axis);
       const place = new Map(gapped[index].at.map((at, number) => [at, number]));
-      const shown = shownOn(wanted.log);
       const column = (values) => times.length ? withWideGaps(times.map((at) => {
         const value = values[place.get(at)];
         return value === undefined ? value : shown(value);
       })) : [null];
-      const { scale } = this.axes.find((axis) => axis.own.includes(each));
       const kind = wanted.of?.[each.signal]?.line ?? (isHeld(each) ? "steps" : "straight");
       const paths = kind === "steps" ? uPlot.paths.stepped({ align: 1 }) : kind === "points" ? () => null : undefined;
       data.push(column(gapped[index].mean));
@@ -115,19 +113,21 @@ export class Trend {
       data.push([null]);
       options.series.push({ scale: "y0", show: false });
     }
-    this.chart.render(options, data);
+    this.chart.render([{ options, data }]);
     if (wanted.stats) for (const each of series) each.stats = isState(each) ? null : between(each, time.from, time.to);
   }
 
   options(lines, bars, { from, to }) {
-    const { log } = this.chart.wanted, { axes } = this;
-    const drawn = drawnAxes(axes, this.chart.size().width, log);
+    const { axes } = this, drawn = drawnAxes(axes, this.chart.size().width);
     if (!lines.length) drawn[0].show = false;
-    const has = (side) => lines.length > 0 && axes.some((axis) => axis.side === side);
+    // half of a time mark, if no axis has room for it; and the room of the axes of the other charts
+    const padding = (side, least) => (plot) => {
+      const width = axesWidth(plot, side);
+      return Math.max(width ? least : 36, this.chart.gutters[side === 3 ? 0 : 1] - width);
+    };
     return {
       ms: 1e-3, bands: [], series: [{}],
-      // half of a time mark, if no axis has room for it
-      padding: [10, has("right") ? 8 : 36, bars.length ? 22 * bars.length + 4 : 0, has("left") ? 0 : 36],
+      padding: [10, padding(1, 8), bars.length ? 22 * bars.length + 4 : 0, padding(3, 0)],
       tzDate: (seconds) => {
         const zone = zoneName(), date = new Date(seconds * 1e3);
         return zone ? uPlot.tzDate(date, zone === "UTC" ? "Etc/UTC" : zone) : date;
@@ -138,7 +138,7 @@ export class Trend {
         // the other charts show only the instant
         sync: { key: "charts", scales: ["x", null], filters: { pub: (type) => ["mousemove", "mouseleave"].includes(type) } },
       },
-      scales: { x: { time: true, range: () => [from / 1000, to / 1000] }, ...valueScales(axes, log) },
+      scales: { x: { time: true, range: () => [from / 1000, to / 1000] }, ...valueScales(axes) },
       axes: [timeAxis(), ...drawn],
       hooks: {
         setCursor: [() => {
@@ -178,10 +178,13 @@ export class Trend {
     return series.before ? `${series.signal} (before)` : series.signal;
   }
 
-  // The place of the value at the pointer, otherwise of the newest; -1: none.
+  get isPointed() {
+    return this.chart.drawn?.cursor.left >= 0;
+  }
+
+  // The place of the value at the pointer; -1: none.
   placeOf(series) {
-    const { drawn } = this.chart, isPointed = drawn && drawn.cursor.left >= 0;
-    return isPointed ? placeAt(series, this.chart.timeOf(drawn.cursor.left)) : series.at.length - 1;
+    return placeAt(series, this.chart.timeOf(this.chart.drawn.cursor.left));
   }
 
   pointed(series) {
@@ -191,11 +194,15 @@ export class Trend {
       : `${valueText(series.mean[place], series.type)} ${asOf(series, series.at[place]).unit}`.trim();
   }
 
+  // The value at the pointer, otherwise the newest.
   current(series) {
-    const place = this.placeOf(series);
-    if (place < 0) return { text: "–", stats: this.statistics(series) };
-    return { text: this.figures(series, place, asOf(series, series.at[place]).unit), title: timeText(series.at[place], true),
-      alarm: alarmOf(series, series.mean[place]), stats: this.statistics(series) };
+    const place = this.isPointed ? this.placeOf(series) : series.at.length - 1, stats = this.statistics(series);
+    const [at, newest] = (!this.isPointed && series.newest) || [series.at[place], series.last[place]];
+    if (at === undefined) return { text: "–", stats };
+    const { unit } = asOf(series, at);
+    const text = this.isPointed ? this.figures(series, place, unit) : isState(series) ? stateText(newest, series, at)
+      : `${valueText(newest, series.type)} ${unit}`.trim();
+    return { text, title: timeText(at, true), alarm: alarmOf(series, this.isPointed ? series.mean[place] : newest), stats };
   }
 
   statistics(series) {

@@ -7,7 +7,6 @@ const POINTS = 200;
 
 export class Values extends Trend {
   points = POINTS;
-  canBeLog = false;
 
   constructor(chart) {
     super(chart);

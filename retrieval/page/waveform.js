@@ -12,7 +12,7 @@ const FEW = 20; // rows of a request
 export class Waveform {
   isTime = false;
   followsCursors = true;
-  canBeLog = true;
+  axes = [];
 
   constructor(chart) {
     this.chart = chart;
@@ -60,22 +60,26 @@ export class Waveform {
   }
 
   draw() {
-    const { time, wanted } = this.chart, { log } = wanted, shown = shownOn(log);
+    const { time, wanted } = this.chart;
     for (const each of this.chart.series) each.colour = this.chart.colourOf(each.signal);
     const series = this.chart.series.filter((each) => !this.chart.isHidden(each.signal));
-    const axes = valueAxes(series, wanted);
+    const axes = valueAxes(series, wanted), axisOf = (each) => axes.find((axis) => axis.own.includes(each));
+    this.axes = axes;
     const length = Math.max(1, ...series.map((each) => each.values.length));
-    this.chart.render({
-      scales: { x: { time: false }, ...valueScales(axes, log) }, bands: [], padding: [8, 8, 0, 0],
-      axes: [figureAxis("point"), ...drawnAxes(axes, this.chart.size().width, log)],
+    const options = {
+      scales: { x: { time: false }, ...valueScales(axes) }, bands: [], padding: [8, 36, 0, 0],
+      axes: [figureAxis("point"), ...drawnAxes(axes, this.chart.size().width)],
       series: [{}, ...series.map((each) => ({ label: `${each.signal} ${each.cursor}`, stroke: each.colour,
-        scale: axes.find((axis) => axis.own.includes(each)).scale, width: 1.4,
+        scale: axisOf(each).scale, width: 1.4,
         dash: each.cursor === "B" ? [5, 4] : undefined, points: { show: each.values.length < 3 } })),
         ...(series.length ? [] : [{ scale: "y0", show: false }])],
       cursor: { drag: { x: true, y: false } }, hooks: { setCursor: [() => this.chart.showValues()] },
-    }, [Array.from({ length }, (_, index) => index),
-      ...series.map(({ values }) => Array.from({ length }, (_, index) => index < values.length ? shown(values[index]) : undefined)),
-      ...(series.length ? [] : [[null]])]);
+    };
+    const columns = series.map((each) => {
+      const shown = shownOn(axisOf(each));
+      return Array.from({ length }, (_, index) => index < each.values.length ? shown(each.values[index]) : undefined);
+    });
+    this.chart.render([{ options, data: [Array.from({ length }, (_, index) => index), ...(series.length ? columns : [[null]])] }]);
     const at = state.a ?? time.to;
     Object.assign(this.slider, { min: Math.min(time.from, at), max: Math.max(time.to, at), step: "any" });
     this.slider.value = at;

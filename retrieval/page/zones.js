@@ -41,16 +41,17 @@ export function parts(milliseconds) {
   return [...PARTS.map((name) => found[name]), ((milliseconds % 1000) + 1000) % 1000 | 0];
 }
 
-// The instant of an input of type datetime-local in the zone shown, in milliseconds; NaN for an invalid one.
+// The instant of a time as 2026-11-28 14:05:00 in the zone shown, in milliseconds; NaN for an invalid one.
 export function instantOf(text) {
-  const zone = zoneName();
-  if (zone === undefined) return Date.parse(text);
-  const asUtc = Date.parse(`${text}Z`);
+  const zone = zoneName(), [, date, clock] = text.trim().match(/^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d)?))?$/) ?? [];
+  const asUtc = Date.parse(`${date}T${clock ?? "00:00"}Z`);
+  // a day that the month does not have
+  if (Number.isNaN(asUtc) || new Date(asUtc).getUTCDate() !== Number(date.slice(8))) return NaN;
+  if (zone === undefined) return Date.parse(`${date}T${clock ?? "00:00"}`);
   const offset = (at) => {
     const [year, month, ...rest] = parts(at);
     return Date.UTC(year, month - 1, ...rest) - at;
   };
-  if (Number.isNaN(asUtc)) return NaN;
   // the offset at the instant itself, which differs if the clocks have changed in between
   return asUtc - offset(asUtc - offset(asUtc));
 }

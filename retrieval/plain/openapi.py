@@ -141,6 +141,29 @@ DESCRIPTION: dict[str, Any] = {
             ],
             _TABLES,
         ),
+        "/api/v1/histogram": _get(
+            "counts of values in bins, which all signals have in common; of more than a million samples "
+            "those of the means of equal times, whose `width` in seconds is in the answer",
+            [
+                _SIGNALS,
+                *_SPAN,
+                _parameter("bins", "number of bins; default 60", "integer"),
+                _parameter("log", "1: bins are equally wide in the logarithm"),
+            ],
+        ),
+        "/api/v1/spectrum": _get(
+            "amplitudes by frequency in Hz; of more than a million samples those of means, as in histogram",
+            [
+                _SIGNALS,
+                *_SPAN,
+                _parameter(
+                    "points",
+                    "maximum number: the greatest amplitude of so many bands; default 1000",
+                    "integer",
+                ),
+                _parameter("log", "1: the bands are equally wide in the logarithm"),
+            ],
+        ),
         "/api/v1/latest": _get("the newest value of signals", [_SIGNALS]),
         "/api/v1/live": _get(
             "new values as Server-Sent Events: event `values`, data {signal: [[milliseconds, value], …]}",

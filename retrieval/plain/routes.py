@@ -1,7 +1,7 @@
 """The plain API's paths, below /api/v1."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -17,6 +17,7 @@ from ringlog.history.connection import records
 from ringlog.history.sampled import newest_of
 from ringlog.history.signals import places
 from ringlog.retrieval.plain import parameters
+from ringlog.retrieval.plain.analysis import histogram, spectrum
 from ringlog.retrieval.plain.data import data, newest, rows
 from ringlog.retrieval.plain.forms import MEDIA
 from ringlog.retrieval.plain.live import Live
@@ -57,6 +58,8 @@ def routes() -> list[Route]:
         Route("/api/v1/at", get_at),
         Route("/api/v1/rows", get_rows),
         Route("/api/v1/trend", get_trend),
+        Route("/api/v1/histogram", get_histogram),
+        Route("/api/v1/spectrum", get_spectrum),
         Route("/api/v1/latest", get_latest),
         Route("/api/v1/live", get_live),
         Route("/api/v1/tables", get_tables),
@@ -242,6 +245,27 @@ async def get_trend(request: Request) -> Response:
         MEDIA[form],
         _attached(request, form, file_name(wanted, start, end)),
         lambda servers: tag_of(servers, wanted, start, end),
+    )
+
+
+async def get_histogram(request: Request) -> Response:
+    return _analysed(request, histogram, number(request.query_params.get("bins"), "bins", 60, 1, 10_000))
+
+
+async def get_spectrum(request: Request) -> Response:
+    return _analysed(
+        request, spectrum, number(request.query_params.get("points"), "points", 1000, 1, 100_000)
+    )
+
+
+def _analysed(request: Request, figures: Callable[..., Iterator[bytes]], many: int) -> Response:
+    wanted, (start, end) = names(request), _span(request)
+    log = "log" in request.query_params
+    return services(request).queries.stream(
+        caller(request),
+        lambda servers: figures(servers, demand(servers, wanted), start, end, many, log=log),
+        MEDIA["json"],
+        tag=lambda servers: tag_of(servers, wanted, start, end),
     )
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 
 import sqlalchemy
 
@@ -98,36 +99,39 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
             if report.doubt is not None:
                 pause = min(pause, DOUBTFUL)
 
-    def every_minute() -> None:
-        failed = False
-        whole = time.monotonic()
-        while not end.wait(SUMMARIES):
-            try:
-                # imports numpy, which would delay the start
-                from ringlog.history.closing import close
-                from ringlog.history.summaries.summarising import Turn, summarise
-
-                summarise(conninfo, stopped=end.is_set, turn=Turn.SKIPPED)
-                full = time.monotonic() >= whole
-                closed = close(conninfo, end.is_set, full=full, seconds=CLOSING, turn=Turn.SKIPPED)
-                if full and closed.complete:
-                    whole = time.monotonic() + INTERVAL
-                merge(engine, stopped=end.is_set, seconds=CLOSING)
-                failed = False
-            except Exception:
-                if not failed:  # once is enough while the reason lasts
-                    log.exception(
-                        "summaries, closed rows or blocks were not made; the next attempt is in a minute"
-                    )
-                failed = True
-
-    with in_background("housekeeping", hourly, end), in_background("summaries", every_minute, end):
+    each_minute = partial(_every_minute, engine, conninfo, end)
+    with in_background("housekeeping", hourly, end), in_background("summaries", each_minute, end):
         try:
             yield begin
         finally:
             end.set()
             # after a start that has failed
             begun.set()
+
+
+def _every_minute(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event) -> None:
+    """Updates summaries, packs closed rows and merges blocks each minute, until `end` is set."""
+    failed = False
+    whole = time.monotonic()
+    while not end.wait(SUMMARIES):
+        try:
+            # imports numpy, which would delay the start
+            from ringlog.history.closing import close
+            from ringlog.history.summaries.summarising import Turn, summarise
+
+            summarise(conninfo, stopped=end.is_set, turn=Turn.SKIPPED)
+            full = time.monotonic() >= whole
+            closed = close(conninfo, end.is_set, full=full, seconds=CLOSING, turn=Turn.SKIPPED)
+            if full and closed.complete:
+                whole = time.monotonic() + INTERVAL
+            merge(engine, stopped=end.is_set, seconds=CLOSING)
+            failed = False
+        except Exception:
+            if not failed:  # once is enough while the reason lasts
+                log.exception(
+                    "summaries, closed rows or blocks were not made; the next attempt is in a minute"
+                )
+            failed = True
 
 
 def _archived(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event) -> Iterator[str]:

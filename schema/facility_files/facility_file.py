@@ -5,7 +5,7 @@ docs/reference/facility-file.md is its reference.
 
 import re
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -123,68 +123,11 @@ def _facility(entry: Entry, stem: str) -> Facility:
             sample_tables.append(sample_table_of(table_entry, table_name))
         else:
             tables.append(_table(table_entry, table_name, byte_order))
-    every_table: tuple[Table | SampleTable, ...] = (*tables, *sample_tables)
     parameters = tuple(parameters_of(entry))
-    groups = _groups(entry, {table.name for table in every_table})
+    groups = _groups(entry, {*(table.name for table in tables), *(table.name for table in sample_tables)})
     policies = tuple(policies_of(entry))
     entry.end("facility")
-    for twice in repeated(table.name for table in every_table):
-        entry.refuse(f"two tables are named {twice}")
-    for twice in repeated(parameter.name for parameter in parameters):
-        entry.refuse(f"two parameters are named {twice}")
-    for twice in repeated(node.name for node in nodes):
-        entry.refuse(f"two nodes are named {twice}")
-    for twice in repeated(policy.name for policy in policies):
-        entry.refuse(f"two policies are named {twice}")
-    for each in every_table:
-        if each.node is not None and each.node not in {node.name for node in nodes}:
-            entry.refuse(f"table {each.name}: there is no [[node]] of name '{each.node}'")
-    _check_former_names(entry, "table", tables)
-    owners: dict[str, str] = dict.fromkeys((*OVER_ALL_TABLES, *OVER_ALL_PARAMETERS), "ringlog")
-    for table in {table.name: table for table in tables}.values():
-        called = [table.name, *([table.renamed_from] if table.renamed_from else [])]
-        for procedure in (pattern.format(name) for name in called for pattern in OF_A_TABLE.values()):
-            if owners.setdefault(procedure, f"table {table.name}") != f"table {table.name}":
-                entry.refuse(
-                    f"table {table.name}: choose another name, for {owners[procedure]} has a procedure "
-                    f"{procedure}"
-                )
-    for sample_table in sample_tables:
-        for procedure in (pattern.format(sample_table.name) for pattern in OF_A_SAMPLE_TABLE.values()):
-            if owners.setdefault(procedure, f"table {sample_table.name}") != f"table {sample_table.name}":
-                entry.refuse(
-                    f"table {sample_table.name}: choose another name, for {owners[procedure]} has a "
-                    f"procedure {procedure}"
-                )
-    for parameter in {parameter.name: parameter for parameter in parameters}.values():
-        for procedure in procedures_of(parameter).values():
-            if owners.setdefault(procedure, f"parameter {parameter.name}") != f"parameter {parameter.name}":
-                entry.refuse(
-                    f"parameter {parameter.name}: choose another name, for {owners[procedure]} has a "
-                    f"procedure {procedure}"
-                )
-    places: dict[str, str] = {}
-    for table in tables:
-        for column in table.columns:
-            place = f"{table.name}.{column.name}"
-            if places.setdefault(column.signal, place) != place:
-                entry.refuse(
-                    f"table {table.name}, column {column.name}: "
-                    f"signal '{column.signal}' is the one of {places[column.signal]} already"
-                )
-    for sample_table in sample_tables:
-        for signal in sample_table.signals:
-            if signal.policy and signal.policy not in {policy.name for policy in policies}:
-                entry.refuse(
-                    f"table {sample_table.name}: there is no [[policy]] of name '{signal.policy}', "
-                    f"which signal '{signal.name}' has"
-                )
-            if places.setdefault(signal.name, sample_table.name) != sample_table.name:
-                entry.refuse(
-                    f"table {sample_table.name}: signal '{signal.name}' is the one of "
-                    f"{places[signal.name]} already"
-                )
-    return Facility(
+    facility = Facility(
         name=name,
         timezone=timezone,
         tables=tuple(tables),
@@ -198,6 +141,64 @@ def _facility(entry: Entry, stem: str) -> Facility:
         sample_tables=tuple(sample_tables),
         policies=policies,
     )
+    _check_names(entry, facility)
+    return facility
+
+
+def _check_names(entry: Entry, facility: Facility) -> None:
+    """Refuses names that two objects have, and those of objects that the file does not have."""
+    tables, sample_tables = facility.tables, facility.sample_tables
+    every_table: tuple[Table | SampleTable, ...] = (*tables, *sample_tables)
+    nodes, policies = [each.name for each in facility.nodes], [each.name for each in facility.policies]
+    for kind, names in (
+        ("tables", [each.name for each in every_table]),
+        ("parameters", [each.name for each in facility.parameters]),
+        ("nodes", nodes),
+        ("policies", policies),
+    ):
+        for twice in repeated(iter(names)):
+            entry.refuse(f"two {kind} are named {twice}")
+    for table in every_table:
+        if table.node is not None and table.node not in nodes:
+            entry.refuse(f"table {table.name}: there is no [[node]] of name '{table.node}'")
+    _check_former_names(entry, "table", tables)
+    owners: dict[str, str] = dict.fromkeys((*OVER_ALL_TABLES, *OVER_ALL_PARAMETERS), "ringlog")
+    for owner, procedure in _procedures(facility):
+        if owners.setdefault(procedure, owner) != owner:
+            entry.refuse(f"{owner}: choose another name, for {owners[procedure]} has a procedure {procedure}")
+    places: dict[str, str] = {}
+    for logged in tables:
+        for column in logged.columns:
+            place = f"{logged.name}.{column.name}"
+            if places.setdefault(column.signal, place) != place:
+                entry.refuse(
+                    f"table {logged.name}, column {column.name}: "
+                    f"signal '{column.signal}' is the one of {places[column.signal]} already"
+                )
+    for sample_table in sample_tables:
+        for signal in sample_table.signals:
+            if signal.policy and signal.policy not in policies:
+                entry.refuse(
+                    f"table {sample_table.name}: there is no [[policy]] of name '{signal.policy}', "
+                    f"which signal '{signal.name}' has"
+                )
+            if places.setdefault(signal.name, sample_table.name) != sample_table.name:
+                entry.refuse(
+                    f"table {sample_table.name}: signal '{signal.name}' is the one of "
+                    f"{places[signal.name]} already"
+                )
+
+
+def _procedures(facility: Facility) -> Iterator[tuple[str, str]]:
+    """The procedures of each object of a facility: the object's kind and name, and the procedure's name."""
+    for table in facility.tables:
+        for name in (table.name, *([table.renamed_from] if table.renamed_from else [])):
+            yield from ((f"table {table.name}", pattern.format(name)) for pattern in OF_A_TABLE.values())
+    for sampled in facility.sample_tables:
+        patterns = OF_A_SAMPLE_TABLE.values()
+        yield from ((f"table {sampled.name}", pattern.format(sampled.name)) for pattern in patterns)
+    for parameter in facility.parameters:
+        yield from ((f"parameter {parameter.name}", name) for name in procedures_of(parameter).values())
 
 
 def _table_name(entry: Entry) -> str:

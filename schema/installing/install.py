@@ -120,7 +120,7 @@ def difference(engine: sa.Engine, facility: Facility, parts: Collection[Part] = 
 
     def tried(connection: sa.Connection) -> InstallReport:
         with connection.begin_nested() as attempt:
-            progress = Progress(len(facility.tables))
+            progress = Progress(len(facility.tables), "trying")
             installation = _Installation(connection, facility, parts, progress)
             report = installation.run()
             for new in installation.later:

@@ -25,10 +25,10 @@ _PAUSE = 1.0  # seconds between two lines about the progress
 
 
 class Progress:
-    """Logs how far an installation is, if it takes longer than a second."""
+    """Logs how far an installation, or its trial, is, if it takes longer than a second."""
 
-    def __init__(self, total: int) -> None:
-        self._total, self._made = total, 0
+    def __init__(self, total: int, what: str = "installing") -> None:
+        self._total, self._made, self._what = total, 0, what
         self._last = time.monotonic()
 
     def made(self) -> None:
@@ -38,7 +38,7 @@ class Progress:
 
     def at(self, what: str) -> None:
         if time.monotonic() - self._last > _PAUSE:
-            logger.info("installing the facility: %s", what)
+            logger.info("%s the facility: %s", self._what, what)
             self._last = time.monotonic()
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+from datetime import UTC, datetime
 
 import httpx
 import psycopg
@@ -10,6 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from known_rows import BEGIN, ROWS, row, time_of
+from webs import Web
 
 from ringlog.retrieval.plain.routes import routes as plain_routes
 from ringlog.retrieval.plain.trends import width_of
@@ -123,6 +125,54 @@ def test_a_trend_of_many_samples(anyone: httpx.Client) -> None:
         assert (found["min"][place], found["max"][place]) == (min(values), max(values))
         assert found["mean"][place] == pytest.approx(sum(values) / len(values))
         assert (found["first"][place], found["last"][place]) == (values[0], values[-1])
+
+
+def test_a_histogram(anyone: httpx.Client) -> None:
+    """Signals have their bins in common; values at or below 0 are not on a logarithmic axis."""
+    names = ["every_type/a_double", "every_type/a_real"]
+    answer = anyone.get("/api/v1/histogram", params={"signal": names, "bins": 4} | SPAN).json()
+    values = {
+        name: [value for number in range(ROWS) if (value := row(number)[name]) is not None]
+        for name in ("a_double", "a_real")
+    }
+    greatest = (ROWS - 2) / 7
+    assert answer["edges"] == pytest.approx([greatest * part / 4 for part in range(5)])
+    for found, there in zip(answer["signals"], values.values(), strict=True):
+        # the last bin has its upper edge too
+        bins = [min(3, int(value / greatest * 4)) for value in there]
+        assert found["counts"] == [bins.count(bin) for bin in range(4)]
+        assert (found["n"], found["outside"], found["width"]) == (len(there), 0, 0)
+        assert found["mean"] == pytest.approx(sum(there) / len(there))
+    answer = anyone.get("/api/v1/histogram", params={"signal": names, "bins": 2, "log": 1} | SPAN).json()
+    assert answer["edges"] == pytest.approx([1 / 8, (greatest / 8) ** 0.5, greatest])
+    assert [found["outside"] for found in answer["signals"]] == [1, 1]
+    empty = {"signal": names, "from": "2020-01-01", "to": "2020-01-02"}
+    answer = anyone.get("/api/v1/histogram", params=empty).json()
+    assert (answer["edges"], [found["counts"] for found in answer["signals"]]) == ([], [[], []])
+    assert (
+        anyone.get("/api/v1/histogram", params={"signal": "every_type/a_varchar"} | SPAN).status_code == 400
+    )
+
+
+@pytest.mark.parametrize("log", [{}, {"log": 1}])
+def test_a_spectrum(web: Web, anyone: httpx.Client, log: dict[str, int]) -> None:
+    """A sine of 0.1 Hz and amplitude 3, 4,096 s long, has its peak there; bands keep it."""
+    begin = datetime(2026, 4, 1, tzinfo=UTC)
+    with psycopg.connect(web.server.dsn) as connection:
+        connection.execute(
+            "insert into log.bpm (seq_no, time, x_set)"
+            " select 1, %s + step * interval '1 s', 7 + 3 * sin(step * 2 * pi() / 10)"
+            " from generate_series(0, 4095) step on conflict do nothing",
+            [begin],
+        )
+    asked = {"signal": "bpm/x_set", "from": begin.isoformat(), "to": "2026-04-02", "points": 100} | log
+    (found,) = anyone.get("/api/v1/spectrum", params=asked).json()["signals"]
+    assert found["n"] == 4096
+    assert 50 < len(found["frequency"]) <= 100
+    peak = max(found["amplitude"])
+    # a Hann window loses up to 1.42 dB between two frequencies (F. J. Harris, Proc. IEEE 66, 51, table 1)
+    assert 3 * 10 ** (-1.42 / 20) < peak < 3.01
+    assert found["frequency"][found["amplitude"].index(peak)] == pytest.approx(0.1, abs=1 / 4096)
 
 
 def test_a_trend_of_few_samples_returns_them_unchanged(anyone: httpx.Client) -> None:

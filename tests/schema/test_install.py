@@ -13,7 +13,7 @@ from psycopg import sql
 from ringlog.procedures import OVER_ALL_TABLES
 from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.installing import unchanged
-from ringlog.schema.installing.install import InstallRefused, InstallReport, install
+from ringlog.schema.installing.install import InstallRefused, InstallReport, difference, install
 
 from .conftest import Connect, magnets_facility, rows
 from .snapshot import snapshot
@@ -65,10 +65,13 @@ def test_a_first_installation_takes_few_statements_for_each_table_and_shows_its_
             with engine.connect() as connection:
                 # noted without a comparison
                 assert connection.scalar(sa.select(sa.func.count()).select_from(unchanged.installation)) == 1
+            assert not difference(engine, load_facility(file))
             engine.dispose()
     # of a table and a parameter table: DDL of SQLAlchemy, and a round trip for each kind of the rest
     assert (taken[1] - taken[0]) / 6 <= 22, taken
     assert "installing the facility: 5 of 8 tables are made" in caplog.text
+    done = [caplog.text.count(f"{what} the facility: procedures") for what in ("installing", "trying")]
+    assert done == [2, 2], "a dry run installs nothing"
 
 
 def test_report_of_an_empty_database(engine: sa.Engine) -> None:

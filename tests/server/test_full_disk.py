@@ -95,4 +95,9 @@ def _fill(server: RunningServer, folder: Path, advice: str) -> None:
 
             shown = wait_until(failing, lambda: status(server.data))
             assert advice in shown
+            log = server.data.with_name(f"{server.data.name}.stderr")
+            wait_until(lambda: advice in log.read_text())
+        # once for as long as it is full
+        assert log.read_text().count(advice) == 1
+        assert log.read_text().count("sessions that fill the disk could not be ended") <= 1
         wait_until(lambda: put(session) is None)

@@ -212,6 +212,10 @@ def test_an_obstacle_is_named_and_nothing_changed(old: OldCluster, data: Path) -
     wrong = ringlog("upgrade", "--data", data, "--old-programs", programs_for(old.account))
     assert wrong.returncode == 1
     assert "has PostgreSQL 18" in wrong.stderr
+    # a distribution's PostgreSQL is used as the new one, too
+    needless = ringlog("upgrade", "--check", "--data", data, "--postgres", str(old.programs))
+    assert needless.returncode == 2
+    assert "needs no upgrade; --postgres packaged is PostgreSQL 18" in needless.stderr
 
 
 def test_a_served_directory_is_left_alone(data: Path) -> None:

@@ -11,6 +11,7 @@ from ringlog.errors import UsageError
 from ringlog.loader.cli import option
 from ringlog.server.database import Embedded, chosen_database
 from ringlog.server.embedded.postgres import Postgres
+from ringlog.server.embedded.programs import MAJOR_VERSION, PACKAGED
 
 
 def upgrade(
@@ -49,6 +50,11 @@ def upgrade(
             raise UsageError(
                 f"{new.cluster} exists already: {new.data} needs no upgrade"
                 + (f" (ringlog upgrade --delete-old deletes {old})" if old else "")
+                + (
+                    f"; --postgres {PACKAGED} is PostgreSQL {MAJOR_VERSION}"
+                    if new.version < MAJOR_VERSION
+                    else ""
+                )
             )
         if old is None:
             raise UsageError(f"there is no older cluster in {new.data}")

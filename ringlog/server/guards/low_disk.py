@@ -2,7 +2,8 @@
 
 PostgreSQL limits temporary files, but neither temporary tables, global ones of T-SQL (`##t`) among them, nor
 their rows of its catalogue: any login could fill the disk with these. When less than a reserve is free, the
-sessions that hold or write most are ended, and PostgreSQL removes their tables.
+sessions that hold or write most are ended, and PostgreSQL removes their tables. The log names a disk that is
+nearly full, and what to free.
 """
 
 import logging
@@ -21,6 +22,7 @@ import psycopg
 from ringlog.schema import catalogue, session
 from ringlog.server.embedded.settings import GiB, MiB
 from ringlog.server.guards import sessions
+from ringlog.server.guards.disk import Disk
 from ringlog.server.processes.background import in_background
 
 log = logging.getLogger(__name__)
@@ -70,16 +72,23 @@ def disk_kept_for_writers(conninfo: str, cluster: Path) -> Iterator[None]:
 
     def watch() -> None:
         written: dict[int, int] = {}
+        is_named = is_failing = False
         while not end.wait(_LOOK):
-            disk = psutil.disk_usage(str(cluster))
+            disk = Disk.beneath(cluster.parent)
+            if disk.is_nearly_full and not is_named:
+                log.warning("%s; %s", disk, disk.remedy)
+            is_named = disk.is_nearly_full
             if disk.free >= reserve(disk.total):
                 written = {}
                 continue
             try:
                 with session.connect(conninfo, autocommit=True) as connection:
                     written = _end_greedy(connection, cluster, written)
+                is_failing = False
             except psycopg.Error as error:
-                log.warning("sessions that fill the disk could not be ended: %s", error)
+                if not is_failing:  # once is enough while the reason lasts
+                    log.warning("sessions that fill the disk could not be ended: %s", error)
+                is_failing = True
 
     with in_background("the disk", watch, end):
         yield

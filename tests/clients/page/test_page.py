@@ -140,6 +140,18 @@ def test_values_appear_when_they_are_written(page: Page, web) -> None:
     expect(page.locator(".legend")).to_contain_text("2.5000e-8")
 
 
+def test_the_legend_of_a_long_time_shows_new_values(page: Page, web) -> None:
+    """Its points are of minutes, and are read again after minutes."""
+    page.goto(chart_of("sr_vac_ccg_3/pressure", span="last=86400"))
+    expect(page.locator(".legend")).to_contain_text("sr_vac_ccg_3/pressure")
+    for value in ("3.5000e-8", "4.5000e-8"):
+        with psycopg.connect(web.server.dsn) as connection:
+            connection.execute(
+                "update online.sr_vac set time = now(), pressure_3 = %s where seq_no = 3", [float(value)]
+            )
+        expect(page.locator(".legend")).to_contain_text(value)
+
+
 def test_an_address_shows_the_same_again(page: Page) -> None:
     page.goto(chart_of("every_type/a_real", "every_type/an_int"))
     expect(page.locator(".legend li")).to_have_count(2)
@@ -147,7 +159,7 @@ def test_an_address_shows_the_same_again(page: Page) -> None:
     page.goto("about:blank")
     page.goto(address)
     expect(page.locator(".legend li")).to_have_count(2)
-    expect(page.get_by_label("From", exact=True)).to_have_value("2025-12-31T23:58")
+    expect(page.get_by_label("From", exact=True)).to_have_value("2025-12-31 23:58:00")
 
 
 def test_an_address_that_is_entered_is_not_overwritten_by_a_change_before(page: Page) -> None:

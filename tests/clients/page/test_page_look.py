@@ -11,6 +11,8 @@ from chromium import SPAN, cells, chart_of, cursors, place
 from known_rows import HELD, ROWS, row, time_of
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
+from waiting import wait_until
+
 
 def parts_of(*parts: str) -> str:
     """A chart of an address, from parts as the page writes them."""
@@ -200,22 +202,22 @@ def lab(colour: str) -> tuple[float, float, float]:
 def test_times_in_the_facilitys_zone_or_another(page: Page) -> None:
     chart(page, "trend", REAL)
     zone, begin = page.get_by_label("Time zone", exact=True), page.get_by_label("From", exact=True)
-    expect(begin).to_have_value("2025-12-31T23:58")
+    expect(begin).to_have_value("2025-12-31 23:58:00")
     expect(zone.locator("[value=facility]")).to_have_text("Facility (Asia/Tokyo)")
     zone.select_option("facility")
-    expect(begin).to_have_value("2026-01-01T08:58")
+    expect(begin).to_have_value("2026-01-01 08:58:00")
     zone.select_option("other")
     entry = page.get_by_label("Name of the time zone")
     entry.fill("America/St_Johns")
     entry.press("Tab")
-    expect(begin).to_have_value("2025-12-31T20:28")
+    expect(begin).to_have_value("2025-12-31 20:28:00")
     expect(page).to_have_url(re.compile("zone=America"))
     # inputs are in the zone shown, also across a change of clocks; Back keeps the zone
-    begin.fill("2025-10-31T20:28:00")
+    begin.fill("2025-10-31 20:28")
     begin.press("Tab")
     expect(page).to_have_url(re.compile("from=2025-10-31T22%3A58%3A00"))
     page.go_back()
-    expect(begin).to_have_value("2025-12-31T20:28")
+    expect(begin).to_have_value("2025-12-31 20:28:00")
     zone.select_option("other")
     entry.fill("Mars/Base")
     entry.press("Tab")
@@ -236,6 +238,43 @@ def test_one_zoom_of_several_charts_is_one_step(page: Page) -> None:
     page.get_by_role("button", name="Back", exact=True).click()
     expect(page).to_have_url(re.compile(r"from=2025-12-31T23%3A58%3A00"))
     expect(page.locator(".chart")).to_have_count(3)
+
+
+def test_charts_above_each_other_have_one_axis_of_time(page: Page) -> None:
+    """Axes at both sides, one axis with a label, states alone; also when a chart is closed."""
+    own = [f"{REAL};own", f"{DOUBLE};own", f"{INT};own"]
+    others = [
+        parts_of("trend", quote("sr_vac_ccg_1/pressure", safe="")),
+        parts_of("trend", quote("every_type/a_bit", safe="")),
+    ]
+    page.goto(f"/#{'&'.join([parts_of('trend', *own), *others])}&{SPAN}")
+    over = page.locator(".u-over")
+    expect(over).to_have_count(3)
+
+    def axes() -> set[tuple[float, float]]:
+        return {(box["x"], box["width"]) for box in map(place, over.all())}
+
+    wait_until(lambda: len(axes()) == 1)
+    (narrow,) = axes()
+    page.get_by_role("button", name="Close this chart").first.click()
+    expect(over).to_have_count(2)
+    (wide,) = axes()
+    assert wide[1] > narrow[1]
+
+
+def test_times_are_entered_as_they_are_shown(page: Page) -> None:
+    chart(page, "trend", REAL)
+    begin, end = (page.get_by_label(name, exact=True) for name in ("From", "To"))
+    expect(end).to_have_value("2026-01-01 00:02:00")
+    assert end.evaluate("entry => entry.scrollWidth <= entry.clientWidth"), "it is cut off"
+    for wrong in ("2025-02-29 12:00:00", "12/31/2025 11:58 PM", "2025-12-31 24:30", ""):
+        begin.fill(wrong)
+        begin.press("Tab")
+        expect(page.locator("#message")).to_have_text("Write a time as 2026-11-28 14:05:00.")
+        begin.fill("2025-12-31 23:59")
+        begin.press("Tab")
+        expect(page).to_have_url(re.compile("from=2025-12-31T23%3A59%3A00"))
+        expect(page.locator("#message")).to_be_empty()
 
 
 def test_a_link_keeps_all_signals_of_a_chart(page: Page) -> None:

@@ -52,7 +52,7 @@ def test_another_time_is_drawn_for_comparison(page: Page) -> None:
     expect(page.locator(".chart canvas")).to_be_visible()
     page.get_by_label("View of the chart").select_option("other")
     entry = page.get_by_label("Begin of the compared time")
-    entry.fill("2025-12-31T23:59:00")
+    entry.fill("2025-12-31 23:59:00")
     entry.press("Tab")
     expect(page).to_have_url(re.compile("compare-60"))
     expect(page.locator(".legend")).to_contain_text("every_type/a_real (before)")
@@ -94,6 +94,9 @@ def test_waveforms_are_drawn_row_by_row(page: Page, charted: str) -> None:
     page.get_by_role("button", name="Waveform before").click()
     expect(legend).to_contain_text("12:00:00.000")
     expect(legend).to_contain_text("3 points, -2.5 … 4")
+    # points 0 to 2: the mark at the right end is whole
+    last = "canvas => [...canvas.getContext('2d').getImageData(canvas.width - 1, 0, 1, canvas.height).data]"
+    assert not any(page.locator(".chart canvas").evaluate(last))
     page.get_by_role("button", name="Waveform before").click()
     expect(page.get_by_role("status")).to_contain_text("no waveform before this")
     # two at the same time: the one at the cursor B next to that at A
@@ -125,6 +128,19 @@ def picture(page: Page) -> str:
     return str(page.locator(".chart canvas").evaluate("canvas => canvas.toDataURL()"))
 
 
+@pytest.fixture
+def pressures(web) -> str:
+    """A span of 300 pressures, of which each 60th is 0."""
+    with psycopg.connect(web.server.dsn) as connection:
+        connection.execute(
+            "insert into log.sr_vac (seq_no, time, pressure_1)"
+            " select 1, timestamptz '2026-06-02 12:00Z' + step * interval '1 s',"
+            " case when step % 60 > 0 then 1e-8 * 10 ^ (step % 3) else 0 end"
+            " from generate_series(0, 299) step on conflict do nothing"
+        )
+    return "from=2026-06-02T12:00:00Z&to=2026-06-02T12:10:00Z&utc=1"
+
+
 def test_a_logarithmic_axis(page: Page) -> None:
     page.goto(chart_of("every_type/a_real"))
     expect(page.locator(".chart canvas")).to_be_visible()
@@ -132,7 +148,7 @@ def test_a_logarithmic_axis(page: Page) -> None:
     button = page.get_by_role("button", name="Log", exact=True)
     button.click()
     expect(button).to_have_attribute("aria-pressed", "true")
-    expect(page).to_have_url(re.compile("c=trend%253Alog"))
+    expect(page).to_have_url(re.compile("%2C%3D%3Blog"))
     # row 0 is 0, row 1 is 1/8, and so on
     expect(page.locator(".unseen")).to_have_text(
         "1 point at or below 0, which a logarithmic axis does not have"
@@ -145,8 +161,54 @@ def test_a_logarithmic_axis(page: Page) -> None:
     assert picture(page) == logarithmic
     button.click()
     expect(page.locator(".unseen")).to_be_hidden()
-    expect(page).to_have_url(re.compile("c=trend%2C"))
+    expect(page).not_to_have_url(re.compile("log"))
     assert picture(page) == linear
+
+
+def test_each_axis_is_logarithmic_by_itself(page: Page, pressures: str) -> None:
+    names = ("every_type/a_double", "sr_vac_ccg_1/pressure")
+    page.goto(chart_of(*names))
+    number, pascal = (page.get_by_role("button", name=name) for name in ("Log (no unit)", "Log Pa"))
+    pascal.click()
+    expect(page).to_have_url(re.compile("%2C%3DPa%3Blog"))
+    expect(pascal).to_have_attribute("aria-pressed", "true")
+    expect(number).to_have_attribute("aria-pressed", "false")
+    expect(page.locator(".unseen")).to_be_hidden()
+    number.click()
+    expect(page.locator(".unseen")).to_contain_text("1 point")
+    both = picture(page)
+    # a link of version 1.0 has one choice for all axes
+    page.goto("about:blank")
+    page.goto(chart_of(*names, mode="trend:log"))
+    expect(page.locator(".unseen")).to_contain_text("1 point")
+    expect(pascal).to_have_attribute("aria-pressed", "true")
+    assert picture(page) == both
+
+
+def test_histogram_and_spectrum_have_a_drawing_for_each_unit(page: Page, pressures: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(chart_of("every_type/a_double", "sr_vac_ccg_1/pressure", mode="histogram", span=pressures))
+    legend = page.locator(".legend li", has_text="sr_vac_ccg_1/pressure")
+    expect(legend).to_contain_text("300 samples, mean ")
+    expect(page.locator(".chart canvas")).to_have_count(2)
+    page.get_by_role("button", name="Log Pa").click()
+    # five of 300 pressures are 0
+    expect(page.locator(".unseen")).to_contain_text("5 points at or below 0")
+    page.get_by_role("button", name="Log number").click()
+    expect(page).to_have_url(re.compile("number%3Blog"))
+    page.get_by_label("View of the chart").select_option("spectrum")
+    expect(legend).to_contain_text("greatest ")
+    page.get_by_role("button", name="Log frequency").click()
+    expect(page.get_by_role("button", name="Log Pa")).to_have_attribute("aria-pressed", "true")
+    with page.expect_download() as saved:
+        page.get_by_label("Save the data shown").select_option("png")
+    drawn = page.locator(".chart canvas").evaluate_all(
+        "all => all.reduce((sum, { height }) => sum + height, 0)"
+    )
+    # the height of a picture: bytes 20 to 23 of PNG (ISO/IEC 15948, 11.2.2)
+    assert int.from_bytes(saved.value.path().read_bytes()[20:24]) == drawn
+    assert not [url for url in asked if "api/v1/trend" in url], "the server makes the bins"
 
 
 def test_scalars_of_waveforms(page: Page, charted: str) -> None:
