@@ -4,6 +4,7 @@
 use encode::column::Column;
 use encode::events::{self, Events, Payload};
 use encode::lines::{self, Piece, Style};
+use encode::rows::{self, Kind};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -76,6 +77,28 @@ pub fn encode_lines<'py>(py: Python<'py>, pieces: Vec<GivenPiece>) -> PyResult<B
     }
     let made = py.detach(|| lines::lines(&pieces, count));
     Ok(PyBytes::new(py, &made))
+}
+
+/// PostgreSQL's messages of the rows of these columns, of which some are times in microseconds, and the begin of each
+/// message, with the end of the last: whole numbers of 64 bits.
+#[pyfunction]
+pub fn encode_rows<'py>(
+    py: Python<'py>,
+    columns: Vec<(bool, Given)>,
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    let columns = columns
+        .iter()
+        .map(|(is_time, given)| Ok((if *is_time { Kind::Time } else { Kind::Plain }, given.column()?)))
+        .collect::<PyResult<Vec<_>>>()?;
+    let count = columns.first().map_or(0, |(_, column)| column.length);
+    if columns.iter().any(|(_, column)| column.length != count) {
+        return Err(PyValueError::new_err("the columns of rows have different lengths"));
+    }
+    let (messages, begins) = py
+        .detach(|| rows::rows(&columns, count))
+        .ok_or_else(|| PyValueError::new_err("a row is too long for PostgreSQL's protocol"))?;
+    let begins: Vec<u8> = begins.iter().flat_map(|begin| begin.to_ne_bytes()).collect();
+    Ok((PyBytes::new(py, &messages), PyBytes::new(py, &begins)))
 }
 
 #[derive(FromPyObject)]

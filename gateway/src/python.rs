@@ -252,7 +252,7 @@ mod _core {
     use super::TsqlError;
     use crate::admission;
     #[pymodule_export]
-    use crate::encoding::{encode_events, encode_header, encode_lines};
+    use crate::encoding::{encode_events, encode_header, encode_lines, encode_rows};
     #[pymodule_export]
     use crate::mirror::PyMirror;
     #[pymodule_export]

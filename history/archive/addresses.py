@@ -4,6 +4,8 @@ from urllib.parse import parse_qs, urlsplit
 
 NAMESPACE = "log"
 """of the Iceberg tables"""
+METADATA = "_iceberg"
+"""of their metadata, below the archive's; Spark ignores names with a leading _"""
 
 
 def address(archive: str, name: str) -> str:

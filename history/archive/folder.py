@@ -150,6 +150,12 @@ class Folder:
         return sha.hexdigest()
 
     @property
+    def region(self) -> str:
+        """Of an object store: where its bucket is."""
+        assert isinstance(self._files, fs.S3FileSystem)
+        return str(self._files.region)
+
+    @property
     def _is_local(self) -> bool:
         return isinstance(self._files, fs.LocalFileSystem)
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict
 
-from ringlog.history.archive.addresses import NAMESPACE, address, object_store
+from ringlog.history.archive.addresses import METADATA, NAMESPACE, address, object_store
 from ringlog.history.archive.folder import Damaged, Folder
 from ringlog.history.archive.manifest import ColdWeek, manifest, settings
 from ringlog.history.archive.ownership import demand
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableUpdate
 
 CATALOG = "ringlog"
-FOLDER = "_iceberg"
-"""below the archive's; Spark ignores names with a leading _"""
 
 _KEPT = timedelta(days=1)
 """for which a file of an earlier snapshot stays: a query may have begun with it"""
@@ -102,7 +100,7 @@ def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
                 if line:
                     yield line
         _tidy(folder, known_tables)
-        folder.give(FOLDER)
+        folder.give(METADATA)
     finally:
         known_tables.engine.dispose()
 
@@ -137,7 +135,7 @@ def catalog(conninfo: str, archive: str) -> "SqlCatalog":
     return SqlCatalog(
         CATALOG,
         uri=uri.render_as_string(hide_password=False),
-        warehouse=address(archive, FOLDER),
+        warehouse=address(archive, METADATA),
         **{"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"},
         **object_store(archive),
     )
@@ -163,7 +161,10 @@ def _published(
         return _published(engine, tables, archive, table, weeks)
     if there is None:
         there = tables.create_table(
-            (NAMESPACE, table), Schema(), address(archive, f"{FOLDER}/{table}"), properties=_PROPERTIES
+            (NAMESPACE, table),
+            Schema(),
+            address(archive, f"{METADATA}/{table}"),
+            properties=_PROPERTIES,
         )
     there = _changed(tables, there, fields)
     gone = [url for url in known if url not in weeks]
@@ -319,5 +320,5 @@ def _tidy(folder: Folder, tables: "SqlCatalog") -> None:
             used.add(snapshot.manifest_list)
             used |= {each.manifest_path for each in snapshot.manifests(table.io)}
     for file, written in [*folder.names()]:
-        if file.startswith(f"{FOLDER}/") and written < before and address(folder.where, file) not in used:
+        if file.startswith(f"{METADATA}/") and written < before and address(folder.where, file) not in used:
             folder.delete(file)

@@ -22,15 +22,16 @@ def session_settings(connection: sa.Connection, spark: str, url: str) -> dict[st
     if chosen is None or not is_published(connection):
         raise NotPublished("there are no Iceberg tables: make them with ringlog archive publish")
     runtime = RUNTIMES[spark]
-    packages = [f"org.apache.iceberg:{runtime}"]
+    packages, delegation = [f"org.apache.iceberg:{runtime}"], {}
     if not chosen[1].startswith("/"):
         packages.append(f"org.apache.iceberg:iceberg-aws-bundle:{runtime.rpartition(':')[2]}")
+        delegation = {"header.X-Iceberg-Access-Delegation": "remote-signing"}
     served = f"{url.rstrip('/')}/iceberg"
     catalog = {
         "": "org.apache.iceberg.spark.SparkCatalog",
         "type": "rest",
         "uri": served,
         "oauth2-server-uri": f"{served}/v1/oauth/tokens",
-    }
+    } | delegation
     named = {f"spark.sql.catalog.{CATALOG}{'.' if name else ''}{name}": catalog[name] for name in catalog}
     return {"spark.jars.packages": ",".join(packages), **named, "spark.sql.session.timeZone": "UTC"}

@@ -83,11 +83,16 @@ class Answer:
         self.columns: list[str] = []
         """names of the columns, known after the first fetch"""
         self._starved = False
+        self._taken = 0
+        """the number of calls of `take`"""
+        self._error: Exception | None = None
+        """of a part that was made ahead"""
 
     def rewind(self) -> None:
         """Begins with the first row again."""
         self._release()
         self._starved = False
+        self._taken, self._error = 0, None
 
     def _release(self) -> None:
         """Frees the memory of the rows by breaking the cycle between the generator and this object."""
@@ -111,7 +116,7 @@ class Answer:
             most = _most_rows(len(self.columns))
             while batch.num_rows:
                 size = min(most, size or most)
-                yield _Part(*encoding.messages(_distinct(batch.slice(0, size))))
+                yield _Part(*encoding.messages(batch.slice(0, size)))
                 batch, size = batch.slice(size), 10 * size
 
     def _calculated(self) -> Iterator[pa.RecordBatch]:
@@ -141,8 +146,11 @@ class Answer:
         taken: list[memoryview] = []
         rows = 0
         with Failures(self._sources, lambda: self._starved):
+            if self._error is not None:
+                raise self._error
             if self._parts is None:
                 self._parts = self._made()
+            self._taken += 1
             while rows < count:
                 if self._part is None or self._part.is_empty:
                     self._part = next(self._parts, None)
@@ -152,6 +160,19 @@ class Answer:
                 taken.append(messages)
                 rows += number
         return taken, rows
+
+    def prepare(self) -> None:
+        """Makes the next part while the client reads the last one; its error is that of the next `take`.
+
+        Only for a client that has fetched twice, and so wants all rows, and of rows that need no DuckDB,
+        which may compute for long: a client that gives up would wait for its end.
+        """
+        is_wanted = self._taken > 1 and self._statement.columns is not None
+        if self._parts is not None and is_wanted and (self._part is None or self._part.is_empty):
+            try:
+                self._part = next(self._parts, None)
+            except Exception as error:
+                self._error = error
 
     def cancel(self, *, starved: bool = False) -> None:
         """For another thread: cancels the query, at a user's request or because the memory is used up."""
@@ -210,11 +231,6 @@ def _most_rows(columns: int) -> int:
 
 def _line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def _distinct(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns of a batch; several may have the same name."""
-    return pa.RecordBatch.from_arrays(batch.columns, names=[str(n) for n in range(batch.num_columns)])
 
 
 @dataclass

@@ -45,6 +45,8 @@ class Session:
         self._key = key
         self._cursors: dict[str, Answer] = {}
         self._running: Answer | None = None
+        self._fetched: Answer | None = None
+        """the answer of the last FETCH"""
         self._lock = threading.Lock()
         self._state = b"I"
         self._statement = ""
@@ -96,8 +98,11 @@ class Session:
             if kind == b"X":
                 return
             if kind == b"Q":
+                self._fetched = None
                 self._tried(lambda: self._simple(content[:-1].decode()))  # noqa: B023
                 self._ready()
+                if self._fetched is not None:
+                    self._fetched.prepare()
             elif kind == b"S":
                 self._skips = False
                 self._ready()
@@ -191,6 +196,7 @@ class Session:
         for each in messages:
             self._wire.put_rows(each)
         self._complete(f"FETCH {rows}")
+        self._fetched = answer
 
     def _complete(self, tag: str) -> None:
         self._wire.put(b"C", f"{tag}\0".encode())

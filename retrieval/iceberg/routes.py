@@ -6,7 +6,10 @@ tables are those of all servers whose logs it may read.
 https://iceberg.apache.org/spec/, https://github.com/apache/iceberg/blob/main/open-api/rest-catalog-open-api.yaml
 """
 
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 from psycopg import sql
@@ -14,18 +17,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ringlog.history.archive.addresses import NAMESPACE, address, object_store
+from ringlog.history.archive.addresses import NAMESPACE, address
 from ringlog.history.archive.folder import Folder
-from ringlog.history.connection import records
+from ringlog.history.connection import Connection, records
+from ringlog.retrieval.iceberg.signature import keys_of_environment
+from ringlog.retrieval.iceberg.signing import is_metadata, reading, settings, store
 from ringlog.retrieval.servers import Servers, excluded
 from ringlog.retrieval.serving.refused import Refused
-from ringlog.retrieval.serving.request import answer, demand_login, issue_token, json_response
+from ringlog.retrieval.serving.request import answer, body, demand_login, issue_token, json_response
 from ringlog.retrieval.texts import query
 
 BASE = "/iceberg/v1"
 TOKENS = f"{BASE}/oauth/tokens"
 _NAMESPACE = "/namespaces/{namespace}"
 _TABLE = f"{_NAMESPACE}/tables/{{table}}"
+_DELEGATION = "X-Iceberg-Access-Delegation"
 _PUBLISHED = sql.SQL("select to_regclass('iceberg.iceberg_tables') is not null as published")
 _TYPES = {401: "NotAuthorizedException", 403: "ForbiddenException", 503: "ServiceUnavailableException"}
 
@@ -46,6 +52,7 @@ def routes() -> list[Route]:
         Route(f"{BASE}{_NAMESPACE}", get_namespace),
         Route(f"{BASE}{_NAMESPACE}/tables", get_tables),
         Route(f"{BASE}{_TABLE}", get_table),
+        Route(f"{BASE}{_TABLE}/sign", post_sign, methods=["POST"]),
     ]
 
 
@@ -85,25 +92,54 @@ async def get_namespace(request: Request) -> Response:
 
 async def get_tables(request: Request) -> Response:
     namespace = _namespace(request)
-    found = await answer(request, _tables)
-    identifiers = [{"namespace": [namespace], "name": row["table_name"]} for row in found]
-    return json_response({"identifiers": identifiers})
+    found = await answer(
+        request, lambda servers: sorted(str(row["table_name"]) for _, row in _tables(servers))
+    )
+    return json_response({"identifiers": [{"namespace": [namespace], "name": name} for name in found]})
 
 
 async def get_table(request: Request) -> Response:
-    """A table's newest metadata. Of an object store the answer has its address, and no key."""
+    """A table's newest metadata. Of an object store the answer has its address and, if the client wants it,
+    the settings by which reads are signed; no key."""
     namespace, name = _namespace(request), request.path_params["table"]
+    wanted = request.headers.get(_DELEGATION, "").split(",")
+    is_signed = "remote-signing" in (word.strip() for word in wanted)
+    signing = settings(f"v1/namespaces/{namespace}/tables/{quote(name)}/sign") if is_signed else {}
 
     def work(servers: Servers) -> dict[str, Any]:
-        found = _tables(servers, name)
-        if not found:
-            raise Missing("NoSuchTableException", f"there is no table {namespace}.{name} that you may read")
-        place, archive = found[0]["metadata_location"], found[0]["archive"]
+        _, row = _table(servers, name)
+        place, archive = row["metadata_location"], row["archive"]
         with Folder(archive).opened(place.removeprefix(address(archive, ""))) as file:
             metadata = orjson.loads(file.read())
-        return {"metadata-location": place, "metadata": metadata, "config": _config(archive)}
+        stored = store(archive)
+        config = stored.options() | signing if stored else {}
+        return {"metadata-location": place, "metadata": metadata, "config": config}
 
     return json_response(await answer(request, work))
+
+
+async def post_sign(request: Request) -> Response:
+    """The signature of a read of a table's file in an object store."""
+    _namespace(request)
+    name, wanted = request.path_params["table"], reading(await body(request))
+
+    def work(servers: Servers) -> dict[str, Any]:
+        connection, row = _table(servers, name)
+        stored = store(row["archive"])
+        file = stored and stored.name(wanted.url)
+        if not stored or not file or not (is_metadata(file, name) or _has_rows(connection, name, file)):
+            raise Refused(403, f"this address is no file of table {name} in an object store")
+        keys = keys_of_environment()
+        if keys is None:
+            raise Refused(503, "the server of HTTP has no keys of the object store in its environment")
+        return wanted.signed(stored, keys, datetime.now(UTC))
+
+    return json_response(await answer(request, work))
+
+
+def _has_rows(connection: Connection, table: str, file: str) -> bool:
+    named = {"table": sql.Literal(table), "file": sql.Literal(file)}
+    return bool(records(connection, query("iceberg_file", **named)))
 
 
 def _namespace(request: Request) -> str:
@@ -113,22 +149,19 @@ def _namespace(request: Request) -> str:
     return name
 
 
-def _tables(servers: Servers, table: str | None = None) -> list[dict[str, Any]]:
+def _table(servers: Servers, name: str) -> tuple[Connection, dict[str, Any]]:
+    """A table and the connection to its server. Raises Missing for one that the login may not read."""
+    if "\0" not in name:
+        for connection, row in _tables(servers, name):
+            return connection, row
+    raise Missing("NoSuchTableException", f"there is no table {NAMESPACE}.{name[:100]} that you may read")
+
+
+def _tables(servers: Servers, table: str | None = None) -> Iterator[tuple[Connection, dict[str, Any]]]:
     """The tables of all servers, or one of them. Raises Refused for a node that cannot be reached."""
-    found = []
     for _, connection, others in servers.each(table):
         if isinstance(connection, Refused):
             raise connection
         if records(connection, _PUBLISHED)[0]["published"]:
-            found += records(
-                connection, query("iceberg_tables", others=excluded(others), wanted=sql.Literal(table))
-            )
-    return sorted(found, key=lambda row: str(row["table_name"]))
-
-
-def _config(archive: str) -> dict[str, str]:
-    """The settings by which a client reads an object store."""
-    store = object_store(archive)
-    if store:
-        store["s3.path-style-access"] = "true"
-    return store | ({"client.region": store["s3.region"]} if "s3.region" in store else {})
+            listed = query("iceberg_tables", others=excluded(others), wanted=sql.Literal(table))
+            yield from ((connection, row) for row in records(connection, listed))

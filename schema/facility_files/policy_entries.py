@@ -149,6 +149,10 @@ def history_of(entry: Entry) -> History | None:
             f"history.archive '{archive}' must be the absolute path of a folder, or s3://bucket/folder"
         )
         return None
+    if "@" in archive.split("?")[0] and archive.startswith("s3://"):
+        # as the archive's address, the keys would be shown to every reader
+        entry.refuse("history.archive must not have keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+        return None
     given = {name: time for name, time in times.items() if time is not None}
     return History(archive=archive, **given) if given.keys() == times.keys() else None
 

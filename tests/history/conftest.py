@@ -1,6 +1,5 @@
 """A database with a facility of small tables, its administrator's engine and connection strings."""
 
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import sqlalchemy as sa
-from moto.server import ThreadedMotoServer
+from object_stores import ObjectStore, object_store
 from psycopg.conninfo import make_conninfo
 
 from ringlog.schema.facility import Column, Facility, Table
@@ -46,16 +45,17 @@ def every_type(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]
 
 
 @pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A folder in an object store: S3 as implemented by moto."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    folder = f"weeks/{secrets.token_hex(4)}"  # moto keeps its buckets
-    yield f"s3://{folder}?region=us-east-1&scheme=http&endpoint_override={host}:{port}&allow_bucket_creation=true"
-    server.stop()
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+    with object_store() as store:
+        for name, value in store.environment.items():
+            monkeypatch.setenv(name, value)
+        yield store
+
+
+@pytest.fixture
+def bucket(store: ObjectStore) -> str:
+    """A folder in an object store."""
+    return store.archive
 
 
 @pytest.fixture(params=["disk", pytest.param("S3", marks=pytest.mark.long)])

@@ -311,9 +311,12 @@ def test_the_first_rows_come_from_one_file(
         messages, count = answer.take(10)
         found += b"".join(messages)
         counts.append(count)
+        answer.prepare()
     assert counts[:3] == [10, 90, 1000]
-    with pytest.raises(Failed, match=r"gone\.parquet"):
-        answer.take(10)
+    # an error of rows that were made ahead is never the end of the rows
+    for _ in range(2):
+        with pytest.raises(Failed, match=r"gone\.parquet"):
+            answer.take(10)
     answer.close()
     numbers = [*range(rows)]
     # a message of one value: D, its length, the number of values, the value's length and text

@@ -17,9 +17,9 @@ from pyiceberg.io.pyarrow import PyArrowFile
 from sqlalchemy.orm import Session
 
 from ringlog.history.archive import archiving, iceberg
-from ringlog.history.archive.addresses import NAMESPACE
+from ringlog.history.archive.addresses import METADATA, NAMESPACE
 from ringlog.history.archive.folder import Folder
-from ringlog.history.archive.iceberg import FOLDER, catalog, is_published, publish
+from ringlog.history.archive.iceberg import catalog, is_published, publish
 from ringlog.history.archive.ownership import NotOurs
 from ringlog.history.archive.recall import recall
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
@@ -115,7 +115,7 @@ def test_readers_find_the_rows_of_the_manifest(
     # and without the metadata that the catalogue names
     folder = Folder(where)
     for file, _ in [*folder.names()]:
-        if file.startswith(FOLDER):
+        if file.startswith(METADATA):
             folder.delete(file)
     assert "published log.every_type: 3 weeks more" in "".join(publish(engine, conninfo))
     same(conninfo, sql, where)
@@ -239,7 +239,7 @@ def test_killed_at_every_step(
     same(conninfo, sql, where)
     # nothing is left of rounds that died
     [*publish(engine, conninfo)]
-    named = {file for file, _ in Folder(where).names() if file.startswith(FOLDER)}
+    named = {file for file, _ in Folder(where).names() if file.startswith(METADATA)}
     table = catalog(conninfo, where).load_table((NAMESPACE, "every_type"))
     (snapshot,) = table.snapshots()
     used = {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}

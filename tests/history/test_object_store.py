@@ -1,13 +1,12 @@
 """The archive in an object store: S3 as implemented by moto."""
 
-import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import httpx
 import psycopg
 import pytest
 import sqlalchemy as sa
+from object_stores import ObjectStore
 
 from ringlog.history.archive.archiving import archive
 from ringlog.history.archive.folder import Damaged, Folder, Unreadable
@@ -22,7 +21,9 @@ BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 
 
-def test_weeks_in_an_object_store(engine: sa.Engine, conninfo: str, bucket: str) -> None:
+def test_weeks_in_an_object_store(
+    engine: sa.Engine, conninfo: str, store: ObjectStore, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = Table("magnets", 10, 1.0, (Column("current", "m/current", "double"),))
     install(engine, replace(Facility("test", "UTC", (table,)), history=History(Retention(1, "week"), bucket)))
 
@@ -62,14 +63,12 @@ def test_weeks_in_an_object_store(engine: sa.Engine, conninfo: str, bucket: str)
         weeks = manifest(administrator)
     for week in weeks:
         verify(folder, week)
-    # moto refuses keys that it does not know: https://docs.getmoto.org/en/latest/docs/iam.html
-    (store,) = re.findall("endpoint_override=([^&]+)", bucket)
-    try:
-        httpx.post(f"http://{store}/moto-api/reset-auth", content="0")
-        with pytest.raises(Unreadable, match=r"cannot be read: .*AWS_ACCESS_KEY_ID"):
-            verify(folder, weeks[0])
-    finally:
-        httpx.post(f"http://{store}/moto-api/reset-auth", content="inf")
+    store.check_keys()
+    verify(folder, weeks[0])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    with pytest.raises(Unreadable, match=r"cannot be read: .*AWS_ACCESS_KEY_ID"):
+        verify(Folder(bucket), weeks[0])
+    store.check_keys(False)
     folder.delete(weeks[0].file)
     with pytest.raises(Damaged, match="2026w10-2"):
         verify(folder, weeks[0])

@@ -2,82 +2,21 @@
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
-import psycopg
 import pytest
-from pyiceberg.catalog.rest import RestCatalog
+from catalogues import ALL, ONE, ROWS, WRITER, Catalogue, published
 from pyiceberg.exceptions import ForbiddenError, NoSuchNamespaceError, NoSuchTableError, OAuthError
 
-from servers import Login, free_port, ringlog, serving
-
-ALL, ONE, WRITER = Login("reader", "read-7"), Login("one", "só-1:x"), Login("writer", "write-9")
-FACILITY = """
-timezone = "UTC"
-[history]
-online = "2 weeks"
-archive = "{archive}"
-[[table]]
-name = "magnets"
-rows = 10
-cycle = 3600.0
-[[table.column]]
-name = "current"
-type = "real"
-[[table]]
-name = "pumps"
-rows = 10
-cycle = 3600.0
-[[table.column]]
-name = "speed"
-type = "double"
-"""
-ROWS = 7 * 24
-FILL = """
-insert into weeks.{} (seq_no, time, {})
-select 1, date_trunc('week', now() at time zone 'UTC') at time zone 'UTC' - interval '5 weeks'
-  + n * interval '1 hour', n
-from generate_series(0, %s) as n
-"""
-
-
-@dataclass(frozen=True)
-class Catalogue:
-    url: str
-
-    def of(self, login: Login) -> RestCatalog:
-        return RestCatalog(
-            "ringlog",
-            uri=self.url,
-            credential=f"{login.user}:{login.password}",
-            **{"oauth2-server-uri": f"{self.url}/v1/oauth/tokens"},
-        )
+from servers import Login
 
 
 @pytest.fixture(scope="module")
 def catalogue(temporary_directory: Path) -> Iterator[Catalogue]:
-    """A server with a week of two tables in the archive, and no request without a login."""
     folder = Path(tempfile.mkdtemp(dir=temporary_directory))
-    folder.chmod(0o755)
-    facility, port = folder / "f.toml", free_port()
-    facility.write_text(FACILITY.format(archive=folder / "archive"))
-    with serving(folder / "data", "--http", f"127.0.0.1:{port}", facility=facility) as server:
-        with psycopg.connect(server.dsn, autocommit=True) as admin:
-            for table, column in (("magnets", "current"), ("pumps", "speed")):
-                admin.execute(FILL.format(table, column).encode(), [ROWS - 1])
-            # of this name the catalogue has one too
-            admin.execute("create table public.other (); create policy readers on public.other")
-        rights = {ALL: ("--reader",), ONE: ("--reader", "--tables", "pumps"), WRITER: ("--writer",)}
-        calls = [("user", "add", login.user, *words, "--password-stdin") for login, words in rights.items()]
-        for words, login in [*zip(calls, rights, strict=True)]:
-            added = ringlog(*words, "--data", server.data, stdin=login.password)
-            assert added.returncode == 0, added.stderr
-        for words in (("maintain",), ("archive", "now"), ("archive", "publish")):
-            done = ringlog(*words, "--data", server.data)
-            assert done.returncode == 0, (words, done.stdout, done.stderr)
-        yield Catalogue(f"http://127.0.0.1:{port}/iceberg")
+    with published(folder, str(folder / "archive")) as catalogue:
+        yield catalogue
 
 
 def test_a_login_reads_the_tables_that_it_may(catalogue: Catalogue) -> None:

@@ -564,6 +564,10 @@ def test_the_location_of_old_weeks(tmp_path: Path) -> None:
         ),
         ('[history]\nonline = "soon"\narchive = "/a"', "history.online 'soon' must be days, weeks"),
         ('[history]\nonline = "8 weeks"\narchive = "a"', "history.archive 'a' must be the absolute path"),
+        (
+            '[history]\nonline = "8 weeks"\narchive = "s3://key:secret@weeks/a"',
+            "history.archive must not have keys: set AWS_ACCESS_KEY_ID",
+        ),
     ],
 )
 def test_invalid_locations_of_old_weeks(tmp_path: Path, head: str, problem: str) -> None:

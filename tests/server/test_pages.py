@@ -49,7 +49,7 @@ ELSEWHERE = {
     ],
     "docs/how-to/archive.md": [
         (
-            r"polars|duckdb|from pyiceberg|create secret",
+            r"polars|duckdb|from pyiceberg|create secret|signing = ",
             "needs archived weeks: tests/history/test_archive.py, test_iceberg.py",
         ),
         (r"setfacl|.*ringlog\.conf|from pyspark", SPARK),

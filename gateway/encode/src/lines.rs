@@ -124,7 +124,7 @@ fn csv_number(number: f64) -> &'static [u8] {
     }
 }
 
-fn finite<F: zmij::Float>(out: &mut Vec<u8>, number: F) {
+pub fn finite<F: zmij::Float>(out: &mut Vec<u8>, number: F) {
     out.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes());
 }
 

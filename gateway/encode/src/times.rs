@@ -11,12 +11,14 @@ pub fn digits(out: &mut Vec<u8>, mut number: u32, width: usize) {
 }
 
 /// The form of a day.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// 2026-11-20T
     Iso,
     /// Nov/20/2026 and a blank: the appliance's form
     Human,
+    /// 2026-11-20 and a blank; a year below 1 as that before Christ
+    Postgres,
 }
 
 /// Converts days to text: the last one is cached, because successive samples mostly have the same day.
@@ -54,13 +56,14 @@ impl Form {
         const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
         let (year, month, day) = civil(day);
         match self {
-            Self::Iso => {
-                number_of_year(out, year);
+            Self::Iso | Self::Postgres => {
+                let is_ancient = self == Self::Postgres && year < 1;
+                number_of_year(out, if is_ancient { 1 - year } else { year });
                 out.push(b'-');
                 digits(out, month, 2);
                 out.push(b'-');
                 digits(out, day, 2);
-                out.push(b'T');
+                out.push(if self == Self::Iso { b'T' } else { b' ' });
             }
             Self::Human => {
                 let begin = 3 * (month as usize - 1);

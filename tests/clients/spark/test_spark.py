@@ -125,3 +125,4 @@ def test_settings_of_versions_and_stores(published: str) -> None:
     ).stdout
     assert "iceberg-aws-bundle:1.12.0\n" in printed
     assert "spark.sql.catalog.ringlog.uri http://host:8080/iceberg\n" in printed
+    assert "spark.sql.catalog.ringlog.header.X-Iceberg-Access-Delegation remote-signing\n" in printed

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from object_stores import object_store
+from pyiceberg.catalog.rest import RestCatalog
 
 from servers import free_port, ringlog, serving_external
 from sites import WHERE, Site, client, install, put
@@ -68,14 +70,13 @@ def test_commands_cover_all_servers(site: Site) -> None:
     assert list(found["away"]) == ["c"]
 
 
-def with_history(site: Site, where: dict[str, str | None]) -> None:
+def with_history(site: Site, where: dict[str, str | None], archive: str | None = None) -> None:
     site.write_facility(where)
-    history = f'[history]\nonline = "4 weeks"\narchive = "{site.folder}/archive"\n'
+    history = f'[history]\nonline = "4 weeks"\narchive = "{archive or f"{site.folder}/archive"}"\n'
     site.facility.write_text(site.facility.read_text().replace("[[node]]", f"{history}[[node]]", 1))
 
 
-def test_each_server_has_its_own_archive(site: Site) -> None:
-    with_history(site, WHERE)
+def fill(site: Site) -> None:
     install(site)
     for table, node in WHERE.items():
         with site.admin(node) as connection:
@@ -85,6 +86,36 @@ def test_each_server_has_its_own_archive(site: Site) -> None:
                 [BEGIN, ROWS - 1],
             )
     done(site, "maintain")
+
+
+def test_tables_on_nodes_are_read_signed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    with object_store() as store:
+        for name, value in store.environment.items():
+            monkeypatch.setenv(name, value)
+        with_history(site, WHERE, store.archive)
+        fill(site)
+        done(site, "archive", "now")
+        done(site, "archive", "publish")
+        port = free_port()
+        with serving_external(site.dsn, site.folder / "serve.log", "--http", f"127.0.0.1:{port}"):
+            for name in store.environment:
+                monkeypatch.delenv(name)
+            store.check_keys()
+            catalogue = RestCatalog(
+                "ringlog",
+                uri=f"http://127.0.0.1:{port}/iceberg",
+                credential="reader:secret",
+                **{"oauth2-server-uri": f"http://127.0.0.1:{port}/iceberg/v1/oauth/tokens"},
+                **{"header.X-Iceberg-Access-Delegation": "remote-signing"},
+            )
+            for table in WHERE:
+                rows = catalogue.load_table(f"log.{table}").scan().to_arrow()
+                assert sorted(rows["count"].to_pylist()) == [*range(ROWS)]
+
+
+def test_each_server_has_its_own_archive(site: Site) -> None:
+    with_history(site, WHERE)
+    fill(site)
     port = free_port()
     http = ("--http", f"127.0.0.1:{port}")
 
