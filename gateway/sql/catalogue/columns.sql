@@ -12,14 +12,6 @@ return (
 );
 comment on function tsql.digits_of(regclass[], name) is
   'The digits of a column of the first of these tables that has it, if it is declared as a datetime2 or time.';
-create or replace function tsql.digits_returned(function text) returns integer
-language sql stable parallel safe
-return (
-  select case when declared is not null then coalesce(declared[1]::integer, 7) end
-  from pg_proc, regexp_match(right(prosrc, 100), '\n-- returns (?:datetime2|time)(?:\((\d)\))?\n$') as declared
-  where oid = to_regproc(function)
-);
-comment on function tsql.digits_returned(text) is 'The digits of a function of T-SQL that returns a datetime2 or time.';
 create or replace function tsql.is_national(tables regclass[], named name) returns boolean
 language sql stable parallel safe
 return coalesce((

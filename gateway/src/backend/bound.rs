@@ -11,7 +11,7 @@ use crate::postgres::PgError;
 use crate::program::{Bound, ListItem, ResultType, Sql, Uses};
 use std::sync::Arc;
 use tsql::quoting::quoted;
-use tsql::schema::WHOLE;
+use tsql::schema::{Object, WHOLE};
 
 impl Open {
     /// Prepares a query that depends on declarations, by the present ones. None if it depends on none, or cannot be
@@ -83,7 +83,10 @@ impl Open {
         checks: &mut Vec<String>,
     ) -> Result<bool, PgError> {
         for one in uses.iter() {
-            let Some(table) = one.table.as_ref().filter(|_| !one.columns.is_empty()) else { continue };
+            let Some(Object::Table(table)) = &one.object else { continue };
+            if one.columns.is_empty() {
+                continue;
+            }
             // PostgreSQL notices an added column only in a query of all columns
             let is_whole = one.columns.iter().any(|column| column == WHOLE);
             let (names, list): (Vec<&String>, String) = if is_whole {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tsql::facts::types::{self, Case, Type};
 use tsql::quoting::{array, literal};
 use tsql::resolve::names::is_global;
-use tsql::schema::{Column, Table};
+use tsql::schema::{Column, Object, Signature};
 
 impl Backend {
     /// The declarations of tables that the session has read.
@@ -68,56 +68,92 @@ impl Open {
 
     /// Reads the columns of tables and views: type and modifier as PostgreSQL sends them, a type of schema tsql that is
     /// not a domain, and the declaration by the column's comment (sql/ddl/declarations.sql) or a domain of schema tsql.
-    /// The number of a temporary table is 0. Rows of a view that PostgreSQL cannot update cannot be locked.
+    /// The number of a temporary table is 0. Rows of a view that PostgreSQL cannot update cannot be locked. Functions by
+    /// their value or the columns of their rows, with the number of arguments without a default and the types of all.
     async fn ask_for(&mut self, names: impl Iterator<Item = &String> + Clone) -> Result<(), PgError> {
         let listed = array(names.clone().map(|name| literal(name)), "text");
         let question = include_str!("schema.sql").replace(":names", &listed);
         let rows = self.connection.query_text(&question).await?;
-        let mut found: HashMap<String, (u32, Table)> = HashMap::new();
+        let mut found: HashMap<String, (u32, Object)> = HashMap::new();
         for row in rows {
-            let [Some(name), Some(table), Some(column), Some(oid), Some(typmod), own, declared, Some(is_derived), Some(catalogued), is_identity, is_computed] =
+            let [Some(key), Some(number), Some(column), Some(oid), Some(typmod), own, declared, Some(is_derived), Some(catalogued), is_identity, is_computed] =
                 <[Option<String>; 11]>::try_from(row).unwrap_or_default()
             else {
                 continue;
             };
             let [is_identity, is_computed] = [is_identity, is_computed].map(|is| is.as_deref() == Some("t"));
-            let (Ok(table), Ok(oid), Ok(typmod)) = (table.parse(), oid.parse(), typmod.parse()) else {
+            let (Ok(number), Ok(oid), Ok(typmod)) = (number.parse(), oid.parse(), typmod.parse()) else {
                 continue;
             };
             let of = declared.as_deref().and_then(declared::of_comment);
             let of = type_of(of, own.as_deref(), oid, typmod);
-            let known = &mut found.entry(name).or_insert_with(|| (table, Table::default())).1;
-            known.has_own_rows = is_derived == "f";
-            let (sent, catalogued) = ((oid, typmod), catalogued.into());
-            known.add(Column { name: column, of, sent, catalogued, is_identity, is_computed });
+            let new = Column {
+                name: column,
+                of,
+                sent: (oid, typmod),
+                is_identity,
+                is_computed,
+                ..Column::default()
+            };
+            let (last, object) = found.entry(key).or_insert_with_key(|key| (number, Object::empty(key)));
+            match object {
+                Object::Table(table) => {
+                    let table = Arc::make_mut(table);
+                    table.has_own_rows = is_derived == "f";
+                    table.add(Column { catalogued: catalogued.into(), ..new });
+                }
+                Object::Type(of) => *of = new.name.into(),
+                Object::Function(function) => {
+                    let function = Arc::make_mut(function);
+                    if function.signatures.is_empty() || *last != number {
+                        *last = number;
+                        function.signatures.push(signature(&catalogued));
+                    }
+                    let Some(signature) = function.signatures.last_mut() else { continue };
+                    let of = declared.as_deref().and_then(types::declared).or(new.of);
+                    match new.name.is_empty() {
+                        true => signature.returns = of,
+                        false => signature.rows.add(Column { of, ..new }),
+                    }
+                }
+            }
         }
         self.note_tables(names, found);
         Ok(())
     }
 
-    /// Notes the tables with these names; a name that is not in `found` has no table.
+    /// Notes the objects with these keys; a key that is not in `found` has none.
     fn note_tables<'n>(
         &mut self,
         names: impl Iterator<Item = &'n String>,
-        mut found: HashMap<String, (u32, Table)>,
+        mut found: HashMap<String, (u32, Object)>,
     ) {
         let snapshot = Arc::make_mut(&mut self.tables);
         snapshot.begin(self.schema.as_deref().unwrap_or_default());
         for name in names {
-            let table = found.remove(name).map(|(number, table)| {
-                let table = Arc::new(table);
-                if number == 0 {
-                    return table;
+            let object = found.remove(name).map(|(number, object)| match object {
+                Object::Table(table) if number > 0 => {
+                    let mut shared = self.shared.lock();
+                    let known = shared.entry(number).or_insert_with(|| table.clone());
+                    if *known != table {
+                        *known = table;
+                    }
+                    Object::Table(known.clone())
                 }
-                let mut shared = self.shared.lock();
-                let known = shared.entry(number).or_insert_with(|| table.clone());
-                if *known != table {
-                    *known = table;
-                }
-                known.clone()
+                object => object,
             });
-            snapshot.note(name, table);
+            snapshot.note(name, object);
         }
+    }
+}
+
+/// The number of arguments without a default, and the types of all.
+fn signature(takes: &str) -> Signature {
+    let mut numbers = takes.split(' ').filter_map(|number| number.parse().ok());
+    Signature {
+        least: numbers.next().unwrap_or(0) as usize,
+        takes: numbers.collect(),
+        ..Signature::default()
     }
 }
 

@@ -9,7 +9,7 @@ select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint en
     a.attidentity <> '', a.attgenerated <> ''
   from pg_catalog.unnest(:names) as named (name)
   join pg_catalog.pg_class c
-    on c.oid = case when named.name !~ '^type ' then pg_catalog.to_regclass(named.name)::oid end and c.relkind in ('r', 'p', 'v', 'm', 'f')
+    on c.oid = case when named.name !~ '^(type|function) ' then pg_catalog.to_regclass(named.name)::oid end and c.relkind in ('r', 'p', 'v', 'm', 'f')
   join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
   join pg_catalog.pg_type t on t.oid = a.atttypid
   left join pg_catalog.pg_namespace n on n.oid = t.typnamespace and n.nspname = 'tsql'
@@ -17,6 +17,44 @@ select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint en
     pg_catalog.col_description(a.attrelid, a.attnum), '^T-SQL "((?:[^"]|"")+)" ?((?:(?! ?as ")[^\n])*)') said (found) on true
  order by c.oid, a.attnum
 ) as columns
+union all
+-- functions: a row for the value, or one for each column of the rows
+select * from (
+select named.name, p.oid::bigint, result.name, case when t.typtype = 'd' then t.typbasetype else t.oid end::bigint,
+    case when t.typtype = 'd' then t.typtypmod else result.typmod end,
+    case when n.oid is not null and t.typtype <> 'd' then t.typname end,
+    coalesce(
+      case result.place when 0 then pg_catalog.substring(p.prosrc, '\n-- returns ([^\n]+)\n$')
+        else pg_catalog.split_part(pg_catalog.substring(p.prosrc, '\n-- rows ([^\n]+)\n$'), ';',
+          pg_catalog.row_number() over (partition by named.name, p.oid order by result.place)::integer) end,
+      case when n.oid is not null and t.typtype = 'd' then t.typname end),
+    false, pg_catalog.concat_ws(' ', p.pronargs - p.pronargdefaults, nullif(p.proargtypes::text, '')), false, false
+  from pg_catalog.unnest(:names) as named (name)
+  cross join lateral (
+    select parts, pg_catalog.cardinality(parts)
+    from pg_catalog.parse_ident(case when named.name ~ '^function ' then pg_catalog.substr(named.name, 10) end) as parts
+  ) as path (parts, number)
+  join pg_catalog.pg_proc p on p.proname = path.parts[path.number] and p.prokind <> 'p'
+  join pg_catalog.pg_namespace of
+    on of.oid = p.pronamespace and of.nspname = any (case path.number when 1 then pg_catalog.current_schemas(true) else path.parts[1:1] end)
+  join pg_catalog.pg_type returned on returned.oid = p.prorettype
+  cross join lateral (
+    select ''::text, returned.oid, -1, 0 where returned.typtype <> 'c' and (returned.typtype <> 'p' or p.proargmodes is null)
+    union all
+    select coalesce(p.proargnames[place], ''), p.proallargtypes[place], -1, place
+    from pg_catalog.generate_subscripts(p.proargmodes, 1) as place
+    where p.proargmodes[place] in ('t', 'o', 'b') and p.proretset
+      -- one of T-SQL has the types of its rows with their lengths
+      and (p.prosrc !~ '\n-- compiled from T-SQL, ' or p.prosrc ~ '\n-- rows [^\n]+\n$')
+    union all
+    select a.attname, a.atttypid, a.atttypmod, a.attnum
+    from pg_catalog.pg_attribute a
+    where returned.typtype = 'c' and a.attrelid = returned.typrelid and a.attnum > 0 and not a.attisdropped
+  ) as result (name, type, typmod, place)
+  join pg_catalog.pg_type t on t.oid = result.type
+  left join pg_catalog.pg_namespace n on n.oid = t.typnamespace and n.nspname = 'tsql'
+ order by named.name, p.oid, result.place
+) as functions
 union all
 -- user types: the declaration
 select named.name, t.oid::bigint, pg_catalog.substring(d.description, '^T-SQL ([^\n]*)'), 25, -1, null, null, false, '', false, false

@@ -98,11 +98,8 @@ impl Interpreter {
             roles.map(|role| format!("select pg_catalog.set_config('role', {}, true)", literal(role)));
         for statement in &compiled.program.statements {
             let Action::Define(define) = &statement.action else { continue };
-            if !define.runs_queries {
-                let statements =
-                    iter::once(&owner).chain(&define.statements).chain([&own]).cloned().collect();
-                self.procedures.backend.define(client, &Define { statements, ..define.clone() }).await?;
-            }
+            let statements = iter::once(&owner).chain(&define.statements).chain([&own]).cloned().collect();
+            self.procedures.backend.define(client, &Define { statements, ..define.clone() }).await?;
         }
         Ok(())
     }

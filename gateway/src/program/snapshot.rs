@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use tsql::resolve::names::is_global;
-use tsql::schema::{is_type, Schema, Table};
+use tsql::schema::{is_table, Object, Schema, Table};
 
 /// The most names kept per session.
 const MOST_NAMES: usize = 2000;
@@ -13,13 +13,13 @@ const MOST_NAMES: usize = 2000;
 /// Tables of all sessions by their oids: equal declarations are shared.
 pub type Shared = Mutex<HashMap<u32, Arc<Table>>>;
 
-/// The tables and views that a session has named.
+/// The objects that a session has named.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The database that was searched.
     database: String,
-    /// By their names in SQL; None: there is no such table.
-    tables: HashMap<String, Option<Arc<Table>>>,
+    /// By their keys; None: there is no such object.
+    objects: HashMap<String, Option<Object>>,
 }
 
 /// A snapshot for the compilation of one text.
@@ -38,39 +38,39 @@ impl Snapshot {
 
     /// Whether PostgreSQL was queried for this name.
     pub fn has(&self, name: &str) -> bool {
-        self.tables.contains_key(name)
+        self.objects.contains_key(name)
     }
 
     /// Called before names of this database are noted.
     pub fn begin(&mut self, database: &str) {
-        if self.database != database || self.tables.len() > MOST_NAMES {
-            *self = Snapshot { database: database.to_owned(), tables: HashMap::new() };
+        if self.database != database || self.objects.len() > MOST_NAMES {
+            *self = Snapshot { database: database.to_owned(), objects: HashMap::new() };
         }
     }
 
-    pub fn note(&mut self, name: &str, table: Option<Arc<Table>>) {
-        self.tables.insert(name.to_owned(), table);
+    pub fn note(&mut self, key: &str, object: Option<Object>) {
+        self.objects.insert(key.to_owned(), object);
     }
 }
 
 impl Schema for Snapshot {
-    fn table(&self, name: &str) -> Option<Arc<Table>> {
-        self.tables.get(name).cloned().flatten()
+    fn object(&self, key: &str) -> Option<Object> {
+        self.objects.get(key).cloned().flatten()
     }
 }
 
 impl Schema for Asking {
-    fn table(&self, name: &str) -> Option<Arc<Table>> {
+    fn object(&self, key: &str) -> Option<Object> {
         // other sessions may create it again
-        if is_global(name) {
+        if is_global(key) {
             return None;
         }
-        let Some(known) = self.snapshot.tables.get(name) else {
-            self.lacked.lock().insert(name.to_owned());
+        let Some(known) = self.snapshot.objects.get(key) else {
+            self.lacked.lock().insert(key.to_owned());
             return None;
         };
         // a missing type may have been created since
-        self.is_used.fetch_or(known.is_some() || is_type(name), Ordering::Relaxed);
+        self.is_used.fetch_or(known.is_some() || !is_table(key), Ordering::Relaxed);
         known.clone()
     }
 }

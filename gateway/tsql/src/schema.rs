@@ -1,4 +1,5 @@
-//! The declarations of tables and views, from which a statement's column types are determined before it is written.
+//! The objects that a text may name: tables and views, user types, functions. Their declarations determine the types of
+//! columns and results before a statement is written.
 
 use crate::error::Error;
 use crate::facts::types::Type;
@@ -7,10 +8,43 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The tables and views that a text may name.
+/// An object of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Object {
+    Table(Arc<Table>),
+    /// The declaration of a user type.
+    Type(Arc<str>),
+    Function(Arc<Function>),
+}
+
+impl Object {
+    /// An object of the kind of this key, without a declaration.
+    pub fn empty(key: &str) -> Object {
+        match key {
+            _ if is_table(key) => Object::Table(Arc::default()),
+            _ if key.starts_with(TYPE) => Object::Type(Arc::from("")),
+            _ => Object::Function(Arc::default()),
+        }
+    }
+}
+
+/// The objects that a text may name.
 pub trait Schema: Debug + Send + Sync {
+    /// An object by its key: the name of a table or view in SQL, `type_key`, `function_key`; None if unknown.
+    fn object(&self, key: &str) -> Option<Object>;
+
     /// A table or view by its name in SQL; None if unknown.
-    fn table(&self, name: &str) -> Option<Arc<Table>>;
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
+        match self.object(name)? {
+            Object::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Whether an object that it lacks is missing.
+    fn is_complete(&self) -> bool {
+        true
+    }
 
     /// Whether the text itself makes the table.
     fn makes(&self, _name: &str) -> bool {
@@ -23,15 +57,26 @@ pub fn type_key(name: &str) -> String {
     format!("{TYPE}{name}")
 }
 
-/// Whether a key is that of a user type.
-pub fn is_type(name: &str) -> bool {
-    name.starts_with(TYPE)
+/// Whether a key is that of a table or view.
+pub fn is_table(key: &str) -> bool {
+    !key.starts_with(TYPE) && !key.starts_with(FUNCTION)
+}
+
+/// The key of the functions of a name in SQL.
+pub fn function_key(name: &str) -> String {
+    format!("{FUNCTION}{name}")
+}
+
+/// The name in SQL of a function's key.
+pub fn function_name(key: &str) -> Option<&str> {
+    key.strip_prefix(FUNCTION)
 }
 
 /// The table of a trigger, by its name when the trigger runs.
 pub const CHANGED: &str = "tg_relid::regclass";
 
 const TYPE: &str = "type ";
+const FUNCTION: &str = "function ";
 
 /// Among the names of the columns that SQL depends on: the number of all columns. No column has it.
 pub const WHOLE: &str = "";
@@ -47,8 +92,48 @@ pub fn other_number(line: u32) -> Error {
 pub struct Unknown;
 
 impl Schema for Unknown {
-    fn table(&self, _: &str) -> Option<Arc<Table>> {
+    fn object(&self, _: &str) -> Option<Object> {
         None
+    }
+
+    fn is_complete(&self) -> bool {
+        false
+    }
+}
+
+/// The functions of one name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Function {
+    pub signatures: Vec<Signature>,
+}
+
+/// A function of PostgreSQL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signature {
+    /// The number of arguments without a default.
+    pub least: usize,
+    /// PostgreSQL's types of all arguments.
+    pub takes: Vec<u32>,
+    /// The type of its value; None if T-SQL declares none.
+    pub returns: Option<Type>,
+    /// The columns of its rows; none for a value.
+    pub rows: Table,
+}
+
+impl Function {
+    /// The signature of a call with arguments of these types, if all that PostgreSQL may choose give the same.
+    pub fn called(&self, arguments: &[Option<Type>]) -> Option<&Signature> {
+        let takes = |one: &&Signature| (one.least..=one.takes.len()).contains(&arguments.len());
+        let is_exact = |one: &&Signature| {
+            let pairs = one.takes.iter().zip(arguments);
+            pairs.into_iter().all(|(takes, given)| given.is_some_and(|given| given.oid == *takes))
+        };
+        let fitting: Vec<&Signature> = self.signatures.iter().filter(takes).collect();
+        let first = *fitting.first()?;
+        match fitting.iter().all(|one| one.returns == first.returns && one.rows == first.rows) {
+            true => Some(first),
+            false => fitting.into_iter().find(is_exact),
+        }
     }
 }
 
@@ -116,11 +201,6 @@ impl Table {
     /// In the order of their declaration.
     pub fn columns(&self) -> &[Column] {
         &self.columns
-    }
-
-    /// The declaration of a user type, which is stored as the name of its only column.
-    pub fn declared(&self) -> Option<&str> {
-        self.columns.first().map(|column| column.name.as_str())
     }
 
     /// The column of this name, in lower case.

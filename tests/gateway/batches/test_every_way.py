@@ -9,14 +9,11 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import psycopg
 import pytest
 
 from authors import author_with_schema
-from ringlog.gateway._core import TsqlError, translate
 from servers import Login
 from statement_table import cases
 from tds_clients import Answer, Clients, CtClient, Message, Param
@@ -28,7 +25,6 @@ DATABASE = "cases"
 """the database of the sessions and procedures"""
 
 _LEAVES_STATE = re.compile(r"#|@@identity|\bset\s+[a-z]|\btran|\buse\b|\bcursor\b", re.I)
-_RUN_BY_GATEWAY = "tsql.refuse_call"
 
 
 # --- texts ---
@@ -72,9 +68,8 @@ TEXTS = texts()
 # --- differences ---
 
 PROCEDURES = ("compiled", "interpreted")
-SETS_NULLS = re.compile(r"set (ansi_nulls off|ansinull on)")
+SETS_NULLS = re.compile(r"set (ansi_nulls|ansinull) ")
 """impossible in a procedure, which has the setting of its creation (the cases of nulls.toml have both)"""
-TYPE_COMES_LATER = "the case makes the type of @t after the procedure (2715)"
 CALLED_FIRST = "a procedure is called without EXECUTE at the beginning of a batch only"
 ALONE_IN_ITS_BATCH = re.compile(r"(create|alter) (or alter )?(function|procedure|trigger|view)\b")
 """a text that a procedure refuses (111)"""
@@ -95,12 +90,6 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "insert #r values (1) return 7": (PROCEDURES, "a procedure may return a status"),
     "selec 1": (PROCEDURES, CALLED_FIRST),
     "sp_configure 'show advanced options', 1": (PROCEDURES, CALLED_FIRST),
-    "set @t = 'abcdef' select @t select b from ut exec utp 'xy'": (PROCEDURES, TYPE_COMES_LATER),
-    "exec tt_sum @n = @n select v from @l where id = 1": (PROCEDURES, TYPE_COMES_LATER),
-    "insert @t values (3) exec tt_outer @t": (PROCEDURES, TYPE_COMES_LATER),
-    "declare @t TtClash exec tt_scalar @t": (PROCEDURES, TYPE_COMES_LATER),
-    "N'@t TtText readonly', @t = @t select count(*) from @t": (PROCEDURES, TYPE_COMES_LATER),
-    "N'insert @t values (1)', N'@t TtText readonly', @t": (PROCEDURES, TYPE_COMES_LATER),
     "p as begin tran begin tran commit; exec p": (PROCEDURES, COUNTS_TRANSACTIONS),
     "insert @t values (1) exec ('rollback')": (PROCEDURES, COUNTS_TRANSACTIONS),
     "select case when c.ts > t.ts then 'new' end from #copy c, #t t": (
@@ -180,10 +169,6 @@ def of_known_types(found: "Outcome", wanted: "Outcome") -> tuple["Outcome", "Out
 # --- ways ---
 
 
-def procedure(kind: str, version: str, name: str) -> str:
-    return f"{kind}_{version[0]}_{name.replace('-', '_')}"
-
-
 def by_batch(client: CtClient, text: Text) -> Answer:
     return client.language(text.text)
 
@@ -221,12 +206,22 @@ def by_dynamic(client: CtClient, text: Text) -> Answer:
     return prepared if prepared.errors else client.execute(name)
 
 
+PROCEDURE = "every_way_p"
+
+
+def called(client: CtClient, body: str) -> Answer:
+    created = client.language(f"create procedure {PROCEDURE} as{body}")
+    return created if created.errors else client.language(f"exec {PROCEDURE}")
+
+
 def by_compiled(client: CtClient, text: Text) -> Answer:
-    return client.language("exec " + procedure("compiled", client.version, text.name))
+    # otherwise a procedure of one statement ends at its error (docs/how-to/procedures.md)
+    return called(client, f"{' set xact_abort off' if text.fails else ''} {text.text}")
 
 
 def by_interpreted(client: CtClient, text: Text) -> Answer:
-    return client.language("exec " + procedure("interpreted", client.version, text.name))
+    """PL/pgSQL has no GOTO to a label before it."""
+    return called(client, f" begins_here: if 1 = 2 goto begins_here {text.text}")
 
 
 Ask = Callable[[CtClient, Text], Answer]
@@ -321,79 +316,7 @@ def said(answer: Answer) -> Iterator[tuple[str, Any]]:
                 yield ("error", number) if severity > 10 else ("message", text)
 
 
-# --- the procedures ---
-
-
-@dataclass
-class Made:
-    """The results of making procedures from the texts."""
-
-    compiled: set[str] = field(default_factory=set)
-    refused: dict[str, int] = field(default_factory=dict)
-    """the errors of procedures that cannot be made"""
-    statements: dict[str, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(dict))
-    """the statements that make the others, by their names, for each table of cases"""
-
-
-@pytest.fixture(scope="module")
-def made() -> Made:
-    """Two procedures of each text, one of which cannot be compiled to PL/pgSQL."""
-    made = Made()
-    for version in WAYS:
-        for text in TEXTS:
-            for kind, label in (
-                ("compiled", ""),
-                ("interpreted", " begins_here: if 1 = 2 goto begins_here"),
-            ):
-                if not text.is_for(version):
-                    continue
-                name = procedure(kind, version, text.name)
-                if kind == "compiled" and text.fails:
-                    # otherwise a procedure of one statement ends at its error (docs/how-to/procedures.md)
-                    label = " set xact_abort off"
-                create = f"create procedure {name} as{label} {text.text}"
-                try:
-                    statements = translate(create, database=DATABASE, sybase=version == "5.0")
-                except TsqlError as error:
-                    made.refused[name], *_ = error.args
-                    continue
-                by_gateway = any(_RUN_BY_GATEWAY in statement for statement in statements)
-                assert by_gateway or kind == "compiled", name
-                if not by_gateway:
-                    made.compiled.add(name)
-                made.statements[text.table][name] = statements
-    return made
-
-
-class Procedures:
-    """The procedures in the database: those of one table of cases at a time, since the gateway examines all
-    of them whenever a text has changed one.
-    """
-
-    def __init__(self, dsn: str, made: Made) -> None:
-        self._dsn = dsn
-        self._made = made
-        self._table: str | None = None
-
-    def make(self, table: str) -> None:
-        """Creates those of this table in place of the others, in one transaction."""
-        if table == self._table:
-            return
-        with psycopg.connect(self._dsn, options=f"-c search_path={DATABASE}") as author, author.pipeline():
-            if self._table and (names := self._made.statements[self._table]):
-                author.execute(f"drop routine {', '.join(names)}".encode())
-            for statements in self._made.statements[table].values():
-                for statement in statements:
-                    author.execute(statement.encode())
-        self._table = table
-
-
-@pytest.fixture(scope="module")
-def procedures(clients: Clients, functions: None, made: Made) -> Iterator[Procedures]:
-    with author_with_schema(clients.server, LOGIN, DATABASE, writes=True) as admin:
-        path = f"{DATABASE}, online, log, ringlog, gateway_test"
-        admin.execute(f"alter role {LOGIN.user} set search_path = {path}")
-        yield Procedures(clients.server.dsn_of(LOGIN), made)
+# --- the sessions ---
 
 
 class Session:
@@ -408,7 +331,6 @@ class Session:
 
     def _begin(self) -> None:
         if self._client.version != "5.0":
-            # with the syntax options of `translate`
             self._client.language("set quoted_identifier on")
 
     def outcome(self, ask: Ask, text: Text) -> Outcome:
@@ -420,6 +342,7 @@ class Session:
         if text.leaves_state:
             self._client.call("sp_reset_connection")
             self._begin()
+        self._client.language(f"if object_id('{PROCEDURE}') is not null drop procedure {PROCEDURE}")
         return Outcome(answer, left)
 
     def close(self) -> None:
@@ -430,18 +353,23 @@ Sessions = dict[tuple[str, str], Session]
 
 
 @pytest.fixture(scope="module")
-def sessions(clients: Clients, procedures: Procedures) -> Iterator[Sessions]:
-    sessions = {(version, way): Session(clients, version) for version, ways in WAYS.items() for way in ways}
-    yield sessions
-    for session in sessions.values():
-        session.close()
+def sessions(clients: Clients, functions: None) -> Iterator[Sessions]:
+    with author_with_schema(clients.server, LOGIN, DATABASE, writes=True) as admin:
+        path = f"{DATABASE}, online, log, ringlog, gateway_test"
+        admin.execute(f"alter role {LOGIN.user} set search_path = {path}")
+        sessions = {
+            (version, way): Session(clients, version) for version, ways in WAYS.items() for way in ways
+        }
+        yield sessions
+        for session in sessions.values():
+            session.close()
 
 
 # --- the comparison ---
 
 
 def of_texts(ways: Callable[[Text], list[Way]], *marks: pytest.MarkDecorator) -> pytest.MarkDecorator:
-    """The procedures of a table are created once: its texts follow each other."""
+    """The texts of a table follow each other in one process."""
     texts = [
         pytest.param(text, found, id=text.name, marks=[pytest.mark.together(text.table), *marks])
         for text in TEXTS
@@ -451,28 +379,22 @@ def of_texts(ways: Callable[[Text], list[Way]], *marks: pytest.MarkDecorator) ->
 
 
 @of_texts(lambda text: SAMPLE.get(text.name, []))
-def test_a_way(sessions: Sessions, procedures: Procedures, made: Made, text: Text, ways: list[Way]) -> None:
-    compare(sessions, procedures, made, text, ways)
+def test_a_way(sessions: Sessions, text: Text, ways: list[Way]) -> None:
+    compare(sessions, text, ways)
 
 
 @of_texts(compared, pytest.mark.long)
-def test_every_way(
-    sessions: Sessions, procedures: Procedures, made: Made, text: Text, ways: list[Way]
-) -> None:
-    compare(sessions, procedures, made, text, ways)
+def test_every_way(sessions: Sessions, text: Text, ways: list[Way]) -> None:
+    compare(sessions, text, ways)
 
 
-def compare(sessions: Sessions, procedures: Procedures, made: Made, text: Text, ways: list[Way]) -> None:
-    procedures.make(text.table)
+def compare(sessions: Sessions, text: Text, ways: list[Way]) -> None:
     wanted = {
         version: sessions[version, "batch"].outcome(by_batch, text)
         for version in dict.fromkeys(version for version, _ in ways)
     }
     for version, way in ways:
-        if refused := made.refused.get(procedure(way, version, text.name)):
-            found = Outcome([("error", refused)], [["0", str(refused), "0"]])
-        else:
-            found = sessions[version, way].outcome(WAYS[version][way], text)
+        found = sessions[version, way].outcome(WAYS[version][way], text)
         if way in PROCEDURES and ALONE_IN_ITS_BATCH.match(text.text):
             assert found.said == [("error", 111)], f"{way} at {version}: {text.text}"
         elif may_differ(text, way):
@@ -492,12 +414,6 @@ def test_the_sample_has_each_way_for_each_kind_of_text() -> None:
         every[text.table, text.only].update(compared(text))
         chosen[text.table, text.only].update(SAMPLE.get(text.name, []))
     assert chosen == every
-
-
-def test_most_texts_are_compiled(made: Made) -> None:
-    """Texts that compile to PL/pgSQL: their way through it is compared."""
-    assert len(made.compiled) > 2 * len(made.refused)
-    assert len(made.compiled) > len(TEXTS)
 
 
 def test_differences_name_existing_texts() -> None:

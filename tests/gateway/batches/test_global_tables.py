@@ -245,7 +245,7 @@ def test_nobody_attaches_code_to_one(psql: psycopg.Connection, other: pymssql.Cu
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             psql.execute(statement.format('tsql_global."##shared"').encode())
     other.execute("insert ##shared default values")
-    assert rows(other, "select a from ##shared where b <= getdate()") == [(1,)]
+    assert rows(other, "select a from ##shared where b <= sysdatetime()") == [(1,)]
 
 
 @pytest.mark.parametrize("kind", UNFIT)

@@ -51,14 +51,14 @@ mod tests {
     use crate::facts::types::{decimal, varchar, Type, DATETIME, GUID, INT};
     use crate::program::{each, ResultType, Settings};
     use crate::reading::Reading;
-    use crate::schema::{Column, Table};
+    use crate::schema::{Column, Object, Table};
 
     #[derive(Clone, Debug)]
     struct One(Arc<Table>);
 
     impl Schema for One {
-        fn table(&self, name: &str) -> Option<Arc<Table>> {
-            (name == "\"t\"").then(|| self.0.clone())
+        fn object(&self, key: &str) -> Option<Object> {
+            (key == "\"t\"").then(|| Object::Table(self.0.clone()))
         }
     }
 

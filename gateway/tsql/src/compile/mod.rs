@@ -445,8 +445,7 @@ impl Compiler<'_> {
         };
         let sql = translate::defined(statement, &self.scope)?;
         if self.changes_databases(statement) {
-            let define =
-                Define { statements: vec![sql], is_temporary: false, runs_queries: false, notice: None };
+            let define = Define { statements: vec![sql], is_temporary: false, notice: None };
             return Ok(Action::Define(define));
         }
         let mut action = defined(sql, QueryKind::Definition(kind), changed(statement)?);

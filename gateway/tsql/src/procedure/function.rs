@@ -5,21 +5,24 @@
 //! table variables; without any, PostgreSQL may call it any number of times within a statement.
 
 use super::context::Context;
+use super::inside::{self, Inside, Noted};
 use super::variable::STATUS;
 use super::writer::{quoted, Purpose};
-use super::{arguments, body, fitted, header, mark, read_names, Created, Header};
+use super::{arguments, body, fitted, header, interpreted, mark, read_names, Created, Header};
 use crate::error::Error;
 use crate::facts::types::{self, Family};
 use crate::lexer;
 use crate::program::{Define, Settings};
 use crate::resolve::names::{self, folded, literal};
 use crate::resolve::Scope;
+use crate::schema::Schema;
 use crate::translate::{self, collated, column_type, Variables};
 use crate::tree::{
     self, ColumnKind, CreateFunction, Output, Query, Returns, Statement, StatementKind as Tree, TableElement,
     TableSource, TableVariable, Target, Variable,
 };
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The statements that create a function. `text`: its batch.
 pub fn create(
@@ -43,17 +46,12 @@ pub fn create(
             let of = types::of_returned(of, scope.dialect)?;
             value(create, &header, of, text, scope, settings)?
         }
-        Returns::Rows(query) => (rows(create, &header, query, text, scope)?, Vec::new()),
+        Returns::Rows(query) => rows(create, &header, query, text, scope, settings)?,
         Returns::Table { variable, elements } => {
             table(create, &header, (variable, elements), text, scope, settings)?
         }
     };
-    let define = Define {
-        statements: vec![statement],
-        is_temporary: false,
-        runs_queries: matches!(create.returns, Returns::Rows(_)),
-        notice: None,
-    };
+    let define = Define { statements: vec![statement], is_temporary: false, notice: None };
     Ok(Created { define, asked })
 }
 
@@ -110,7 +108,7 @@ fn table(
     check(&create.body, true)?;
     let mentioned = read_names(text, &header.name)?;
     let mut names = Vec::new();
-    let mut columns = Vec::new();
+    let (mut columns, mut declared) = (Vec::new(), Vec::new());
     for element in elements {
         let TableElement::Column(column) = element else { continue };
         let ColumnKind::Typed(of) = &column.kind else {
@@ -122,6 +120,7 @@ fn table(
         let of = types::of_name(of, 1, scope.dialect)?;
         let of = collated(of, column.collation.as_ref(), &scope.in_schema(&header.schema))?;
         columns.push(format!("{} {}", quoted(&name), column_type(of, line)?));
+        declared.push(of.declared());
         names.push(name);
     }
     let listed = names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
@@ -143,7 +142,11 @@ fn table(
         arguments(header, scope)?.join(", "),
         columns.join(", "),
         header.path(),
-        literal(&body(&header.parameters, &writer, source, "return;", settings))
+        literal(&format!(
+            "{}-- rows {}\n",
+            body(&header.parameters, &writer, source, "return;", settings),
+            declared.join(";")
+        ))
     );
     let parts = [create.mode.action(), &header.schema, &header.name, &definition, source].map(literal);
     Ok((format!("select tsql.create_procedure({})", parts.join(", ")), writer.asked()))
@@ -234,9 +237,13 @@ fn rows(
     query: &Query,
     text: &str,
     scope: &Scope,
-) -> Result<String, Error> {
+    settings: &Settings,
+) -> Result<(String, Vec<String>), Error> {
     let of = header.parameters.iter().map(|(parameter, of)| (parameter.variable.name.clone(), Some(*of)));
+    let path = header.schemas().map(str::to_owned).collect();
+    let inside = scope.schema.clone().map(|schema| Arc::new(Inside::new(schema, path, None)));
     let scope_inside = Scope {
+        schema: inside.clone().map(|inside| inside as Arc<dyn Schema>),
         variables: of.collect(),
         dialect: scope.dialect,
         nulls_equal: scope.nulls_equal,
@@ -259,9 +266,12 @@ fn rows(
     };
     translate::refuse_order(query, scope.dialect)?;
     let statement = Tree::Select(Box::new(query.clone()));
-    let translated = |null: bool| {
-        let found = translate::statement(&statement, &scope_inside, &mut Parameters(kinds(null)))?;
-        found.ok_or_else(|| Error::keyword("return", query.at))
+    let (mut noted, mut asked_for) = (Noted::default(), Vec::new());
+    let mut translated = |null: bool| {
+        let mut parameters = Parameters { written: kinds(null), noted: &mut noted };
+        let found = translate::statement(&statement, &scope_inside, &mut parameters);
+        asked_for.extend(inside.iter().flat_map(|inside| inside.asked()));
+        found?.ok_or_else(|| Error::keyword("return", query.at))
     };
     let (asked, written) = (translated(true)?, translated(false)?);
     if written.kind != translate::Verb::Select || !written.assigns.is_empty() {
@@ -276,7 +286,18 @@ fn rows(
         return Err(Error::new(4514, text, query.at).with_severity(16));
     }
     let source = text.trim();
-    let body = format!("\n{}\n{}\n", mark(source), written.sql);
+    let declared = inside.map(|inside| inside.declared(&noted)).unwrap_or_default();
+    let body = match declared.is_empty() {
+        true => format!("\n{}\n{}\n", mark(source), written.sql),
+        false => format!(
+            "\n-- bound as {}: {}\n{}\nselect * from ({}) as \"rows\" where {}\n",
+            interpreted::options(settings),
+            inside::listed(&declared, &[]),
+            mark(source),
+            written.sql,
+            inside::condition(&declared)
+        ),
+    };
     let arguments = arguments(header, scope)?.join(", ");
     let parts = [
         create.mode.action(),
@@ -288,15 +309,22 @@ fn rows(
         &body,
         source,
     ];
-    Ok(format!("select tsql.create_rows_function({})", parts.map(literal).join(", ")))
+    Ok((format!("select tsql.create_rows_function({})", parts.map(literal).join(", ")), asked_for))
 }
 
 /// The parameters of a function of one query.
-struct Parameters(HashMap<String, String>);
+struct Parameters<'n> {
+    written: HashMap<String, String>,
+    noted: &'n mut Noted,
+}
 
-impl Variables for Parameters {
+impl Variables for Parameters<'_> {
     fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
-        let found = self.0.get(name).cloned();
+        let found = self.written.get(name).cloned();
         found.ok_or_else(|| Error::refused(name, "a function does not know it", line))
+    }
+
+    fn note_use(&mut self, table: &str, column: Option<&str>) {
+        self.noted.entry(table.to_owned()).or_default().extend(column.map(str::to_owned));
     }
 }

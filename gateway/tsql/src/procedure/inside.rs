@@ -4,8 +4,8 @@
 //! The body demands, before its first statement, that the columns whose types it was written with are still declared so.
 //! PostgreSQL evaluates the demand when it plans it, and plans it again when one of the tables has changed.
 
-use crate::resolve::names::{literal, quoted};
-use crate::schema::{Schema, Table, CHANGED, WHOLE};
+use crate::resolve::names::{literal, own_name, quoted};
+use crate::schema::{function_key, function_name, is_table, Object, Schema, Table, CHANGED, WHOLE};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +29,8 @@ struct State {
     made: HashMap<String, Option<Arc<Table>>>,
     /// All names that the schema was asked for.
     asked: BTreeSet<String>,
+    /// The tables, by their names in SQL, whose columns are not known, each time that one was asked for.
+    missing: Vec<String>,
 }
 
 impl Inside {
@@ -53,37 +55,61 @@ impl Inside {
         self.with(|state| state.asked.iter().cloned().collect())
     }
 
-    fn ask(&self, name: String) -> Option<(String, Arc<Table>)> {
-        let found = self.schema.table(&name);
-        self.with(|state| state.asked.insert(name.clone()));
-        found.map(|table| (name, table))
+    /// The tables whose columns are not known, each time that one was asked for.
+    pub fn missing(&self) -> Vec<String> {
+        self.with(|state| state.missing.clone())
     }
 
-    /// A table of the database, with its schema.
-    fn stored(&self, name: &str) -> Option<(String, Arc<Table>)> {
+    fn ask(&self, key: String) -> Option<(String, Object)> {
+        let found = self.schema.object(&key);
+        self.with(|state| state.asked.insert(key.clone()));
+        found.map(|object| (key, object))
+    }
+
+    /// An object of the database, with its key, which has the schema in it.
+    fn stored(&self, key: &str) -> Option<(String, Object)> {
+        let name = function_name(key).unwrap_or(key);
         match &self.target {
             Some(target) if name == CHANGED => self.ask(target.clone()),
             _ if name.starts_with("pg_temp.") => None,
             _ if self.path.is_empty() || name.contains("\".\"") || !name.starts_with('"') => {
-                self.ask(name.to_owned())
+                self.ask(key.to_owned())
             }
             _ => {
                 let mut found = None;
                 // all at once: the gateway looks for them in one query
                 for schema in &self.path {
-                    let here = self.ask(format!("{}.{name}", quoted(schema)));
+                    let whole = format!("{}.{name}", quoted(schema));
+                    let here = self.ask(function_name(key).map_or(whole.clone(), |_| function_key(&whole)));
                     found = found.or(here);
                 }
-                found
+                // PostgreSQL's own functions
+                found.or_else(|| function_name(key).and_then(|_| self.ask(key.to_owned())))
             }
         }
+    }
+
+    /// The tables of the database that are missing, with the schemas in which they may be made.
+    pub fn absent(&self) -> Vec<String> {
+        let missing: BTreeSet<String> = self.missing().into_iter().collect();
+        let mut absent = Vec::new();
+        for name in missing.into_iter().filter(|name| !name.starts_with("pg_temp.") && !self.makes(name)) {
+            match name.contains("\".\"") {
+                true => absent.push(name),
+                false => absent.extend(self.path.iter().map(|schema| format!("{}.{name}", quoted(schema)))),
+            }
+        }
+        absent
     }
 
     /// The declarations of the columns, as JSON, by tables.
     pub fn declared(&self, noted: &Noted) -> BTreeMap<String, String> {
         let mut declared = BTreeMap::new();
         for (name, columns) in noted {
-            let Some((name, table)) = self.stored(name).filter(|_| !columns.is_empty()) else { continue };
+            if columns.is_empty() {
+                continue;
+            }
+            let Some((name, Object::Table(table))) = self.stored(name) else { continue };
             let one = |column: &String| {
                 let of = match table.column(column) {
                     _ if column == WHOLE => json(&table.columns().len().to_string()),
@@ -104,31 +130,68 @@ impl Schema for Inside {
         self.with(|state| state.made.contains_key(name))
     }
 
-    fn table(&self, name: &str) -> Option<Arc<Table>> {
-        match self.with(|state| state.made.get(name).cloned()) {
-            Some(made) => made,
-            None => self.stored(name).map(|(_, table)| table),
+    fn object(&self, key: &str) -> Option<Object> {
+        let found = match self.with(|state| state.made.get(key).cloned()) {
+            Some(made) => made.map(Object::Table),
+            None => self.stored(key).map(|(_, object)| object),
+        };
+        if found.is_none() && is_table(key) && self.schema.is_complete() {
+            self.with(|state| state.missing.push(key.to_owned()));
         }
+        found
     }
 }
 
-/// The statement that demands the declarations.
-pub fn demand(declared: &BTreeMap<String, String>) -> String {
-    let one = |(table, columns): (&String, &String)| {
-        format!("tsql.demand_declared({}::regclass, {}::jsonb)", literal(table), literal(columns))
+/// The statements that demand the declarations, and that missing tables are still missing; "" for none.
+pub fn demand(declared: &BTreeMap<String, String>, absent: &[String]) -> String {
+    let exists = |table: &String| format!("to_regclass({}) is not null", literal(table));
+    let made = match absent {
+        [] => String::new(),
+        [first, ..] => format!(
+            " if {} then perform tsql.fail(2801, {}); end if;",
+            absent.iter().map(exists).collect::<Vec<_>>().join(" or "),
+            literal(&outdated(first))
+        ),
     };
-    let demands: Vec<String> = declared.iter().map(one).collect();
+    if declared.is_empty() {
+        return made;
+    }
+    let demands: Vec<String> = demands(declared).collect();
     // the statement that names a missing table says so
     format!(
-        "begin perform {}; exception when undefined_table or invalid_schema_name then null; end;",
+        " begin perform {}; exception when undefined_table or invalid_schema_name then null; end;{made}",
         demands.join(", ")
     )
 }
 
-/// The declarations as one JSON object.
-pub fn listed(declared: &BTreeMap<String, String>) -> String {
+/// The same as a condition, which is true.
+pub fn condition(declared: &BTreeMap<String, String>) -> String {
+    let one = |demand: String| format!("({demand} is null) is not null");
+    demands(declared).map(one).collect::<Vec<_>>().join(" and ")
+}
+
+fn demands(declared: &BTreeMap<String, String>) -> impl Iterator<Item = String> + '_ {
+    declared.iter().map(|(table, columns)| {
+        format!("tsql.demand_declared({}::regclass, {}::jsonb)", literal(table), literal(columns))
+    })
+}
+
+/// The text of error 2801.
+pub fn outdated(table: &str) -> String {
+    format!(
+        "The definition of object '{}' has changed since it was compiled: ALTER the procedure, function or trigger \
+         that uses it.",
+        own_name(table)
+    )
+}
+
+/// The declarations, and the tables that were missing, as one JSON object.
+pub fn listed(declared: &BTreeMap<String, String>, absent: &[String]) -> String {
     let one = |(table, columns): (&String, &String)| format!("{}: {columns}", json(table));
-    format!("{{{}}}", declared.iter().map(one).collect::<Vec<_>>().join(", "))
+    // once the table exists the number of its columns is another
+    let none = |table: &String| format!("{}: {{\"{WHOLE}\": null}}", json(table));
+    let listed: Vec<_> = declared.iter().map(one).chain(absent.iter().map(none)).collect();
+    format!("{{{}}}", listed.join(", "))
 }
 
 /// A text in JSON.
@@ -158,11 +221,11 @@ mod tests {
     struct One(&'static str, Type);
 
     impl Schema for One {
-        fn table(&self, name: &str) -> Option<Arc<Table>> {
+        fn object(&self, key: &str) -> Option<Object> {
             let mut table = Table::default();
             let catalogued = format!("\"{}\"", self.1.name).into();
             table.add(Column { name: "dt".into(), of: Some(self.1), catalogued, ..Column::default() });
-            (name == self.0).then(|| Arc::new(table))
+            (key == self.0).then(|| Object::Table(Arc::new(table)))
         }
     }
 
@@ -185,7 +248,11 @@ mod tests {
             }
         }
         let sql = made(UPDATE, "\"other\".\"t\"", DATETIME);
-        assert!(sql.contains("tsql.isnull(\"dt\", 0") && !sql.contains("demand_declared"), "{sql}");
+        // a missing table's statement fails until the table has been made
+        for part in ["perform from \"t\" limit 0;", "tsql.fail(2801, ", "{\"\": null}"] {
+            assert!(sql.contains(part), "{part}: {sql}");
+        }
+        assert!(!sql.contains("demand_declared"), "{sql}");
     }
 
     #[test]

@@ -123,10 +123,7 @@ pub fn create(
     };
     let parts = [create.mode.action(), header.stands_in(), &header.name, &definition, source].map(literal);
     let statements = vec![format!("select tsql.create_procedure({})", parts.join(", "))];
-    Ok(Created {
-        define: Define { statements, is_temporary: header.is_temporary, runs_queries: false, notice },
-        asked,
-    })
+    Ok(Created { define: Define { statements, is_temporary: header.is_temporary, notice }, asked })
 }
 
 /// Its definition in PL/pgSQL.
@@ -216,7 +213,7 @@ pub fn drop(objects: &DropObjects) -> Result<Define, Error> {
     };
     let statements = objects.names.iter().map(statement).collect::<Result<_, _>>()?;
     let is_temporary = objects.names.iter().all(ObjectName::is_temporary);
-    Ok(Define { statements, is_temporary, runs_queries: false, notice: None })
+    Ok(Define { statements, is_temporary, notice: None })
 }
 
 /// The line that links a body to its comment, which is its T-SQL.
@@ -463,9 +460,8 @@ fn body(
     }
     body.push_str(" begin");
     let declared = writer.declared_tables();
-    if !declared.is_empty() {
-        body.push_str(&format!(" {}", inside::demand(&declared)));
-    }
+    let absent = writer.inside.as_ref().map(|inside| inside.absent()).unwrap_or_default();
+    body.push_str(&inside::demand(&declared, &absent));
     for (parameter, of) in parameters {
         let name = quoted(&parameter.variable.name);
         if let Some(value) = fitted(&name, of, writer.scope.dialect) {
@@ -481,9 +477,12 @@ fn body(
         body.push_str(text.trim_start());
         at = at.max(*line) + text.matches('\n').count() as u32;
     }
-    let bound = match declared.is_empty() {
+    let bound = match declared.is_empty() && absent.is_empty() {
         true => String::new(),
-        false => format!("-- bound as {}: {}\n", interpreted::options(settings), inside::listed(&declared)),
+        false => {
+            let listed = inside::listed(&declared, &absent);
+            format!("-- bound as {}: {listed}\n", interpreted::options(settings))
+        }
     };
     format!("{body} {end} end\n{}{bound}{}\n", takes(parameters.iter().map(|(_, of)| of)), mark(source))
 }

@@ -27,7 +27,7 @@ impl<'t> BodyWriter<'t> {
         named.has_time = true;
         let translated = translate::statement(statement, scope, &mut named)?;
         let (uses_time, keeps) = (named.uses_time, named.facts.keeps());
-        let Some(query) = translated else { return self.define(statement, line, context) };
+        let Some(mut query) = translated else { return self.define(statement, line, context) };
         if uses_time {
             // one variable for all functions of a statement
             self.declare(BEGAN, "timestamptz");
@@ -40,7 +40,7 @@ impl<'t> BodyWriter<'t> {
         }
         if let Some(made) = made_by(statement) {
             self.end_with(&made.name);
-            self.make(table(made)?, None);
+            self.make(table(made)?, query.made.take());
         }
         if !query.assigns.is_empty() {
             if query.kind != Verb::Select {
@@ -208,8 +208,8 @@ impl<'t> BodyWriter<'t> {
         if let Tree::CreateTable(create) = statement {
             if create.table.is_temporary() {
                 self.end_with(&create.table.name);
-                self.make(table(&create.table)?, Some(translate::declared_table(create, &self.scope)?));
             }
+            self.make(table(&create.table)?, Some(translate::declared_table(create, &self.scope)?));
         }
         if let Tree::Drop(objects) = statement {
             if objects.names.iter().all(tree::ObjectName::is_temporary) {

@@ -1,12 +1,13 @@
 //! The statements of a body.
 
 use super::context::{Body, Context, Guard, Segment};
+use super::inside::outdated;
 use super::run::Run;
 use super::transaction;
 use super::writer::{quoted, BodyWriter};
 use crate::error::Error;
 use crate::facts::types;
-use crate::resolve::names::folded;
+use crate::resolve::names::{folded, literal, own_name};
 use crate::translate;
 use crate::tree::{self, Statement, StatementKind as Tree};
 
@@ -51,6 +52,36 @@ impl<'t> BodyWriter<'t> {
     }
 
     pub(super) fn statement(&mut self, statement: &'t Statement, context: &Context<'t>) -> Result<(), Error> {
+        let (lines, known) = (self.lines.len(), self.missing().len());
+        self.known_statement(statement, context)?;
+        let missing = self.missing();
+        match missing.get(known) {
+            None => Ok(()),
+            Some(name) => {
+                self.lines.truncate(lines);
+                self.places.truncate(lines);
+                self.unbound(name, statement.at.line, context)
+            }
+        }
+    }
+
+    /// A statement that names a table whose columns are not known: it fails until the body is compiled again, which the
+    /// definition of the table does.
+    fn unbound(&mut self, name: &str, line: u32, context: &Context<'t>) -> Result<(), Error> {
+        if name.starts_with("pg_temp.") {
+            let why = "its columns are known only when it runs";
+            return Err(Error::refused(own_name(name), why, line));
+        }
+        // PostgreSQL reports that it is missing
+        let lines = vec![
+            format!("perform from {name} limit 0;"),
+            format!("perform tsql.fail(2801, {});", literal(&outdated(name))),
+        ];
+        self.run(context, line, Run::new(lines));
+        Ok(())
+    }
+
+    fn known_statement(&mut self, statement: &'t Statement, context: &Context<'t>) -> Result<(), Error> {
         if self.written > LONGEST {
             return Err(Error::nested_too_deeply(statement.at));
         }

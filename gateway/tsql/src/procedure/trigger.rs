@@ -88,10 +88,7 @@ pub fn create(
         literal(source),
     ];
     let statements = vec![format!("select tsql.create_trigger({})", parts.join(", "))];
-    Ok(Created {
-        define: Define { statements, is_temporary: false, runs_queries: false, notice: None },
-        asked,
-    })
+    Ok(Created { define: Define { statements, is_temporary: false, notice: None }, asked })
 }
 
 fn word(event: TriggerEvent) -> &'static str {

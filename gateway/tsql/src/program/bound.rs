@@ -3,13 +3,12 @@
 
 use crate::facts::types::Type;
 use crate::resolve::Scope;
-use crate::schema::{Schema, Table};
+use crate::schema::{Object, Schema};
 use crate::translate::{Clock, ListItem, Numbered};
 use crate::tree::{Expression, Position, StatementKind};
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 
 /// The source of written SQL.
 #[derive(Debug)]
@@ -41,12 +40,12 @@ pub struct Bound {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uses(Vec<Use>);
 
-/// A table or view by its name in SQL.
+/// An object by its key (`Schema::object`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
     pub name: String,
     /// None: it was unknown.
-    pub table: Option<Arc<Table>>,
+    pub object: Option<Object>,
     /// The names of its columns whose types were used.
     pub columns: Vec<String>,
 }
@@ -62,7 +61,7 @@ impl Eq for Bound {}
 impl Uses {
     pub fn new(noted: BTreeMap<String, BTreeSet<String>>, scope: &Scope) -> Uses {
         let used = |(name, columns): (String, BTreeSet<String>)| Use {
-            table: scope.table(&name),
+            object: scope.object(&name),
             columns: columns.into_iter().collect(),
             name,
         };
@@ -78,7 +77,7 @@ impl Uses {
 
     /// Adds names whose whole declarations are used.
     pub(crate) fn note(&mut self, names: impl IntoIterator<Item = String>, schema: &dyn Schema) {
-        let used = |name: String| Use { table: schema.table(&name), columns: Vec::new(), name };
+        let used = |name: String| Use { object: schema.object(&name), columns: Vec::new(), name };
         self.0.extend(names.into_iter().map(used));
     }
 
@@ -92,7 +91,7 @@ impl Uses {
 
     /// Whether the schema still has these declarations.
     pub fn hold_in(&self, schema: &dyn Schema) -> bool {
-        self.0.iter().all(|one| one.table == schema.table(&one.name))
+        self.0.iter().all(|one| one.object == schema.object(&one.name))
     }
 }
 

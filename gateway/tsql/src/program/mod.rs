@@ -388,8 +388,6 @@ pub struct Define {
     pub statements: Vec<String>,
     /// All objects that it creates or drops belong to the session.
     pub is_temporary: bool,
-    /// It runs a query of its text, for the types of its columns.
-    pub runs_queries: bool,
     /// A message to the client that defines it.
     pub notice: Option<String>,
 }

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::session;
 use crate::facts::types::Type;
-use crate::schema::{Partial, Schema, Table};
+use crate::schema::{function_key, Function, Object, Partial, Schema, Table};
 use crate::{Databases, Dialect};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -63,10 +63,26 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// An object by its key (`Schema::object`).
+    pub fn object(&self, key: &str) -> Option<Object> {
+        let schema = self.schema.as_ref().filter(|_| !self.changing.contains(names::own_name(key)))?;
+        schema.object(key)
+    }
+
+    /// The functions of a name in SQL.
+    pub fn function(&self, name: &str) -> Option<Arc<Function>> {
+        match self.object(&function_key(name))? {
+            Object::Function(function) => Some(function),
+            _ => None,
+        }
+    }
+
     /// The declaration of a table or view, by its name in SQL.
     pub fn table(&self, name: &str) -> Option<Arc<Table>> {
-        let schema = self.schema.as_ref().filter(|_| !self.changing.contains(names::own_name(name)))?;
-        schema.table(name)
+        match self.object(name)? {
+            Object::Table(table) => Some(table),
+            _ => None,
+        }
     }
 
     /// The scope of an object that is created in another schema.

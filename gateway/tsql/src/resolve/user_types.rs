@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::facts::types;
 use crate::parser;
-use crate::schema::Schema;
+use crate::schema::{type_key, Object, Schema};
 use crate::tree::{
     AlterTable, ColumnDefinition, ColumnKind, ConstraintKind, Declared, Identity, Parameter, Position,
     Returns, Statement, StatementKind, TableElement, TableVariable, TypeName, UserType,
@@ -126,8 +126,10 @@ impl Binding<'_> {
         if types::is_known(&of.name) || of.is_cursor() || !of.arguments.is_empty() {
             return None;
         }
-        let declared = self.schema.table(&crate::schema::type_key(&of.name))?;
-        declared.declared().map(str::to_owned)
+        match self.schema.object(&type_key(&of.name))? {
+            Object::Type(declared) => Some(declared.to_string()),
+            _ => None,
+        }
     }
 
     fn body(&mut self, body: &mut [Statement]) -> Result<(), Error> {
@@ -193,7 +195,7 @@ impl Binding<'_> {
         if types::is_known(&of.name) || of.is_cursor() || !of.arguments.is_empty() {
             return Ok(None);
         }
-        self.names.insert(crate::schema::type_key(&of.name));
+        self.names.insert(type_key(&of.name));
         let Some(declared) = self.declared(of) else { return Ok(None) };
         if parser::parse_table_type(&declared)?.is_some() {
             return Ok(None);

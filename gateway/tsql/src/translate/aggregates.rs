@@ -1,8 +1,6 @@
 //! Aggregates and window functions.
 
 use super::calls::CallTranslation;
-use super::digits::standalone;
-use super::precision::Digits;
 use super::translation::Translation;
 use super::value::{converted, Value};
 use super::walk;
@@ -132,10 +130,7 @@ impl CallTranslation<'_, '_, '_> {
             Some(of) => (String::new(), Some(if of.family == Family::Money { MONEY } else { of })),
         };
         let sql = format!("tsql.{}({over})", self.name);
-        let verb = if self.name == "avg" { "average" } else { "sum" };
-        let digits =
-            standalone(&value).map(|digits| Digits::declared(format!("tsql.{verb}_digits({digits})")));
-        Ok(self.aggregate(&sql, &cast, of).with_decimal(digits))
+        Ok(self.aggregate(&sql, &cast, of))
     }
 
     fn decimal_average(&mut self, over: &str, of: Type) -> Value {
@@ -161,11 +156,7 @@ impl CallTranslation<'_, '_, '_> {
         let schema = if value.of.is_none_or(is_own) { "tsql." } else { "" };
         let over = format!("{schema}{}({}{})", self.name, self.distinct(), value.sql);
         let Some(of) = value.of else {
-            let digits = standalone(&value).map(Digits::declared);
-            return Ok(self
-                .aggregate(&over, "", None)
-                .with_digits(value.declared_digits)
-                .with_decimal(digits));
+            return Ok(self.aggregate(&over, "", None));
         };
         self.refuse_operand(of, false)?;
         if of.is_text() {
@@ -240,7 +231,7 @@ impl CallTranslation<'_, '_, '_> {
         self.count(1, 1)?;
         let value = self.value(0)?;
         let sql = format!("{}({})", self.name, value.sql);
-        Ok(self.aggregate(&sql, "", value.of).with_digits_of(&value))
+        Ok(self.aggregate(&sql, "", value.of))
     }
 
     /// percent_rank and cume_dist
@@ -283,6 +274,6 @@ impl CallTranslation<'_, '_, '_> {
             others.push_str(&format!(", {}", default.sql));
         }
         let sql = format!("{}({}{others})", self.name, value.sql);
-        Ok(self.aggregate(&sql, "", value.of).with_digits_of(&value))
+        Ok(self.aggregate(&sql, "", value.of))
     }
 }

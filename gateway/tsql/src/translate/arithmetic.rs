@@ -1,6 +1,6 @@
 //! Operators between values: `+ - * / % & | ^`.
 
-use super::digits::{combined, may_be_decimal, of_result};
+use super::digits::of_result;
 use super::value::{converted, digits_of, numeric, Value};
 use crate::error::Error;
 use crate::facts::types::{
@@ -26,20 +26,7 @@ pub fn arithmetic(
             return Ok(known);
         }
     }
-    let is_decimal = "+-*/%".contains(operator) && (may_be_decimal(&left) || may_be_decimal(&right));
-    if !is_decimal || left.is_null() || right.is_null() {
-        return Ok(Value::unknown(plain(operator, &left, &right, dialect)));
-    }
-    let digits = combined(operator, &left, &right, dialect);
-    let sql = if operator == "/" {
-        let written = digits.written();
-        // evaluated once per query; a definition, which needs no evaluation, must not contain a select
-        let written = if digits.is_queried() { format!("(select {written})") } else { written };
-        format!("tsql.divided({}, {}, {written})", left.sql, right.sql)
-    } else {
-        plain(operator, &left, &right, dialect)
-    };
-    Ok(Value { digits: Some(digits), ..Value::unknown(sql) })
+    Ok(Value::unknown(plain(operator, &left, &right, dialect)))
 }
 
 /// The error of an operator that is not defined for the types of two values.

@@ -22,9 +22,6 @@ enum Found {
 impl Translation<'_> {
     /// The type of a column; None if unknown. The tables are noted, as the statement depends on them.
     pub fn type_of_column(&mut self, column: &ColumnName) -> Result<Option<Type>, Error> {
-        if self.around.without_types {
-            return Ok(None);
-        }
         let own = folded(&column.column, column.at.line)?;
         let qualifier = column.table.as_deref();
         let whole = qualifier.map(table).transpose()?;

@@ -2,7 +2,6 @@
 
 use super::item::{numbered, Item, Stands, Written};
 use super::locks::{holding_tables, locks_rows};
-use super::precision::widest;
 use super::title::ResultType;
 use super::translation::Translation;
 use super::value::{implicit, Value};
@@ -78,19 +77,11 @@ impl Translation<'_> {
 /// The types of the columns of several selects: the common ones.
 fn together(items: &mut [Item], others: &[Item]) {
     let are_aligned = items.len() == others.len();
-    let has_star = items.iter().chain(others).any(|item| item.name.is_none());
     for (place, item) in items.iter_mut().enumerate() {
         if let Some(other) = others.get(place) {
             item.names_variables |= other.names_variables;
-            item.width = item.width.clone().or(other.width.clone());
-            // a datetime combined with a datetime2 becomes one
-            item.digits = match (item.digits.take(), other.digits.clone()) {
-                (Some(one), Some(other)) if one != other => Some(format!("greatest({one}, {other})")),
-                (one, other) => one.or(other),
-            };
+            item.is_wide |= other.is_wide;
         }
-        let decimals = item.decimal.take().zip(others.get(place).and_then(|other| other.decimal.clone()));
-        item.decimal = decimals.filter(|_| !has_star).map(|(one, other)| widest([one, other].into_iter()));
         item.all_of.iter_mut().for_each(|of| of.is_combined = true);
         item.kind = others.get(place).map_or(item.kind, |other| item.kind.and(other.kind));
         item.of = others.get(place).and_then(|other| unified([item.of, other.of]));

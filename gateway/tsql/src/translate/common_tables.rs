@@ -24,10 +24,7 @@ impl Translation<'_> {
         self.around.selects += 1;
         for common in tables {
             parts.push(if is_recursive(common) {
-                let around = std::mem::replace(&mut self.around.without_types, true);
-                let recursive = self.recursive(common, max_recursion);
-                self.around.without_types = around;
-                recursive?
+                self.recursive(common, max_recursion)?
             } else {
                 self.common(common)?
             });
@@ -72,7 +69,8 @@ impl Translation<'_> {
         let columns = column_names(common, &anchor.items)?;
         self.know_common(common, &anchor.items);
         let deep = format!("@{own}");
-        self.names.written.insert(stored(&deep), Named::unknown(stored(&deep)));
+        let known = Named::of_query(stored(&deep), &anchor.items, &common.columns);
+        self.names.written.insert(stored(&deep), known);
         let (select, alias) = renamed(again, own, &deep).ok_or_else(|| {
             refusal("it must be used once in FROM, in no outer join, without distinct, group by and top")
         })?;
@@ -86,6 +84,16 @@ impl Translation<'_> {
                 "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number \
                         of expressions in their target lists.";
             return Err(Error::new(205, text, line).with_severity(16));
+        }
+        for ((first, again), column) in anchor.items.iter().zip(&items).zip(&columns) {
+            if first.of.zip(again.of).is_some_and(|(one, other)| one.sql() != other.sql()) {
+                let column = names::own_name(column);
+                let text = format!(
+                    "Types don't match between the anchor and the recursive part in column \"{column}\" of recursive \
+                     query \"{own}\"."
+                );
+                return Err(Error::new(240, text, line).with_severity(16));
+            }
         }
         let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
         let condition = if sources.condition.is_empty() {

@@ -2,7 +2,6 @@
 
 use super::arithmetic::refuse;
 use super::expressions::{as_collated, as_text, refuse_collation};
-use super::named::Width;
 use super::nulls::Nulls;
 use super::translation::Translation;
 use super::value::{Form, Value};
@@ -65,20 +64,11 @@ impl Translation<'_> {
                     }
                 }
                 let character = escape.map_or_else(|| "null".to_owned(), |value| value.sql);
-                let width = self.width(operand)?.or(self.width(pattern_text)?);
+                let is_wide = self.is_wide(operand)? | self.is_wide(pattern_text)?;
                 let texts = [value, pattern].map(|value| as_text(value, self.dialect()));
                 let [value, pattern] = self.collated_together(texts);
-                let like =
-                    |function: &str| format!("tsql.{function}({}, {}, {character})", value.sql, pattern.sql);
-                let like = match width {
-                    Width::Narrow => like("is_like"),
-                    Width::Wide => like("is_wide_like"),
-                    // is_like is true whenever is_wide_like is, and can use an index
-                    Width::Asked(is_wide) => {
-                        format!("({} and (not {is_wide} or {}))", like("is_like"), like("is_wide_like"))
-                    }
-                };
-                negated_if(*negated, like)
+                let like = if is_wide { "is_wide_like" } else { "is_like" };
+                negated_if(*negated, format!("tsql.{like}({}, {}, {character})", value.sql, pattern.sql))
             }
             Expression::In { operand, values, negated } => {
                 let mut equal = Vec::with_capacity(values.len());

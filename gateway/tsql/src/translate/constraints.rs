@@ -4,7 +4,7 @@ use super::translation::Translation;
 use super::value::carried;
 use super::variables::{NoVariables, Variables, NO_VARIABLES};
 use crate::error::Error;
-use crate::facts::types::{Family, Type};
+use crate::facts::types::Type;
 use crate::resolve::names::{self, folded, in_parentheses, schema_of, table};
 use crate::resolve::Scope;
 use crate::tree::{
@@ -35,9 +35,7 @@ pub fn constraint(
             let scope = Scope { definition: true, ..scope.clone() };
             let mut none = NoVariables(NO_VARIABLES);
             let mut translation = Translation::new(&scope, &mut none);
-            // the digits of a quotient depend on them
-            let decimals = types.iter().filter(|(_, of)| of.family == Family::Decimal);
-            translation.column_types = decimals.map(|(name, of)| (name.clone(), *of)).collect();
+            translation.column_types.clone_from(types);
             format!("check ({})", translation.condition(condition)?)
         }
         ConstraintKind::ForeignKey { columns, references } => {

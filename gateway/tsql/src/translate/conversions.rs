@@ -1,8 +1,7 @@
 //! CAST, CONVERT, TRY_CAST and TRY_CONVERT.
 
-use super::named::Width;
 use super::translation::Translation;
-use super::value::{converted, declared_text, float_to_text, styled_text, tried, Value};
+use super::value::{converted, float_to_text, styled_text, tried, Value};
 use crate::error::Error;
 use crate::facts::functions::{is_disputed_style, is_style};
 use crate::facts::types::{self, Family, Type, DATETIME2, DATETIMEOFFSET, SQL_VARIANT, VARBINARY};
@@ -36,20 +35,9 @@ impl Translation<'_> {
         let target = types::of_name(&cast.target, DEFAULT_LENGTH, self.dialect())?;
         let value = self.value(&cast.operand)?;
         let has_digits = cast.style.as_ref().is_some_and(|style| !is_zero(style));
-        let width = match target.family == Family::Binary && !has_digits {
-            true => self.width(&cast.operand)?,
-            false => Width::Narrow,
-        };
-        match width {
-            Width::Narrow => self.cast_of(value, cast, target, tries),
-            Width::Wide => self.cast_of(wide_bytes(&value), cast, target, tries),
-            Width::Asked(is_wide) => {
-                let wide = self.cast_of(wide_bytes(&value), cast, target, tries)?;
-                let narrow = self.cast_of(value, cast, target, tries)?;
-                let sql = format!("(case when {is_wide} then {} else {} end)", wide.sql, narrow.sql);
-                Ok(narrow.with_sql(sql))
-            }
-        }
+        let gives_bytes = target.family == Family::Binary && !has_digits;
+        let value = if gives_bytes && self.is_wide(&cast.operand)? { wide_bytes(&value) } else { value };
+        self.cast_of(value, cast, target, tries)
     }
 
     fn cast_of(&mut self, value: Value, cast: &Cast, target: Type, tries: bool) -> Result<Value, Error> {
@@ -116,7 +104,7 @@ impl Translation<'_> {
                 Some(length) => (length.to_string(), format!("::{}", target.sql())),
             };
             let text = format!("tsql.{verb}_varchar({}, {length}, {style})", value.sql);
-            return Ok(Value::new(format!("{}{cast}", declared_text(&value, style, text)), target));
+            return Ok(Value::new(format!("{text}{cast}"), target));
         }
         if target.is_time() && of.is_none_or(|of| of.is_text()) {
             if !is_style(style) {

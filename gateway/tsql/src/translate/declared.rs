@@ -106,38 +106,6 @@ impl Translation<'_> {
         Ok(Origin::Tables(tables))
     }
 
-    /// The declared digits of a column, in SQL; None if its table is unknown. ASE shows other digits.
-    pub fn declared_digits(&self, column: &ColumnName) -> Result<Option<String>, Error> {
-        match self.origin(column)? {
-            Origin::Tables(tables) if self.dialect().shows_declared_digits => {
-                self.query_of_declaration("digits_of", tables, column)
-            }
-            Origin::Query(of) if self.dialect().shows_declared_digits => Ok(of.digits),
-            _ => Ok(None),
-        }
-    }
-
-    /// Precision and scale of an exact numeric column, in SQL; None if its table is unknown.
-    pub fn declared_decimal(&self, column: &ColumnName) -> Result<Option<String>, Error> {
-        let qualifier = column.table.as_ref().map(|table| stored(&table.name));
-        let is_meant = |one: &Named| qualifier.as_ref().is_none_or(|name| *name == one.name);
-        if self.names.sources.iter().flatten().any(|one| one.is_combined && is_meant(one)) {
-            return Ok(None);
-        }
-        match self.origin(column)? {
-            Origin::Tables(tables) => self.query_of_declaration("declared_digits", tables, column),
-            Origin::Query(of) => Ok(of.decimal),
-        }
-    }
-
-    /// The length of a text column, and whether it is national, in SQL; None if its table is unknown.
-    pub fn declared_length(&self, column: &ColumnName) -> Result<Option<[String; 2]>, Error> {
-        let Origin::Tables(tables) = self.origin(column)? else { return Ok(None) };
-        let length = self.query_of_declaration("length_of", tables.clone(), column)?;
-        let national = self.query_of_declaration("is_national", tables, column)?;
-        Ok(length.zip(national).map(<[String; 2]>::from))
-    }
-
     /// The result of a function of schema tsql for the declaration of a column.
     pub fn query_of_declaration(
         &self,

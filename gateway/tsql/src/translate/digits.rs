@@ -1,60 +1,7 @@
-//! Precision and scale of decimals whose operands only PostgreSQL knows, as expressions of its SQL.
-//!
-//! The scale of a quotient depends on the precision of both sides (SQL Server, "Precision, scale, and length"). A
-//! column may be an int, whose digits follow from its type, or a decimal, whose digits are in its declaration:
-//! tsql.digits_in(value, n) returns those of whole numbers by their type, and n for a decimal.
+//! Precision and scale of the results of arithmetic.
 
-use super::precision::{packed, Digits, Operand, Side};
-use super::value::Value;
-use crate::facts::types::{Family, MOST_DIGITS};
+use crate::facts::types::MOST_DIGITS;
 use crate::Dialect;
-
-/// Precision and scale of `left operator right`.
-pub fn combined(operator: &'static str, left: &Value, right: &Value, dialect: &Dialect) -> Digits {
-    Digits::of_operation(operator, [side(left), side(right)], dialect)
-}
-
-fn side(value: &Value) -> Side {
-    let of = match (value.of, &value.digits) {
-        (Some(of), _) if of.is_exact() => {
-            let (precision, scale) = super::value::digits_of(value, of);
-            Operand::Known(precision, scale)
-        }
-        (Some(_), _) => Operand::Known(0, 0),
-        (None, _) if value.is_null() => Operand::Known(0, 0),
-        (None, None) => Operand::Unknown,
-        (None, Some(digits)) => Operand::Of(digits.clone()),
-    };
-    Side::new(&value.sql, of)
-}
-
-/// Those of the one of these values that is chosen; None if none is a decimal.
-pub fn widest_decimal(values: &[Value]) -> Option<Digits> {
-    let sides = values.iter().filter(|value| !value.is_null()).map(side);
-    values.iter().any(may_be_decimal).then(|| Digits::widest(sides.collect()))
-}
-
-/// Those of the result of a function of a decimal, by the function of schema tsql that computes them; "": those of the
-/// value.
-pub fn made_decimal(value: &Value, function: &'static str) -> Option<Digits> {
-    may_be_decimal(value).then(|| match function {
-        "" => Digits::widest(vec![side(value)]),
-        _ => Digits::made(function, side(value)),
-    })
-}
-
-/// The digits of a value where its columns are not visible, as SQL.
-pub fn standalone(value: &Value) -> Option<String> {
-    match value.of {
-        Some(of) => of.digits().map(|(precision, scale)| packed(precision, scale)),
-        None => value.digits.as_ref().and_then(Digits::standalone),
-    }
-}
-
-/// Whether a value may be a decimal.
-pub fn may_be_decimal(value: &Value) -> bool {
-    value.digits.is_some() || value.of.is_some_and(|of| of.family == Family::Decimal)
-}
 
 /// Precision and scale of `left operator right` of decimals: SQL Server's "Precision, scale, and length", and
 /// ASE's rule for a quotient. None: decimals have no such operator.

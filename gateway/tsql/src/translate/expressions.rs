@@ -2,11 +2,9 @@
 
 use super::arithmetic::{arithmetic, sign};
 use super::conditions::is_column;
-use super::digits::widest_decimal;
 use super::item::Written;
-use super::precision::Digits;
 use super::translation::Translation;
-use super::value::{self, implicit, widest_digits, Constant, Form, Value};
+use super::value::{self, implicit, Constant, Form, Value};
 use super::walk::any;
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
@@ -122,8 +120,7 @@ impl Translation<'_> {
     /// A column whose type only PostgreSQL knows.
     fn untyped(&mut self, column: &ColumnName) -> Result<Value, Error> {
         let sql = self.column_sql(column)?;
-        let decimal = self.declared_decimal(column)?.map(Digits::declared);
-        Ok(Value::unknown(sql).with_digits(self.declared_digits(column)?).with_decimal(decimal))
+        Ok(Value::unknown(sql))
     }
 
     /// A column with its qualifier.
@@ -184,7 +181,7 @@ impl Translation<'_> {
             // for money the result is money, a type that only PostgreSQL may know
             _ => format!("(operator(tsql.-) {})", value.sql),
         };
-        Ok(Value::of(sql, value.of).with_digits_of(&value))
+        Ok(Value::of(sql, value.of))
     }
 
     /// A chain of operators may be of any length: no recursion along its left side.
@@ -250,10 +247,6 @@ impl Translation<'_> {
         let of = unified(values.iter().filter(|value| !value.is_null()).map(|value| value.of));
         let dialect = self.dialect();
         let model = if of.is_none() { model(&branches, otherwise, &values) } else { None };
-        let (digits, decimal) = match of {
-            None => (widest_digits(&values, dialect), widest_decimal(&values)),
-            Some(_) => (None, None),
-        };
         let beside_text = of.is_none() && dialect.chars_keep_blanks && values.iter().any(Value::is_text);
         let mut written = values.into_iter().map(|value| match of {
             None => Ok(match &model {
@@ -286,7 +279,7 @@ impl Translation<'_> {
             }
             _ => {}
         }
-        Ok(Value::of(sql, of).with_digits(digits).with_decimal(decimal))
+        Ok(Value::of(sql, of))
     }
 
     /// A value of unknown type whose collation its place loses, as it becomes that of the database: a text of another is
@@ -313,9 +306,7 @@ impl Translation<'_> {
         if let (Some(of), QueryBody::Select(_)) = (item.as_ref().and_then(|item| item.of), &query.body) {
             return Ok(Value::new(format!("({sql})"), of));
         }
-        let (digits, decimal) = item.map_or((None, None), |item| (item.digits, item.decimal));
-        let value = Value::unknown(format!("({sql})")).with_digits(digits);
-        Ok(value.with_decimal(decimal.map(Digits::declared)))
+        Ok(Value::unknown(format!("({sql})")))
     }
 }
 

@@ -1,9 +1,8 @@
 //! Functions: each by its rule (`facts::functions`).
 
 use super::calls::CallTranslation;
-use super::digits::widest_decimal;
 use super::translation::Translation;
-use super::value::{carried, converted, implicit, widest_digits, Value};
+use super::value::{carried, converted, implicit, Value};
 use super::walk;
 use crate::error::Error;
 use crate::facts::errors::OWNED;
@@ -13,6 +12,7 @@ use crate::facts::types::{
     numeric, unified, Case, Family, Type, BIGINT, GUID, INT, SQL_VARIANT, VARBINARY, VARCHAR,
 };
 use crate::resolve::names::{self, folded, identifier, literal, schema_of};
+use crate::schema::{function_key, Signature};
 use crate::tree::{Arguments, Expression, FunctionCall, Literal, LiteralValue, ObjectName};
 
 /// The schema of the catalogue's functions, which have no effects.
@@ -87,15 +87,17 @@ impl Translation<'_> {
         arguments: &[Expression],
         mark: &str,
     ) -> Result<Value, Error> {
-        let (function, given, _) = self.passed_on_of(name, arguments, false)?;
+        let (function, given, types) = self.passed_on_of(name, arguments, false)?;
         let sql = format!("{function}{mark}({given})");
-        let is_own = !name.owner.is_empty() && name.owner != SYSTEM && self.dialect().shows_declared_digits;
-        let digits = is_own.then(|| format!("tsql.digits_returned({})", literal(&function)));
-        // evaluated once per query; a column's default must not contain a select
-        let once = |asked| if self.scope.definition { asked } else { format!("(select {asked})") };
-        let digits = digits.map(once);
-        let sql = self.owned(name, sql)?;
-        Ok(Value::unknown(sql).with_digits(digits))
+        let of = self.signature(&function, &types).and_then(|signature| signature.returns);
+        Ok(Value::of(self.owned(name, sql)?, of))
+    }
+
+    /// The signature of a function, by its name in SQL, called with arguments of these types.
+    pub fn signature(&mut self, function: &str, arguments: &[Option<Type>]) -> Option<Signature> {
+        let known = self.scope.function(function);
+        self.variables.note_use(&function_key(function), None);
+        known?.called(arguments).cloned()
     }
 
     /// Its name and its arguments, with their types. `are_rows`: it is in FROM.
@@ -268,8 +270,7 @@ impl CallTranslation<'_, '_, '_> {
             if second.is_null() {
                 return Ok(first);
             }
-            let sql = self.within_column(&first.sql, second)?;
-            return Ok(Value::unknown(sql).with_digits_of(&first));
+            return Ok(Value::unknown(format!("tsql.isnull({}, {})", first.sql, second.sql)));
         };
         // the result has the length of the variable or literal
         let keeps_length = of.name == "varchar" && of.length.is_some();
@@ -278,25 +279,6 @@ impl CallTranslation<'_, '_, '_> {
         }
         let second = implicit(second, of, self.line, self.dialect())?.sql;
         Ok(Value::new(format!("coalesce({}, {second})", first.sql), of))
-    }
-
-    /// The replacement of a column's nulls is converted to its type and length ("ISNULL").
-    fn within_column(&self, first: &str, replacement: Value) -> Result<String, Error> {
-        let is_short = replacement.text().is_some_and(|text| text.len() <= 1);
-        let length = match self.arguments[0].without_collation() {
-            Expression::Column(column) if !is_short && self.dialect().isnull_has_length => {
-                self.translation.declared_length(column)?
-            }
-            _ => None,
-        };
-        let second = &replacement.sql;
-        Ok(match length {
-            None => format!("tsql.isnull({first}, {second})"),
-            Some([length, _]) if replacement.is_text() => {
-                format!("tsql.isnull({first}, {second}::text, {length})")
-            }
-            Some([length, national]) => format!("tsql.isnull({first}, {second}, {length}, {national})"),
-        })
     }
 
     fn coalesce(&mut self) -> Result<Value, Error> {
@@ -311,13 +293,12 @@ impl CallTranslation<'_, '_, '_> {
             }
         }
         let Some(of) = unified(values.iter().map(|value| value.of)) else {
-            let (digits, decimal) = (widest_digits(&values, self.dialect()), widest_decimal(&values));
             return values
                 .into_iter()
                 .rev()
                 .map(|value| value.sql)
                 .reduce(|rest, value| format!("tsql.either({value}, {rest})"))
-                .map(|sql| Value::unknown(sql).with_digits(digits).with_decimal(decimal))
+                .map(Value::unknown)
                 .ok_or_else(|| {
                     let text =
                         "At least one of the arguments to COALESCE must be an expression that is not NULL.";
@@ -375,7 +356,7 @@ impl CallTranslation<'_, '_, '_> {
             Some(_) => ("null".to_owned(), String::new()),
         };
         let sql = format!("(case when {left} operator(tsql.=) {right} then {null} else {own} end){cast}");
-        Ok(Value::of(sql, first.of).with_digits_of(&first))
+        Ok(Value::of(sql, first.of))
     }
 
     /// `sql_variant_property(value, property)`: a value of another type becomes a sql_variant.

@@ -51,11 +51,7 @@ impl Translation<'_> {
         let line = variable.at.line;
         let target = self.scope.type_of(&variable.name, line)?;
         let Some(target) = target.filter(|target| target.name == "varchar") else { return Ok(None) };
-        // it is treated as a text, and PostgreSQL refuses any other type
-        let around = std::mem::replace(&mut self.around.without_types, true);
-        let part = self.value(&growth.part);
-        self.around.without_types = around;
-        let part = part?;
+        let part = self.value(&growth.part)?;
         if part.is_null() || part.of.is_some_and(|of| !of.is_text()) {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
 //! Inserts.
 
 use super::filled::{Filled, FilledBy};
-use super::item::{numbered, Item, Stands, Written};
+use super::item::{numbered, Stands, Written};
 use super::json::not_allowed;
 use super::translation::{ChangedRows, Translation};
 use super::value::{carried, carried_into, implicit, is_finer_than_money, Value};
@@ -275,13 +275,13 @@ impl Translation<'_> {
         for (place, (name, item)) in names.iter().zip(&items).enumerate() {
             // the others of several selects have their own types
             let is_one = matches!(query.body, QueryBody::Select(_));
-            let known = item.result_type.filter(|_| is_one).map(|known| known.of);
+            let known = item.of.filter(|_| is_one);
             values.push(match known {
                 Some(of) if targets.is_variant(place) => {
                     let value = implicit(Value::new(name.as_str(), of), SQL_VARIANT, line, self.dialect())?;
                     carried(&value, self.dialect())
                 }
-                _ => targets.carried(place, name, item, known, self.scope.dialect, &mut *self.variables),
+                _ => targets.carried(place, name, known, self.scope.dialect, &mut *self.variables),
             });
         }
         let guard = targets.guard(items.len());
@@ -398,13 +398,12 @@ impl<'a> Targets<'a> {
         &self,
         place: usize,
         name: &str,
-        item: &Item,
         known: Option<Type>,
         dialect: &Dialect,
         variables: &mut dyn Variables,
     ) -> String {
         let of = known.filter(says_more);
-        let value = Value { declared_digits: item.digits.clone(), ..Value::of(name, of) };
+        let value = Value::of(name, of);
         let says = |of: Type| match dialect.money_rounds {
             true => is_finer_than_money(of),
             false => matches!(of.family, Family::Binary | Family::Text),

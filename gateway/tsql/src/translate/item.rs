@@ -1,7 +1,7 @@
 //! The items of a select list, and their names.
 
 use super::kind::Kind;
-use super::named::{Declared, Named, Width};
+use super::named::{Declared, Named};
 use super::title::{ResultType, Title};
 use crate::error::Error;
 use crate::facts::types::Type;
@@ -48,12 +48,8 @@ pub struct Item {
     pub result_type: Option<ResultType>,
     /// Its type, if known.
     pub of: Option<Type>,
-    /// Whether it is a national text.
-    pub width: Width,
-    /// The SQL of the digits of a datetime2 or time.
-    pub digits: Option<String>,
-    /// The SQL of precision and scale, if it is a decimal, where its columns are not visible.
-    pub decimal: Option<String>,
+    /// It is a national text.
+    pub is_wide: bool,
     /// For a star: its source.
     pub all_of: Vec<Named>,
     /// For a select for json.
@@ -78,9 +74,7 @@ impl Item {
             variable: None,
             result_type: None,
             of: None,
-            width: Width::Narrow,
-            digits: None,
-            decimal: None,
+            is_wide: false,
             all_of: Vec::new(),
             property: Property::default(),
         }
@@ -97,8 +91,7 @@ impl Item {
 
 impl Declared {
     fn of(item: &Item) -> Declared {
-        let (digits, decimal) = (item.digits.clone(), item.decimal.clone());
-        Declared { of: item.of, width: item.width.clone(), digits, decimal }
+        Declared { of: item.of, is_wide: item.is_wide }
     }
 }
 

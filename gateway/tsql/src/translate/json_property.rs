@@ -45,13 +45,7 @@ pub fn written(value: &Value, is_json: bool) -> String {
             Some(text) => as_text(text),
             None => format!("tsql.json_of({sql})"),
         },
-        None => match &value.declared_digits {
-            Some(digits) => {
-                let text = as_text(format!("tsql.text_of_digits({sql}, {ISO}, {digits})"));
-                format!("coalesce({text}, tsql.json_of({sql}))")
-            }
-            None => format!("tsql.json_of({sql})"),
-        },
+        None => format!("tsql.json_of({sql})"),
     }
 }
 
@@ -223,8 +217,7 @@ impl Translation<'_> {
 
 /// The value of a column of a derived table, by its position.
 pub fn value_of(item: &Item, column: &str) -> String {
-    let value = Value::of(column, item.of).with_digits(item.digits.clone());
-    written(&value, item.property.is_json)
+    written(&Value::of(column, item.of), item.property.is_json)
 }
 
 /// A name and a colon, as SQL.
@@ -253,5 +246,5 @@ pub fn quoted(text: &str) -> String {
 
 /// The type of a JSON column.
 pub fn declared(of: Type) -> Declared {
-    Declared { of: Some(of), width: super::named::Width::of(of.is_national()), digits: None, decimal: None }
+    Declared::of_type(Some(of))
 }

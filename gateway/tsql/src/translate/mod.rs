@@ -42,7 +42,6 @@ mod outer_join;
 mod output;
 mod partial;
 mod pointers;
-mod precision;
 mod select;
 mod sequence;
 mod sources;

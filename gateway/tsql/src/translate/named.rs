@@ -2,57 +2,23 @@
 
 use crate::facts::types::Type;
 use crate::resolve::names::stored;
+use crate::schema::{Column, Table};
 use crate::tree::TableSource;
 use std::collections::HashMap;
-
-/// Whether a text is national, or its length unlimited.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Width {
-    Narrow,
-    Wide,
-    /// A column's declaration determines it: this boolean in SQL.
-    Asked(String),
-}
-
-impl Width {
-    pub fn of(is_wide: bool) -> Width {
-        if is_wide {
-            Width::Wide
-        } else {
-            Width::Narrow
-        }
-    }
-
-    /// A boolean in SQL.
-    pub fn sql(&self) -> &str {
-        match self {
-            Width::Narrow => "false",
-            Width::Wide => "true",
-            Width::Asked(sql) => sql,
-        }
-    }
-
-    /// For a text made of both.
-    pub fn or(self, other: Width) -> Width {
-        match (self, other) {
-            (Width::Wide, _) | (_, Width::Wide) => Width::Wide,
-            (Width::Narrow, one) | (one, Width::Narrow) => one,
-            (Width::Asked(one), Width::Asked(other)) if one == other => Width::Asked(one),
-            (Width::Asked(one), Width::Asked(other)) => Width::Asked(format!("({one} or {other})")),
-        }
-    }
-}
 
 /// The declaration of a column of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
     /// Its type, if known.
     pub of: Option<Type>,
-    pub width: Width,
-    /// The SQL of the digits of a datetime2 or time.
-    pub digits: Option<String>,
-    /// The SQL of precision and scale, if it is a decimal.
-    pub decimal: Option<String>,
+    /// It is a national text.
+    pub is_wide: bool,
+}
+
+impl Declared {
+    pub fn of_type(of: Option<Type>) -> Declared {
+        Declared { of, is_wide: of.is_some_and(|of| of.is_national()) }
+    }
 }
 
 /// The source of columns.
@@ -79,6 +45,12 @@ pub enum Origin {
 }
 
 impl Named {
+    /// The source for rows with these columns.
+    pub fn of_table(rows: &Table) -> Named {
+        let declared = |column: &Column| (column.name.clone(), Declared::of_type(column.of));
+        Named { columns: rows.columns().iter().map(declared).collect(), ..Named::default() }
+    }
+
     pub fn unknown(name: String) -> Named {
         Named { name, is_open: true, ..Named::default() }
     }

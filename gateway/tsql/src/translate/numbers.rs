@@ -1,7 +1,6 @@
 //! Functions of numbers.
 
 use super::calls::CallTranslation;
-use super::digits::made_decimal;
 use super::value::{converted, Value};
 use crate::error::Error;
 use crate::facts::types::{decimal, Family, Type, BIT, FLOAT, INT, MONEY, REAL, SMALLINT, TINYINT};
@@ -43,12 +42,7 @@ impl CallTranslation<'_, '_, '_> {
             Family::Decimal if !is_abs => None,
             _ => Some(of),
         });
-        let decimal = match self.name {
-            "abs" | "sign" => made_decimal(&value, ""),
-            "ceiling" | "floor" => made_decimal(&value, "whole_digits"),
-            _ => None,
-        };
-        Ok(Value::of(format!("tsql.{}({})", self.name, argument(&value)), of).with_decimal(decimal))
+        Ok(Value::of(format!("tsql.{}({})", self.name, argument(&value)), of))
     }
 
     pub fn round(&mut self) -> Result<Value, Error> {
@@ -70,7 +64,7 @@ impl CallTranslation<'_, '_, '_> {
         let sql = format!("tsql.round({}, {places}, {cut})", argument(&value));
         Ok(match of.filter(|of| of.family == Family::Decimal) {
             Some(of) => Value::new(format!("{sql}::{}", of.sql()), of),
-            None => Value::of(sql, of).with_decimal(made_decimal(&value, "")),
+            None => Value::of(sql, of),
         })
     }
 
@@ -88,7 +82,7 @@ impl CallTranslation<'_, '_, '_> {
                 Value::new(format!("{sql}::{}", of.sql()), of)
             }
             Some(of) if of.family == Family::Money => Value::new(sql, MONEY),
-            of => Value::of(sql, of).with_decimal(made_decimal(&value, "power_digits")),
+            of => Value::of(sql, of),
         })
     }
 

@@ -101,8 +101,8 @@ fn kept(
     let both = names.iter().zip(items).enumerate();
     let values: Vec<String> = both
         .map(|(place, (name, item))| {
-            let known = item.result_type.map(|known| known.of);
-            target.carried(place, name, item, known, dialect, variables)
+            let known = item.of;
+            target.carried(place, name, known, dialect, variables)
         })
         .collect();
     let (values, names) = (values.join(", "), names.join(", "));

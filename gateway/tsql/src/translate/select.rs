@@ -1,10 +1,8 @@
 //! Selects: the list and the clauses.
 
 use super::arithmetic::{arithmetic, sign};
-use super::digits::standalone;
 use super::item::{named_twice, titles, Item, Stands, Written, NAMELESS};
 use super::kind::Kind;
-use super::named::Width;
 use super::order::refuse_order;
 use super::tables::column_type;
 use super::title::{ListItem, ResultType};
@@ -12,9 +10,10 @@ use super::translation::{Around, Translation, Verb};
 use super::value::{assigned, Value};
 use super::{stars, walk};
 use crate::error::Error;
-use crate::facts::types::{unified, Type, GUID, INT, MOST_FRACTION};
+use crate::facts::types::{unified, Type, GUID, INT};
 use crate::fragments::{LIST_END, QUERY};
 use crate::resolve::names::{self, stored};
+use crate::schema::{Column, Table, WHOLE};
 use crate::tree::{
     Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
     QueryBody, Select, SelectItem, TableSource, Variable,
@@ -69,6 +68,7 @@ impl Translation<'_> {
             );
             return Err(Error::new(2705, text, into.at).with_severity(16));
         }
+        self.result.made = self.made(&items);
         let relation = names::relation(into)?;
         let (created, name) = match relation.is_temporary() {
             true => ("temporary table", names::quoted(&relation.own)),
@@ -86,6 +86,29 @@ impl Translation<'_> {
         let sql = format!("{made}{sql}{limit}");
         self.note(|facts| facts.created = Some(relation));
         Ok((Verb::SelectInto, sql))
+    }
+
+    /// The table that a SELECT INTO of these items makes; None if the columns of a star are not known.
+    fn made(&mut self, items: &[Item]) -> Option<Table> {
+        let mut made = Table::default();
+        made.has_own_rows = true;
+        for item in items {
+            if let Some(name) = &item.name {
+                made.add(Column { name: stored(name), of: item.of, ..Column::default() });
+            }
+            for source in &item.all_of {
+                if source.is_open || !source.columns.is_empty() {
+                    return None;
+                }
+                for table in &source.tables {
+                    self.variables.note_use(table, Some(WHOLE));
+                    for Column { name, of, .. } in self.scope.table(table)?.columns() {
+                        made.add(Column { name: name.clone(), of: *of, ..Column::default() });
+                    }
+                }
+            }
+        }
+        Some(made)
     }
 
     /// `for browse`: for a select that returns its rows to the client.
@@ -280,8 +303,10 @@ impl Translation<'_> {
                 Ok(Item { all_of: self.all_of(Some(table)), ..Item::star(sql) })
             }
             SelectItem::Value { value, alias } => {
-                let is_plain =
-                    stands == Stands::Outermost && !self.around.combining && !self.around.is_ordered;
+                let is_plain = stands == Stands::Outermost
+                    && select.into.is_none()
+                    && !self.around.combining
+                    && !self.around.is_ordered;
                 let Around { variables, new_ids, .. } = self.around;
                 let written = if is_plain { self.plain(value)? } else { self.value(value)? };
                 let written = self.collated_by_default(written);
@@ -296,12 +321,6 @@ impl Translation<'_> {
                 let sql = match known.filter(|_| fills && !matches!(value, Expression::Column(_))) {
                     Some(of) => format!("({sql})::{}", column_type(of, select.at.line)?),
                     None => sql,
-                };
-                let decimal = if stands == Stands::Inside { standalone(&written) } else { None };
-                let fine = known.filter(|of| matches!(of.name, "datetime2" | "time"));
-                let digits = match fine.filter(|_| self.dialect().shows_declared_digits) {
-                    Some(of) => Some(of.fraction.unwrap_or(MOST_FRACTION).to_string()),
-                    None => written.declared_digits,
                 };
                 let (name, is_own) = match (alias, value.without_collation()) {
                     (Some(alias), _) => (alias.text.clone(), false),
@@ -318,10 +337,7 @@ impl Translation<'_> {
                     None => format!("{sql} as {NAMELESS}"),
                 };
                 // the outermost select's rows are sent with the types of its columns
-                let width = match stands {
-                    Stands::Inside => self.width(value)?,
-                    _ => Width::Narrow,
-                };
+                let is_wide = stands == Stands::Inside && self.is_wide(value)?;
                 Ok(Item {
                     sql: titled,
                     is_own,
@@ -329,9 +345,7 @@ impl Translation<'_> {
                     has_new_id,
                     result_type,
                     of: known,
-                    width,
-                    digits,
-                    decimal,
+                    is_wide,
                     ..Item::new(sql, Some(name), kind)
                 })
             }

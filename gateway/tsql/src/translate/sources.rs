@@ -3,7 +3,7 @@
 use super::calls::CallTranslation;
 use super::item::{refuse_names, Stands};
 use super::json_rows::names_openjson;
-use super::named::Named;
+use super::named::{source_name, Named};
 use super::order::refuse_order;
 use super::translation::Translation;
 use super::value::{Constant, Value};
@@ -13,6 +13,7 @@ use crate::facts::functions::{rule, Rule};
 use crate::facts::types::Type;
 use crate::fragments::RowSource;
 use crate::resolve::names::{self, in_parentheses, stored, table_variable, Relation};
+use crate::schema::Table;
 use crate::tree::{
     Arguments, Expression, FunctionCall, JoinKind, Name, ObjectName, Query, Select, TableSource, Variable,
 };
@@ -68,7 +69,14 @@ impl Translation<'_> {
                 self.opened_json(call, schema, alias, columns)
             }
             TableSource::Function { call, alias, columns, .. } => {
-                Ok(format!("{}{}", self.rows_of(call)?, self.alias(alias, columns)?))
+                let (rows, known) = self.rows_of(call)?;
+                if let (Some(known), []) = (known, columns.as_slice()) {
+                    self.know(Named {
+                        name: source_name(source).unwrap_or_default(),
+                        ..Named::of_table(&known)
+                    });
+                }
+                Ok(format!("{rows}{}", self.alias(alias, columns)?))
             }
             TableSource::Query { query, alias, columns } => self.derived(query, alias, columns),
             TableSource::Join { .. } => self.joined(source),
@@ -100,8 +108,8 @@ impl Translation<'_> {
         Ok(table_variable(variable, &self.scope.table_owner))
     }
 
-    /// A function that returns a table of rows.
-    fn rows_of(&mut self, call: &FunctionCall) -> Result<String, Error> {
+    /// A function that returns a table of rows, and the columns of these, if known.
+    fn rows_of(&mut self, call: &FunctionCall) -> Result<(String, Option<Table>), Error> {
         let name = call.name.name.to_lowercase();
         if let (Some(Rule::Refused(why)), true) = (rule(&name), call.name.is_bare()) {
             return Err(Error::refused(&format!("{name}()"), why, call.name.at));
@@ -119,10 +127,10 @@ impl Translation<'_> {
                 });
             }
             self.note_table(Relation::system_function(&name));
-            return Ok(format!("sys.{name}({})", values.join(", ")));
+            return Ok((format!("sys.{name}({})", values.join(", ")), None));
         }
         if let (Some(Rule::Rows), true) = (rule(&name), call.name.is_bare()) {
-            return self.split(call, arguments);
+            return self.split(call, arguments).map(|rows| (rows, None));
         }
         let is_series =
             call.name.is_bare() && name == "generate_series" && self.dialect().has_generate_series;
@@ -131,7 +139,11 @@ impl Translation<'_> {
         let rows = format!("{function}{mark}({given})");
         // PostgreSQL has more variants: those of times
         let are_numbers = types.iter().flatten().all(Type::is_exact);
-        Ok(if is_series && are_numbers { format!("tsql.{rows}") } else { rows })
+        if is_series && are_numbers {
+            return Ok((format!("tsql.{rows}"), None));
+        }
+        let signature = self.signature(&function, &types).filter(|of| !of.rows.columns().is_empty());
+        Ok((rows, signature.map(|signature| signature.rows)))
     }
 
     /// `string_split(text, separator [, enable_ordinal])`

@@ -2,7 +2,6 @@
 
 use super::calls::CallTranslation;
 use super::conversions::wide_bytes;
-use super::named::Width;
 use super::value::Value;
 use crate::error::Error;
 use crate::facts::functions::{HASH_RESULT, NONE_SUCH};
@@ -134,15 +133,11 @@ impl CallTranslation<'_, '_, '_> {
         self.count(2, 2)?;
         let value = self.value(0)?;
         let (text, number) = (self.as_text(&value)?, self.integer(1)?);
-        let is_long = self.translation.length_of(&self.arguments[0])?;
-        let sql = match (is_long, self.translation.width(&self.arguments[0])?) {
-            (Width::Wide, _) => format!("tsql.replicate_max({text}, {number})"),
-            (Width::Narrow, Width::Narrow) => format!("tsql.replicate({text}, {number})"),
-            (Width::Narrow, Width::Wide) => format!("tsql.cut(tsql.replicate({text}, {number}), 4000)"),
-            (is_long, is_wide) => {
-                let (is_long, is_wide) = (is_long.sql(), is_wide.sql());
-                format!("tsql.replicate({text}, {number}, {is_long}, {is_wide})")
-            }
+        let is_long = self.translation.is_long(&self.arguments[0])?;
+        let sql = match (is_long, self.translation.is_wide(&self.arguments[0])?) {
+            (true, _) => format!("tsql.replicate_max({text}, {number})"),
+            (false, false) => format!("tsql.replicate({text}, {number})"),
+            (false, true) => format!("tsql.cut(tsql.replicate({text}, {number}), 4000)"),
         };
         Ok(text_result(sql, None, &[value]))
     }
@@ -215,10 +210,9 @@ impl CallTranslation<'_, '_, '_> {
         Ok(match fixed {
             Some(bytes) => Value::new(format!("(case when {} is not null then {bytes} end)", value.sql), INT),
             None if value.of.is_none_or(|of| of.is_text()) => {
-                let sql = match self.translation.width(&self.arguments[0])? {
-                    Width::Narrow => format!("tsql.datalength({})", value.sql),
-                    Width::Asked(is_wide) => format!("tsql.datalength({}, {is_wide})", value.sql),
-                    Width::Wide => {
+                let sql = match self.translation.is_wide(&self.arguments[0])? {
+                    false => format!("tsql.datalength({})", value.sql),
+                    true => {
                         let text = match value.of {
                             Some(of) if of.name == CHAR.name => format!("tsql.padded({})", value.sql),
                             _ => self.as_text(&value)?,
@@ -242,13 +236,9 @@ impl CallTranslation<'_, '_, '_> {
                 self.fail(8116, "Argument data type is invalid for argument 2 of hashbytes function.")
             );
         }
-        let narrow = format!("tsql.varbytes({})", value.sql);
-        let bytes = match self.translation.width(&self.arguments[1])? {
-            Width::Narrow => narrow,
-            Width::Wide => wide_bytes(&value).sql,
-            Width::Asked(is_wide) => {
-                format!("case when {is_wide} then {} else {narrow} end", wide_bytes(&value).sql)
-            }
+        let bytes = match self.translation.is_wide(&self.arguments[1])? {
+            false => format!("tsql.varbytes({})", value.sql),
+            true => wide_bytes(&value).sql,
         };
         Ok(Value::new(format!("tsql.hashbytes({algorithm}, {bytes})"), HASH_RESULT))
     }

@@ -144,7 +144,7 @@ impl CallTranslation<'_, '_, '_> {
             Some(time) if time.name == "datetime2" && time.fraction.is_some() => {
                 Value::of(format!("{sql}::{}", time.sql()), of)
             }
-            of => Value::of(sql, of).with_digits(value.declared_digits),
+            of => Value::of(sql, of),
         })
     }
 
@@ -249,7 +249,7 @@ impl CallTranslation<'_, '_, '_> {
         let cast = if value.of.is_none() && least_fraction(part) > 0 { "::text" } else { "" };
         let sql = format!("tsql.datetrunc('{part}'{cast}, {})", moment(&value));
         let of = value.of.map(|of| if of.is_time() { of } else { DATETIME2 });
-        Ok(Value::of(sql, of).with_digits(value.declared_digits))
+        Ok(Value::of(sql, of))
     }
 
     pub fn end_of_month(&mut self) -> Result<Value, Error> {

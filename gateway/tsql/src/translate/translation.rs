@@ -11,6 +11,7 @@ use crate::facts::types::Type;
 use crate::fragments::{Facts, RowSource};
 use crate::resolve::names::Relation;
 use crate::resolve::Scope;
+use crate::schema::Table;
 use crate::Dialect;
 use std::collections::{HashMap, HashSet};
 
@@ -64,6 +65,8 @@ pub struct Translated {
     /// For a select that returns rows.
     pub items: Vec<ListItem>,
     pub filled: Option<FilledBy>,
+    /// The table of a SELECT INTO, if its columns are known.
+    pub made: Option<Table>,
     /// For a select each of whose rows is a row of these tables.
     pub row_sources: Vec<RowSource>,
 }
@@ -96,9 +99,6 @@ pub struct Around {
     pub combining: bool,
     /// Inside a NOT: it matters whether a condition is false or unknown.
     pub under_not: bool,
-    /// Types of columns are not resolved: for PostgreSQL the columns of a recursive query have the types of its first
-    /// rows.
-    pub without_types: bool,
     /// The next select's rows become JSON.
     pub for_json: bool,
     /// Writers to the tables that are read must wait until the transaction ends.

@@ -1,6 +1,5 @@
 //! Values of PostgreSQL's SQL with their T-SQL types: literals and conversions.
 
-use super::precision::Digits;
 use crate::error::Error;
 use crate::facts::conversions::{self, class, Class};
 use crate::facts::types::{
@@ -20,10 +19,6 @@ pub struct Value {
     pub of: Option<Type>,
     pub constant: Constant,
     pub form: Form,
-    /// For a value of unknown type, if it is a decimal.
-    pub digits: Option<Digits>,
-    /// For a value of unknown type: the SQL of its declared digits, if it is a datetime2 or time.
-    pub declared_digits: Option<String>,
 }
 
 /// How a value's type is visible to PostgreSQL in its SQL.
@@ -49,22 +44,6 @@ pub enum Constant {
 }
 
 impl Value {
-    /// The value with the digits of another, if its type is unknown.
-    pub fn with_digits(self, declared_digits: Option<String>) -> Value {
-        Value { declared_digits: declared_digits.filter(|_| self.of.is_none()), ..self }
-    }
-
-    /// The value with all digits of another, which has its type.
-    pub fn with_digits_of(self, other: &Value) -> Value {
-        let digits = other.digits.clone().filter(|_| self.of.is_none());
-        Value { digits, ..self.with_digits(other.declared_digits.clone()) }
-    }
-
-    /// The value with these precision and scale, if it is a decimal.
-    pub fn with_decimal(self, digits: Option<Digits>) -> Value {
-        Value { digits: digits.filter(|_| self.of.is_none()), ..self }
-    }
-
     pub fn new(sql: impl Into<String>, of: Type) -> Value {
         Value::of(sql, Some(of))
     }
@@ -76,7 +55,7 @@ impl Value {
 
     pub fn of(sql: impl Into<String>, of: Option<Type>) -> Value {
         let (constant, form) = (Constant::None, Form::Expression);
-        Value { sql: sql.into(), of, constant, form, digits: None, declared_digits: None }
+        Value { sql: sql.into(), of, constant, form }
     }
 
     /// `sql` as a value of exactly this type.
@@ -279,7 +258,7 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect
     Ok(match (target.length, value.of) {
         (None, _) if is_wide => {
             let text = format!("tsql.{verb}_nvarchar({}, {MOST_UNITS})", value.sql);
-            Value::new(declared_text(value, DEFAULT_STYLE, text), target)
+            Value::new(text, target)
         }
         (None, _) => Value::new(text_of(value, dialect), target),
         (Some(_), _) if has_own_text(value, dialect) => Value::cast(text_of(value, dialect), target),
@@ -299,7 +278,7 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect
                 _ => "varchar",
             };
             let text = format!("tsql.{verb}_{reader}({}, {length})", value.sql);
-            Value::cast(declared_text(value, DEFAULT_STYLE, text), target)
+            Value::cast(text, target)
         }
     })
 }
@@ -331,37 +310,7 @@ pub fn text_of(value: &Value, dialect: &Dialect) -> String {
     if has_own_text(value, dialect) {
         styled_text(value, DEFAULT_STYLE).unwrap_or_default()
     } else {
-        declared_text(value, DEFAULT_STYLE, format!("tsql.text_of({})", of_own_type(value.clone()).sql))
-    }
-}
-
-/// The source of the digits of one of these values: a datetime combined with a datetime2 becomes one.
-pub fn widest_digits<'v>(values: impl IntoIterator<Item = &'v Value>, dialect: &Dialect) -> Option<String> {
-    let mut widest: Vec<String> = Vec::new();
-    for value in values {
-        let digits = match value.of {
-            None => value.declared_digits.clone(),
-            Some(of) if matches!(of.name, "datetime2" | "time") && dialect.shows_declared_digits => {
-                Some(of.fraction.unwrap_or(MOST_FRACTION).to_string())
-            }
-            Some(_) => None,
-        };
-        widest.extend(digits.filter(|digits| !widest.contains(digits)));
-    }
-    match widest.len() {
-        0 | 1 => widest.pop(),
-        _ => Some(format!("greatest({})", widest.join(", "))),
-    }
-}
-
-/// The text of a column: by its declaration if that is a datetime2 or time, which PostgreSQL's type does not show;
-/// otherwise `text`.
-pub fn declared_text(value: &Value, style: i64, text: String) -> String {
-    match (&value.declared_digits, value.of) {
-        (Some(digits), None) => {
-            format!("coalesce(tsql.text_of_digits({}, {style}, {digits}), {text})", value.sql)
-        }
-        _ => text,
+        format!("tsql.text_of({})", of_own_type(value.clone()).sql)
     }
 }
 
@@ -551,7 +500,7 @@ fn carried_as(value: &Value, kind: Option<impl FnOnce() -> String>, dialect: &Di
         }
         Some(of) if of.family == Family::Binary || of.is_text() => (None, kind),
         Some(_) => (None, None),
-        None => (value.declared_digits.clone(), kind),
+        None => (None, kind),
     };
     let carry = match is_fine {
         true => "carry_datetime2",

@@ -1,7 +1,7 @@
 //! Whether a text is national (nchar, nvarchar), with two bytes for each UTF-16 unit in SQL Server: this determines its
 //! length in bytes, its bytes, and the effect of trailing blanks in LIKE.
 
-use super::named::{Origin, Width};
+use super::named::Origin;
 use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule};
@@ -34,47 +34,37 @@ impl Question {
             Question::IsLong => of.is_text() && of.length.is_none(),
         }
     }
-
-    /// The function that answers it for columns.
-    fn of_columns(self) -> &'static str {
-        match self {
-            Question::IsNational => "is_national",
-            Question::IsLong => "is_long",
-        }
-    }
 }
 
 impl Translation<'_> {
     /// Whether a text is national: a literal, a variable, a column, a conversion, and texts made of these.
-    pub fn width(&mut self, text: &Expression) -> Result<Width, Error> {
+    pub fn is_wide(&mut self, text: &Expression) -> Result<bool, Error> {
         match self.dialect().has_wide_texts {
-            false => Ok(Width::Narrow),
+            false => Ok(false),
             true => self.answer(Question::IsNational, text),
         }
     }
 
-    /// Whether a text may be longer than 8,000 bytes; then it is Wide.
-    pub fn length_of(&mut self, text: &Expression) -> Result<Width, Error> {
+    /// Whether a text may be longer than 8,000 bytes.
+    pub fn is_long(&mut self, text: &Expression) -> Result<bool, Error> {
         self.answer(Question::IsLong, text)
     }
 
-    fn answer(&mut self, question: Question, text: &Expression) -> Result<Width, Error> {
+    fn answer(&mut self, question: Question, text: &Expression) -> Result<bool, Error> {
         Ok(match text {
             Expression::Literal(literal) => match &literal.value {
-                LiteralValue::Text { text, national, .. } => Width::of(question.of_literal(text, *national)),
-                _ => Width::Narrow,
+                LiteralValue::Text { text, national, .. } => question.of_literal(text, *national),
+                _ => false,
             },
             Expression::Variable(variable) => {
                 let of = self.scope.type_of(&variable.name, variable.at.line)?;
-                Width::of(of.is_some_and(|of| question.of_type(of)))
+                of.is_some_and(|of| question.of_type(of))
             }
             Expression::Column(column) => self.of_column(question, column)?,
-            Expression::Cast(cast) => {
-                Width::of(question.of_type(types::of_name(&cast.target, 1, self.dialect())?))
-            }
+            Expression::Cast(cast) => question.of_type(types::of_name(&cast.target, 1, self.dialect())?),
             Expression::Collate { operand, .. } => self.answer(question, operand)?,
             Expression::Binary { operator: BinaryOperator::Add, left, right, .. } => {
-                self.answer(question, left)?.or(self.answer(question, right)?)
+                self.answer(question, left)? | self.answer(question, right)?
             }
             Expression::Case(case) => {
                 let then = case.branches.iter().map(|(_, then)| then);
@@ -86,12 +76,12 @@ impl Translation<'_> {
                 match &call.arguments {
                     Arguments::Values(values) => match deciding(&name, values) {
                         Some(deciding) => self.any(question, deciding)?,
-                        None => Width::of(question == Question::IsNational && is_national(&name)),
+                        None => question == Question::IsNational && is_national(&name),
                     },
-                    Arguments::Star => Width::Narrow,
+                    Arguments::Star => false,
                 }
             }
-            _ => Width::Narrow,
+            _ => false,
         })
     }
 
@@ -99,40 +89,36 @@ impl Translation<'_> {
         &mut self,
         question: Question,
         texts: impl IntoIterator<Item = &'e Expression>,
-    ) -> Result<Width, Error> {
-        let mut width = Width::Narrow;
+    ) -> Result<bool, Error> {
+        let mut is_so = false;
         for text in texts {
-            width = width.or(self.answer(question, text)?);
+            is_so |= self.answer(question, text)?;
         }
-        Ok(width)
+        Ok(is_so)
     }
 
-    fn of_column(&mut self, question: Question, column: &ColumnName) -> Result<Width, Error> {
+    fn of_column(&mut self, question: Question, column: &ColumnName) -> Result<bool, Error> {
         if let Some(of) = self.column_types.get(&stored(&column.column)) {
-            return Ok(Width::of(question.of_type(*of)));
+            return Ok(question.of_type(*of));
         }
         if let Some(of) = self.type_of_column(column)? {
-            return Ok(Width::of(question.of_type(of)));
+            return Ok(question.of_type(of));
         }
         Ok(match self.origin(column)? {
-            Origin::Query(of) if question == Question::IsNational => of.width,
-            Origin::Query(_) => Width::Narrow,
-            Origin::Tables(tables) => {
-                let asked = self.query_of_declaration(question.of_columns(), tables, column)?;
-                asked.map_or(Width::Narrow, Width::Asked)
-            }
+            Origin::Query(of) => question == Question::IsNational && of.is_wide,
+            Origin::Tables(_) => false,
         })
     }
 
     /// The single column of a query used as a value.
-    fn of_query(&mut self, question: Question, query: &Query) -> Result<Width, Error> {
-        let QueryBody::Select(select) = &query.body else { return Ok(Width::Narrow) };
-        let [SelectItem::Value { value, .. }] = select.items.as_slice() else { return Ok(Width::Narrow) };
+    fn of_query(&mut self, question: Question, query: &Query) -> Result<bool, Error> {
+        let QueryBody::Select(select) = &query.body else { return Ok(false) };
+        let [SelectItem::Value { value, .. }] = select.items.as_slice() else { return Ok(false) };
         let named = self.named_sources(&select.from)?;
         self.names.sources.push(named);
-        let width = self.answer(question, value);
+        let is_so = self.answer(question, value);
         self.names.sources.pop();
-        width
+        is_so
     }
 }
 
