@@ -137,10 +137,24 @@ def test_every_sample_is_stored_once(
         assert row is not None
         return row[0]
 
+    def heard() -> dict[str, set[tuple[int, float, int]]]:
+        """What another client has received; its last line may not be whole yet."""
+        found: dict[str, set[tuple[int, float, int]]] = {}
+        for line in (programs.folder / "heard").read_text().splitlines(keepends=True):
+            if line.startswith("[") and line.endswith("\n"):
+                name, *sample = json.loads(line)
+                found.setdefault(name, set()).add((sample[0], sample[1], sample[2]))
+        return found
+
+    def heard_since(moment: int) -> bool:
+        found = heard()
+        return all(any(each[0] > moment for each in found.get(name, ())) for name in names)
+
     add(admin, *names[: len(FIRST)])
     wait_until(lambda: since("-infinity", names[: len(FIRST)]), loader.said)
     add(admin, *names[len(FIRST) :])
     wait_until(lambda: since("-infinity", names), loader.said)
+    wait_until(lambda: heard_since(0))
     ioc.kill()
     killed = time.time_ns()
     wait_until(
@@ -155,6 +169,7 @@ def test_every_sample_is_stored_once(
     ioc.start()
     again = now()
     wait_until(lambda: since(again, names), loader.said)
+    wait_until(lambda: heard_since(killed))
     admin.execute("select ringlog.pause_signal('S:1')")
     wait_until(lambda: state(admin, "S:1")["silent"] == "paused")
     later = now()
@@ -171,11 +186,7 @@ def test_every_sample_is_stored_once(
         " from log.pvs where value is not null order by 1, 2"
     ):
         stored.setdefault("S:3" if name == "third" else name, []).append((int(sample[0]), *sample[1:]))
-    heard: dict[str, set[tuple[int, float, int]]] = {}
-    for line in (programs.folder / "heard").read_text().splitlines():
-        if line.startswith("["):
-            name, *sample = json.loads(line)
-            heard.setdefault(name, set()).add((sample[0], sample[1], sample[2]))
+    received = heard()
     for name in names:
         found = stored[name]
         assert len(found) == len(set(found)) == len({moment for moment, *_ in found})
@@ -183,7 +194,7 @@ def test_every_sample_is_stored_once(
             continue
         # while both were connected: they find the new IOC at different times
         for is_new in (False, True):
-            one = {each for each in heard[name] if (each[0] > killed) is is_new}
+            one = {each for each in received[name] if (each[0] > killed) is is_new}
             other = {each for each in found if (each[0] > killed) is is_new}
             begin, end = max(min(one), min(other)), min(max(one), max(other))
             assert {each for each in one if begin <= each <= end} == {
