@@ -26,6 +26,20 @@ impl Object {
             _ => Object::Function(Arc::default()),
         }
     }
+
+    pub fn table(self) -> Option<Arc<Table>> {
+        match self {
+            Object::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    pub fn function(self) -> Option<Arc<Function>> {
+        match self {
+            Object::Function(function) => Some(function),
+            _ => None,
+        }
+    }
 }
 
 /// The objects that a text may name.
@@ -35,10 +49,7 @@ pub trait Schema: Debug + Send + Sync {
 
     /// A table or view by its name in SQL; None if unknown.
     fn table(&self, name: &str) -> Option<Arc<Table>> {
-        match self.object(name)? {
-            Object::Table(table) => Some(table),
-            _ => None,
-        }
+        self.object(name)?.table()
     }
 
     /// Whether an object that it lacks is missing.

@@ -55,9 +55,14 @@ impl Inside {
         self.with(|state| state.asked.iter().cloned().collect())
     }
 
-    /// The tables whose columns are not known, each time that one was asked for.
-    pub fn missing(&self) -> Vec<String> {
-        self.with(|state| state.missing.clone())
+    /// How often a table was asked for whose columns are not known.
+    pub fn misses(&self) -> usize {
+        self.with(|state| state.missing.len())
+    }
+
+    /// The first of these tables after so many.
+    pub fn missed_after(&self, misses: usize) -> Option<String> {
+        self.with(|state| state.missing.get(misses).cloned())
     }
 
     fn ask(&self, key: String) -> Option<(String, Object)> {
@@ -91,7 +96,7 @@ impl Inside {
 
     /// The tables of the database that are missing, with the schemas in which they may be made.
     pub fn absent(&self) -> Vec<String> {
-        let missing: BTreeSet<String> = self.missing().into_iter().collect();
+        let missing: BTreeSet<String> = self.with(|state| state.missing.iter().cloned().collect());
         let mut absent = Vec::new();
         for name in missing.into_iter().filter(|name| !name.starts_with("pg_temp.") && !self.makes(name)) {
             match name.contains("\".\"") {

@@ -52,15 +52,15 @@ impl<'t> BodyWriter<'t> {
     }
 
     pub(super) fn statement(&mut self, statement: &'t Statement, context: &Context<'t>) -> Result<(), Error> {
-        let (lines, known) = (self.lines.len(), self.missing().len());
+        let lines = self.lines.len();
+        let misses = self.inside.as_ref().map_or(0, |inside| inside.misses());
         self.known_statement(statement, context)?;
-        let missing = self.missing();
-        match missing.get(known) {
+        match self.inside.as_ref().and_then(|inside| inside.missed_after(misses)) {
             None => Ok(()),
             Some(name) => {
                 self.lines.truncate(lines);
                 self.places.truncate(lines);
-                self.unbound(name, statement.at.line, context)
+                self.unbound(&name, statement.at.line, context)
             }
         }
     }

@@ -406,11 +406,6 @@ impl<'t> BodyWriter<'t> {
         self.inside.as_ref().map(|inside| inside.declared(&self.noted.borrow())).unwrap_or_default()
     }
 
-    /// See `Inside::missing`.
-    pub(super) fn missing(&self) -> Vec<String> {
-        self.inside.as_ref().map(|inside| inside.missing()).unwrap_or_default()
-    }
-
     /// The names that the schema was asked for.
     pub fn asked(&self) -> Vec<String> {
         self.inside.as_ref().map(|inside| inside.asked()).unwrap_or_default()

@@ -71,18 +71,12 @@ impl Scope {
 
     /// The functions of a name in SQL.
     pub fn function(&self, name: &str) -> Option<Arc<Function>> {
-        match self.object(&function_key(name))? {
-            Object::Function(function) => Some(function),
-            _ => None,
-        }
+        self.object(&function_key(name))?.function()
     }
 
     /// The declaration of a table or view, by its name in SQL.
     pub fn table(&self, name: &str) -> Option<Arc<Table>> {
-        match self.object(name)? {
-            Object::Table(table) => Some(table),
-            _ => None,
-        }
+        self.object(name)?.table()
     }
 
     /// The scope of an object that is created in another schema.

@@ -68,7 +68,7 @@ impl Translation<'_> {
             );
             return Err(Error::new(2705, text, into.at).with_severity(16));
         }
-        self.result.made = self.made(&items);
+        self.result.made = if self.needs_made() { self.made(&items) } else { None };
         let relation = names::relation(into)?;
         let (created, name) = match relation.is_temporary() {
             true => ("temporary table", names::quoted(&relation.own)),
@@ -86,6 +86,11 @@ impl Translation<'_> {
         let sql = format!("{made}{sql}{limit}");
         self.note(|facts| facts.created = Some(relation));
         Ok((Verb::SelectInto, sql))
+    }
+
+    /// A body is written before its tables exist; a statement of a batch is written again when they do.
+    fn needs_made(&self) -> bool {
+        !self.variables.are_parameters()
     }
 
     /// The table that a SELECT INTO of these items makes; None if the columns of a star are not known.
@@ -304,7 +309,7 @@ impl Translation<'_> {
             }
             SelectItem::Value { value, alias } => {
                 let is_plain = stands == Stands::Outermost
-                    && select.into.is_none()
+                    && (select.into.is_none() || !self.needs_made())
                     && !self.around.combining
                     && !self.around.is_ordered;
                 let Around { variables, new_ids, .. } = self.around;

@@ -65,7 +65,7 @@ pub struct Translated {
     /// For a select that returns rows.
     pub items: Vec<ListItem>,
     pub filled: Option<FilledBy>,
-    /// The table of a SELECT INTO, if its columns are known.
+    /// The table of a SELECT INTO in a body, if its columns are known.
     pub made: Option<Table>,
     /// For a select each of whose rows is a row of these tables.
     pub row_sources: Vec<RowSource>,
