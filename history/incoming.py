@@ -37,7 +37,7 @@ class Source(Protocol):
     """Old rows of one table, wherever they are. Its text names it, without a password."""
 
     form: Rows = ROWS
-    """what it has for a table"""
+    """the form of the table's rows"""
     left_out: int = 0
     """rows of the source that are left out"""
 

@@ -32,9 +32,11 @@ def killed_around(
         for after in (False, True):
             work = getattr(place, name)
 
-            def killed(*values: object, work: object = work, after: bool = after, **named: object) -> object:
+            def killed(
+                *values: object, work: Callable[..., object] = work, after: bool = after, **named: object
+            ) -> object:
                 if after:
-                    work(*values, **named)  # type: ignore[operator]
+                    work(*values, **named)
                 raise KeyboardInterrupt
 
             with monkeypatch.context() as patched:

@@ -1,6 +1,6 @@
 """Reads of an object store that the catalogue signs: a request for one file of an archive.
 
-A request is taken apart and built again, so that only what is checked here is signed.
+The catalogue takes a request apart, checks each part, and signs the request that it builds from them.
 
 https://github.com/apache/iceberg/blob/main/aws/src/main/resources/s3-signer-open-api.yaml
 """
