@@ -21,7 +21,8 @@ from ringlog.schema.change import change, run
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.layout import LOG_TABLES, OWNER
 from ringlog.schema.relations.dropping import drop_rows
-from ringlog.schema.relations.partitions import PARTITION_OPTIONS, Week, alone, keep_statistics_small
+from ringlog.schema.relations.partitions import PARTITION_OPTIONS, Week, alone
+from ringlog.schema.relations.statistics import turn_off as turn_off_statistics
 from ringlog.schema.relations.tiers import cold_week
 
 _PATIENCE = 60.0  # seconds
@@ -172,7 +173,7 @@ def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: tim
         "alter table {partition} drop constraint week",
     ):
         run(connection, sql.SQL(statement).format(**names))
-    keep_statistics_small(connection, week.table, name)
+    turn_off_statistics(connection, week.table, name)
     connection.execute(
         cold_week.update()
         .where(cold_week.c.table_name == week.table, cold_week.c.begins == week.begins)

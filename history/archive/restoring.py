@@ -15,7 +15,8 @@ from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import change, run
 from ringlog.schema.layout import LOG_TABLES, SET_ASIDE
 from ringlog.schema.relations.dropping import Aside, drop_rows, weeks_aside
-from ringlog.schema.relations.partitions import Week, alone, keep_statistics_small, partitions_of_logs
+from ringlog.schema.relations.partitions import Week, alone, partitions_of_logs
+from ringlog.schema.relations.statistics import turn_off as turn_off_statistics
 from ringlog.schema.relations.tables import stored_columns
 from ringlog.schema.relations.tiers import dropped, set_aside
 
@@ -130,7 +131,7 @@ def _bring_back(connection: sa.Connection, week: Aside) -> int:
         "alter table {partition} drop constraint week",
     ):
         run(connection, sql.SQL(statement).format(**names))
-    keep_statistics_small(connection, week.table, name)
+    turn_off_statistics(connection, week.table, name)
     connection.execute(set_aside.delete().where(set_aside.c.relation == week.relation))
     others = [other.ends for other in weeks_aside(connection, week.table)]
     away = max([week.begins, *others])

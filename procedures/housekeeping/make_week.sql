@@ -97,7 +97,7 @@ begin
     'alter table weeks.%I attach partition log.%I for values from (%L) to (%L)', table_name, partition, start, finish
   );
   execute format('alter table log.%I drop constraint week', partition);
-  -- see keep_statistics_small of ringlog.schema.relations.partitions
+  -- see ringlog.schema.relations.statistics
   select string_agg(format('alter column %I set statistics 0', attname), ', ') into silent
   from pg_attribute
   where attrelid = format('log.%I', partition)::regclass and attnum > 0 and not attisdropped

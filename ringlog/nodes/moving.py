@@ -42,7 +42,8 @@ from ringlog.schema.moving import moves, nodes
 from ringlog.schema.moving.carrying import Carrier, Connection, Part, opened
 from ringlog.schema.moving.carrying_samples import SampleCarrier
 from ringlog.schema.relations import sample_tables
-from ringlog.schema.relations.partitions import alone, keep_statistics_small, log_partitions, make_partition
+from ringlog.schema.relations.partitions import alone, log_partitions, make_partition
+from ringlog.schema.relations.statistics import turn_off as turn_off_statistics
 from ringlog.schema.relations.tables import stored_columns
 from ringlog.schema.relations.tiers import summarised
 from ringlog.schema.session import engine
@@ -292,7 +293,7 @@ class _Moving:
             for one in partitions:
                 if not any(other.start < one.end and one.start < other.end for other in known):
                     make_partition(connection, self.table, one)
-                    keep_statistics_small(connection, self.table, one.name)
+                    turn_off_statistics(connection, self.table, one.name)
 
         stood_in = self._placed(self.source, self.move.source) if self.move.target is None else []
         change(self.target, name_formers)

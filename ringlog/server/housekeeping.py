@@ -13,6 +13,7 @@ import sqlalchemy
 from ringlog.schema.relations import partitions, rings
 from ringlog.schema.relations.partitions import MaintenanceReport, maintain
 from ringlog.schema.relations.sample_tables import merge
+from ringlog.schema.relations.statistics import turn_off_near
 from ringlog.server.embedded.postgres import Stopped
 from ringlog.server.guards.memory import give_back_memory
 from ringlog.server.processes.background import in_background
@@ -62,6 +63,7 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
         begun.wait()
         report = first.result()
         steps: dict[str, Callable[[], Iterable[str]]] = {
+            "statistics": lambda: turn_off_near(engine),
             "archive": lambda: _archived(engine, conninfo, end),
             "global temporary tables": lambda: _end_global_tables(engine),
         }

@@ -39,11 +39,12 @@ from ringlog.schema.relations import (
     parameter_tables,
     rings,
     sample_tables,
+    statistics,
     summaries,
     tables,
     tiers,
 )
-from ringlog.schema.relations.partitions import keep_statistics_small, renew_options, view_recent
+from ringlog.schema.relations.partitions import renew_options, view_recent
 from ringlog.schema.relations.tables import Columns
 
 __all__ = ["InstallRefused", "InstallReport", "bring_up_to_date", "install"]
@@ -415,7 +416,7 @@ class _Installation(_Common):
                     sql.SQL("alter table {} {}").format(sql.Identifier(schema, table.name), actions),
                 )
                 if schema == LOG_TABLES:
-                    keep_statistics_small(self.connection, table.name)
+                    statistics.turn_off(self.connection, table.name)
                     renew_options(self.connection, table.name)
                 added |= dict.fromkeys(missing)
         if added:

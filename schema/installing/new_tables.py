@@ -14,6 +14,7 @@ from ringlog.schema.facility import KEY_COLUMNS, Table
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.relations import logs, rings, tables
 from ringlog.schema.relations.partitions import clock, first_partitions
+from ringlog.schema.relations.statistics import turning_off
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,8 @@ def create(connection: sa.Connection, new: Collection[Table], progress: Progress
         names = [column.name for column in table.columns]
         every_column = [*KEY_COLUMNS, *names]
         statements: list[sql.Composable | str] = [*storing_waveforms(table, names)]
-        statements += first_partitions(table.name, every_column, now)
+        statements += turning_off(sql.Identifier(LOG_TABLES, table.name), names)
+        statements += first_partitions(table.name, now)
         if table.ring_refers_to_log:
             statements.append(ring_view(table, names))
         statements += [logs.view(table.name, every_column), roles.granting(table.name)]

@@ -22,10 +22,9 @@ from psycopg import sql
 
 from ringlog.schema import locks
 from ringlog.schema.access.roles import become_owner
-from ringlog.schema.catalogue import MAY_LOOK, WEEKS, columns, has_pages
+from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.change import is_lock_conflict, run, run_all, tried
 from ringlog.schema.clock import judge, sure
-from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.layout import EARLIEST, LOG_TABLES
 from ringlog.schema.many import by_connection
 from ringlog.schema.relations import recent
@@ -255,19 +254,17 @@ def _with_fresh_connections(engine: sa.Engine, tables: Sequence[T]) -> Iterator[
 
 def make_first_partitions(connection: sa.Connection, table: str) -> None:
     """Gives a log that has just been created its default partition, this week and the weeks ahead."""
-    stored = columns(connection, sql.Identifier(LOG_TABLES, table))
-    run_all(connection, first_partitions(table, stored, clock(connection)))
+    run_all(connection, first_partitions(table, clock(connection)))
 
 
-def first_partitions(table: str, stored: Collection[str], now: datetime) -> Iterator[sql.Composable]:
-    """The statements for that; `stored` are the log's columns."""
+def first_partitions(table: str, now: datetime) -> Iterator[sql.Composable]:
+    """The statements for that; `relations.statistics` turns statistics of the partitions off later."""
     log = sql.Identifier(LOG_TABLES, table)
     yield sql.SQL("create table {} partition of {} default with ({})").format(
         _default(table), log, PARTITION_OPTIONS
     )
     for week in _weeks_ahead(now):
         yield _partition_of(table, Partition(week.partition(table), week.start, week.end))
-    yield from _small_statistics(log, stored)
 
 
 def make_partition(connection: sa.Connection, table: str, partition: "Partition") -> None:
@@ -294,27 +291,6 @@ def renew_options(connection: sa.Connection, table: str) -> None:
 
 def _renew_options(connection: sa.Connection, partition: sql.Identifier) -> None:
     run(connection, sql.SQL("alter table {} set ({})").format(partition, PARTITION_OPTIONS))
-
-
-def keep_statistics_small(connection: sa.Connection, table: str, partition: str | None = None) -> None:
-    """Turns off statistics of the data columns of a log, or of a new partition.
-
-    A growing log is analyzed repeatedly; 200 columns take 0.3 s of CPU each time, and all plans need only the
-    statistics of time and seq_no.
-    """
-    log = sql.Identifier(LOG_TABLES, table)
-    relation = sql.Identifier("log", partition) if partition else log
-    run_all(connection, _small_statistics(relation, columns(connection, log)))
-
-
-def _small_statistics(relation: sql.Identifier, stored: Collection[str]) -> Iterator[sql.Composable]:
-    actions = [
-        sql.SQL("alter column {} set statistics 0").format(sql.Identifier(column))
-        for column in stored
-        if column not in KEY_COLUMNS
-    ]
-    if actions:
-        yield sql.SQL("alter table {} {}").format(relation, sql.SQL(", ").join(actions))
 
 
 def clock(connection: sa.Connection) -> datetime:

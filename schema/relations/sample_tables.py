@@ -39,7 +39,7 @@ from ringlog.schema.installing.report import differences
 from ringlog.schema.layout import ARCHIVIST, LOG, LOG_TABLES, READER, SUMMARIES
 from ringlog.schema.moving.elsewhere import signal_elsewhere
 from ringlog.schema.registry import FOREVER, signal
-from ringlog.schema.relations import summaries
+from ringlog.schema.relations import statistics, summaries
 from ringlog.schema.relations.partitions import make_first_partitions
 from ringlog.schema.sql_files import sql_file
 
@@ -357,6 +357,7 @@ def _create(connection: sa.Connection, table: SampleTable) -> None:
         # arrays of readings hardly become smaller
         for column in ("times", "points" if table.type.is_array else "samples"):
             run(connection, sql.SQL(f"alter table {{}} alter {column} set storage external").format(name))
+    statistics.turn_off(connection, table.name)
     make_first_partitions(connection, table.name)
     connection.execute(sa.select(sa.func.ringlog.view_samples(table.name)))
     run(connection, sample_views(table.name, table.ring, table.points))

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -16,6 +16,8 @@ from psycopg import sql
 from ringlog.schema import registry
 from ringlog.schema.facility import Column, Facility, LogPolicy, Retention, Table
 from ringlog.schema.installing.install import InstallRefused, InstallReport, difference, install
+from ringlog.schema.relations.partitions import Week
+from ringlog.schema.relations.statistics import turn_off_near
 from waiting import PATIENCE, wait_until
 
 from .conftest import WITH_STATISTICS, Connect, magnets_facility, rows
@@ -456,7 +458,9 @@ def test_an_administrator_who_owns_the_database(administrator: sa.Engine, connec
     ) == [("ringlog_owner",)]
     there = "select to_regprocedure('ringlog.array_bytes(anyarray)') is not null"
     assert rows(connection, there) == [(False,)], "only a superuser may make it"
-    assert rows(connection, WITH_STATISTICS) == [("seq_no",), ("time",)]
+    assert not [*turn_off_near(administrator)]
+    near = ["magnets", "magnets_default", Week.of(datetime.now(UTC)).partition("magnets")]
+    assert rows(connection, WITH_STATISTICS, near) == [("seq_no",), ("time",)]
 
 
 def test_an_administrator_who_does_not_own_the_database(administrator: sa.Engine, connect: Connect) -> None:

@@ -16,6 +16,7 @@ from ringlog.schema.facility import Column, Facility, Retention
 from ringlog.schema.installing.install import InstallRefused, install
 from ringlog.schema.layout import EARLIEST
 from ringlog.schema.relations.partitions import ENOUGH, LATELY, MaintenanceReport, Week, maintain
+from ringlog.schema.relations.statistics import turn_off_near
 from waiting import wait_until
 
 from .conftest import WITH_STATISTICS, Connect, at, magnets_facility
@@ -133,8 +134,15 @@ def test_partitions_belong_to_the_owner_and_have_the_key(
 
 
 def test_only_the_keys_of_a_log_have_statistics(magnets: psycopg.Connection, engine: sa.Engine) -> None:
-    assert rows(magnets, WITH_STATISTICS) == [("seq_no",), ("time",)]
+    """Those of a new log's partitions are turned off after its installation, of a week when it is near."""
+    keys = [("seq_no",), ("time",)]
     maintain(engine, NOW + WEEK)
+    assert not [*turn_off_near(engine)]
+    assert [
+        name for name in ("magnets", *partitions(magnets)) if rows(magnets, WITH_STATISTICS, [name]) != keys
+    ] == [week(1), week(2), week(3), week(4)]
+    assert not [*turn_off_near(engine, Week.of(NOW + 4 * WEEK).start - timedelta(hours=23))]
+    assert all(rows(magnets, WITH_STATISTICS, [name]) == keys for name in ("magnets", *partitions(magnets)))
     for number in range(6):
         put(magnets, NOW + number * WEEK)
     facility = magnets_facility()
@@ -400,6 +408,21 @@ def test_work_on_a_locked_table_is_postponed(
     assert week(0) in report.postponed
     open_writer.commit()
     assert maintain(engine, NOW + WEEK) == replace(KEEPING, made=(week(5),))
+
+
+def test_statistics_of_a_locked_log_are_turned_off_later(
+    magnets: psycopg.Connection, engine: sa.Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change, "PATIENCE", 0.0)
+    other = connect()
+    other.autocommit = False
+    other.execute(sql.SQL("lock table log.{} in share mode").format(sql.Identifier(week(0))))
+    assert [*turn_off_near(engine)] == [
+        "statistics of log.magnets: the table is in use, they are turned off later"
+    ]
+    other.commit()
+    assert not [*turn_off_near(engine)]
+    assert rows(magnets, WITH_STATISTICS, [week(0)]) == [("seq_no",), ("time",)]
 
 
 def test_a_failing_week_does_not_prevent_others(magnets: psycopg.Connection, engine: sa.Engine) -> None:

@@ -17,6 +17,7 @@ from ringlog.schema.installing import unchanged
 from ringlog.schema.installing.install import InstallRefused, InstallReport, difference, install
 from ringlog.schema.relations import rings
 from ringlog.schema.relations.partitions import maintain
+from ringlog.schema.relations.statistics import turn_off_near
 from ringlog.server.embedded.programs import packaged_programs
 
 from .conftest import Connect, rows
@@ -172,6 +173,7 @@ def test_work_of_the_server_itself_is_no_change(
             )
     for ahead in (0, 30, 60):
         maintain(engine, now + timedelta(days=ahead))
+        assert not [*turn_off_near(engine, now + timedelta(days=ahead))]
     info = connection.info
     summarise(f"host={info.host} port={info.port} dbname={info.dbname} user={info.user}")
     assert rows(connection, "select obj_description('recent.pump'::regclass)") != before

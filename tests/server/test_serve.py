@@ -237,6 +237,17 @@ def test_maintain_works_with_a_running_server(server: RunningServer) -> None:
     ]
 
 
+def test_a_new_server_soon_has_statistics_of_the_keys_only(server: RunningServer) -> None:
+    """Of the partitions that have rows now: PostgreSQL analyzes a growing log repeatedly."""
+    query = (
+        "select attname from pg_attribute where attnum > 0 and attstattarget is distinct from 0"
+        " and attrelid = to_regclass('log.sr_rf_' || to_char(now() at time zone 'UTC', 'IYYY\"w\"IW'))"
+        " order by attname"
+    )
+    with psycopg.connect(server.dsn, autocommit=True) as administrator:
+        wait_until(lambda: administrator.execute(query).fetchall() == [("seq_no",), ("time",)])
+
+
 def test_a_separate_database_is_served_by_its_connection_string(
     server: RunningServer, tmp_path: Path
 ) -> None:

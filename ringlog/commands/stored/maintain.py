@@ -15,6 +15,7 @@ from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema import clock
 from ringlog.schema.relations import rings
 from ringlog.schema.relations.partitions import maintain as maintain_partitions
+from ringlog.schema.relations.statistics import turn_off_near
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
 
@@ -42,6 +43,8 @@ def maintain(
                     clock.trust(connection)
             report = maintain_partitions(administrator)
             print(report, flush=True)
+            for line in turn_off_near(administrator):
+                print(line)
             complete &= not report.failed and not report.postponed and report.doubt is None
             _print_work("summaries", "summarised", summarise(server, enough=1))
             _print_work("closed rows", "packed", close(server, pauses=0).rows)
