@@ -33,6 +33,7 @@ from ringlog.schema.layout import (
     WRITER,
 )
 from ringlog.schema.moving.elsewhere import signal_elsewhere
+from ringlog.schema.own_columns import smallint, text
 from ringlog.schema.relations import sample_tables
 from ringlog.schema.sql_files import sql_file
 
@@ -41,19 +42,19 @@ metadata = sa.MetaData(schema="ringlog")
 node = sa.Table(
     "node",
     metadata,
-    sa.Column("name", sa.TEXT, primary_key=True),
-    sa.Column("dsn", sa.TEXT, nullable=False, comment="an administrator's connection string"),
-    sa.Column("password", sa.TEXT, nullable=False, comment="of ringlog_gateway there"),
-    sa.Column("number", sa.SMALLINT, nullable=False, comment="numbers of signals of samples begin with it"),
+    text("name", key=True),
+    text("dsn", "an administrator's connection string"),
+    text("password", "of ringlog_gateway there"),
+    smallint("number", "numbers of signals of samples begin with it"),
     comment="servers that have tables of their own, readable by the owner only",
 )
 
 stand_in = sa.Table(
     "stand_in",
     metadata,
-    sa.Column("name", sa.TEXT, primary_key=True),
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    sa.Column("node", sa.TEXT, nullable=False),
+    text("name", key=True),
+    text("table_name"),
+    text("node"),
     comment="procedures that are called on a node, which has their table",
 )
 

@@ -17,10 +17,8 @@ from ringlog.loadtest.experiment.facility import write_facility
 from ringlog.loadtest.experiment.running import interrupt_once, temporary_folder
 from ringlog.loadtest.experiment.server import serving
 from ringlog.loadtest.experiment.verification import verify
-from ringlog_lab.bench.mixed import READERS
 from ringlog_lab.bench.parts import PARTS, USUAL, Plan, measure
 from ringlog_lab.bench.reports.comparison import compare as compare_results
-from ringlog_lab.bench.reports.plots import draw
 from ringlog_lab.bench.reports.report import heading, markdown, tables
 from ringlog_lab.bench.reports.results import Results, new_results
 from ringlog_lab.native_load import Stand
@@ -45,25 +43,13 @@ def bench(
             metavar="A,B,...", help=f"These parts only: {', '.join(PARTS)}. Without it {', '.join(USUAL)}."
         ),
     ] = None,
-    readers: Annotated[
-        str, typer.Option(metavar="N,N,...", help="Numbers of readers beside the writers in part mixed.")
-    ] = ",".join(map(str, READERS)),
-    tables: Annotated[
-        int, typer.Option("--tables", metavar="N", min=1, max=10_000, help="Tables of part tables.")
-    ] = 600,
     rows: Annotated[
         int,
-        typer.Option(metavar="N", min=1, help="Rows of the log that parts read, mixed and retrieval read."),
+        typer.Option(metavar="N", min=1, help="Rows of the log that part read reads."),
     ] = 100_000,
     minutes: Annotated[
         int, typer.Option(metavar="N", min=1, max=60, help="Minutes of HALF's load in part history.")
     ] = 5,
-    writers: Annotated[
-        int, typer.Option(metavar="N", min=1, max=60, help="Writers at once in part waveforms.")
-    ] = 4,
-    logins: Annotated[
-        int, typer.Option(metavar="N", min=1, max=4000, help="Clients that log in at once in part logins.")
-    ] = 2000,
     weeks: Annotated[
         int, typer.Option(metavar="N", min=1, max=1000, help="Archived weeks in part archive.")
     ] = 520,
@@ -99,12 +85,8 @@ def bench(
             columns,
             connections,
             stall,
-            _numbers(readers),
-            tables,
             rows,
             minutes,
-            writers,
-            logins,
             weeks,
         )
         if data is not None and data.exists():
@@ -134,13 +116,6 @@ def _parts(only: str | None, stall: float | None) -> tuple[str, ...]:
     return tuple(part for part in PARTS if part in wanted)
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    numbers = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and int(word) <= 200 for word in numbers):
-        raise LoadTestUsageError(f"--readers: {text!r} is no list of numbers up to 200, as 0,4,16")
-    return tuple(map(int, numbers))
-
-
 def _run(console: Console, plan: Plan, data: Path | None) -> Results:
     interrupt_once()
     with temporary_folder("ringlog-bench-") as folder, _progress(console, plan) as doing:
@@ -153,11 +128,8 @@ def _run(console: Console, plan: Plan, data: Path | None) -> Results:
                 "columns": plan.columns,
                 "connections": plan.connections,
                 "stall": plan.stall,
-                "tables": plan.count,
                 "rows": plan.rows,
                 "minutes": plan.minutes,
-                "writers": plan.writers,
-                "logins": plan.logins,
                 "weeks": plan.weeks,
             },
             data or folder,
@@ -208,8 +180,7 @@ def _progress(console: Console, plan: Plan) -> Iterator[_Steps]:
 
 def _report(console: Console, results: Results, earlier: Results | None, out: Path) -> None:
     results.write(out / "bench.json")
-    pictures = draw(results, out)
-    (out / "bench.md").write_text(markdown(results, pictures))
+    (out / "bench.md").write_text(markdown(results))
     for line in heading(results):
         console.print(line, soft_wrap=True)
     shown = [*tables(results)]
@@ -217,7 +188,7 @@ def _report(console: Console, results: Results, earlier: Results | None, out: Pa
         shown.append(compare_results(earlier, results))
     for table in shown:
         console.print("", table.grid())
-    console.print(f"\nWritten to {out}: bench.md, bench.json, {', '.join(pictures)}", soft_wrap=True)
+    console.print(f"\nWritten to {out}: bench.md, bench.json", soft_wrap=True)
 
 
 def _say(text: str) -> None:
