@@ -10,7 +10,7 @@ from ringlog.clients import Address, find_password
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
 from ringlog.loader.cli import option
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,8 +153,7 @@ def adopt(
                 print(f"  to be decided: {decision}")
         differ = 0
         if copies:
-            with chosen_database(data, dsn).opened() as conninfo:
-                demand_facility(conninfo)
+            with facility_opened(data, dsn) as conninfo:
                 demand_zone(conninfo, choice.timezone)
                 differ = _copied(conninfo, source, databases, output, connections)
     except AdoptionError as error:

@@ -16,7 +16,7 @@ from ringlog.loader.cli import option
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema import session
 from ringlog.schema.session import engine
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 if TYPE_CHECKING:
     from ringlog.adoption.rows.old_rows import OldRows
@@ -115,8 +115,7 @@ def migrate_history(
     if existing not in [*Existing]:
         raise UsageError(f"--existing must be {' or '.join(Existing)}")
     conflicting = 0
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         with session.connect(conninfo) as connection:
             sampled = "select from ringlog.sample_table where table_name = %s"
             of_samples = connection.execute(sampled, [table]).rowcount > 0
@@ -222,8 +221,7 @@ def migrate_plan(
     from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.plan import steps
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         try:
             found = [*steps(adopted, conninfo)]
         except AdoptionError as error:
@@ -241,8 +239,7 @@ def migrate_status(data: Data = None, dsn: Dsn = None) -> None:
     """List the progress of each source of old rows."""
     from ringlog.history.migration.progress import progress
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).connect() as connection:
                 for each in progress(connection):

@@ -17,7 +17,7 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.nodes.servers import nodes_of, place, reached
 from ringlog.nodes.signals import changing
 from ringlog.schema import session
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 signal_app = typer.Typer(
     help="Signals of tables of samples: they come and go while their tables are written.",
@@ -349,8 +349,7 @@ class _Servers:
 @contextmanager
 def _servers(data: Path | None, dsn: str | None) -> Iterator[_Servers]:
     """Raises UsageError for what the procedures refuse."""
-    with chosen_database(data, dsn).opened() as conninfo, ExitStack() as stack:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo, ExitStack() as stack:
         try:
             yield _Servers(conninfo, stack)
         except psycopg.DatabaseError as error:

@@ -10,7 +10,7 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.history.summaries.summarising import summarise
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema.session import engine
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +33,7 @@ def recall_weeks(
     """Copy weeks of a table from the archive back into the log, where procedures and SQL find them."""
     from ringlog.history.archive.recall import InUse, recall
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
         server = server_of(conninfo, table)
         recalled = 0
@@ -53,8 +52,7 @@ def archive_status(data: Data = None, dsn: Dsn = None) -> None:
     """List the archived weeks of all servers, by table."""
     from ringlog.history.archive.manifest import manifest, settings
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).begin() as connection:
                 _print_archive(settings(connection), manifest(connection))
@@ -94,14 +92,13 @@ def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
     node cannot be reached."""
     from ringlog.history.archive.manifest import manifest, settings
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         damaged = 0
         for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).begin() as connection:
                 chosen = settings(connection)
                 weeks = manifest(connection)
-            damaged += _print_damages(engine(server), chosen, weeks)
+            damaged += _print_damages(chosen, weeks)
             _print_unknown(engine(server))
     if damaged:
         raise typer.Exit(1)
@@ -114,12 +111,10 @@ def _print_unknown(administrator: "sa.Engine") -> None:
         print(f"{file} was not written by this database, which never deletes it")
 
 
-def _print_damages(
-    administrator: "sa.Engine", chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]"
-) -> int:
+def _print_damages(chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]") -> int:
     """Reads the files of a server. Returns how many are damaged or cannot be read."""
     from ringlog.history.archive.folder import Folder, Unreadable
-    from ringlog.history.archive.manifest import damages, learn_footer
+    from ringlog.history.archive.manifest import damages
 
     if chosen is None:
         print("archiving is off: the facility file has no [history]")
@@ -127,11 +122,7 @@ def _print_damages(
     damaged = unreadable = 0
     folder = Folder(chosen[1])
 
-    def learn(week: "ColdWeek") -> None:
-        with administrator.begin() as connection:
-            learn_footer(connection, folder, week)
-
-    for error in damages(folder, weeks, learn):
+    for error in damages(folder, weeks):
         unreadable += isinstance(error, Unreadable)
         damaged += not isinstance(error, Unreadable)
         print(error, flush=True)
@@ -148,8 +139,7 @@ def archive_adopt(data: Data = None, dsn: Dsn = None) -> None:
     first. Deletes nothing: weeks that the database does not know are set aside."""
     from ringlog.history.archive.ownership import adopt
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             for line in adopt(engine(server)):
                 print(line, flush=True)
@@ -164,8 +154,7 @@ def archive_publish(data: Data = None, dsn: Dsn = None) -> None:
     from ringlog.history.archive.ownership import NotOurs
 
     failed = False
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             try:
                 for line in publish(engine(server), server):
@@ -190,8 +179,7 @@ def archive_spark(
 
     if version not in RUNTIMES:
         raise UsageError(f"no settings are known for Spark {version}, only for {', '.join(RUNTIMES)}")
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).begin() as connection:
                 try:
@@ -228,8 +216,7 @@ def _do_round(data: Data, dsn: Dsn, nothing: str, *, rewrites: bool = False) -> 
         nonlocal complete
         complete &= yield from archive(engine(server), server, pauses=0.0, rewrites=rewrites)
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             summarise(server, enough=1)
             written = 0

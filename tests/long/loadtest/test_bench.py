@@ -195,7 +195,7 @@ def test_a_lost_row_and_an_altered_value_are_found(stand: Stand) -> None:
 
 @pytest.mark.parametrize("contender", [DIRECT, TDS5, CONTENDERS["tds74"]], ids=lambda one: one.key)
 def test_a_refused_call_ends_the_run_with_its_reason(stand: Stand, contender: Contender) -> None:
-    too_long = Tables("a_", 6, 7, rows=300)
+    too_long = Tables("i_", 6, 7, rows=300)
     with pytest.raises(LoadTestError, match="outside 1 to 90"):
         stand.run(Load(contender, too_long, 1, seconds=20, warm=0.0), "write")
 
