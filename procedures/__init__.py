@@ -50,6 +50,9 @@ OVER_ALL_TABLES = {
 }
 """The procedures over all tables: name and file."""
 
+FOR_EVERYONE = ("demand_log", "partial_logs")
+"""Those of them that any login may call; all others only the roles that their files name."""
+
 DEADBAND = r"^(\d+(\.\d+)?|\.\d+)([eE]-?\d+)?( ?%)?$"
 """The form of a deadband that is a number or a part, for PostgreSQL and for Python."""
 

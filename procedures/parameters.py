@@ -130,7 +130,6 @@ def _fill(
         "remove": lambda: sql.Identifier(SCHEMA, OF_A_PARAMETER["remove"].format(table)),
         "key_arguments": lambda: each("{column} {type}", key),
         "optional_key": lambda: each("{column} {type} default null", key),
-        "key_types": lambda: each("{type}", key),
         "key_given": lambda: each(
             "({this}.{column} is null or stored.{column} = {begin}{this}.{column}{end})", key, " and "
         ),

@@ -11,7 +11,7 @@ from itertools import islice
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.procedures import Procedure, system_script
+from ringlog.procedures import FOR_EVERYONE, SCHEMA, Procedure, system_script
 from ringlog.schema.change import run, run_all
 from ringlog.schema.registry import procedure
 
@@ -39,14 +39,19 @@ class Before(Enum):
 
 
 def renew(connection: sa.Connection, wanted: Iterable[Procedure]) -> dict[str, Before]:
-    """Creates the procedures that do not exist or whose text has changed. Returns their former state, by
-    name."""
+    """Creates the procedures that do not exist or whose text has changed; logins without a grant may not call
+    them. Returns their former state, by name."""
     renewed: dict[str, Before] = {}
     rest = iter(wanted)
     while some := {each.name: each for each in islice(rest, _COMPARED)}:
         there = _digests(connection, some)
         due = {name: each for name, each in some.items() if there.get(name) != each.digest}
-        run_all(connection, (_UNCHECKED, *(each.source for each in due.values()), _CHECKED))
+        closed = (
+            sql.SQL("revoke all on function {} from public").format(sql.Identifier(SCHEMA, name))
+            for name in due
+            if name not in FOR_EVERYONE
+        )
+        run_all(connection, (_UNCHECKED, *(each.source for each in due.values()), *closed, _CHECKED))
         for name in due:
             before = Before.FOREIGN if there.get(name) is None else Before.OTHER
             renewed[name] = before if name in there else Before.ABSENT
