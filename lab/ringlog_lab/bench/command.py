@@ -1,6 +1,5 @@
 """The command `ringlog bench`."""
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ringlog.loader.cli import option
-from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
+from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.facility import write_facility
-from ringlog.loadtest.experiment.running import interrupt_once, temporary_folder
+from ringlog.loadtest.experiment.running import interrupt_once, interruptible, temporary_folder
 from ringlog.loadtest.experiment.server import serving
 from ringlog.loadtest.experiment.verification import verify
 from ringlog_lab.bench.parts import PARTS, USUAL, Plan, measure
@@ -76,33 +75,14 @@ def bench(
 ) -> None:
     """Compare the gateway with direct calls of PostgreSQL, alternately, on a server of its own."""
     console = Console(highlight=False)
-    try:
+    with interruptible():
         parts = _parts(only, stall)
-        plan = Plan(
-            parts,
-            seconds,
-            rounds,
-            columns,
-            connections,
-            stall,
-            rows,
-            minutes,
-            weeks,
-        )
+        plan = Plan(parts, seconds, rounds, columns, connections, stall, rows, minutes, weeks)
         if data is not None and data.exists():
             raise LoadTestUsageError(f"{data} exists: the benchmark makes a data directory of its own")
         earlier = None if compare is None else Results.read(compare)
         out.mkdir(parents=True, exist_ok=True)
         results = _run(console, plan, data)
-    except LoadTestUsageError as error:
-        _say(str(error))
-        raise typer.Exit(2) from None
-    except LoadTestError as error:
-        _say(str(error))
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        _say("interrupted")
-        raise typer.Exit(130) from None
     _report(console, results, earlier, out)
 
 
@@ -189,7 +169,3 @@ def _report(console: Console, results: Results, earlier: Results | None, out: Pa
     for table in shown:
         console.print("", table.grid())
     console.print(f"\nWritten to {out}: bench.md, bench.json", soft_wrap=True)
-
-
-def _say(text: str) -> None:
-    print(f"ringlog: {text}", file=sys.stderr, flush=True)

@@ -91,7 +91,6 @@ def adopt(
     from ringlog.adoption import assessment
     from ringlog.adoption.choices import choices, demand_zone
     from ringlog.adoption.conversion import scripts
-    from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.rings import Rules, read_rules
     from ringlog.adoption.rows.source import Source
     from ringlog.adoption.server.session import message_of, number
@@ -156,8 +155,6 @@ def adopt(
             with facility_opened(data, dsn) as conninfo:
                 demand_zone(conninfo, choice.timezone)
                 differ = _copied(conninfo, source, databases, output, connections)
-    except AdoptionError as error:
-        raise UsageError(str(error)) from None
     except pymssql.Error as error:
         raise ServerError(f"{address}: {number(error)} {message_of(error)}") from None
     except OldServerError as error:

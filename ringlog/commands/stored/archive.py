@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringlog.commands.options import Data, Dsn
-from ringlog.errors import ServerError, UsageError
+from ringlog.errors import UsageError
 from ringlog.history.summaries.summarising import summarise
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema.session import engine
@@ -31,18 +31,15 @@ def recall_weeks(
     dsn: Dsn = None,
 ) -> None:
     """Copy weeks of a table from the archive back into the log, where procedures and SQL find them."""
-    from ringlog.history.archive.recall import InUse, recall
+    from ringlog.history.archive.recall import recall
 
     with facility_opened(data, dsn) as conninfo:
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
         server = server_of(conninfo, table)
         recalled = 0
-        try:
-            for line in recall(engine(server), server, table, *bounds, timedelta(days=days)):
-                print(line, flush=True)
-                recalled += 1
-        except InUse as error:
-            raise ServerError(str(error)) from None
+        for line in recall(engine(server), server, table, *bounds, timedelta(days=days)):
+            print(line, flush=True)
+            recalled += 1
     if not recalled:
         print(f"nothing to recall: the archive has no week of {table} in this time that is not in the log")
 
@@ -150,18 +147,14 @@ def archive_publish(data: Data = None, dsn: Dsn = None) -> None:
     """Make the archives' Iceberg tables, or bring them up to date; from then on each round does so.
 
     Needs the extra iceberg. Code 1: a log cannot be published."""
-    from ringlog.history.archive.iceberg import NotPublished, publish
-    from ringlog.history.archive.ownership import NotOurs
+    from ringlog.history.archive.iceberg import publish
 
     failed = False
     with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
-            try:
-                for line in publish(engine(server), server):
-                    failed |= " is not published: " in line
-                    print(line, flush=True)
-            except (NotPublished, NotOurs) as error:
-                raise ServerError(str(error)) from None
+            for line in publish(engine(server), server):
+                failed |= " is not published: " in line
+                print(line, flush=True)
     if failed:
         raise typer.Exit(1)
 
@@ -174,7 +167,6 @@ def archive_spark(
     dsn: Dsn = None,
 ) -> None:
     """Print the settings of a Spark session that reads the Iceberg tables, for spark-defaults.conf."""
-    from ringlog.history.archive.iceberg import NotPublished
     from ringlog.history.archive.spark import RUNTIMES, session_settings
 
     if version not in RUNTIMES:
@@ -182,11 +174,8 @@ def archive_spark(
     with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).begin() as connection:
-                try:
-                    for setting in session_settings(connection, version, url).items():
-                        print(*setting)
-                except NotPublished as error:
-                    raise ServerError(str(error)) from None
+                for setting in session_settings(connection, version, url).items():
+                    print(*setting)
 
 
 @archive_app.command("now")

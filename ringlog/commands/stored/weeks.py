@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from ringlog.commands.options import Data, Dsn
-from ringlog.errors import UsageError
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema.session import engine
 from ringlog.server.database import facility_opened
@@ -41,17 +40,14 @@ def weeks_restore(
     dsn: Dsn = None,
 ) -> None:
     """Put weeks that are set aside back into the log. Code 1: none are."""
-    from ringlog.history.archive.restoring import Overlapping, PastRetention, restore
+    from ringlog.history.archive.restoring import restore
 
     with facility_opened(data, dsn) as conninfo:
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
         restored = 0
-        try:
-            for line in restore(engine(server_of(conninfo, table)), table, *bounds):
-                restored += 1
-                print(line, flush=True)
-        except (Overlapping, PastRetention) as error:
-            raise UsageError(str(error)) from None
+        for line in restore(engine(server_of(conninfo, table)), table, *bounds):
+            restored += 1
+            print(line, flush=True)
     if not restored:
         print(f"no weeks of {table} in this time are set aside")
         raise typer.Exit(1)
