@@ -262,7 +262,7 @@ class WeekFile:
     folder: str
     file: str
     rows: int
-    footer: str | None
+    footer: str
 
     def read(
         self,

@@ -15,10 +15,7 @@ from rich.console import Console
 
 from ringlog.clients import (
     Address,
-    AddressError,
     LoginRefused,
-    PasswordError,
-    Refused,
     Unanswered,
     call,
     connect,
@@ -35,14 +32,13 @@ from ringlog.loader.control.reload import AnyWriter, Reload
 from ringlog.loader.display import Board, Display, LineDisplay, LiveDisplay
 from ringlog.loader.options import LoadError, chosen
 from ringlog.loader.samples import SampleProcess
-from ringlog.loader.sources import SourceError
 from ringlog.loader.sources.epics import Epics
 from ringlog.loader.sources.simulator import Simulator
 from ringlog.loader.statistics import Statistics
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import WriterProcess
 from ringlog.schema.facility import Facility, SampleTable, Table
-from ringlog.schema.facility_files.facility_file import FacilityError, load_facility
+from ringlog.schema.facility_files.facility_file import load_facility
 
 log = logging.getLogger(__name__)
 
@@ -141,29 +137,22 @@ def load(
 
     SIGHUP and `ringlog reload` read the facility file again.
     """
-    try:
-        loaded = load_facility(facility)
-        address = Address.parse(url)
-        if backfill:
-            password = find_password(address, password_file)
-            if not import_files(loaded, source, tables, address, password, processes):
-                raise typer.Exit(1)
-            return
-        given, written, sampled = chosen(loaded, source, speed, seed, tables)
-        if processes is not None and source.partition(":")[0] == "python":
-            raise LoadError("--processes needs a source that threads can read: all but python")
+    loaded = load_facility(facility)
+    address = Address.parse(url)
+    if backfill:
         password = find_password(address, password_file)
-        where = None if metrics is None else host_and_port(metrics)
-        if metrics is not None and where is None:
-            raise LoadError(f"--metrics '{metrics}': write HOST:PORT")
-        _check(address, password, written, sampled)
-        folder = spool or default_spool()
-    except (LoadError, AddressError, PasswordError, FacilityError, SourceError) as error:
-        _say(str(error))
-        raise typer.Exit(2) from None
-    except (Refused, Unanswered) as error:
-        _say(str(error))
-        raise typer.Exit(1) from None
+        if not import_files(loaded, source, tables, address, password, processes):
+            raise typer.Exit(1)
+        return
+    given, written, sampled = chosen(loaded, source, speed, seed, tables)
+    if processes is not None and source.partition(":")[0] == "python":
+        raise LoadError("--processes needs a source that threads can read: all but python")
+    password = find_password(address, password_file)
+    where = None if metrics is None else host_and_port(metrics)
+    if metrics is not None and where is None:
+        raise LoadError(f"--metrics '{metrics}': write HOST:PORT")
+    _check(address, password, written, sampled)
+    folder = spool or default_spool()
     zone = ZoneInfo(loaded.timezone)
     writers: list[AnyWriter] = [
         WriterProcess(table, zone, address, password, given, folder, budget * MiB, take_over=take_over)

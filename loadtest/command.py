@@ -8,7 +8,7 @@ from ringlog.loader.cli import option
 from ringlog.loadtest import lab
 from ringlog.loadtest.all_experiments import run_all
 from ringlog.loadtest.experiment.catalogue import write_report_of
-from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, errors_reported
+from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, interruptible
 from ringlog.loadtest.spring8.command import app
 
 for _name, _where in lab.EXPERIMENTS.items():
@@ -18,7 +18,7 @@ for _name, _where in lab.EXPERIMENTS.items():
 @app.command()
 def report(output: Output = OUTPUT, compare: Compare = None) -> None:
     """Write the report again from the results in its folder."""
-    with errors_reported():
+    with interruptible():
         print(f"Written: {write_report_of(output, compare)}")
 
 
@@ -37,7 +37,7 @@ def everything(
     compare: Compare = None,
 ) -> None:
     """Every experiment, one after another, with one report at the end."""
-    with errors_reported():
+    with interruptible():
         run_all(time, only, data, output, compare)
 
 

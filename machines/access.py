@@ -5,11 +5,12 @@ from pathlib import Path
 
 import yaml
 
+from ringlog.machines.site import SiteError
 from ringlog.machines.state import Access
 
 
 def read_access(file: Path) -> Access:
-    """From a patroni.yml. Raises OSError, and ValueError when it is another kind of file."""
+    """From a patroni.yml. Raises OSError, and SiteError when it is another kind of file."""
     try:
         values = yaml.safe_load(file.read_text())
         rest = values["restapi"]
@@ -23,5 +24,5 @@ def read_access(file: Path) -> Access:
             rest["authentication"]["username"],
             rest["authentication"]["password"],
         )
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{file} is not a patroni.yml written by ringlog ha init ({error!r})") from None
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SiteError(f"{file} is not a patroni.yml written by ringlog ha init ({error!r})") from None

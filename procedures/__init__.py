@@ -40,100 +40,18 @@ OF_A_SAMPLE_TABLE = {
 }
 """The procedures of each table of samples: file in samples/, and name."""
 
+_SUPERUSERS = "array_bytes"
+
 OVER_ALL_TABLES = {
-    file.rpartition("/")[2]: file
-    for file in (
-        "times/nanoseconds",
-        "times/moment",
-        "nodes/node_of_table",
-        "nodes/demand_table_here",
-        "signals/signal_of_number",
-        "signals/number_of_signal",
-        "signals/note_signal_change",
-        "signals/demand_signal",
-        "signals/names_numbers",
-        "signals/settle_signals",
-        "signals/add_signal",
-        "signals/change_signal",
-        "signals/pause_signal",
-        "signals/resume_signal",
-        "signals/rename_signal",
-        "signals/retire_signal",
-        "signals/list_signals",
-        "housekeeping/merge_samples",
-        "signals/get_signal",
-        "signals/get_latest",
-        "waveforms/get_waveform",
-        "waveforms/get_waveforms",
-        "waveforms/get_waveform_points",
-        "waveforms/get_waveform_trend",
-        "waveforms/waveforms_of",
-        "waveforms/waveform_columns",
-        "waveforms/byte_order",
-        "nodes/readable_tables",
-        "signals/find_signals",
-        "signals/describe_signal",
-        "nodes/demand_here",
-        "nodes/node_of_tables",
-        "archive/demand_online",
-        "archive/reads_archive",
-        "archive/demand_log",
-        "archive/partial_logs",
-        "signals/demand_number",
-        "signals/signal_places",
-        "trends/trend_places",
-        "waveforms/waveform_scalars",
-        "trends/summary_parts",
-        "trends/queries_of_bins",
-        "trends/bins_of_places",
-        "trends/signal_bins",
-        "trends/bins_of_trends",
-        "trends/trend_in_bins",
-        "trends/trends_of",
-        "trends/get_trend",
-        "trends/get_trends",
-        "trends/get_statistics",
-        "trends/get_states",
-        "trends/get_distribution",
-        "writers/table_now",
-        "writers/demand_writer",
-        "writers/claim_writer",
-        "writers/release_claim",
-        "writers/report_writer",
-        "writers/report_ledger",
-        "writers/report_events",
-        "writers/written_signals",
-        "writers/report_signals",
-        "writers/signal_states",
-        "housekeeping/record_late_row",
-        "nodes/record_moved_row",
-        "nodes/record_moved_block",
-        "nodes/refuse_moved",
-        "archive/refuse_archive",
-        "archive/insert_into_log",
-        "archive/view_samples",
-        "archive/view_archive",
-        "archive/newest_archived",
-        "archive/archived_files",
-        "archive/list_archived",
-        "archive/manifest_changed",
-        "signals/registry_changed",
-        "writers/losses",
-        "writers/table_callers",
-        "writers/arrivals",
-        "writers/silences",
-        "writers/table_states",
-        "times/likely_reading",
-        "rows/differences",
-        "housekeeping/damaged_place",
-        "housekeeping/note_damage",
-        "housekeeping/mend_ring",
-        "housekeeping/mark_summaries",
-        "housekeeping/make_week",
-        "writers/begin_import",
-    )
+    file.name.removesuffix(".sql"): f"{folder}/{file.name.removesuffix('.sql')}"
+    for folder in ("archive", "housekeeping", "nodes", "signals", "times", "trends", "waveforms", "writers")
+    for file in sorted(files(__name__).joinpath(folder).iterdir(), key=lambda file: file.name)
+    if file.name.endswith(".sql") and file.name != f"{_SUPERUSERS}.sql"
 }
 """The procedures over all tables: name and file."""
+
+FOR_EVERYONE = ("demand_log", "partial_logs")
+"""Those of them that any login may call; all others only the roles that their files name."""
 
 DEADBAND = r"^(\d+(\.\d+)?|\.\d+)([eE]-?\d+)?( ?%)?$"
 """The form of a deadband that is a number or a part, for PostgreSQL and for Python."""
@@ -493,7 +411,7 @@ def shared_procedures() -> Iterator[Procedure]:
 
 def superusers_procedure() -> Procedure:
     """The procedure that only a superuser can create; readers do without it otherwise."""
-    return Procedure("array_bytes", _read("waveforms/array_bytes"))
+    return Procedure(_SUPERUSERS, _read(f"waveforms/{_SUPERUSERS}"))
 
 
 def system_script() -> Procedure:

@@ -20,25 +20,15 @@ OF_A_PARAMETER = {
     "diff": "diff_{}",
     "revert": "revert_{}",
 }
-"""The procedures of each parameter table: file and name, each after those that it calls."""
+"""The procedures of each parameter table: file and name."""
 
 WRITING = ("set", "set_rows", "remove", "revert")
 """The files of the procedures that are granted by table."""
 
-OVER_ALL_PARAMETERS = (
-    "lock_parameters",
-    "await_parameter_changes",
-    "begin_parameter_change",
-    "demand_version",
-    "parameter_change_in_time",
-    "find_parameters",
-    "parameter_changes",
-    "save_snapshot",
-    "snapshots",
-    "snapshot_time",
-    "compare_snapshot",
-    "restore_snapshot",
-    "forget_snapshot",
+OVER_ALL_PARAMETERS = tuple(
+    sorted(
+        file.name.removesuffix(".sql") for file in files(__package__).joinpath("parameter/shared").iterdir()
+    )
 )
 """Names of procedures and of their files in parameter/shared/."""
 
@@ -140,7 +130,6 @@ def _fill(
         "remove": lambda: sql.Identifier(SCHEMA, OF_A_PARAMETER["remove"].format(table)),
         "key_arguments": lambda: each("{column} {type}", key),
         "optional_key": lambda: each("{column} {type} default null", key),
-        "key_types": lambda: each("{type}", key),
         "key_given": lambda: each(
             "({this}.{column} is null or stored.{column} = {begin}{this}.{column}{end})", key, " and "
         ),

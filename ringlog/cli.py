@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from ringlog.commands.group import Commands
-from ringlog.errors import ServerError, UsageError
 from ringlog.extras import hint
 
 # the messages of a command to its user
@@ -30,6 +29,37 @@ app = typer.Typer(
 
 # their files are for others to read: pictures, tables, certificates, files for other machines
 _FOR_OTHERS = ("adopt", "bench", "cert", "demo", "export", "ha", "loadtest", "plan", "plot")
+
+EXPECTED = {
+    "ringlog.errors.ServerError": 1,
+    "ringlog.clients.procedure.Refused": 1,
+    "ringlog.clients.procedure.Unanswered": 1,
+    "ringlog.clients.reading.ReadRefused": 1,
+    "ringlog.history.archive.iceberg.NotPublished": 1,
+    "ringlog.history.archive.ownership.NotOurs": 1,
+    "ringlog.history.archive.recall.InUse": 1,
+    "ringlog.history.incoming.IncomingError": 1,
+    "ringlog.history.migration.migrating.MigrationError": 1,
+    "ringlog.loadtest.experiment.errors.LoadTestError": 1,
+    "ringlog.machines.site.Unreachable": 1,
+    "ringlog.schema.installing.obstacles.InstallRefused": 1,
+    "ringlog.errors.UsageError": 2,
+    "ringlog.adoption.errors.AdoptionError": 2,
+    "ringlog.clients.address.AddressError": 2,
+    "ringlog.clients.password.PasswordError": 2,
+    "ringlog.history.archive.restoring.Overlapping": 2,
+    "ringlog.history.archive.restoring.PastRetention": 2,
+    "ringlog.loader.options.LoadError": 2,
+    "ringlog.loader.sources.SourceError": 2,
+    "ringlog.loadtest.experiment.errors.LoadTestUsageError": 2,
+    "ringlog.machines.site.SiteError": 2,
+    "ringlog.schema.facility_files.facility_file.FacilityError": 2,
+}
+"""Errors that a command reports by one line, and their exit codes: 1 failed, 2 wrong usage. They are named,
+because their modules are imported only by commands that need them."""
+
+OF_POSTGRESQL = ("psycopg.Error", "ringlog.history.connection.ReadError", "sqlalchemy.exc.DBAPIError")
+"""Errors of PostgreSQL, which are reported in the same way."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -69,31 +99,24 @@ def _errors_reported() -> Iterator[None]:
 
 def message_of(error: Exception) -> tuple[str, int] | None:
     """The line and the exit code; None for an unexpected error."""
-    if isinstance(error, UsageError) or _is(
-        error, "ringlog.schema.facility_files.facility_file", "FacilityError"
-    ):
-        return str(error), 2
-    if isinstance(error, ServerError) or _is(error, "ringlog.schema.installing.obstacles", "InstallRefused"):
-        return str(error), 1
+    for name in map(_name, type(error).__mro__):
+        if name in EXPECTED:
+            return str(error), EXPECTED[name]
+        if name in OF_POSTGRESQL:
+            cause = getattr(error, "orig", None) or error
+            return f"PostgreSQL: {' '.join(str(cause).split())}", 1
     if isinstance(error, ModuleNotFoundError):
         missing = hint(error)
         return None if missing is None else (missing, 2)
-    cause = getattr(error, "orig", None) if _is(error, "sqlalchemy.exc", "DBAPIError") else error
-    if _is(cause, "psycopg", "Error") or _is(cause, "ringlog.history.connection", "ReadError"):
-        return f"PostgreSQL: {' '.join(str(cause).split())}", 1
-    if _is(error, "ringlog.history.archive.ownership", "NotOurs"):
-        return str(error), 1
-    if _is(error, "ringlog.history.archive.folder", "Damaged"):
+    if _name(type(error)) == "ringlog.history.archive.folder.Damaged":
         return f"{error} (ringlog archive verify checks all files)", 1
     if isinstance(error, OSError):
         return f"{error.filename or 'the operating system'}: {error.strerror or error}", 1
     return None
 
 
-def _is(error: object, module: str, name: str) -> bool:
-    """Whether it is an error of this module, which is not imported for that (half a second): an error can
-    only come from a module that has been imported."""
-    return module in sys.modules and isinstance(error, getattr(sys.modules[module], name, ()))
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def main() -> None:

@@ -1,54 +1,42 @@
 """Reports of writers: the writer of each table, counts of its rows by hour, and events."""
 
-from typing import Any
-
 import sqlalchemy as sa
 from psycopg import sql
-from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.change import run
 from ringlog.schema.layout import READER
+from ringlog.schema.own_columns import bigint, double, integer, text, timestamp
 from ringlog.schema.sql_files import sql_file
 
 metadata = sa.MetaData(schema="ringlog")
 
 
-def _time(name: str, **options: Any) -> sa.Column[Any]:
-    return sa.Column(name, postgresql.TIMESTAMP(timezone=True), **options)
-
-
-def _count(name: str, comment: str) -> sa.Column[int]:
-    return sa.Column(name, sa.BIGINT, nullable=False, comment=comment)
-
-
 ledger = sa.Table(
     "ledger",
     metadata,
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    _time("hour", nullable=False, comment="begin of the hour that the rows' times are in"),
-    sa.Column("spool", sa.TEXT, nullable=False, comment="of the writer that keeps these books"),
-    _count("produced", "rows of the source"),
-    _count("acknowledged", "rows that the server accepted"),
-    _count("thinned", "rows dropped because the spool was full"),
-    _count("refused", "rows that the server refused for their content"),
-    _count("late", "rows that arrived after later ones"),
-    _count("repeated", "calls sent again because no answer arrived"),
-    sa.PrimaryKeyConstraint("table_name", "hour", "spool", name="ledger_pkey"),
+    text("table_name", key=True),
+    timestamp("hour", "begin of the hour that the rows' times are in", key=True),
+    text("spool", "of the writer that keeps these books", key=True),
+    bigint("produced", "rows of the source"),
+    bigint("acknowledged", "rows that the server accepted"),
+    bigint("thinned", "rows dropped because the spool was full"),
+    bigint("refused", "rows that the server refused for their content"),
+    bigint("late", "rows that arrived after later ones"),
+    bigint("repeated", "calls sent again because no answer arrived"),
     comment="counts of the rows of each table and hour; see also the function losses",
 )
 
 event = sa.Table(
     "event",
     metadata,
-    sa.Column("spool", sa.TEXT, nullable=False, comment="of the writer that reported it"),
-    sa.Column("number", sa.BIGINT, nullable=False, comment="counts the spool's events"),
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    _time("time", nullable=False, comment="when, or since when"),
-    _time("until", comment="end, of events that last"),
-    sa.Column("kind", sa.TEXT, nullable=False, comment="gap, clock, thinned, refused, disconnected, …"),
-    sa.Column("rows", sa.BIGINT, comment="number of its rows"),
-    sa.Column("message", sa.TEXT, nullable=False),
-    sa.PrimaryKeyConstraint("spool", "number", "table_name", name="event_pkey"),
+    text("spool", "of the writer that reported it", key=True),
+    bigint("number", "counts the spool's events", key=True),
+    text("table_name", key=True),
+    timestamp("time", "when, or since when"),
+    timestamp("until", "end, of events that last", null=True),
+    text("kind", "gap, clock, thinned, refused, disconnected, …"),
+    bigint("rows", "number of its rows", null=True),
+    text("message"),
     sa.Index("event_time_idx", "table_name", "time"),
     comment="events of the readings of each table",
 )
@@ -56,45 +44,42 @@ event = sa.Table(
 writer = sa.Table(
     "writer",
     metadata,
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    sa.Column("epoch", sa.BIGINT, nullable=False, comment="counts the claims; only the last one may write"),
-    sa.Column("spool", sa.TEXT, nullable=False),
-    sa.Column("name", sa.TEXT, nullable=False, comment="machine and process"),
-    _time("since", nullable=False),
-    _time("released", comment="when it gave the table up; null: it has not"),
-    _time("reported", comment="time of the last report, with the following figures"),
-    sa.Column("state", sa.TEXT),
-    sa.Column("trouble", sa.TEXT, comment="the latest"),
-    _time("troubled", comment="time of the latest trouble"),
-    sa.Column("produced", sa.BIGINT, comment="rows, since the process began"),
-    sa.Column("acknowledged", sa.BIGINT, comment="rows, since the process began"),
-    sa.Column("waiting", sa.BIGINT, comment="rows in the spool"),
-    _time("oldest", comment="time of the row that waits longest"),
-    sa.Column("late", sa.BIGINT),
-    sa.Column("refused", sa.BIGINT),
-    sa.Column("repeated", sa.BIGINT),
-    sa.Column("reconnected", sa.BIGINT),
-    sa.Column("latency", sa.DOUBLE_PRECISION, comment="of the last call, in seconds"),
-    sa.PrimaryKeyConstraint("table_name", name="writer_pkey"),
+    text("table_name", key=True),
+    bigint("epoch", "counts the claims; only the last one may write"),
+    text("spool"),
+    text("name", "machine and process"),
+    timestamp("since"),
+    timestamp("released", "when it gave the table up; null: it has not", null=True),
+    timestamp("reported", "time of the last report, with the following figures", null=True),
+    text("state", null=True),
+    text("trouble", "the latest", null=True),
+    timestamp("troubled", "time of the latest trouble", null=True),
+    bigint("produced", "rows, since the process began", null=True),
+    bigint("acknowledged", "rows, since the process began", null=True),
+    bigint("waiting", "rows in the spool", null=True),
+    timestamp("oldest", "time of the row that waits longest", null=True),
+    bigint("late", null=True),
+    bigint("refused", null=True),
+    bigint("repeated", null=True),
+    bigint("reconnected", null=True),
+    double("latency", "of the last call, in seconds", null=True),
     comment="the writer of each table, and its state",
 )
 
 backup = sa.Table(
     "backup",
     metadata,
-    sa.Column("folder", sa.TEXT, nullable=False),
-    _time("made", nullable=False, comment="the end of the latest copy there"),
-    sa.PrimaryKeyConstraint("folder", name="backup_pkey"),
+    text("folder", key=True),
+    timestamp("made", "the end of the latest copy there"),
     comment="where ringlog backup has copied this database to",
 )
 
 arrival = sa.Table(
     "arrival",
     metadata,
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    sa.Column("seq_no", sa.INTEGER, nullable=False, comment="the place that was taken last"),
-    _time("time", nullable=False, comment="the newest of the ring then: another one came with its seq_no"),
-    sa.PrimaryKeyConstraint("table_name", name="arrival_pkey"),
+    text("table_name", key=True),
+    integer("seq_no", "the place that was taken last"),
+    timestamp("time", "the newest of the ring then: another one came with its seq_no"),
     # it changes with each such row: room on the page for dead versions
     postgresql_with={"fillfactor": 10},
     comment="last places of rows without seq_no in the rings",
@@ -103,29 +88,27 @@ arrival = sa.Table(
 imported_file = sa.Table(
     "imported_file",
     metadata,
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    sa.Column("file", sa.TEXT, nullable=False, comment="host:path"),
-    sa.Column("digest", sa.TEXT, nullable=False, comment="SHA-256 of its bytes"),
-    sa.Column("base", sa.INTEGER, nullable=False, comment="place of the ring after which its rows continue"),
-    sa.Column("rows", sa.BIGINT, nullable=False, comment="number of its rows that were imported"),
-    _time("began", nullable=False),
-    _time("ended", comment="when the last row was taken; null: it was not"),
-    sa.PrimaryKeyConstraint("table_name", "file", name="imported_file_pkey"),
+    text("table_name", key=True),
+    text("file", "host:path", key=True),
+    text("digest", "SHA-256 of its bytes"),
+    integer("base", "place of the ring after which its rows continue"),
+    bigint("rows", "number of its rows that were imported"),
+    timestamp("began"),
+    timestamp("ended", "when the last row was taken; null: it was not", null=True),
     comment="files of old rows (ringlog load --backfill), and their progress",
 )
 
 last_call = sa.Table(
     "last_call",
     metadata,
-    sa.Column("procedure", sa.TEXT, nullable=False),
-    sa.Column("host", sa.TEXT, nullable=False, comment="as the client reports it"),
-    sa.Column("program", sa.TEXT, nullable=False, comment="as the client reports it"),
-    sa.Column("login", sa.TEXT, nullable=False),
-    _time("called", nullable=False),
-    _time("failed", comment="time of the last failed call"),
-    sa.Column("number", sa.INTEGER, comment="of that error"),
-    sa.Column("error", sa.TEXT),
-    sa.PrimaryKeyConstraint("procedure", name="last_call_pkey"),
+    text("procedure", key=True),
+    text("host", "as the client reports it"),
+    text("program", "as the client reports it"),
+    text("login"),
+    timestamp("called"),
+    timestamp("failed", "time of the last failed call", null=True),
+    integer("number", "of that error", null=True),
+    text("error", null=True),
     comment="the last caller of each put over TDS",
 )
 

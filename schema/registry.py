@@ -12,55 +12,42 @@ from sqlalchemy.dialects import postgresql
 from ringlog.schema.change import driver, run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.installing.report import differences, limits, quoted
+from ringlog.schema.own_columns import boolean, double, integer, smallint, text, timestamp
 
 metadata = sa.MetaData(schema="ringlog")
 
 logged_table = sa.Table(
     "logged_table",
     metadata,
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("description", sa.TEXT, nullable=False),
-    sa.Column("rows", sa.INTEGER, nullable=False, comment="size of the ring"),
-    sa.Column("cycle", sa.DOUBLE_PRECISION, nullable=False, comment="seconds from row to row"),
-    sa.Column("log_nth", sa.INTEGER, nullable=False, comment="rows 1, 1 + n, … of the ring go to the log"),
-    sa.Column("log_period", sa.DOUBLE_PRECISION, comment="seconds; one row a period goes to the log"),
-    sa.Column("retention", sa.TEXT, comment="interval for which log rows are kept; null: for ever"),
-    sa.Column(
-        "retired",
-        sa.BOOLEAN,
-        nullable=False,
-        server_default=sa.false(),
-        comment="it is no longer written; its rows can be read",
-    ),
+    text("table_name", key=True),
+    text("description"),
+    integer("rows", "size of the ring"),
+    double("cycle", "seconds from row to row"),
+    integer("log_nth", "rows 1, 1 + n, … of the ring go to the log"),
+    double("log_period", "seconds; one row a period goes to the log", null=True),
+    text("retention", "interval for which log rows are kept; null: for ever", null=True),
+    boolean("retired", "it is no longer written; its rows can be read", default=sa.false()),
     comment="tables of the facility",
 )
 
 signal = sa.Table(
     "signal",
     metadata,
-    sa.Column("signal", sa.TEXT, primary_key=True),
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    sa.Column("column_name", sa.TEXT, nullable=False),
-    sa.Column("type", sa.TEXT, nullable=False, comment="as in the facility file"),
-    sa.Column("unit", sa.TEXT, nullable=False),
-    sa.Column("description", sa.TEXT, nullable=False),
-    sa.Column("limit_low", sa.DOUBLE_PRECISION),
-    sa.Column("limit_high", sa.DOUBLE_PRECISION),
-    sa.Column("alarm_low", sa.DOUBLE_PRECISION, comment="wider limit, in the unit"),
-    sa.Column("alarm_high", sa.DOUBLE_PRECISION, comment="wider limit, in the unit"),
-    sa.Column("states", sa.TEXT, comment="names of whole numbers, as a JSON object"),
-    sa.Column(
-        "held",
-        sa.BOOLEAN,
-        nullable=False,
-        server_default=sa.false(),
-        comment="each value holds until the next",
-    ),
-    sa.Column("decimals", sa.SMALLINT, comment="digits behind the point, as its source shows it"),
-    sa.Column(
-        "valid_from", postgresql.TIMESTAMP(timezone=True), primary_key=True, server_default=sa.func.now()
-    ),
-    sa.Column("valid_to", postgresql.TIMESTAMP(timezone=True), comment="null: now"),
+    text("signal", key=True),
+    text("table_name"),
+    text("column_name"),
+    text("type", "as in the facility file"),
+    text("unit"),
+    text("description"),
+    double("limit_low", null=True),
+    double("limit_high", null=True),
+    double("alarm_low", "wider limit, in the unit", null=True),
+    double("alarm_high", "wider limit, in the unit", null=True),
+    text("states", "names of whole numbers, as a JSON object", null=True),
+    boolean("held", "each value holds until the next", default=sa.false()),
+    smallint("decimals", "digits behind the point, as its source shows it", null=True),
+    timestamp("valid_from", key=True, default=sa.func.now()),
+    timestamp("valid_to", "null: now", null=True),
     comment="present and former place of each signal, with unit, description and limits",
 )
 _SignalRow: TypeAlias = tuple[Any, ...]
@@ -78,9 +65,9 @@ sa.Index("signal_place", signal.c.table_name, signal.c.column_name, signal.c.val
 procedure = sa.Table(
     "procedure",
     metadata,
-    sa.Column("name", sa.TEXT, primary_key=True),
-    sa.Column("source", sa.TEXT, nullable=False, comment="digest of the text it was made of"),
-    sa.Column("definition", sa.TEXT, nullable=False, comment="digest of PostgreSQL's definition"),
+    text("name", key=True),
+    text("source", "digest of the text it was made of"),
+    text("definition", "digest of PostgreSQL's definition"),
     comment="procedures that the installer has made, so that it renews changed ones",
 )
 

@@ -11,16 +11,15 @@ from sqlalchemy.dialects import postgresql
 from ringlog.schema import registry
 from ringlog.schema.change import run
 from ringlog.schema.moving.elsewhere import signal_elsewhere
+from ringlog.schema.own_columns import boolean, own_column
 
 metadata = sa.MetaData(schema="ringlog")
 
 registry_state = sa.Table(
     "registry_state",
     metadata,
-    sa.Column("one", sa.BOOLEAN, sa.CheckConstraint("one"), primary_key=True, server_default=sa.true()),
-    sa.Column(
-        "version", postgresql.UUID, nullable=False, server_default=sa.func.gen_random_uuid(), comment="of now"
-    ),
+    boolean("one", None, sa.CheckConstraint("one"), key=True, default=sa.true()),
+    own_column(postgresql.UUID, "version", "of now", default=sa.func.gen_random_uuid()),
     comment="one row: the version of the registry of signals and tables",
 )
 

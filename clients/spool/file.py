@@ -136,7 +136,6 @@ def open_file(file: Path, state: State, log: int, former: Former = Former()) -> 
         db.execute("begin immediate")
         for statement in TABLES:
             db.execute(statement)
-        _add_checksums(db)
         _check_tables(db)
         _take(file, db, state, former)
         db.execute("commit")
@@ -173,34 +172,6 @@ def _check_tables(db: sqlite3.Connection) -> None:
     made = {text for (text,) in db.execute("select sql from sqlite_schema where name not glob 'sqlite_*'")}
     if made != {text.replace("create table if not exists", "CREATE TABLE") for text in TABLES}:
         raise damage("its tables have changed")
-
-
-def _add_checksums(db: sqlite3.Connection) -> None:
-    """Gives the rows of a file that an older ringlog wrote their checksums."""
-    lack = [
-        table
-        for table in ("row", "state", "ledger", "event")
-        if all(name != "crc" for _, name, *_ in db.execute(f"pragma table_info({table})"))
-    ]
-    for table in lack:
-        db.execute(f"alter table {table} add column crc integer")
-    for table, columns in (("ledger", LEDGER), ("event", EVENT)):
-        if table in lack:
-            for key, *values in db.execute(f"select {columns} from {table}").fetchall():
-                seal = seal_of(key, *values)
-                db.execute(f"update {table} set crc = ? where {columns.split(',')[0]} = ?", (seal, key))
-    found = db.execute("select spool, table_name, columns, id, seq_no, time from state").fetchone()
-    if "row" not in lack or found is None:
-        return
-    state = State(*found)
-    state.store(db)
-    seal = state.seal
-
-    def sealed(row: object, time: object, seq_no: object, readings: object) -> int:
-        return checksum(seal, row, time, seq_no, readings)
-
-    db.create_function("checksum", 4, sealed)
-    db.execute("update row set crc = checksum(id, time, seq_no, readings)")
 
 
 def take_over(file: Path, former: Path) -> None:

@@ -203,7 +203,7 @@ def _demand(fields: Fields, folder: Folder, week: ColdWeek, url: str) -> None:
     """Finds the fields of a file. Raises NotPublished for one that is damaged or has a column of another
     type than its field."""
     try:
-        if week.footer not in (None, files.footer(folder, week.file)):
+        if week.footer != files.footer(folder, week.file):
             raise NotPublished(f"{url}: its footer differs from the one written")
         with folder.opened(week.file) as stream:
             columns = pq.read_schema(stream)

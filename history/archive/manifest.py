@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -36,7 +36,7 @@ class ColdWeek:
     rows: int
     bytes: int
     sha256: str
-    footer: str | None
+    footer: str
     recalled_until: datetime | None
 
 
@@ -144,24 +144,13 @@ def verify(folder: Folder, week: ColdWeek) -> None:
         raise Damaged(f"{folder}/{week.file} has {rows} rows, not {week.rows}")
 
 
-def learn_footer(connection: sa.Connection, folder: Folder, week: ColdWeek) -> None:
-    """Enters the digest of an intact file's footer if an earlier version did not."""
-    if week.footer is None:
-        same = (cold_week.c.file == week.file) & (cold_week.c.sha256 == week.sha256)
-        connection.execute(cold_week.update().where(same).values(footer=files.footer(folder, week.file)))
-
-
-def damages(
-    folder: Folder, weeks: Iterable[ColdWeek], intact: Callable[[ColdWeek], None] = lambda week: None
-) -> Iterator[Damaged]:
-    """Reads all files and yields the error of each that is not intact; calls `intact` with the others."""
+def damages(folder: Folder, weeks: Iterable[ColdWeek]) -> Iterator[Damaged]:
+    """Reads all files and yields the error of each that is not intact."""
     for week in weeks:
         try:
             verify(folder, week)
         except Damaged as error:
             yield error
-        else:
-            intact(week)
 
 
 def form_of_table(connection: sa.Connection, table: str) -> Rows:

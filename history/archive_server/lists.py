@@ -33,7 +33,7 @@ class File:
     begins: datetime
     ends: datetime
     rows: int
-    footer: str | None
+    footer: str
 
 
 @dataclass(frozen=True)

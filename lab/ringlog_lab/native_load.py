@@ -48,7 +48,6 @@ class Measurement:
     contender: str
     round: int
     columns: int
-    """or points of a waveform"""
     connections: int
     calls: int
     """acknowledged while it was measured"""
@@ -136,6 +135,7 @@ class Load:
             version=one.version,
             warm=self.warm,
             group=one.group,
+            callers=self.connections,
             rate=self.rate,
         )
 
@@ -202,7 +202,7 @@ class Stand:
             part=part,
             contender=load.contender.key,
             round=round,
-            columns=load.tables.points or load.tables.columns,
+            columns=load.tables.columns,
             connections=load.connections,
             clients=clients,
             gateway=gateway,

@@ -19,11 +19,7 @@ class Disturbed:
     """Writers measured during other work, or alone."""
 
     work: str
-    """`texts`, `http` or `archive`"""
+    """`texts` or `archive`"""
     amount: float
-    """of it: texts a second, readers, weeks; 0: none, the writers are alone"""
+    """of it: texts a second, weeks; 0: none, the writers are alone"""
     writing: Measurement
-    answers: int = 0
-    """requests answered meanwhile"""
-    memory: int = 0
-    """resident bytes of the process that answers, at most"""

@@ -20,7 +20,7 @@ from ringlog.loadtest.experiment.machine import load_average, settings, this_mac
 from ringlog.loadtest.experiment.outcome import Counted, Figure, Outcome, Point, Section
 from ringlog.loadtest.experiment.progress import Steps
 from ringlog.loadtest.experiment.report import amount, verdict
-from ringlog.loadtest.experiment.running import command_line, errors_reported, temporary_folder
+from ringlog.loadtest.experiment.running import command_line, interruptible, temporary_folder
 from ringlog.loadtest.experiment.server import Server, serving
 
 _LOOK = 0.3
@@ -116,7 +116,7 @@ def play(
     console = Console(highlight=False)
     # either signal ends the server and the clients too
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with errors_reported(), temporary_folder() as folder:
+    with interruptible(), temporary_folder() as folder:
         seconds = seconds_of(time)
         output.mkdir(parents=True, exist_ok=True)
         outcome = perform(Stage(experiment, seconds, output, folder, data, Steps(console)))

@@ -6,6 +6,7 @@ in a replay, which names a wrong value. A column `seq_no` is optional.
 
 import csv
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
@@ -26,7 +27,7 @@ from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, Table
 
 VALUES = 1_000_000
-"""Approximate number of values in a block."""
+"""in a block for an import"""
 _CSV_BYTES = 8 << 20
 _MICROSECONDS = pa.timestamp("us", "UTC")
 _SEQ_NO = Column("seq_no", "", ColumnType(Kind.INT))
@@ -37,13 +38,15 @@ _BITS = {"0": False, "1": True, "false": False, "true": True, "False": False, "T
 class File:
     """A recording of a table, CSV or Parquet by its suffix. Raises SourceError, which names file and row."""
 
-    def __init__(self, path: Path, table: Table, zone: ZoneInfo) -> None:
+    def __init__(self, path: Path, table: Table, zone: ZoneInfo, values: int = VALUES) -> None:
+        """`values`: approximate number of values in a block."""
         self.path = path
         self.size = path.stat().st_size
         self.place = 0
         """bytes read so far, of `size`"""
         self._table = table
         self._zone = zone
+        self._values = values
         self._is_csv = path.suffix == ".csv"
         self._row = 0
         with self._errors_converted():
@@ -102,13 +105,13 @@ class File:
         ):
             for batch in reader:
                 self.place = stream.tell()
-                rows = max(1, VALUES // len(names))
+                rows = max(1, self._values // len(names))
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
 
     def _of_parquet(self) -> Iterator[pa.RecordBatch]:
         with ParquetFile(self.path) as recording:
-            rows = max(1, VALUES // len(self._columns))
+            rows = max(1, self._values // len(self._columns))
             total = max(1, recording.metadata.num_rows)
             for batch in recording.iter_batches(rows, use_threads=False):
                 self.place = self.size * (self._row + batch.num_rows) // total
@@ -137,6 +140,9 @@ class File:
         if finer:
             return self._finer_times(values)
         if pa.types.is_timestamp(values.type):
+            lost = pc.not_equal(values, pc.floor_temporal(values, unit="microsecond")).index(True).as_py()
+            if lost >= 0:
+                raise self._wrong(lost, f"time {values[lost]} is finer than a microsecond")
             return self._whole(values, lambda value: in_zone(value, str(value), self._zone)), []
         if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
             raise ValueError(f"column time is {values.type}, neither timestamps nor texts")
@@ -214,27 +220,16 @@ class File:
     def _wrong(self, place: int, message: str) -> SourceError:
         return SourceError(f"{self.path}, row {self._row + place + 1}: {message}")
 
-    def _errors_converted(self) -> "_ErrorsConverted":
-        return _ErrorsConverted(self)
-
-    def where(self) -> str:
-        return f"{self.path}, after row {self._row}" if self._row else f"{self.path}"
-
-
-class _ErrorsConverted:
-    """Raises SourceError for the errors of reading."""
-
-    def __init__(self, file: File) -> None:
-        self._file = file
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError) and not isinstance(error, pa.ArrowException):
-            raise SourceError(f"{self._file.path}: {error.strerror or error}") from None
-        if isinstance(error, ValueError | TypeError | OverflowError | csv.Error | pa.ArrowException):
-            raise SourceError(f"{self._file.where()}: {error}") from None
+    @contextmanager
+    def _errors_converted(self) -> Iterator[None]:
+        """Raises SourceError for the errors of reading."""
+        try:
+            yield
+        except (ValueError, TypeError, OverflowError, csv.Error, pa.ArrowException) as error:
+            where = f"{self.path}, after row {self._row}" if self._row else f"{self.path}"
+            raise SourceError(f"{where}: {error}") from None
+        except OSError as error:
+            raise SourceError(f"{self.path}: {error.strerror or error}") from None
 
 
 def _of_texts(values: pa.Array, column: Column) -> pa.Array | None:

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringlog.loadtest.experiment.document import Block, Facts, Paragraph, Picture
+from ringlog.loadtest.experiment.document import Block, Facts, Paragraph
 from ringlog.loadtest.experiment.document import Heading as Title
 from ringlog.loadtest.experiment.duration import in_words
 from ringlog.loadtest.experiment.machine import Machine
 from ringlog.loadtest.experiment.outcome import Counted, Figure, Outcome
-from ringlog.loadtest.experiment.plots import draw
+from ringlog.loadtest.experiment.plots import pictures
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,5 @@ def _blocks(outcome: Outcome, folder: Path) -> Iterator[Block]:
     for section in outcome.sections:
         yield Title(section.heading, 3)
         yield from map(Paragraph, section.text)
-        for plot in section.plots:
-            name = f"{outcome.experiment}-{plot.name}.png"
-            draw(plot, folder / name)
-            yield Picture(name, plot.caption)
+        yield from pictures(section.plots, folder, f"{outcome.experiment}-")
         yield from section.tables

@@ -17,8 +17,6 @@ class Tables:
     count: int
     columns: int
     rows: int = RING
-    points: int = 0
-    """if not 0, their only column is a waveform of so many doubles"""
     type: str = "real"
     cycle: float = 1.0
     """seconds"""
@@ -37,19 +35,9 @@ def main_tables(columns: int) -> Tables:
     return Tables("ps_", 60, columns)
 
 
-def narrow_and_wide(columns: int) -> Tables:
-    """The tables of figure 4: fewer, because there are some of each width."""
-    return Tables(f"wide{columns}_", 12, columns)
-
-
 def history(columns: int) -> Tables:
     """The one table whose log is read."""
     return Tables("history_", 1, columns)
-
-
-def frames() -> Tables:
-    """The one table of waveforms that is read over HTTP."""
-    return Tables("frames_", 1, 1, 100, 1000)
 
 
 def ten_years() -> Tables:
@@ -77,14 +65,9 @@ def archived_signal() -> Tables:
     return Tables("signal_", 1, 1, 10)
 
 
-def many_tables(count: int) -> Tables:
-    """Tables for starts of a server; their rings are short, because their rows do not matter."""
-    return Tables("many_", count, 100, 10)
-
-
-def waveforms(points: int, writers: int) -> Tables:
-    """Tables of waveforms, with one writer each."""
-    return Tables(f"wave{points}_", writers, 1, 100, points)
+def small_table() -> Tables:
+    """A table of a server that has other tables later; its ring is short, because its rows do not matter."""
+    return Tables("many_", 1, 100, 10)
 
 
 def write_facility(file: Path, tables: Iterable[Tables]) -> None:
@@ -97,8 +80,5 @@ def _text(tables: Iterable[Tables]) -> Iterator[str]:
     for some in tables:
         for name in some.names:
             yield f'\n[[table]]\nname = "{name}"\nrows = {some.rows}\ncycle = {some.cycle}\n'
-            if some.points:
-                yield f'[[table.column]]\nname = "{COLUMN}1"\ntype = "double[]"\npoints = {some.points}\n'
-            else:
-                yield f'[[table.column]]\nname = "{COLUMN}{{n}}"\ncount = {some.columns}\n'
-                yield f'type = "{some.type}"\n'
+            yield f'[[table.column]]\nname = "{COLUMN}{{n}}"\ncount = {some.columns}\n'
+            yield f'type = "{some.type}"\n'

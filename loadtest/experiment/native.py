@@ -28,11 +28,13 @@ def command(
     version: str = "",
     warm: float = WARM,
     group: int = 1,
+    callers: int = 0,
     rate: float = 0.0,
 ) -> list[str]:
     """A client that calls put procedures, with one call outstanding on each connection, and its arguments.
 
     `first`: the row of the rings to continue from; `version` of TDS; `group`: calls in one transaction;
+    `callers`: the most tables that are written, if not one for each connection;
     `rate`: calls a second of each connection, 0 at once after each answer.
     """
     options = {
@@ -41,8 +43,7 @@ def command(
         "u": WRITER,
         "x": tables.prefix,
         "c": tables.columns,
-        "a": tables.points,
-        "t": min(tables.count, max(connections, 1)),
+        "t": min(tables.count, callers or connections),
         "r": tables.rows,
         "f": first,
         "n": connections,

@@ -1,9 +1,12 @@
 """Plots of outcomes, readable without colour: lines differ by marker and dash as well."""
 
 import logging
+from collections.abc import Iterable, Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ringlog.loadtest.experiment.document import Picture
 from ringlog.loadtest.experiment.outcome import Line, Plot
 
 if TYPE_CHECKING:
@@ -24,6 +27,14 @@ _MANY = 40
 """Number of points from which on a joined line has markers at only some of them."""
 
 
+def pictures(plots: Iterable[Plot], folder: Path, prefix: str = "") -> Iterator[Picture]:
+    """Draws plots into a folder, each as a file of its name."""
+    for plot in plots:
+        name = f"{prefix}{plot.name}.png"
+        draw(plot, folder / name)
+        yield Picture(name, plot.caption)
+
+
 def draw(plot: Plot, file: Path) -> None:
     """Draws it as PNG."""
     # imported late, because it is large and not every command draws
@@ -37,13 +48,12 @@ def draw(plot: Plot, file: Path) -> None:
         panel.set_xscale("log")
     if plot.up_logarithmic:
         panel.set_yscale("log")
-    place = 0
+    styles = cycle(_STYLES)
     for line in plot.lines:
         if line.paper:
             _draw(panel, line, "black", "x", (0, (2, 2)))
         else:
-            _draw(panel, line, *_STYLES[place % len(_STYLES)])
-            place += 1
+            _draw(panel, line, *next(styles))
     for logarithmic, axis in ((plot.across_logarithmic, panel.xaxis), (plot.up_logarithmic, panel.yaxis)):
         # numbers without exponents
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
@@ -76,5 +86,5 @@ def _draw(panel: "Axes", line: Line, colour: str, marker: str, dash: Any) -> Non
         label=line.label,
     )
     if line.band:
-        places, least, most = zip(*line.band, strict=True)
-        panel.fill_between(places, least, most, color=colour, alpha=0.15, linewidth=0)
+        middles, least, most = zip(*line.band, strict=True)
+        panel.fill_between(middles, least, most, color=colour, alpha=0.15, linewidth=0)

@@ -1,4 +1,4 @@
-"""The common parts of an experiment's command: options, a folder, errors as one line."""
+"""The common parts of an experiment's command: options, a folder, Ctrl-C."""
 
 import shlex
 import shutil
@@ -14,9 +14,8 @@ from typing import Annotated
 
 import typer
 
-from ringlog.clients import AddressError, PasswordError
 from ringlog.loader.cli import option
-from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
+from ringlog.loadtest.experiment.errors import LoadTestUsageError
 
 Time = Annotated[str, typer.Option("--time", metavar="T", help="How long each load lasts: 90s, 120min, 14d.")]
 Data = Annotated[
@@ -84,23 +83,13 @@ def start_load(module: str, options: str, password: str) -> "subprocess.Popen[st
 
 
 @contextmanager
-def errors_reported() -> Iterator[None]:
-    """Reports an expected error by one line and an exit code: 1 failure, 2 wrong usage."""
+def interruptible() -> Iterator[None]:
+    """After Ctrl-C a command ends with one line and exit code 130."""
     try:
         yield
-    except (LoadTestUsageError, AddressError, PasswordError) as error:
-        _say(str(error))
-        raise typer.Exit(2) from None
-    except LoadTestError as error:
-        _say(str(error))
-        raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        _say("interrupted")
+        print("ringlog: interrupted", file=sys.stderr, flush=True)
         raise typer.Exit(130) from None
-
-
-def _say(text: str) -> None:
-    print(f"ringlog: {text}", file=sys.stderr, flush=True)
 
 
 def numbers(option: str, text: str) -> list[int]:

@@ -19,11 +19,6 @@ void client_parameter(CS_COMMAND *command, const char *name, CS_INT type, const 
   if (!call_parameter(command, name, type, value, CS_UNUSED)) errx(1, "%s cannot be sent", name);
 }
 
-void client_binary_parameter(CS_COMMAND *command, const char *name, const char *version, const void *value,
-                             int length) {
-  if (!call_binary(command, name, version, value, length)) errx(1, "%s cannot be sent", name);
-}
-
 struct request client_record(struct client *client, CS_COMMAND *command, long *rows) {
   struct answer answer;
   struct request request = {0};

@@ -16,8 +16,6 @@ struct client {
 struct client client_login(const char *host, int port, const char *user, const char *password, const char *version);
 /* A parameter, of a type of fixed size, of the call being built. */
 void client_parameter(CS_COMMAND *command, const char *name, CS_INT type, const void *value);
-/* A parameter of binary data, of whatever length. */
-void client_binary_parameter(CS_COMMAND *command, const char *name, const char *version, const void *value, int length);
 /* Makes the call, reads its whole answer, and returns the request as it was sent; `rows` (or NULL) is how many the
  * answer had. */
 struct request client_record(struct client *client, CS_COMMAND *command, long *rows);

@@ -67,13 +67,6 @@ float reading(int table, int set, int column) {
   return ((int32_t)(hash >> 8) - (1 << 23)) / 1024.0f;
 }
 
-double *waveform(int table, int set, int points) {
-  double *made = malloc(points * sizeof *made);
-  if (!made) err(1, "no memory");
-  for (int point = 0; point < points; point++) made[point] = reading(table, set, point);
-  return made;
-}
-
 /* The next call of a writer: rows one after the other, tables in turn. */
 static struct call next_call(struct writer *writer) {
   int place = writer->next++ % writer->count;
@@ -255,7 +248,7 @@ static void read_options(int argc, char **argv) {
   options = (struct options){.host = "127.0.0.1", .database = "ringlog", .version = "5.0", .column = "current_",
                              .columns = 200, .tables = 60, .rows = 3000, .connections = 60, .threads = 1,
                              .batch = 1, .warm = 1, .seconds = 5};
-  for (int letter; (letter = getopt(argc, argv, "h:p:u:d:v:x:k:c:a:t:r:f:n:j:b:w:s:q:m")) > 0;) switch (letter) {
+  for (int letter; (letter = getopt(argc, argv, "h:p:u:d:v:x:k:c:t:r:f:n:j:b:w:s:q:m")) > 0;) switch (letter) {
       case 'h': options.host = optarg; break;
       case 'p': options.port = atoi(optarg); break;
       case 'u': options.user = optarg; break;
@@ -264,7 +257,6 @@ static void read_options(int argc, char **argv) {
       case 'x': options.prefix = optarg; break;
       case 'k': options.column = optarg; break;
       case 'c': options.columns = atoi(optarg); break;
-      case 'a': options.points = atoi(optarg); break;
       case 't': options.tables = atoi(optarg); break;
       case 'r': options.rows = atoi(optarg); break;
       case 'f': options.first = atoi(optarg); break;

@@ -19,7 +19,6 @@ struct options {
   const char *prefix;   /* tables are <prefix>0, <prefix>1, ... */
   const char *column;   /* data columns are <column>1, <column>2, ... */
   int columns, tables, rows, first;
-  int points; /* not 0: the tables have one column instead, <column>1, a waveform of so many doubles */
   int connections, threads, batch;
   double warm, seconds;
   int marked; /* the measurement begins when a line arrives on standard input after `begin` was printed */
@@ -37,8 +36,6 @@ enum { SETS = 8, CALLS_OF_OPENING = SETS + 1 };
 /* The value of a data column (from 0) in a set: any of 24 bits, so that nothing compresses, and the same in
  * loadtest/experiment/verification.py. */
 float reading(int table, int set, int column);
-/* A waveform of a set, whose points are such values, as packed doubles of the host. */
-double *waveform(int table, int set, int points);
 
 struct line;
 

@@ -51,14 +51,6 @@ static struct request record(struct client *client, const struct options *option
   datetime(call->time, time);
   client_parameter(command, "@seq_no", CS_INT_TYPE, &seq_no);
   client_parameter(command, "@time", CS_DATETIME_TYPE, time);
-  if (options->points) {
-    double *points = waveform(call->table, call->set, options->points);
-    snprintf(name, sizeof name, "@%s1", options->column);
-    client_binary_parameter(command, name, options->version, points, options->points * (int)sizeof *points);
-    struct request request = client_record(client, command, NULL);
-    free(points);
-    return request;
-  }
   for (int column = 0; column < options->columns; column++) {
     CS_REAL value = reading(call->table, call->set, column);
     snprintf(name, sizeof name, "@%s%d", options->column, column + 1);

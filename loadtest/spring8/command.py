@@ -27,7 +27,7 @@ from ringlog.loadtest.experiment.running import (
     Data,
     Output,
     Time,
-    errors_reported,
+    interruptible,
     numbers,
     temporary_folder,
 )
@@ -213,7 +213,7 @@ def locust(
     master."""
     from ringlog.loadtest.spring8.locust_run import run_locust, work
 
-    with errors_reported(), temporary_folder() as folder:
+    with interruptible(), temporary_folder() as folder:
         if pace is Pace.NORMAL and url is not None and reader is None:
             raise LoadTestUsageError("--url needs --reader: the login that readers use there")
         if "--worker" in context.args:
@@ -252,7 +252,7 @@ def _experiment(
     console = Console(highlight=False)
     # either signal also ends the server and the users
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with errors_reported(), temporary_folder() as folder:
+    with interruptible(), temporary_folder() as folder:
         given = _given(url, reader, dsn)
         experiment = Experiment(
             command=_command(url, given),

@@ -1,100 +1,39 @@
-"""The pictures of a report."""
+"""The plots of a report."""
 
-import logging
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
+from ringlog.loadtest.experiment.outcome import Line, Plot
 from ringlog.loadtest.spring8 import published
 from ringlog.loadtest.spring8.format import KIND_NAMES, server_seconds
-from ringlog.loadtest.spring8.results import CTLIB, NATIVE, PYTHON, Run, Sample
+from ringlog.loadtest.spring8.results import KINDS, NATIVE, PYTHON, Run, Sample
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-_CLIENTS = {
-    kind: (*style, KIND_NAMES[kind])
-    for kind, style in {
-        PYTHON: ("#4477aa", "o"),
-        CTLIB: ("#228833", "^"),
-        NATIVE: ("#ee6677", "s"),
-    }.items()
-}
-# so that they differ in grey too
-_DASHES = {PYTHON: "-", CTLIB: "--", NATIVE: ":"}
-_PARTS = {
-    "postgres": ("#4477aa", "PostgreSQL"),
-    "gateway": ("#ee6677", "gateway"),
-    "clients": ("#ccbb44", "clients"),
-    "others": ("#bbbbbb", "other processes"),
-}
-_MARKERS = {"machine": "o", "postgres": "s", "gateway": "^", "clients": "x"}
-_LOG, _TABLES = "#4477aa", "#ccbb44"
+_PARTS = {"postgres": "PostgreSQL", "gateway": "gateway", "clients": "clients", "others": "other processes"}
+_COLUMNS = "data columns of a table"
 
 
-def _figure(width: float, height: float) -> "Figure":
-    # late, since it is large and not every command draws
-    from matplotlib.figure import Figure
-
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _save(figure: "Figure", file: Path) -> None:
-    for panel in figure.axes:
-        panel.grid(alpha=0.3)
-        panel.set_axisbelow(True)
-        panel.spines[["top", "right"]].set_visible(False)
-    figure.savefig(file, dpi=110)
-
-
-def _logarithmic(panel: "Axes") -> None:
-    """A logarithmic axis with numbers without exponents, also if it spans less than a decade."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    panel.set_yscale("log")
-    low, high = panel.get_ylim()
-    wide = high > 1000 * low
-    panel.yaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
-    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-    panel.yaxis.set_minor_formatter(NullFormatter())
-
-
-def normal_operation(run: Run, file: Path) -> None:
+def normal_operation(run: Run) -> Iterator[Plot]:
     """Figure 3: load average and CPU over time."""
-    figure = _figure(9, 5)
-    load, cpu = figure.subplots(2, 1, sharex=True, height_ratios=(1, 1.3))
     length, unit = _time_unit(run.seconds)
-    moments = [sample.seconds / length for sample in run.samples]
-    load.plot(moments, [sample.load_average for sample in run.samples], color="black", linewidth=1.2)
-    load.set_ylabel("1-minute load average")
-    load.set_ylim(bottom=0)
-    middles, shares = _shares(run)
-    shown = {part: values for part, values in shares.items() if values}
-    if middles:
-        cpu.stackplot(
-            [moment / length for moment in middles],
-            *([100 * value for value in values] for values in shown.values()),
-            colors=[_PARTS[part][0] for part in shown],
-            labels=[_PARTS[part][1] for part in shown],
-            linewidth=0,
-        )
-    cpu.axhline(100 * published.CPU_SHARE, color="black", linewidth=1, linestyle="--")
-    cpu.annotate(
-        "the paper: its server stayed below 30 %",
-        (0.995, 100 * published.CPU_SHARE + 1.5),
-        xycoords=("axes fraction", "data"),
-        ha="right",
-        fontsize=8,
+    load = [(sample.seconds / length, sample.load_average) for sample in run.samples]
+    yield Plot(
+        "figure-3",
+        "Figure 3: load average at normal operation. The paper shows that of 120 minutes; its server had the "
+        "machine to itself, ours shares it with the clients.",
+        unit,
+        "1-minute load average",
+        [Line("load average", load)],
     )
-    cpu.set_ylim(0, 100)
-    cpu.set_xlim(0, max(moments[-1], 1 / length))
-    cpu.set_ylabel(f"% of {run.cores} cores")
-    cpu.set_xlabel(unit)
-    handles, labels = cpu.get_legend_handles_labels()
-    cpu.legend(handles[::-1], labels[::-1], loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    _save(figure, file)
+    middles, shares = _shares(run)
+    if middles:
+        times = [middle / length for middle in middles]
+        lines = [
+            Line(_PARTS[part], [*zip(times, (100 * value for value in values), strict=True)])
+            for part, values in shares.items()
+            if values
+        ]
+        paper = 100 * published.CPU_SHARE
+        lines.append(Line("the paper's server: below", [(times[0], paper), (times[-1], paper)], paper=True))
+        yield Plot("figure-3-cpu", "CPU at normal operation.", unit, f"% of {run.cores} cores", lines)
 
 
 def _time_unit(seconds: float) -> tuple[float, str]:
@@ -130,152 +69,132 @@ def _between(one: Sample, other: Sample, part: str) -> float:
     return float(getattr(other, part) - getattr(one, part))
 
 
-def disk(split: Sequence[tuple[str, float]], file: Path) -> None:
-    """The sp_sysmon figures: the log's share of the disk I/O, by the name of the measurement."""
-    figure = _figure(9, 0.55 * len(split) + 0.9)
-    panel = figure.subplots()
-    for place, (_, share) in enumerate(reversed(split)):
-        panel.barh(place, 100 * share, color=_LOG, label="write-ahead log" if not place else None)
-        panel.barh(
-            place, 100 * (1 - share), left=100 * share, color=_TABLES, label=None if place else "tables"
-        )
-        panel.annotate(f"{100 * share:.0f} %", (1, place), va="center", color="white", fontsize=9)
-    panel.set_yticks(range(len(split)), [name for name, _ in reversed(split)])
-    panel.set_xlim(0, 100)
-    panel.set_xlabel("% of disk I/O")
-    panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    _save(figure, file)
-
-
-def seconds(runs: Sequence[Run], file: Path) -> None:
+def seconds(runs: Sequence[Run]) -> Iterator[Plot]:
     """Each second at the highest rate."""
-    figure = _figure(9, 4.6)
-    rate, longest = figure.subplots(2, 1, sharex=True)
+    length, unit = _time_unit(max(run.seconds for run in runs))
+    rates, longest = [], []
     for run in runs:
-        colour, _, name = _CLIENTS[run.clients]
-        whole = run.by_second[: int(run.seconds)]
-        length, unit = _time_unit(run.seconds)
-        moments = [(second + 0.5) / length for second in range(len(whole))]
-        dash = _DASHES[run.clients]
-        rate.plot(moments, [rows for rows, _ in whole], color=colour, linestyle=dash, label=name)
-        longest.plot(moments, [1000 * most for _, most in whole], color=colour, linestyle=dash)
-        longest.set_xlabel(unit)
-    rate.set_ylabel("rows acknowledged\na second")
-    rate.set_ylim(bottom=0)
-    longest.set_ylabel("longest insertion\nof each second, ms")
-    _logarithmic(longest)
-    rate.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    _save(figure, file)
+        whole = [*enumerate(run.by_second[: int(run.seconds)])]
+        name = KIND_NAMES[run.clients]
+        rates.append(Line(name, [((second + 0.5) / length, rows) for second, (rows, _) in whole]))
+        longest.append(Line(name, [((second + 0.5) / length, 1000 * most) for second, (_, most) in whole]))
+    yield Plot("highest-rate", "Each second at the highest rate.", unit, "rows acknowledged a second", rates)
+    yield Plot(
+        "highest-rate-longest",
+        "The longest insertion of each second.",
+        unit,
+        "ms",
+        longest,
+        up_logarithmic=True,
+    )
 
 
-def tables(runs: Sequence[Run], file: Path) -> None:
+def tables(runs: Sequence[Run]) -> Plot:
     """Figure 4 from the run of table 1: each table's rate against its number of columns."""
-    figure = _figure(9, 3.8)
-    panel = figure.subplots()
-    for run in runs:
-        colour, marker, name = _CLIENTS[run.clients]
-        widths = [table.columns for table in run.tables]
-        rates = [table.rows for table in run.tables]
-        panel.plot(widths, rates, linestyle="none", marker=marker, markersize=4, color=colour, label=name)
-    linux = published.TABLE_1[0]
-    _paper(panel, 200, 1 / linux.mean)
-    panel.set_xlim(left=0)
-    _logarithmic(panel)
-    panel.set_xlabel("data columns of the table")
-    panel.set_ylabel("rows a second into one table")
-    panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    _save(figure, file)
+    lines = [
+        Line(KIND_NAMES[run.clients], [(table.columns, table.rows) for table in run.tables], joined=False)
+        for run in runs
+    ]
+    return Plot(
+        "figure-4-tables",
+        "Figure 4 from the same load: a table's rows a second against its data columns, one writer a table. "
+        "The paper's point is the inverse of its average insertion time.",
+        _COLUMNS,
+        "rows a second into one table",
+        [*lines, _paper(200, 1 / published.TABLE_1[0].mean)],
+        up_logarithmic=True,
+    )
 
 
-def columns(runs: Sequence[Run], file: Path) -> None:
+def columns(runs: Sequence[Run]) -> Iterator[Plot]:
     """Figure 4: rows a second of 60 writers against columns, the same in kilobytes, and, if it can be
     measured, the server's cost of a row, which depends least on other work of the machine."""
-    costs = any(server_seconds(run) for run in runs)
-    figure = _figure(12 if costs else 9, 4)
-    panels = figure.subplots(1, 3 if costs else 2)
-    for kind, (colour, marker, name) in _CLIENTS.items():
-        chosen = [run for run in runs if run.clients == kind]
-        widths = [run.columns for run in chosen]
-        values = [[run.rows for run in chosen], [run.kilobytes for run in chosen]]
-        if costs:
-            values.append([1e6 * (server_seconds(run) or 0.0) for run in chosen])
-        for panel, heights in zip(panels if chosen else (), values, strict=False):
-            panel.plot(widths, heights, color=colour, linestyle=_DASHES[kind], marker=marker, label=name)
-    linux = published.TABLE_1[0]
-    _paper(panels[0], published.MEAN_WIDTH, published.rows_a_second(linux))
-    _paper(panels[1], published.MEAN_WIDTH, linux.kilobytes)
-    names = ("rows a second, 60 writers", "KB a second", "CPU of PostgreSQL and gateway a row, µs")
-    for panel, name in zip(panels, names, strict=False):
-        panel.set_xlabel("data columns of a table")
-        panel.set_ylabel(name)
-        panel.set_xlim(left=0)
-    for panel in panels[:2]:
-        _logarithmic(panel)
-    if costs:
-        panels[2].set_ylim(bottom=0)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
-    _save(figure, file)
+    linux, width = published.TABLE_1[0], published.MEAN_WIDTH
+    yield Plot(
+        "figure-4",
+        "Figure 4: rows a second against data columns of a table. The paper's point is table 1's total rate, "
+        "at the mean number of columns of its tables.",
+        _COLUMNS,
+        "rows a second, 60 writers",
+        [*_by_kind(runs, lambda run: run.rows), _paper(width, published.rows_a_second(linux))],
+        up_logarithmic=True,
+    )
+    yield Plot(
+        "figure-4-kilobytes",
+        "The same in KB a second.",
+        _COLUMNS,
+        "KB a second",
+        [*_by_kind(runs, lambda run: run.kilobytes), _paper(width, linux.kilobytes)],
+        up_logarithmic=True,
+    )
+    if costs := [*_by_kind(runs, lambda run: (cost := server_seconds(run)) and 1e6 * cost)]:
+        yield Plot(
+            "figure-4-cpu", "The server's CPU a row.", _COLUMNS, "µs of PostgreSQL and gateway a row", costs
+        )
 
 
-def _paper(panel: "Axes", columns: float, figure: float) -> None:
-    panel.plot([columns], [figure], "D", color="black", label="the paper, Linux")
+def _by_kind(runs: Sequence[Run], figure: Callable[[Run], float | None]) -> Iterator[Line]:
+    """A figure against the number of columns, for each kind of clients that has it."""
+    for kind in KINDS:
+        points = [(run.columns, value) for run in runs if run.clients == kind and (value := figure(run))]
+        if points:
+            yield Line(KIND_NAMES[kind], points)
 
 
-def users(runs: Sequence[Run], file: Path) -> None:
+def _paper(columns: float, figure: float) -> Line:
+    return Line("the paper, Linux", [(columns, figure)], paper=True)
+
+
+def users(runs: Sequence[Run]) -> Iterator[Plot]:
     """Latencies, CPU and rates against the number of users."""
-    figure = _figure(9, 3.6 * (1 + any(run.clients == NATIVE for run in runs)))
-    kinds = [kind for kind in _CLIENTS if any(run.clients == kind for run in runs)]
-    grid = figure.subplots(len(kinds), 2, squeeze=False)
-    for (left, right), kind in zip(grid, kinds, strict=True):
+    titles = {
+        PYTHON: "Python users at the normal rate",
+        NATIVE: "Native writers at the highest rate",
+    }
+    for kind, title in titles.items():
         chosen = [run for run in runs if run.clients == kind]
-        numbers = [run.users for run in chosen]
-        _latencies(left, chosen, numbers)
+        if not chosen:
+            continue
+        times = _known(
+            chosen,
+            {
+                "writes, median": lambda run: run.writes.p50,
+                "writes, 99 %": lambda run: run.writes.p99,
+                "reads, median": lambda run: run.reads.p50 if run.reads else None,
+                "reads, 99 %": lambda run: run.reads.p99 if run.reads else None,
+            },
+            1000,
+        )
+        yield _against_users(f"users-{kind}", f"{title}: times of calls.", "ms", times, up=True)
         if kind == PYTHON:
-            left.set_title("Python users at the normal rate", fontsize=10, loc="left")
-            _cpu(right, chosen, numbers)
-        else:
-            left.set_title("native writers at the highest rate", fontsize=10, loc="left")
-            right.plot(numbers, [run.rows for run in chosen], color=_CLIENTS[NATIVE][0], marker="s")
-            right.set_ylabel("rows a second")
-            right.set_ylim(bottom=0)
-        for panel in (left, right):
-            panel.set_xlabel("users logged in")
-            panel.set_xscale("log")
-            panel.set_xticks(numbers, [f"{number:,}" for number in numbers])
-            panel.minorticks_off()
-    _save(figure, file)
-
-
-def _latencies(panel: "Axes", runs: Sequence[Run], numbers: Sequence[int]) -> None:
-    lines: list[tuple[str, str, str, Callable[[Run], float | None]]] = [
-        ("writes, median", "#4477aa", "-", lambda run: run.writes.p50),
-        ("writes, 99 %", "#4477aa", "--", lambda run: run.writes.p99),
-        ("reads, median", "#228833", "-", lambda run: run.reads.p50 if run.reads else None),
-        ("reads, 99 %", "#228833", "--", lambda run: run.reads.p99 if run.reads else None),
-    ]
-    for name, colour, style, figure in lines:
-        points = [(number, figure(run)) for number, run in zip(numbers, runs, strict=True)]
-        known = [(number, 1000 * value) for number, value in points if value is not None]
-        if known:
-            panel.plot(*zip(*known, strict=True), color=colour, linestyle=style, marker=".", label=name)
-    _logarithmic(panel)
-    panel.set_ylabel("ms")
-    panel.legend(frameon=False, fontsize=8)
-
-
-def _cpu(panel: "Axes", runs: Sequence[Run], numbers: Sequence[int]) -> None:
-    for part in ("machine", "postgres", "gateway", "clients"):
-        shares = [run.share(part) for run in runs]
-        if all(share is not None for share in shares):
-            colour, name = _PARTS.get(part, ("#999999", "everything on the machine"))
-            panel.plot(
-                numbers,
-                [100 * (one or 0.0) for one in shares],
-                color=colour,
-                marker=_MARKERS[part],
-                markersize=5,
-                label=name,
+            shares = _known(
+                chosen,
+                {
+                    "everything on the machine": lambda run: run.share("machine"),
+                    "PostgreSQL": lambda run: run.share("postgres"),
+                    "gateway": lambda run: run.share("gateway"),
+                    "clients": lambda run: run.share("clients"),
+                },
+                100,
             )
-    panel.set_ylabel(f"% of {runs[0].cores} cores")
-    panel.set_ylim(0, 100)
-    panel.legend(frameon=False, fontsize=8)
+            unit = f"% of {chosen[0].cores} cores"
+            yield _against_users(f"users-{kind}-cpu", f"{title}: CPU.", unit, shares)
+        else:
+            rates = _known(chosen, {"rows": lambda run: run.rows}, 1)
+            yield _against_users(f"users-{kind}-rows", f"{title}.", "rows a second", rates)
+
+
+def _known(
+    runs: Sequence[Run], figures: dict[str, Callable[[Run], float | None]], factor: float
+) -> list[Line]:
+    """Figures against the number of users, where they are known."""
+    lines = []
+    for label, figure in figures.items():
+        points = [(run.users, factor * value) for run in runs if (value := figure(run)) is not None]
+        if points:
+            lines.append(Line(label, points))
+    return lines
+
+
+def _against_users(name: str, caption: str, unit: str, lines: list[Line], *, up: bool = False) -> Plot:
+    return Plot(name, caption, "users logged in", unit, lines, across_logarithmic=True, up_logarithmic=up)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ringlog.loadtest.experiment.document import Block, Items, Paragraph, Picture
+from ringlog.loadtest.experiment.document import Block, Items, Paragraph
 from ringlog.loadtest.experiment.duration import in_words
+from ringlog.loadtest.experiment.plots import pictures
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.loadtest.spring8 import figures, published
 from ringlog.loadtest.spring8.format import (
@@ -32,12 +33,7 @@ _FASTER = 1.25
 def normal(result: Result, folder: Path) -> Iterator[Block]:
     """Figure 3, the CPU and the disk I/O of section 6.1."""
     for run in result.runs:
-        figures.normal_operation(run, folder / "figure-3.png")
-        yield Picture(
-            "figure-3.png",
-            "Figure 3: load average and CPU at normal operation. The paper shows the load average of 120 "
-            "minutes; its server had the machine to itself, ours shares it with the clients.",
-        )
+        yield from pictures(figures.normal_operation(run), folder)
         parts = (
             ("PostgreSQL", run.share("postgres")),
             ("gateway", run.share("gateway")),
@@ -52,30 +48,26 @@ def normal(result: Result, folder: Path) -> Iterator[Block]:
             + [["the paper: server, of its one CPU", MISSING, "< 30 %"]],
         )
         yield times("Times of calls at normal operation", [run])
-        yield from _disk(run, folder)
+        yield from _disk(run)
 
 
 def _of_one(run: Run, share: float | None) -> float | None:
     return None if share is None else share * run.cores
 
 
-def _disk(run: Run, folder: Path) -> Iterator[Block]:
+def _disk(run: Run) -> Iterator[Block]:
     last = run.closing or run.samples[-1]
-    split = [("the paper, sp_sysmon", published.LOG_SHARE)]
     rows = [["the paper, sp_sysmon, 3 minutes", MISSING, MISSING, percent(published.LOG_SHARE)]]
     for name, log, data, scale, unit in (
         ("ringlog, operations", last.wal_operations, last.table_operations, 1.0, ""),
         ("ringlog, bytes", last.wal_bytes, last.table_bytes, 1e6, " MB"),
     ):
         if log is not None and data is not None and log + data:
-            split.append((name, log / (log + data)))
             cells = [f"{one / scale:,.{1 if unit else 0}f}{unit}" for one in (log, data)]
             rows.append([name, *cells, percent(log / (log + data))])
-    if len(split) == 1:
+    if len(rows) == 1:
         yield Paragraph("Disk I/O is not known: PostgreSQL counts it since version 18.")
         return
-    figures.disk(split, folder / "disk.png")
-    yield Picture("disk.png", "Disk I/O of the log segment and of the tables.")
     yield TextTable("Disk I/O", ["", "write-ahead log", "tables", "share of the log"], rows)
     checkpoints = "with a checkpoint before and one after it" if run.closing else "without a checkpoint"
     yield Paragraph(
@@ -118,14 +110,8 @@ def highest(result: Result, folder: Path) -> Iterator[Block]:
     yield from bottleneck(result.runs)
     yield times("Times of calls at the highest rate", result.runs)
     if any(len(run.by_second) > 1 for run in result.runs):
-        figures.seconds(result.runs, folder / "highest-rate.png")
-        yield Picture("highest-rate.png", "Each second at the highest rate.")
-    figures.tables(result.runs, folder / "figure-4-tables.png")
-    yield Picture(
-        "figure-4-tables.png",
-        "Figure 4 from the same load: a table's rows a second against its data columns, one writer a table. "
-        "The paper's point is the inverse of its average insertion time.",
-    )
+        yield from pictures(figures.seconds(result.runs), folder)
+    yield from pictures([figures.tables(result.runs)], folder)
 
 
 def _outstanding(run: Run) -> str:
@@ -194,12 +180,7 @@ _COLUMN_FIGURES = ("rows/s", "KB/s", "mean", "server CPU a row")
 
 def columns(result: Result, folder: Path) -> Iterator[Block]:
     """Figure 4."""
-    figures.columns(result.runs, folder / "figure-4.png")
-    yield Picture(
-        "figure-4.png",
-        "Figure 4: rows a second, KB a second and the server's CPU a row against data columns of a table. "
-        "The paper's point is table 1's total rate, at the mean number of columns of its tables.",
-    )
+    yield from pictures(figures.columns(result.runs), folder)
     widths = sorted({run.columns for run in result.runs})
     kinds = [one for one in KINDS if any(run.clients == one for run in result.runs)]
     rows = []
@@ -237,8 +218,7 @@ def users(result: Result, folder: Path) -> Iterator[Block]:
     if not result.runs:
         return
     yield Paragraph(bend(result.runs))
-    figures.users(result.runs, folder / "users.png")
-    yield Picture("users.png", "Times of calls, CPU and rate against the number of users.")
+    yield from pictures(figures.users(result.runs), folder)
     python = [run for run in result.runs if run.clients == PYTHON]
     native = [run for run in result.runs if run.clients == NATIVE]
     if python:

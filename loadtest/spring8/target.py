@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 
-from ringlog.clients import Address, Unanswered, connect
+from ringlog.clients import Address, connect
 from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
 from ringlog.loadtest.experiment.server import READER, WRITER, Server, serving
 from ringlog.loadtest.parameters import fill
@@ -70,15 +70,12 @@ def _make_room(facility: Path, data: Path, users: int) -> None:
 def given_target(url: str, reader: str | None, dsn: str) -> Target:
     """A server that runs already.
 
-    Raises LoadTestError when one of the logins or its PostgreSQL cannot be used, AddressError, PasswordError.
+    Raises Unanswered, LoadTestError when its PostgreSQL cannot be used, AddressError, PasswordError.
     """
     writer = Address.parse(url)
     target = Target(writer, replace(writer, user=reader) if reader else None, dsn, None)
-    try:
-        for address in filter(None, (target.writer, target.reader)):
-            connect(address).close()
-    except Unanswered as error:
-        raise LoadTestError(str(error)) from None
+    for address in filter(None, (target.writer, target.reader)):
+        connect(address).close()
     try:
         with session.connect(dsn) as connection:
             if not catalogue.exists(connection, "ringlog", "logged_table"):

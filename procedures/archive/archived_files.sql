@@ -15,7 +15,5 @@ as $$
   where cold.table_name = archived_files.table_name and recalled_until is null and rows > 0
 $$;
 
-comment on function ringlog.archived_files(text) is
+comment on function ringlog.archived_files is
 $$The list of the files with the archived weeks of a table, as JSON: file, begin, end, rows, SHA-256 of the footer.$$;
-
-revoke all on function ringlog.archived_files(text) from public;

@@ -32,9 +32,8 @@ begin
 end
 $$;
 
-comment on function ringlog.demand_online(text, timestamptz, timestamptz) is
+comment on function ringlog.demand_online is
 $$True when all rows of a table's log from from_time (inclusive) to to_time (exclusive) are in PostgreSQL. Error: some
 weeks are in the archive (RL003); the message lists them and the command that recalls them.$$;
 
-revoke all on function ringlog.demand_online(text, timestamptz, timestamptz) from public;
-grant execute on function ringlog.demand_online(text, timestamptz, timestamptz) to daq_reader, daq_table_reader;
+grant execute on function ringlog.demand_online to daq_reader, daq_table_reader;

@@ -10,7 +10,5 @@ begin
 end
 $$;
 
-comment on function ringlog.insert_into_log() is
+comment on function ringlog.insert_into_log is
 $$Trigger of a log with archived weeks: stores the rows that are inserted into log.<table>.$$;
-
-revoke all on function ringlog.insert_into_log() from public;

@@ -54,9 +54,7 @@ begin
 end
 $$;
 
-comment on function ringlog.list_archived(text) is
+comment on function ringlog.list_archived is
 $$Writes the digest of the list of archived files into the definition of log.<table> and archive.<table>, so that a query
 of any snapshot finds a week either in PostgreSQL or in its file. Their foreign table is a partition from the first archived
 week to the last one, so that queries of other times leave it out. log.<table> has it from the first archived week on.$$;
-
-revoke all on function ringlog.list_archived(text) from public;

@@ -30,7 +30,5 @@ begin
 end
 $$;
 
-comment on function ringlog.manifest_changed() is
+comment on function ringlog.manifest_changed is
 $$Trigger of the manifest and of the archive's folder: see list_archived.$$;
-
-revoke all on function ringlog.manifest_changed() from public;

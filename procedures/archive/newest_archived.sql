@@ -17,9 +17,8 @@ begin
 end
 $$;
 
-comment on function ringlog.newest_archived(text, integer, timestamptz) is
+comment on function ringlog.newest_archived is
 $$The newest sample of a signal of a table of samples in its archived weeks that is not later than a time, from the files.
 Error: PostgreSQL does not reach the archive server (RL003).$$;
 
-revoke all on function ringlog.newest_archived(text, integer, timestamptz) from public;
-grant execute on function ringlog.newest_archived(text, integer, timestamptz) to daq_reader, daq_table_reader;
+grant execute on function ringlog.newest_archived to daq_reader, daq_table_reader;

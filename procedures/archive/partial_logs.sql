@@ -12,11 +12,10 @@ as $$
     and to_regclass(format('archive_files.%I', logged.table_name)) is null
 $$;
 
-comment on function ringlog.partial_logs() is
+comment on function ringlog.partial_logs is
 $$The logs whose weeks may leave PostgreSQL although it cannot read the archive, and whether weeks have left. For a SELECT
 from one the gateway calls `demand` with the table and the bounds of `time_column`.$$;
 
-revoke all on function ringlog.partial_logs() from public;
-grant execute on function ringlog.partial_logs() to public;
+grant execute on function ringlog.partial_logs to public;
 -- the gateway reads them before any client's login, and its role is in no group
 grant usage on schema ringlog to ringlog_gateway;

@@ -19,9 +19,8 @@ begin
 end
 $$;
 
-comment on function ringlog.reads_archive(text, timestamptz, timestamptz) is
+comment on function ringlog.reads_archive is
 $$Whether log.<table> reads the archive for its rows from from_time (inclusive) to to_time (exclusive). Error: it should,
 and PostgreSQL does not reach the archive server (see demand_online).$$;
 
-revoke all on function ringlog.reads_archive(text, timestamptz, timestamptz) from public;
-grant execute on function ringlog.reads_archive(text, timestamptz, timestamptz) to daq_reader, daq_table_reader;
+grant execute on function ringlog.reads_archive to daq_reader, daq_table_reader;

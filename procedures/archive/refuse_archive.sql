@@ -13,8 +13,7 @@ begin
 end
 $$;
 
-comment on function ringlog.refuse_archive() is
+comment on function ringlog.refuse_archive is
 $$The views of schema archive read it where PostgreSQL cannot reach the archive server: they fail with the reason.$$;
 
-revoke all on function ringlog.refuse_archive() from public;
-grant execute on function ringlog.refuse_archive() to daq_reader, daq_table_reader;
+grant execute on function ringlog.refuse_archive to daq_reader, daq_table_reader;

@@ -49,8 +49,6 @@ begin
 end
 $$;
 
-comment on function ringlog.view_archive(text, text) is
+comment on function ringlog.view_archive is
 $$Adds the rows of this table of archived weeks, in schema archive_files, to log.<table>. Nobody can update such a view,
 nor lock its rows.$$;
-
-revoke all on function ringlog.view_archive(text, text) from public;

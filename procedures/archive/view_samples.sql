@@ -34,8 +34,6 @@ begin
 end
 $$;
 
-comment on function ringlog.view_samples(text, text) is
+comment on function ringlog.view_samples is
 $$Makes log.<table> of a table of samples: the samples of its blocks, and with `archived` those of this table of archived
 weeks, in schema archive_files, too.$$;
-
-revoke all on function ringlog.view_samples(text, text) from public;

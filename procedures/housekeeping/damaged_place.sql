@@ -10,7 +10,5 @@ as $$
   left join pg_class as heap on heap.reltoastrelid = coalesce(indrelid, found.relation)
 $$;
 
-comment on function ringlog.damaged_place(text) is
+comment on function ringlog.damaged_place is
 $$The table, or the week of a log, whose file PostgreSQL's message about a damaged page names; null: it names none.$$;
-
-revoke all on function ringlog.damaged_place(text) from public;

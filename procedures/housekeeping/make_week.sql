@@ -109,11 +109,10 @@ begin
 end
 $$;
 
-comment on function ringlog.make_week(text, timestamptz, timestamptz) is
+comment on function ringlog.make_week is
 $$Makes the partition of a log for the week that begins at this time, a Monday 00:00 UTC, and moves its rows from the
 default partition there. Returns their number; null when the partition exists, or the week is in the archive or past
 retention. Errors: no such table (42704), the caller may not write it or give the present time
 (42501), no such Monday (23514), the log is in use (55P03).$$;
 
-revoke all on function ringlog.make_week(text, timestamptz, timestamptz) from public;
-grant execute on function ringlog.make_week(text, timestamptz, timestamptz) to daq_writer, daq_table_writer;
+grant execute on function ringlog.make_week to daq_writer, daq_table_writer;

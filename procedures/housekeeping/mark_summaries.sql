@@ -19,8 +19,6 @@ begin
 end
 $$;
 
-comment on function ringlog.mark_summaries(text, regclass, timestamptz, timestamptz) is
+comment on function ringlog.mark_summaries is
 $$Marks the summaries of rows that have moved to another partition, so that they are made again: a snapshot from before
 the move finds the rows in neither partition.$$;
-
-revoke all on function ringlog.mark_summaries(text, regclass, timestamptz, timestamptz) from public;

@@ -84,9 +84,7 @@ begin
 end
 $$;
 
-comment on function ringlog.merge_samples(text) is
+comment on function ringlog.merge_samples is
 $$Merges the blocks of each signal of a table of samples, for the first hour that needs it and has been over for ten
 minutes: an hour with late samples, or the first one that was never merged; not in a week that is archived. Returns the number of signals merged; null
 when no hour needs it.$$;
-
-revoke all on function ringlog.merge_samples(text) from public;

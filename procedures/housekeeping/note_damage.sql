@@ -16,8 +16,6 @@ begin
 end
 $$;
 
-comment on function ringlog.note_damage(text, text, text) is
+comment on function ringlog.note_damage is
 $$Records that a step of housekeeping has failed for a table, with PostgreSQL's message. Returns the message with the
 damaged place.$$;
-
-revoke all on function ringlog.note_damage(text, text, text) from public;

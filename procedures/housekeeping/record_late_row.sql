@@ -13,8 +13,6 @@ begin
 end
 $$;
 
-comment on function ringlog.record_late_row() is
+comment on function ringlog.record_late_row is
 $$Trigger of log partitions that are being copied: records the key of each row that arrives meanwhile. With
 the argument 'signal' they are blocks of samples.$$;
-
-revoke all on function ringlog.record_late_row() from public;

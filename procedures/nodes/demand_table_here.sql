@@ -15,9 +15,8 @@ begin
 end
 $$;
 
-comment on function ringlog.demand_table_here(text) is
+comment on function ringlog.demand_table_here is
 $$Does nothing when this table is on this server or does not exist. Error: it is on a node (RL006, whose detail is the
 node).$$;
 
-revoke all on function ringlog.demand_table_here(text) from public;
-grant execute on function ringlog.demand_table_here(text) to daq_reader, daq_table_reader;
+grant execute on function ringlog.demand_table_here to daq_reader, daq_table_reader;

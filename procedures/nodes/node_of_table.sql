@@ -15,8 +15,7 @@ begin
 end
 $$;
 
-comment on function ringlog.node_of_table(text) is
+comment on function ringlog.node_of_table is
 $$The node that has a table; null: this server, or there is no such table.$$;
 
-revoke all on function ringlog.node_of_table(text) from public;
-grant execute on function ringlog.node_of_table(text) to daq_reader, daq_table_reader, signal_archivist;
+grant execute on function ringlog.node_of_table to daq_reader, daq_table_reader, signal_archivist;

@@ -69,9 +69,8 @@ begin
 end
 $$;
 
-comment on function ringlog.node_of_tables(text[]) is
+comment on function ringlog.node_of_tables is
 $$The node that has all of these tables, whose names are as in SQL; null: none is on a node. Names of tables that do not
 exist are ignored. Error (0A000): they are on several servers.$$;
 
-revoke all on function ringlog.node_of_tables(text[]) from public;
-grant execute on function ringlog.node_of_tables(text[]) to daq_reader, daq_table_reader;
+grant execute on function ringlog.node_of_tables to daq_reader, daq_table_reader;

@@ -11,8 +11,7 @@ as $$
     and has_function_privilege(oid, 'execute')
 $$;
 
-comment on function ringlog.readable_tables() is
+comment on function ringlog.readable_tables is
 $$The tables of any server that the caller may read: those whose procedure get_<table> the caller may execute.$$;
 
-revoke all on function ringlog.readable_tables() from public;
-grant execute on function ringlog.readable_tables() to daq_reader, daq_table_reader;
+grant execute on function ringlog.readable_tables to daq_reader, daq_table_reader;

@@ -9,8 +9,6 @@ begin
 end
 $$;
 
-comment on function ringlog.record_moved_block() is
+comment on function ringlog.record_moved_block is
 $$Trigger of a log of samples that moves to another server: records the key of each block that arrives meanwhile, its
 signal as seq_no.$$;
-
-revoke all on function ringlog.record_moved_block() from public;

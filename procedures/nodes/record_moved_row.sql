@@ -14,8 +14,6 @@ begin
 end
 $$;
 
-comment on function ringlog.record_moved_row() is
+comment on function ringlog.record_moved_row is
 $$Trigger of a log that moves to another server: records the key of each row that arrives meanwhile, and
 whether put chose its place.$$;
-
-revoke all on function ringlog.record_moved_row() from public;

@@ -10,7 +10,5 @@ begin
 end
 $$;
 
-comment on function ringlog.refuse_moved() is
+comment on function ringlog.refuse_moved is
 $$Trigger of a ring and a log that have moved to another server: no row may be added to the old copy.$$;
-
-revoke all on function ringlog.refuse_moved() from public;

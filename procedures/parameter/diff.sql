@@ -27,9 +27,8 @@ begin
 end
 $$;
 
-comment on function {procedure}(timestamptz, timestamptz) is
+comment on function {procedure} is
 $$The differences between two times (to_time omitted: now): a line for each value of each row, which was added, removed
 or changed, with the value at from_time and the one at to_time as text.$$;
 
-revoke all on function {procedure}(timestamptz, timestamptz) from public;
-grant execute on function {procedure}(timestamptz, timestamptz) to daq_reader, parameter_writer;
+grant execute on function {procedure} to daq_reader, parameter_writer;

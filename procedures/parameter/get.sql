@@ -10,8 +10,7 @@ as $$
   order by {stored_key}
 $$;
 
-comment on function {procedure}({key_types}) is
+comment on function {procedure} is
 $$The current rows with this key; a part of the key that is omitted or null matches all.$$;
 
-revoke all on function {procedure}({key_types}) from public;
-grant execute on function {procedure}({key_types}) to daq_reader, parameter_writer;
+grant execute on function {procedure} to daq_reader, parameter_writer;

@@ -16,10 +16,9 @@ as $$
   order by stored.valid_from, {stored_key}
 $$;
 
-comment on function {procedure}({key_types}, timestamptz, timestamptz) is
+comment on function {procedure} is
 $$Every row that was valid at some time from from_time (inclusive) to to_time (exclusive), oldest first: since when and
 until when, by which change, who made it, with which program, on which machine, and why. valid_to null: it is still
 valid.$$;
 
-revoke all on function {procedure}({key_types}, timestamptz, timestamptz) from public;
-grant execute on function {procedure}({key_types}, timestamptz, timestamptz) to daq_reader, parameter_writer;
+grant execute on function {procedure} to daq_reader, parameter_writer;

@@ -35,9 +35,8 @@ begin
 end
 $$;
 
-comment on function {procedure}({key_types}, text, integer) is
+comment on function {procedure} is
 $$Removes a row from the current rows; its history remains. version as for changing it. Errors: no such row (P0002),
 another session has changed it first (40001).$$;
 
-revoke all on function {procedure}({key_types}, text, integer) from public;
-grant execute on function {procedure}({key_types}, text, integer) to parameter_writer;
+grant execute on function {procedure} to parameter_writer;

@@ -32,7 +32,7 @@ begin
 end
 $$;
 
-comment on function {procedure}({row_type}, text, integer, text) is
+comment on function {procedure} is
 $$Changes a row, or adds it. A column that is omitted or null is not changed; `clear` is a list, with commas, of columns
 that become null. version is the one that was read with the row, 0 for a row that must not exist yet, null for any; the
 new one is returned, with number and time of the change. A row that has these values already is not a change. All calls
@@ -40,5 +40,4 @@ of one transaction are one change. Errors, which change nothing: another session
 1205), a value outside its limits or no number (23514), an incomplete key (23502), another transaction has been changing
 parameters for more than 10 s (55P03).$$;
 
-revoke all on function {procedure}({row_type}, text, integer, text) from public;
-grant execute on function {procedure}({row_type}, text, integer, text) to parameter_writer;
+grant execute on function {procedure} to parameter_writer;

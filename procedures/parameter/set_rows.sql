@@ -60,11 +60,10 @@ begin
 end
 $$;
 
-comment on function {procedure}(text, text) is
+comment on function {procedure} is
 $$Changes several rows as one change, all of them or none: a JSON array of objects, each with the row's key, the columns
 that change (null sets null) and, optionally, the version that was read. Returns the number of changed rows, and number
 and time of the change; null when nothing has changed. Errors: those of the procedure for one row, invalid JSON (22P02,
 22023), names of no column (42703).$$;
 
-revoke all on function {procedure}(text, text) from public;
-grant execute on function {procedure}(text, text) to parameter_writer;
+grant execute on function {procedure} to parameter_writer;

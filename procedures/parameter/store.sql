@@ -43,8 +43,6 @@ begin
 end
 $$;
 
-comment on function {procedure}({stored}, {stored}, integer, text) is
+comment on function {procedure} is
 $$Replaces the current row `before` by `wanted`. The caller holds the lock of parameters. Only the procedures that
 change this table call it.$$;
-
-revoke all on function {procedure}({stored}, {stored}, integer, text) from public;

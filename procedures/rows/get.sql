@@ -11,8 +11,7 @@ as $$
   limit {this}.n
 $$;
 
-comment on function {procedure}(integer) is
+comment on function {procedure} is
 $$The latest n rows of the ring, newest first; rows never written are left out. n null: all of them.$$;
 
-revoke all on function {procedure}(integer) from public;
-grant execute on function {procedure}(integer) to daq_reader;
+grant execute on function {procedure} to daq_reader;

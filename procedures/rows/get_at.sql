@@ -52,9 +52,8 @@ begin
 end
 $$;
 
-comment on function {procedure}(timestamptz) is
+comment on function {procedure} is
 $$The row that was valid at a time: of ring and log the newest one that is not later. No row when all rows are later.
 Error: the row may be in an archive that PostgreSQL cannot read (RL003).$$;
 
-revoke all on function {procedure}(timestamptz) from public;
-grant execute on function {procedure}(timestamptz) to daq_reader;
+grant execute on function {procedure} to daq_reader;

@@ -19,10 +19,9 @@ as $$
   limit {this}.max_rows
 $$;
 
-comment on function {procedure}(timestamptz, timestamptz, integer) is
+comment on function {procedure} is
 $$The rows of the log from from_time on and before to_time, oldest first, and no more than max_rows of them. A bound
 that is omitted or null does not limit. Error: weeks of that time are in an archive that PostgreSQL cannot read
 (RL003).$$;
 
-revoke all on function {procedure}(timestamptz, timestamptz, integer) from public;
-grant execute on function {procedure}(timestamptz, timestamptz, integer) to daq_reader;
+grant execute on function {procedure} to daq_reader;

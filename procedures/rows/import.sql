@@ -165,7 +165,7 @@ begin
 end
 $$;
 
-comment on function {procedure}(text, bigint, boolean, boolean) is
+comment on function {procedure} is
 $$Stores the rows of pg_temp.<table>, which follow this number of rows of a file, as successive calls of put would, and
 records the position, in one transaction: see begin_import. `_numbered`: their seq_no is the file's own; otherwise a row
 of the log with the same time is compared with them. Rows that the log has are skipped; rows that differ from it are
@@ -174,5 +174,4 @@ Errors, which store nothing: begin_import did not come first (55000), another ro
 (23502), time infinite (22008), NaN in a numeric column (22003), seq_no outside the ring (23514), a waveform too long
 (22001), two rows with one time and seq_no (23505).$$;
 
-revoke all on function {procedure}(text, bigint, boolean, boolean) from public;
-grant execute on function {procedure}(text, bigint, boolean, boolean) to daq_writer;
+grant execute on function {procedure} to daq_writer;

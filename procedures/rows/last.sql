@@ -14,8 +14,7 @@ as $$
   limit 1
 $$;
 
-comment on function {procedure}() is
+comment on function {procedure} is
 $$seq_no and time of the latest row of the ring, null for a ring that was never written: a writer continues after it.$$;
 
-revoke all on function {procedure}() from public;
-grant execute on function {procedure}() to daq_reader, daq_writer;
+grant execute on function {procedure} to daq_reader, daq_writer;

@@ -124,7 +124,7 @@ begin
 end
 $$;
 
-comment on function {procedure}({ring}) is
+comment on function {procedure} is
 $$Stores a row: in the ring unless the row there has a newer time, and in the log according to the table's log policy,
 both in one transaction. Returns 0. Without seq_no the row gets the place after the last row received; a row whose
 time and values are in the ring already is the same row. The same row may be sent any number of times and is stored
@@ -133,5 +133,4 @@ only. A message reports a time that is more than a minute ahead. Errors, which w
 infinite (22008), NaN in a numeric column (22003, T-SQL's 8023), seq_no outside the ring (23514), another row of this
 seq_no and time in the log (23505).$$;
 
-revoke all on function {procedure}({ring}) from public;
-grant execute on function {procedure}({ring}) to daq_writer;
+grant execute on function {procedure} to daq_writer;

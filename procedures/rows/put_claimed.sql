@@ -18,9 +18,8 @@ begin
 end
 $$;
 
-comment on function {procedure}({ring}, bigint) is
+comment on function {procedure} is
 $$Stores a row as put does, for the writer that has the table's claim: see claim_writer, which returns the epoch.
 Errors: those of put, and another writer has taken the table over (RL001); they write nothing.$$;
 
-revoke all on function {procedure}({ring}, bigint) from public;
-grant execute on function {procedure}({ring}, bigint) to daq_writer;
+grant execute on function {procedure} to daq_writer;

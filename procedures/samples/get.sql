@@ -28,11 +28,10 @@ as $$
   limit {this}.max_rows
 $$;
 
-comment on function {procedure}(text, timestamptz, timestamptz, integer, integer) is
+comment on function {procedure} is
 $$The samples of a signal of the table from from_time (inclusive) to to_time (exclusive), oldest first, at most max_rows of
 them; a bound that is omitted or null does not limit. nanoseconds are those below a microsecond; a null value is no
 reading; severity and status are EPICS's. Archived weeks are read too. Errors: no such signal in this table (42704), weeks
 of that time in an archive that PostgreSQL cannot read (RL003).$$;
 
-revoke all on function {procedure}(text, timestamptz, timestamptz, integer, integer) from public;
-grant execute on function {procedure}(text, timestamptz, timestamptz, integer, integer) to daq_reader;
+grant execute on function {procedure} to daq_reader;

@@ -47,9 +47,8 @@ as $$
   order by 1
 $$;
 
-comment on function {procedure}(timestamptz, integer) is
+comment on function {procedure} is
 $$The newest sample of each signal of the table that is not later than a time, also of
 archived weeks; signals without one have no row.$$;
 
-revoke all on function {procedure}(timestamptz, integer) from public;
-grant execute on function {procedure}(timestamptz, integer) to daq_reader;
+grant execute on function {procedure} to daq_reader;

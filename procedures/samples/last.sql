@@ -15,9 +15,8 @@ as $$
   order by 1
 $$;
 
-comment on function {procedure}() is
+comment on function {procedure} is
 $$The signals of the table that writers may write, with the number by which put_<table>_batch knows each, its state
 (active or paused), and the time of its newest sample.$$;
 
-revoke all on function {procedure}() from public;
-grant execute on function {procedure}() to daq_writer, daq_reader;
+grant execute on function {procedure} to daq_writer, daq_reader;

@@ -224,7 +224,7 @@ begin
 end
 $$;
 
-comment on function {procedure}(integer[], bigint[], {values}, smallint[], smallint[], bigint, integer[]{lengths_type}) is
+comment on function {procedure} is
 $$Stores many samples, all of them or none: arrays with an element for each sample: the number of its signal
 (list_signals), its time in nanoseconds since 1970-01-01 UTC, value (null: no reading), and EPICS's alarm severity and
 status, 0 where they are left out. A sample that is stored already is stored once. Samples further ahead of the
@@ -235,5 +235,4 @@ claim_writer. Errors, which write nothing: arrays of different lengths (2202E), 
 signal in this table (42704), another sample of this signal and time (23505), another writer has taken the table over
 (RL001).$$;
 
-revoke all on function {procedure}(integer[], bigint[], {values}, smallint[], smallint[], bigint, integer[]{lengths_type}) from public;
-grant execute on function {procedure}(integer[], bigint[], {values}, smallint[], smallint[], bigint, integer[]{lengths_type}) to daq_writer;
+grant execute on function {procedure} to daq_writer;

@@ -42,9 +42,8 @@ begin
 end
 $$;
 
-comment on function {procedure}(text, timestamptz, {type}, smallint, smallint, smallint, bigint) is
+comment on function {procedure} is
 $$Stores a sample as put_<table> does, for the writer that has the table's claim: see claim_writer, which returns the
 epoch. Errors: those of put_<table>, and another writer has taken the table over (RL001); they write nothing.$$;
 
-revoke all on function {procedure}(text, timestamptz, {type}, smallint, smallint, smallint, bigint) from public;
-grant execute on function {procedure}(text, timestamptz, {type}, smallint, smallint, smallint, bigint) to daq_writer;
+grant execute on function {procedure} to daq_writer;

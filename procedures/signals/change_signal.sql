@@ -101,11 +101,10 @@ begin
 end
 $$;
 
-comment on function ringlog.change_signal(text, text) is
+comment on function ringlog.change_signal is
 $$Changes a signal of a table of samples from now on: a JSON object with some of unit, description, limits,
 alarm_limits, states, held, address, deadband and policy, as in the facility file; null removes one. ringlog.signal
 keeps the former ones. Errors: no such signal now (42704), a signal that the facility file lists (55000), an unknown
 key or a wrong value (22023).$$;
 
-revoke all on function ringlog.change_signal(text, text) from public;
-grant execute on function ringlog.change_signal(text, text) to signal_archivist;
+grant execute on function ringlog.change_signal to signal_archivist;

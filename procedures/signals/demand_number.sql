@@ -19,9 +19,8 @@ begin
 end
 $$;
 
-comment on function ringlog.demand_number(text, text, text, text, text) is
+comment on function ringlog.demand_number is
 $$Raises the error of a procedure that reads numbers (42804) when a signal is of another type. The hint names the
 procedure that reads waveforms, or the one that reads all types.$$;
 
-revoke all on function ringlog.demand_number(text, text, text, text, text) from public;
-grant execute on function ringlog.demand_number(text, text, text, text, text) to daq_reader, daq_table_reader;
+grant execute on function ringlog.demand_number to daq_reader, daq_table_reader;

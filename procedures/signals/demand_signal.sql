@@ -23,7 +23,5 @@ begin
 end
 $$;
 
-comment on function ringlog.demand_signal(text, text) is
+comment on function ringlog.demand_signal is
 $$The number of a signal that a table of samples has now, for a procedure that changes it. Error: there is none (42704).$$;
-
-revoke all on function ringlog.demand_signal(text, text) from public;

@@ -34,11 +34,10 @@ as $$
   limit 1
 $$;
 
-comment on function ringlog.describe_signal(text, timestamptz) is
+comment on function ringlog.describe_signal is
 $$A signal as of a time: its table, column, type, unit, description, limits, wider limits, names of whole numbers
 (states) as a JSON object, whether values hold, digits behind the point, and from when to when this was valid. For a
 time before the signal was known these are its first ones. No row for a signal that never existed or that the caller
 may not read.$$;
 
-revoke all on function ringlog.describe_signal(text, timestamptz) from public;
-grant execute on function ringlog.describe_signal(text, timestamptz) to daq_reader, daq_table_reader;
+grant execute on function ringlog.describe_signal to daq_reader, daq_table_reader;

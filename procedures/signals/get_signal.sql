@@ -80,7 +80,7 @@ begin
 end
 $$;
 
-comment on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) is
+comment on function ringlog.get_signal is
 $$The values of a signal in the log from from_time (inclusive) to to_time (exclusive), oldest first, at most max_rows of
 them; a bound that is omitted or null does not limit. It reads all columns that have stored the signal (see
 ringlog.signal). With `every` it returns the first number of each interval of so many seconds, at the interval's begin:
@@ -88,5 +88,4 @@ counted from 1970 for whole seconds, otherwise from from_time, which is then req
 reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded. Errors: a signal that never existed (42704), a varchar signal
 or a waveform (42804), every without from_time (22023), weeks of that time in an archive that PostgreSQL cannot read, or with `every` in any (RL003).$$;
 
-revoke all on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) from public;
-grant execute on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) to daq_reader, daq_table_reader;
+grant execute on function ringlog.get_signal to daq_reader, daq_table_reader;

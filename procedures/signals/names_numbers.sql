@@ -14,7 +14,5 @@ exception when invalid_text_representation then
 end
 $$;
 
-comment on function ringlog.names_numbers(text) is
+comment on function ringlog.names_numbers is
 $$Whether it is a JSON object of names of whole numbers, as states of signals are.$$;
-
-revoke all on function ringlog.names_numbers(text) from public;

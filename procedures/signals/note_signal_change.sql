@@ -12,7 +12,5 @@ as $$
   )
 $$;
 
-comment on function ringlog.note_signal_change(text, text, text, text) is
+comment on function ringlog.note_signal_change is
 $$Records a change of the signals of a table of samples: its time, and the caller's login and program.$$;
-
-revoke all on function ringlog.note_signal_change(text, text, text, text) from public;

@@ -28,9 +28,8 @@ begin
 end
 $$;
 
-comment on function ringlog.number_of_signal(text, text) is
+comment on function ringlog.number_of_signal is
 $$The number of a signal of a table of samples, by its name or a former one; it never changes. Error: no such signal in
 this table (42704).$$;
 
-revoke all on function ringlog.number_of_signal(text, text) from public;
-grant execute on function ringlog.number_of_signal(text, text) to daq_reader, daq_table_reader, daq_writer, daq_table_writer;
+grant execute on function ringlog.number_of_signal to daq_reader, daq_table_reader, daq_writer, daq_table_writer;

@@ -17,9 +17,8 @@ begin
 end
 $$;
 
-comment on function ringlog.pause_signal(text) is
+comment on function ringlog.pause_signal is
 $$Pauses a signal of a table of samples: its samples are dropped, with a message to the caller, until resume_signal.
 Error: there is no such signal (42704).$$;
 
-revoke all on function ringlog.pause_signal(text) from public;
-grant execute on function ringlog.pause_signal(text) to signal_archivist;
+grant execute on function ringlog.pause_signal to signal_archivist;

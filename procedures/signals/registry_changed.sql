@@ -9,7 +9,5 @@ begin
 end
 $$;
 
-comment on function ringlog.registry_changed() is
+comment on function ringlog.registry_changed is
 $$Gives the registry another version: readers cache signals until it changes.$$;
-
-revoke all on function ringlog.registry_changed() from public;

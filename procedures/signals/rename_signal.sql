@@ -32,10 +32,9 @@ begin
 end
 $$;
 
-comment on function ringlog.rename_signal(text, text) is
+comment on function ringlog.rename_signal is
 $$Gives a signal of a table of samples another name; it can be read and written by the former name too, which becomes
 its address at the source if it has none. Errors: no such signal now (42704), the new name is or was that of a signal
 (42710), or is invalid (22023).$$;
 
-revoke all on function ringlog.rename_signal(text, text) from public;
-grant execute on function ringlog.rename_signal(text, text) to signal_archivist;
+grant execute on function ringlog.rename_signal to signal_archivist;

@@ -17,8 +17,7 @@ begin
 end
 $$;
 
-comment on function ringlog.resume_signal(text) is
+comment on function ringlog.resume_signal is
 $$The signal of a table of samples is written again after pause_signal. Error: no such signal now (42704).$$;
 
-revoke all on function ringlog.resume_signal(text) from public;
-grant execute on function ringlog.resume_signal(text) to signal_archivist;
+grant execute on function ringlog.resume_signal to signal_archivist;

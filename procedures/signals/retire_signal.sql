@@ -18,9 +18,8 @@ begin
 end
 $$;
 
-comment on function ringlog.retire_signal(text) is
+comment on function ringlog.retire_signal is
 $$Ends a signal of a table of samples: it is not written any more; its samples can be read. add_signal takes it up again.
 Error: no such signal now (42704).$$;
 
-revoke all on function ringlog.retire_signal(text) from public;
-grant execute on function ringlog.retire_signal(text) to signal_archivist;
+grant execute on function ringlog.retire_signal to signal_archivist;

@@ -32,9 +32,7 @@ begin
 end
 $$;
 
-comment on function ringlog.settle_signals(integer[], timestamptz[]) is
+comment on function ringlog.settle_signals is
 $$Updates the properties of signals of tables of samples in ringlog.signal: those from sources, replaced by those that the
 facility file or an archivist has set. Changes are valid from `begins` on, or, where that is null, for the whole time of
 the signal's entry. Returns the numbers of the changed signals.$$;
-
-revoke all on function ringlog.settle_signals(integer[], timestamptz[]) from public;

@@ -5,8 +5,7 @@ stable
 parallel safe
 as $$ select known.signal from ringlog.sample_signal as known where known.number = signal_of_number.number $$;
 
-comment on function ringlog.signal_of_number(integer) is
+comment on function ringlog.signal_of_number is
 $$The name that a signal of a table of samples has now.$$;
 
-revoke all on function ringlog.signal_of_number(integer) from public;
-grant execute on function ringlog.signal_of_number(integer) to daq_reader, daq_table_reader, daq_writer, daq_table_writer;
+grant execute on function ringlog.signal_of_number to daq_reader, daq_table_reader, daq_writer, daq_table_writer;

@@ -30,9 +30,7 @@ as $$
   ) as distances
 $$;
 
-comment on function ringlog.likely_reading(timestamptz, timestamptz, timestamptz, double precision) is
+comment on function ringlog.likely_reading is
 $$The instant of a local time that occurred twice because clocks were set back: the one within three cycles (or a
 minute) of the table's newest row, otherwise, during that night, the one nearest to the server's clock, otherwise the
 one nearest to the newest row. put_<table> calls it for clients that send times without a zone.$$;
-
-revoke all on function ringlog.likely_reading(timestamptz, timestamptz, timestamptz, double precision) from public;

@@ -34,8 +34,7 @@ begin
 end
 $$;
 
-comment on function ringlog.bins_of_places(text[], timestamptz, timestamptz, interval, timestamptz, boolean) is
+comment on function ringlog.bins_of_places is
 $$As signal_bins, but a bin in which a signal moved to another column is returned twice, each with its own rows.$$;
 
-revoke all on function ringlog.bins_of_places(text[], timestamptz, timestamptz, interval, timestamptz, boolean) from public;
-grant execute on function ringlog.bins_of_places(text[], timestamptz, timestamptz, interval, timestamptz, boolean) to daq_reader, daq_table_reader;
+grant execute on function ringlog.bins_of_places to daq_reader, daq_table_reader;

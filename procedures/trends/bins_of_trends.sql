@@ -100,9 +100,8 @@ begin
 end
 $$;
 
-comment on function ringlog.bins_of_trends(text[], timestamptz, timestamptz, integer) is
+comment on function ringlog.bins_of_trends is
 $$The bins that get_trend and get_trends choose, for the signals of each table: from `begins` to `ends`, as long as `width`,
 counted from `origin`. `have_moved`: some of the signals were in another column for a part of that time.$$;
 
-revoke all on function ringlog.bins_of_trends(text[], timestamptz, timestamptz, integer) from public;
-grant execute on function ringlog.bins_of_trends(text[], timestamptz, timestamptz, integer) to daq_reader, daq_table_reader;
+grant execute on function ringlog.bins_of_trends to daq_reader, daq_table_reader;

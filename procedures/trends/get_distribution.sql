@@ -39,11 +39,10 @@ begin
 end
 $$;
 
-comment on function ringlog.get_distribution(text, timestamptz, timestamptz, text) is
+comment on function ringlog.get_distribution is
 $$The distribution of a signal's values from from_time (inclusive) to to_time (exclusive): for each of these percents
 the percentile, interpolated between two values; and, in each row, the mean weighted by
 duration: a value lasts until the next one, the last one until to_time, or now. It reads the rows. Defaults: the last
 day; 5, 50 and 95 %. Errors: those of get_signal, percents outside 0 to 100 (22023).$$;
 
-revoke all on function ringlog.get_distribution(text, timestamptz, timestamptz, text) from public;
-grant execute on function ringlog.get_distribution(text, timestamptz, timestamptz, text) to daq_reader, daq_table_reader;
+grant execute on function ringlog.get_distribution to daq_reader, daq_table_reader;

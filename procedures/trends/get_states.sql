@@ -35,11 +35,10 @@ begin
 end
 $$;
 
-comment on function ringlog.get_states(text, timestamptz, timestamptz) is
+comment on function ringlog.get_states is
 $$The states of a signal of type bit, smallint, int or bigint from from_time (inclusive) to to_time (exclusive): each
 value, its total duration in seconds, and how often the signal changed to it. A value lasts until the next one, the last
 one until to_time, or now; the time before the first row is not counted. It reads the rows. Default: the last day.
 Errors: a signal that never existed (42704), one of another type (42804), weeks in the archive (RL003).$$;
 
-revoke all on function ringlog.get_states(text, timestamptz, timestamptz) from public;
-grant execute on function ringlog.get_states(text, timestamptz, timestamptz) to daq_reader, daq_table_reader;
+grant execute on function ringlog.get_states to daq_reader, daq_table_reader;

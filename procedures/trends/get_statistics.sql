@@ -47,11 +47,10 @@ begin
 end
 $$;
 
-comment on function ringlog.get_statistics(text, timestamptz, timestamptz) is
+comment on function ringlog.get_statistics is
 $$Statistics of a signal's values from from_time (inclusive) to to_time (exclusive), in one row: number, minimum,
 maximum, mean, standard deviation (of the population), root mean square, first and last, and the numbers of rows with
 NaN and without a reading, which the other figures omit. It reads summaries, and rows that are not summarised yet. No
 row when there are no rows. Default: the last day. Errors: those of get_trend.$$;
 
-revoke all on function ringlog.get_statistics(text, timestamptz, timestamptz) from public;
-grant execute on function ringlog.get_statistics(text, timestamptz, timestamptz) to daq_reader, daq_table_reader;
+grant execute on function ringlog.get_statistics to daq_reader, daq_table_reader;

@@ -24,7 +24,7 @@ as $$
   ) as trend
 $$;
 
-comment on function ringlog.get_trend(text, timestamptz, timestamptz, integer) is
+comment on function ringlog.get_trend is
 $$A signal from from_time (inclusive) to to_time (exclusive) in at most so many bins of one length, oldest first: the
 bin's begin, the number, minimum, maximum and mean of its values, the first and the last of them, and the numbers of
 rows with NaN and without a reading, which the other figures omit; bins without rows are omitted. Bins made from
@@ -36,5 +36,4 @@ waveform is a signal here, named as the waveform followed by .min, .max, .mean, 
 never existed (42704), a varchar signal or a waveform (42804), bounds in the wrong order or points outside 1 to 1000000
 (22023).$$;
 
-revoke all on function ringlog.get_trend(text, timestamptz, timestamptz, integer) from public;
-grant execute on function ringlog.get_trend(text, timestamptz, timestamptz, integer) to daq_reader, daq_table_reader;
+grant execute on function ringlog.get_trend to daq_reader, daq_table_reader;

@@ -458,9 +458,8 @@ begin
 end
 $$;
 
-comment on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) is
+comment on function ringlog.queries_of_bins is
 $$The queries that together return what signal_bins returns, each with its two parameters: the signals, and their names
 in the summaries.$$;
 
-revoke all on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) from public;
-grant execute on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) to daq_reader, daq_table_reader;
+grant execute on function ringlog.queries_of_bins to daq_reader, daq_table_reader;

@@ -55,12 +55,11 @@ as $$
   order by array_position(signal_bins.names, part.signal), part."time"
 $$;
 
-comment on function ringlog.signal_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) is
+comment on function ringlog.signal_bins is
 $$The values of signals in the log from from_time (inclusive) to to_time (exclusive), in bins of this width counted from
 origin: number, minimum, maximum, mean, first and last, and the numbers of rows with NaN and without a reading, which
 the other figures omit. Bins without rows are omitted. A scalar of a waveform is a signal here (trend_places). Bins of
 whole seconds counted from 1970 are made of summaries where possible, and so is a single bin for all. `squares` is the
 sum of the squared distances from the mean, null unless requested.$$;
 
-revoke all on function ringlog.signal_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) from public;
-grant execute on function ringlog.signal_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) to daq_reader, daq_table_reader;
+grant execute on function ringlog.signal_bins to daq_reader, daq_table_reader;

@@ -42,15 +42,8 @@ begin
 end
 $$;
 
-comment on function ringlog.trend_in_bins(
-  text[], boolean, timestamptz, timestamptz, interval, timestamptz, boolean
-) is
+comment on function ringlog.trend_in_bins is
 $$Returns the same as signal_bins, in the bins of bins_of_trends, which also determines whether some of the signals
 `have_moved`; without such signals the query is shorter.$$;
 
-revoke all on function ringlog.trend_in_bins(
-  text[], boolean, timestamptz, timestamptz, interval, timestamptz, boolean
-) from public;
-grant execute on function ringlog.trend_in_bins(
-  text[], boolean, timestamptz, timestamptz, interval, timestamptz, boolean
-) to daq_reader, daq_table_reader;
+grant execute on function ringlog.trend_in_bins to daq_reader, daq_table_reader;

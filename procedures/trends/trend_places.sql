@@ -24,9 +24,8 @@ as $$
   where place.type like '%[]' and place.type not like 'varchar%'
 $$;
 
-comment on function ringlog.trend_places(text[]) is
+comment on function ringlog.trend_places is
 $$As signal_places, and other columns that have a trend: the scalars of waveforms, each named as its signal followed by
 .min, .max, .mean, .rms or .length, unless a signal has that name. `scalar` is the scalar; null for a signal.$$;
 
-revoke all on function ringlog.trend_places(text[]) from public;
-grant execute on function ringlog.trend_places(text[]) to daq_reader, daq_table_reader;
+grant execute on function ringlog.trend_places to daq_reader, daq_table_reader;

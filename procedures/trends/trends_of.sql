@@ -29,9 +29,8 @@ as $$
   ) as trend
 $$;
 
-comment on function ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean) is
+comment on function ringlog.trends_of is
 $$The common part of get_trend, get_trends, get_waveform_trend and of trends over HTTP, with the width of the bins;
 `squares` as in signal_bins.$$;
 
-revoke all on function ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean) from public;
-grant execute on function ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean) to daq_reader, daq_table_reader;
+grant execute on function ringlog.trends_of to daq_reader, daq_table_reader;

@@ -16,8 +16,7 @@ as $$
   )
 $$;
 
-comment on function ringlog.byte_order() is
+comment on function ringlog.byte_order is
 $$The byte order, little or big, of packed waveforms that clients send and receive: byte_order of the facility file.$$;
 
-revoke all on function ringlog.byte_order() from public;
-grant execute on function ringlog.byte_order() to daq_reader, daq_table_reader, daq_writer, daq_table_writer;
+grant execute on function ringlog.byte_order to daq_reader, daq_table_reader, daq_writer, daq_table_writer;

@@ -87,7 +87,7 @@ begin
 end
 $$;
 
-comment on function ringlog.get_waveform_trend(text, timestamptz, timestamptz, integer) is
+comment on function ringlog.get_waveform_trend is
 $$A waveform from from_time (inclusive) to to_time (exclusive) in at most so many bins of one length, oldest first: the
 number of waveforms, the minimum and maximum of their points, the mean of the waveforms' means and the root mean square
 of their rms, in which each waveform has the same weight whatever its length, the smallest and largest number of points,
@@ -97,5 +97,4 @@ day, 1000 bins. Errors: a signal that never existed (42704), one that is no wave
 of whose scalars has the name of another signal (42702), bounds in the wrong order or points outside 1 to 1000000
 (22023).$$;
 
-revoke all on function ringlog.get_waveform_trend(text, timestamptz, timestamptz, integer) from public;
-grant execute on function ringlog.get_waveform_trend(text, timestamptz, timestamptz, integer) to daq_reader, daq_table_reader;
+grant execute on function ringlog.get_waveform_trend to daq_reader, daq_table_reader;

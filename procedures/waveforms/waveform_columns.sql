@@ -15,9 +15,8 @@ as $$
     )
 $$;
 
-comment on function ringlog.waveform_columns(text) is
+comment on function ringlog.waveform_columns is
 $$The columns of a table's reading procedure that are waveforms of numbers, and their types: the types of the points in
 its packed binary.$$;
 
-revoke all on function ringlog.waveform_columns(text) from public;
-grant execute on function ringlog.waveform_columns(text) to daq_reader, daq_table_reader;
+grant execute on function ringlog.waveform_columns to daq_reader, daq_table_reader;

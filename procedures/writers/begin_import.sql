@@ -41,12 +41,11 @@ begin
 end
 $$;
 
-comment on function ringlog.begin_import(text, text, text) is
+comment on function ringlog.begin_import is
 $$Begins or continues the import of a file of old rows: makes the session's table pg_temp.<table>, into which the next
 rows are copied before each call of import_<table>, in one transaction. Returns how many rows of the file have been
 imported, the place in the ring after which its first row is stored when the file has no seq_no, and the time of the
 last import. A file of the same name with another digest begins anew. Errors: no such table (42704); one that is moving
 to this server (55000); the caller may not write it (42501).$$;
 
-revoke all on function ringlog.begin_import(text, text, text) from public;
-grant execute on function ringlog.begin_import(text, text, text) to daq_writer, daq_table_writer;
+grant execute on function ringlog.begin_import to daq_writer, daq_table_writer;

@@ -36,11 +36,10 @@ begin
 end
 $$;
 
-comment on function ringlog.claim_writer(text, text, text, boolean) is
+comment on function ringlog.claim_writer is
 $$Makes the caller the table's only writer and returns the epoch of the claim, which put_<table>_claimed requires. The
 same spool may claim again at any time; another one only after release_claim, or with take_over. Once this has
 returned, nothing is stored under an older claim. put_<table> requires no claim. Errors: no such table (42704), the caller may not write it (42501), another
 writer has the claim (RL002).$$;
 
-revoke all on function ringlog.claim_writer(text, text, text, boolean) from public;
-grant execute on function ringlog.claim_writer(text, text, text, boolean) to daq_writer, daq_table_writer;
+grant execute on function ringlog.claim_writer to daq_writer, daq_table_writer;

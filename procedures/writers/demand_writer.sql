@@ -22,8 +22,6 @@ begin
 end
 $$;
 
-comment on function ringlog.demand_writer(text) is
+comment on function ringlog.demand_writer is
 $$For procedures that write any table: demands that the caller may write this one, that is, may execute
 put_<table>_claimed. Error: the caller may not (42501).$$;
-
-revoke all on function ringlog.demand_writer(text) from public;

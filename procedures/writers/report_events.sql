@@ -20,5 +20,4 @@ $$Stores events of a table's readings, all of them or none: gap, clock, thinned,
 `events` is a JSON array of objects with number, time, kind, message, until and rows. Spool and number identify an event:
 sent again, it is stored once. Error: the caller may not write the table (42501).$$;
 
-revoke all on function ringlog.report_events from public;
 grant execute on function ringlog.report_events to daq_writer, daq_table_writer;

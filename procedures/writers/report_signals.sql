@@ -102,7 +102,7 @@ begin
 end
 $$;
 
-comment on function ringlog.report_signals(text, text) is
+comment on function ringlog.report_signals is
 $$Stores what a writer knows of signals of a table of samples: a JSON array of objects with number, connected, since
 when, trouble (null: none), the number of samples dropped since the last report, and policy (null: none); and, where
 the source has sent properties, reported, an object with some of unit, description, limit_low, limit_high, alarm_low,
@@ -110,5 +110,4 @@ alarm_high, states and decimals, and reported_at. What the facility file or an a
 another name or kind is ignored; a message and an event of kind unfit name it. Error: the caller may not write the
 table (42501).$$;
 
-revoke all on function ringlog.report_signals(text, text) from public;
-grant execute on function ringlog.report_signals(text, text) to daq_writer, daq_table_writer;
+grant execute on function ringlog.report_signals to daq_writer, daq_table_writer;

@@ -83,11 +83,10 @@ begin
 end
 $$;
 
-comment on function ringlog.signal_states(text, text) is
+comment on function ringlog.signal_states is
 $$The state of each signal of tables of samples, or of one, whose name is like the pattern: whether its writer is
 connected to it; time, value as text (of a waveform the number of its points) and severity of its newest sample;
 samples a second in the last minute; samples that its writer has dropped; and why it is silent, unless it only does
 not change.$$;
 
-revoke all on function ringlog.signal_states(text, text) from public;
-grant execute on function ringlog.signal_states(text, text) to daq_reader, signal_archivist;
+grant execute on function ringlog.signal_states to daq_reader, signal_archivist;

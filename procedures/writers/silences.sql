@@ -35,9 +35,8 @@ begin
 end
 $$;
 
-comment on function ringlog.silences(timestamptz, text) is
+comment on function ringlog.silences is
 $$Tables of ringlog's writers that have had no row for three cycles, at least a minute: when the last one came, and
 how many cycles have passed since, or since from_time.$$;
 
-revoke all on function ringlog.silences(timestamptz, text) from public;
-grant execute on function ringlog.silences(timestamptz, text) to daq_reader, daq_table_reader;
+grant execute on function ringlog.silences to daq_reader, daq_table_reader;

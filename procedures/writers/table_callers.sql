@@ -35,9 +35,8 @@ as $$
   left join failed on failed.table_name = latest.table_name
 $$;
 
-comment on function ringlog.table_callers() is
+comment on function ringlog.table_callers is
 $$The last call of a table's put over TDS, from any program: host and program as reported by the client, login and time;
 and time, number and text of the last call that was answered by an error. The server records them every ten seconds.$$;
 
-revoke all on function ringlog.table_callers() from public;
-grant execute on function ringlog.table_callers() to daq_reader, daq_table_reader;
+grant execute on function ringlog.table_callers to daq_reader, daq_table_reader;

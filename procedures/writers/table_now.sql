@@ -7,8 +7,7 @@ as $$
   select coalesce((select known.table_name from ringlog.former_table as known where known.former = name), name)
 $$;
 
-comment on function ringlog.table_now(text) is
+comment on function ringlog.table_now is
 $$The current name of a table: a writer that was started before a rename uses the former name.$$;
 
-revoke all on function ringlog.table_now(text) from public;
-grant execute on function ringlog.table_now(text) to daq_reader, daq_table_reader;
+grant execute on function ringlog.table_now to daq_reader, daq_table_reader;

@@ -158,7 +158,7 @@ begin
 end
 $$;
 
-comment on function ringlog.table_states(text[], boolean) is
+comment on function ringlog.table_states is
 $$The state of each table, or of the named ones, whichever program writes it: time of the newest row of its ring; age:
 seconds since a row came, by the last call of its put over TDS or by the newest row; silent: the age is more than three
 cycles and a minute; ahead: seconds that the newest row is ahead of the clock, from a minute on; rows added to the log per second, over the last
@@ -167,5 +167,4 @@ than 100 ms, or cannot be read, has none of these but the reason in unread. agai
 its statements prepared. A table of samples has no cycle and is never silent; its rows are samples, and newest is of the
 last 31 days.$$;
 
-revoke all on function ringlog.table_states(text[], boolean) from public;
-grant execute on function ringlog.table_states(text[], boolean) to daq_reader, daq_table_reader;
+grant execute on function ringlog.table_states to daq_reader, daq_table_reader;

@@ -16,7 +16,7 @@ from ringlog.schema.change import CHANNEL
 from ringlog.schema.installing import obstacles, renaming
 from ringlog.schema.relations import parameter_tables, sample_tables, tables
 from ringlog.schema.session import engine
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 _PATIENCE = "10s"  # for locks of readers and writers, who wait meanwhile
 
@@ -57,8 +57,7 @@ def facility_drop(
     """Drop a table with its history, after it was taken out of the facility file.
 
     Prints what would be deleted, and asks for the table's name, also from a pipe."""
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         if (node := placing_of(conninfo).get(table)) is not None:
             raise ServerError(f"table {table} is on node {node}: move it here first (ringlog node)")
         administrator = engine(conninfo)

@@ -11,7 +11,7 @@ import psycopg
 import typer
 from psycopg.conninfo import conninfo_to_dict
 
-from ringlog.clients.password import PasswordError, only_line
+from ringlog.clients.password import only_line
 from ringlog.commands.machines.cert import TlsUse, chosen_tls
 from ringlog.commands.options import Data, Dsn, Programs, logging_command
 from ringlog.errors import UsageError
@@ -146,7 +146,7 @@ def serve(
     encryption = chosen_tls(tls_cert, tls_key, tls)
     reading = chosen_http(http, http_role, tls_cert, tls_key)
     size = None if memory is None else parse_memory(memory)
-    password = None if gateway_password_file is None else _password_in(gateway_password_file)
+    password = None if gateway_password_file is None else only_line(gateway_password_file)
     if not isinstance(database, Embedded) and (pg_port is not None or memory is not None):
         raise UsageError("--pg-port and --memory are for the embedded PostgreSQL, not for --dsn")
     if facility is None and isinstance(database, Embedded):
@@ -194,13 +194,6 @@ def serve(
     except Stopped:
         pass
     print("stopped", flush=True)
-
-
-def _password_in(file: Path) -> str:
-    try:
-        return only_line(file)
-    except PasswordError as error:
-        raise UsageError(str(error)) from None
 
 
 def chosen_http(

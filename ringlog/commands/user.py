@@ -3,8 +3,6 @@
 import getpass
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated
 
@@ -16,7 +14,7 @@ from ringlog.loader.cli import option
 from ringlog.nodes.servers import every_server, servers_there
 from ringlog.schema.access.rights import Held
 from ringlog.server import logins
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 from ringlog.server.guards import limits
 from ringlog.server.guards.limits import Limits
 
@@ -121,7 +119,7 @@ def add(
         raise UsageError("--tables names the tables of --writer and --reader")
     password = _password(name, password_stdin)
     most = Limits(statement_timeout, row_limit, idle_transaction, temporary_files, sessions)
-    with _opened(data, dsn) as conninfo:
+    with facility_opened(data, dsn) as conninfo:
         some = _tables(conninfo, "--tables", tables) if tables is not None else None
         for server in every_server(conninfo):
             # the first server has the parameter tables
@@ -140,7 +138,7 @@ def show(
     dsn: Dsn = None,
 ) -> None:
     """List the logins with their rights, whether they are locked, and their numbers of connections."""
-    with _opened(data, dsn) as conninfo:
+    with facility_opened(data, dsn) as conninfo:
         found = logins.logins(conninfo)
     if machine:
         print(json.dumps([asdict(one) for one in found]))
@@ -158,7 +156,7 @@ def show(
 def passwd(name: Name, password_stdin: PasswordStdin = False, data: Data = None, dsn: Dsn = None) -> None:
     """Change the password of a login. Its open sessions continue."""
     password = _password(name, password_stdin)
-    with _opened(data, dsn) as conninfo:
+    with facility_opened(data, dsn) as conninfo:
         for server in every_server(conninfo):
             logins.change_password(server, name, password)
     print(f"login {name} has a new password")
@@ -188,7 +186,7 @@ def change(
     """Set which tables a login may write and read. It applies at once, to open sessions too."""
     if writes is None and reads is None:
         raise UsageError("choose what to change: --writes or --reads")
-    with _opened(data, dsn) as conninfo:
+    with facility_opened(data, dsn) as conninfo:
         wanted = _named(conninfo, writes, reads)
         for server in every_server(conninfo):
             logins.change_tables(server, name, wanted)
@@ -224,7 +222,7 @@ def grant(
         raise UsageError("choose what to grant: --writes, --reads or --parameter")
     if "none" in (writes, reads):
         raise UsageError("none takes rights away: ringlog user change")
-    with _opened(data, dsn) as conninfo:
+    with facility_opened(data, dsn) as conninfo:
         wanted = logins.more_tables(conninfo, name, _named(conninfo, writes, reads))
         for server in every_server(conninfo):
             logins.change_tables(server, name, wanted)
@@ -252,7 +250,7 @@ def limit(
             "choose what to limit: --statement-timeout, --row-limit, --idle-transaction, --temporary-files or"
             " --sessions"
         )
-    with _opened(data, dsn) as conninfo:
+    with facility_opened(data, dsn) as conninfo:
         for server in every_server(conninfo):
             logins.limit(server, name, most)
     print(f"login {name} has these limits from its next session on")
@@ -271,7 +269,7 @@ def reads(
 
     Calls of put procedures are always sent to the primary; a session that has made one also reads there.
     """
-    with _opened(data, dsn) as conninfo:
+    with facility_opened(data, dsn) as conninfo:
         for server in every_server(conninfo):
             logins.read_from(server, name, where)
     print(f"login {name} reads from the {where.value} from its next session on")
@@ -280,7 +278,7 @@ def reads(
 @user.command("lock")
 def lock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
     """Lock a login: end its open sessions and refuse new ones."""
-    with _opened(data, dsn) as conninfo:
+    with facility_opened(data, dsn) as conninfo:
         there, away = servers_there(conninfo)
         # an unreachable node does not delay the lock; sessions begin on the first server
         for server in reversed(there):
@@ -296,7 +294,7 @@ def lock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
 @user.command("unlock")
 def unlock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
     """Unlock a login. Its password is unchanged."""
-    with _opened(data, dsn) as conninfo:
+    with facility_opened(data, dsn) as conninfo:
         for server in every_server(conninfo):
             logins.unlock(server, name)
     print(f"login {name} is unlocked")
@@ -305,7 +303,7 @@ def unlock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
 @user.command("remove")
 def remove(name: Name, data: Data = None, dsn: Dsn = None) -> None:
     """Drop a login and end its sessions. Rows that it has written remain."""
-    with _opened(data, dsn) as conninfo:
+    with facility_opened(data, dsn) as conninfo:
         for server in every_server(conninfo):
             logins.remove_login(server, name)
     print(f"login {name} is removed")
@@ -336,13 +334,6 @@ def _tables(conninfo: str, option: str, text: str) -> Held | None:
     if "" in names:
         raise UsageError(f"{option}: a name is missing in {text!r}")
     return logins.tables_named(conninfo, names)
-
-
-@contextmanager
-def _opened(data: Data, dsn: Dsn) -> Iterator[str]:
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
-        yield conninfo
 
 
 def _password(name: str, from_stdin: bool) -> str:

@@ -102,6 +102,15 @@ def default_data() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "ringlog"
 
 
+@contextmanager
+def facility_opened(data: Path | None, dsn: str | None) -> Iterator[str]:
+    """The administrator's connection string of the chosen database, while its server runs. Raises ServerError
+    when no facility is installed in it."""
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        yield conninfo
+
+
 def demand_facility(conninfo: str) -> None:
     """Raises ServerError when no facility is installed in the database."""
     with session.connect(conninfo) as connection:

@@ -164,7 +164,6 @@ class _Common:
         self._make_array_bytes()
         roles.forbid_large_objects(driver(self.connection))
         self._prepare_archive()
-        self.changed += logs.move(self.connection)
         roles.become_owner(self.connection)
         _refuse_if(versions.obstacles(self.connection))
         self.is_new = not registry.exists(self.connection)

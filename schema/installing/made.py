@@ -11,7 +11,7 @@ from itertools import islice
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.procedures import Procedure, system_script
+from ringlog.procedures import FOR_EVERYONE, SCHEMA, Procedure, system_script
 from ringlog.schema.change import run, run_all
 from ringlog.schema.registry import procedure
 
@@ -19,6 +19,13 @@ _COMPARED = 100
 """procedures whose texts are in memory at once: those of thousands of tables are hundreds of megabytes"""
 
 _DEFINITION = "encode(sha256(convert_to(pg_get_functiondef(pg_proc.oid), 'utf8')), 'hex')"
+
+_UNCHECKED, _CHECKED = (f"set local check_function_bodies = {state}" for state in ("off", "on"))
+_CHECK = """
+select case lanname when 'sql' then fmgr_sql_validator(pg_proc.oid) else plpgsql_validator(pg_proc.oid) end
+from pg_proc join pg_language on pg_language.oid = prolang
+where pronamespace = 'ringlog'::regnamespace and lanname in ('sql', 'plpgsql') and proname = any(:names)
+"""
 
 _SYSTEM_COMMENT = "T-SQL's system procedures, functions and catalogue views, made of "
 
@@ -32,18 +39,25 @@ class Before(Enum):
 
 
 def renew(connection: sa.Connection, wanted: Iterable[Procedure]) -> dict[str, Before]:
-    """Creates the procedures that do not exist or whose text has changed. Returns their former state, by
-    name."""
+    """Creates the procedures that do not exist or whose text has changed; logins without a grant may not call
+    them. Returns their former state, by name."""
     renewed: dict[str, Before] = {}
     rest = iter(wanted)
     while some := {each.name: each for each in islice(rest, _COMPARED)}:
         there = _digests(connection, some)
         due = {name: each for name, each in some.items() if there.get(name) != each.digest}
-        run_all(connection, (each.source for each in due.values()))
+        closed = (
+            sql.SQL("revoke all on function {} from public").format(sql.Identifier(SCHEMA, name))
+            for name in due
+            if name not in FOR_EVERYONE
+        )
+        run_all(connection, (_UNCHECKED, *(each.source for each in due.values()), *closed, _CHECKED))
         for name in due:
             before = Before.FOREIGN if there.get(name) is None else Before.OTHER
             renewed[name] = before if name in there else Before.ABSENT
         _note(connection, due.values())
+    # each may call any other one, so bodies are checked when all are there
+    connection.execute(sa.text(_CHECK), {"names": [*renewed]})
     return renewed
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 
 import sqlalchemy as sa
 from psycopg import sql
-from sqlalchemy.dialects import postgresql
 
 from ringlog.procedures import OF_A_TABLE
 from ringlog.schema import catalogue
@@ -27,6 +26,7 @@ from ringlog.schema.layout import (
     SCHEMA_OF_LEVEL,
     SUMMARIES,
 )
+from ringlog.schema.own_columns import text, timestamp
 from ringlog.schema.registry import FOREVER, signal
 from ringlog.schema.relations.tables import Columns, stored_columns
 from ringlog.schema.relations.tiers import archived_tables
@@ -36,9 +36,9 @@ metadata = sa.MetaData(schema="ringlog")
 former_table = sa.Table(
     "former_table",
     metadata,
-    sa.Column("former", sa.TEXT, primary_key=True),
-    sa.Column("table_name", sa.TEXT, nullable=False, comment="its name now"),
-    sa.Column("renamed", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.now()),
+    text("former", key=True),
+    text("table_name", "its name now"),
+    timestamp("renamed", default=sa.func.now()),
     comment="names that tables had before",
 )
 

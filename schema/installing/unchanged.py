@@ -21,19 +21,18 @@ import sqlalchemy as sa
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.facility import Facility
 from ringlog.schema.layout import ARCHIVE_FILES, CLOSED, ICEBERG, RECENT, SCHEMAS, SET_ASIDE
+from ringlog.schema.own_columns import own_column, text
 
 metadata = sa.MetaData(schema="ringlog")
 
 installation = sa.Table(
     "installation",
     metadata,
-    sa.Column("facility", sa.TEXT, nullable=False, comment="digest of the facility file"),
-    sa.Column("sources", sa.TEXT, nullable=False, comment="digest of ringlog's own sources"),
-    sa.Column("server", sa.TEXT, nullable=False, comment="PostgreSQL's version, and the database"),
-    sa.Column("next_transaction", sa.NUMERIC(20), nullable=False),
-    sa.Column(
-        "catalogue", sa.TEXT, nullable=False, comment="rows of the catalogue: how many, and their digest"
-    ),
+    text("facility", "digest of the facility file"),
+    text("sources", "digest of ringlog's own sources"),
+    text("server", "PostgreSQL's version, and the database"),
+    own_column(sa.NUMERIC(20), "next_transaction"),
+    text("catalogue", "rows of the catalogue: how many, and their digest"),
     comment="the latest installation that found nothing to change",
 )
 

@@ -13,20 +13,20 @@ from functools import cache
 from importlib.resources import files
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.change import run
 from ringlog.schema.installing.obstacles import Obstacle
 from ringlog.schema.ledger import create_missing
+from ringlog.schema.own_columns import integer, text, timestamp
 
 metadata = sa.MetaData(schema="ringlog")
 
 schema_version = sa.Table(
     "schema_version",
     metadata,
-    sa.Column("version", sa.INTEGER, primary_key=True, autoincrement=False),
-    sa.Column("title", sa.TEXT, nullable=False),
-    sa.Column("applied", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.now()),
+    integer("version", key=True, autoincrement=False),
+    text("title"),
+    timestamp("applied", default=sa.func.now()),
     comment="the migrations that this database has had; the greatest is its version",
 )
 

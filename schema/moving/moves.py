@@ -7,7 +7,6 @@ copied parts. An interrupted move can therefore be continued from any machine.
 
 import sqlalchemy as sa
 from psycopg import sql
-from sqlalchemy.dialects import postgresql
 
 from ringlog.procedures import OF_A_TABLE
 from ringlog.schema import catalogue
@@ -25,6 +24,7 @@ from ringlog.schema.layout import (
     SUMMARIES,
     WRITER,
 )
+from ringlog.schema.own_columns import boolean, integer, text, timestamp
 from ringlog.schema.relations.tiers import cold_week, leave_manifest
 
 metadata = sa.MetaData(schema="ringlog")
@@ -32,14 +32,14 @@ metadata = sa.MetaData(schema="ringlog")
 move = sa.Table(
     "move",
     metadata,
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("source", sa.TEXT, comment="the node that it leaves; null: the first server"),
-    sa.Column("target", sa.TEXT, comment="the node that gets it; null: the first server"),
-    sa.Column("began", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.now()),
-    sa.Column(
+    text("table_name", key=True),
+    text("source", "the node that it leaves; null: the first server", null=True),
+    text("target", "the node that gets it; null: the first server", null=True),
+    timestamp("began", default=sa.func.now()),
+    timestamp(
         "switched",
-        postgresql.TIMESTAMP(timezone=True),
-        comment="since when calls go to the target and the old copy is to be dropped; null: not yet",
+        "since when calls go to the target and the old copy is to be dropped; null: not yet",
+        null=True,
     ),
     comment="on the first server: tables on their way from one server to another (ringlog node move)",
 )
@@ -47,15 +47,13 @@ move = sa.Table(
 moved_row = sa.Table(
     "moved_row",
     metadata,
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
-    sa.Column("seq_no", sa.INTEGER, nullable=False),
-    sa.Column(
+    text("table_name"),
+    timestamp("time"),
+    integer("seq_no"),
+    boolean(
         "chosen",
-        sa.BOOLEAN,
-        nullable=False,
-        server_default=sa.false(),
-        comment="whether put chose seq_no, and chooses another one when it is called again elsewhere",
+        "whether put chose seq_no, and chooses another one when it is called again elsewhere",
+        default=sa.false(),
     ),
     sa.Index("moved_row_idx", "table_name"),
     comment="on the server that a table leaves: rows that arrived since its copying began",
@@ -64,9 +62,9 @@ moved_row = sa.Table(
 moved_part = sa.Table(
     "moved_part",
     metadata,
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("part", sa.TEXT, primary_key=True, comment="partition of the log there, or summaries"),
-    sa.Column("as_of", sa.TEXT, comment="transaction there from which on changes may be missing"),
+    text("table_name", key=True),
+    text("part", "partition of the log there, or summaries", key=True),
+    text("as_of", "transaction there from which on changes may be missing", null=True),
     comment="on the server that gets a table: its copied parts",
 )
 

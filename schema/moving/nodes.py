@@ -33,6 +33,7 @@ from ringlog.schema.layout import (
     WRITER,
 )
 from ringlog.schema.moving.elsewhere import signal_elsewhere
+from ringlog.schema.own_columns import smallint, text
 from ringlog.schema.relations import sample_tables
 from ringlog.schema.sql_files import sql_file
 
@@ -41,19 +42,19 @@ metadata = sa.MetaData(schema="ringlog")
 node = sa.Table(
     "node",
     metadata,
-    sa.Column("name", sa.TEXT, primary_key=True),
-    sa.Column("dsn", sa.TEXT, nullable=False, comment="an administrator's connection string"),
-    sa.Column("password", sa.TEXT, nullable=False, comment="of ringlog_gateway there"),
-    sa.Column("number", sa.SMALLINT, nullable=False, comment="numbers of signals of samples begin with it"),
+    text("name", key=True),
+    text("dsn", "an administrator's connection string"),
+    text("password", "of ringlog_gateway there"),
+    smallint("number", "numbers of signals of samples begin with it"),
     comment="servers that have tables of their own, readable by the owner only",
 )
 
 stand_in = sa.Table(
     "stand_in",
     metadata,
-    sa.Column("name", sa.TEXT, primary_key=True),
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    sa.Column("node", sa.TEXT, nullable=False),
+    text("name", key=True),
+    text("table_name"),
+    text("node"),
     comment="procedures that are called on a node, which has their table",
 )
 
@@ -142,7 +143,7 @@ def _procedures(connection: sa.Connection, of: str, table: str, called: Sequence
     """The procedures of a table, with the names, arguments and rights that they have on the node."""
     statement = sa.text(
         "select proname, pg_get_function_arguments(oid) as arguments,"
-        " pg_get_function_identity_arguments(oid) as identity, pg_get_function_result(oid) as result,"
+        " pg_get_function_result(oid) as result,"
         " provolatile::text as volatility, prosecdef as definer, obj_description(oid, 'pg_proc') as comment,"
         " array(select grantee::regrole::text from aclexplode(proacl)"
         " where grantee <> 0 and grantee <> proowner order by 1) as grantees"
@@ -152,11 +153,9 @@ def _procedures(connection: sa.Connection, of: str, table: str, called: Sequence
     names = [pattern.format(name) for name in called for pattern in OF_A_TABLE.values()]
     for row in connection.execute(statement, {"names": names}):
         name = sql.Identifier("ringlog", row.proname)
-        identity = sql.SQL(row.identity)
         source = _STAND_IN.format(
             name=name,
             arguments=sql.SQL(row.arguments),
-            identity=identity,
             result=sql.SQL(row.result),
             volatility=sql.SQL(_VOLATILITY[row.volatility]),
             security=sql.SQL("security definer" if row.definer else "security invoker"),
@@ -166,8 +165,7 @@ def _procedures(connection: sa.Connection, of: str, table: str, called: Sequence
             comment=sql.Literal(f"On node {of}. {row.comment or ''}"),
         )
         for grantee in row.grantees:
-            grant = sql.SQL("grant execute on function {}({}) to {};\n")
-            source += grant.format(name, identity, sql.SQL(grantee))
+            source += sql.SQL("grant execute on function {} to {};\n").format(name, sql.SQL(grantee))
         yield Procedure(row.proname, source.as_string())
 
 

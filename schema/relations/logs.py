@@ -13,10 +13,8 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.schema import catalogue
-from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import run
-from ringlog.schema.layout import LOG, LOG_TABLES, OWNER, READER
-from ringlog.schema.sql_files import sql_file
+from ringlog.schema.layout import LOG, LOG_TABLES, READER
 
 _MANIFEST = "ringlog_manifest_changed"
 
@@ -82,48 +80,6 @@ where weeks.relnamespace = to_regnamespace('weeks') and weeks.relname = any(:nam
     where attrelid = view.oid and attnum > 0 and not attisdropped
   )
 order by 1
-"""
-
-
-def move(connection: sa.Connection) -> list[str]:
-    """Moves the logs of an earlier version, whose tables were in schema log, and redirects the views on them.
-    Returns the changes. Call it before the role changes to ringlog_owner: people own views."""
-    become_owner(connection)
-    is_new = connection.scalar(sa.text("select to_regclass('ringlog.logged_table') is null"))
-    tables = [] if is_new else connection.scalars(sa.text(_EARLIER)).all()
-    run(connection, "reset role")
-    changed = []
-    for table in tables:
-        log, weeks = sql.Identifier(LOG, table), sql.Identifier(LOG_TABLES, table)
-        views = connection.execute(sa.text(_VIEWS), {"log": log.as_string()}).all()
-        rights = connection.execute(sa.text(_RIGHTS), {"log": log.as_string()}).all()
-        become_owner(connection)
-        run(connection, sql.SQL("alter table {} set schema {}").format(log, sql.Identifier(LOG_TABLES)))
-        run(connection, sql.SQL("comment on table {} is null").format(weeks))
-        create_view(connection, table)
-        for privilege, grantee in rights:
-            grant = sql.SQL("grant {} on {} to {}")
-            run(connection, grant.format(sql.SQL(privilege), log, sql.SQL(grantee)))
-        run(connection, "reset role")
-        changed.append(f"table weeks.{table}: it was log.{table}, which is a view now")
-        for name, options, definition in views:
-            try:
-                with connection.begin_nested():
-                    run(connection, f"create or replace view {name} {options} as {definition}")
-            except sa.exc.ProgrammingError as error:
-                changed.append(f"view {name} reads weeks.{table}, without the archive: {error.orig}")
-    return changed
-
-
-_EARLIER = """
-select relname from pg_class join ringlog.logged_table on table_name = relname
-where relnamespace = to_regnamespace('log') and relkind = 'p' order by 1
-"""
-_VIEWS = sql_file(__file__, "logs_views")
-_RIGHTS = f"""
-select privilege_type, case grantee when 0 then 'public' else grantee::regrole::text end
-from pg_class, aclexplode(relacl)
-where pg_class.oid = cast(:log as regclass) and grantee <> to_regrole('{OWNER}')
 """
 
 

@@ -19,6 +19,7 @@ from ringlog.schema.change import run, run_all
 from ringlog.schema.facility_files.parameters import Parameter, ParameterColumn
 from ringlog.schema.installing.obstacles import Obstacle, as_owner, drop_procedures, unregister
 from ringlog.schema.installing.report import differences, limits, quoted
+from ringlog.schema.own_columns import bigint, boolean, double, integer, own_column, text, timestamp
 from ringlog.schema.relations.tables import Columns
 
 _OWN = ("version", "change", "ended", "valid")
@@ -38,53 +39,47 @@ metadata = sa.MetaData(schema="ringlog")
 parameter_table = sa.Table(
     "parameter_table",
     metadata,
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("description", sa.TEXT, nullable=False),
+    text("table_name", key=True),
+    text("description"),
     comment="parameter tables of the facility",
 )
 
 parameter_column = sa.Table(
     "parameter_column",
     metadata,
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("column_name", sa.TEXT, primary_key=True),
-    sa.Column("place", sa.INTEGER, nullable=False, comment="from 1: the key, then the others"),
-    sa.Column("is_key", sa.BOOLEAN, nullable=False),
-    sa.Column("type", sa.TEXT, nullable=False, comment="as in the facility file"),
-    sa.Column("unit", sa.TEXT, nullable=False),
-    sa.Column("description", sa.TEXT, nullable=False),
-    sa.Column("limit_low", sa.DOUBLE_PRECISION),
-    sa.Column("limit_high", sa.DOUBLE_PRECISION),
+    text("table_name", key=True),
+    text("column_name", key=True),
+    integer("place", "from 1: the key, then the others"),
+    boolean("is_key"),
+    text("type", "as in the facility file"),
+    text("unit"),
+    text("description"),
+    double("limit_low", null=True),
+    double("limit_high", null=True),
     comment="columns of the parameter tables; no value outside the limits is stored",
 )
 
 parameter_change = sa.Table(
     "parameter_change",
     metadata,
-    sa.Column("change", sa.BIGINT, sa.Identity(always=True), primary_key=True),
-    sa.Column(
-        "time",
-        postgresql.TIMESTAMP(timezone=True),
-        nullable=False,
-        unique=True,
-        comment="each later than the one before",
-    ),
-    sa.Column("login", sa.TEXT, nullable=False),
-    sa.Column("program", sa.TEXT, nullable=False),
-    sa.Column("machine", sa.TEXT, nullable=False),
-    sa.Column("comment", sa.TEXT),
-    sa.Column("transaction", _TransactionNumber(), nullable=False),
+    bigint("change", None, sa.Identity(always=True), key=True),
+    timestamp("time", "each later than the one before", unique=True),
+    text("login"),
+    text("program"),
+    text("machine"),
+    text("comment", null=True),
+    own_column(_TransactionNumber(), "transaction"),
     comment="who changed parameters, when, with which program, and why",
 )
 
 parameter_snapshot = sa.Table(
     "parameter_snapshot",
     metadata,
-    sa.Column("name", sa.TEXT, primary_key=True),
-    sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
-    sa.Column("login", sa.TEXT, nullable=False),
-    sa.Column("program", sa.TEXT, nullable=False),
-    sa.Column("comment", sa.TEXT),
+    text("name", key=True),
+    timestamp("time"),
+    text("login"),
+    text("program"),
+    text("comment", null=True),
     comment="named states of all parameter tables",
 )
 

@@ -38,6 +38,7 @@ from ringlog.schema.installing.obstacles import (
 from ringlog.schema.installing.report import differences
 from ringlog.schema.layout import ARCHIVIST, LOG, LOG_TABLES, READER, SUMMARIES
 from ringlog.schema.moving.elsewhere import signal_elsewhere
+from ringlog.schema.own_columns import bigint, boolean, double, integer, smallint, text, timestamp
 from ringlog.schema.registry import FOREVER, signal
 from ringlog.schema.relations import statistics, summaries
 from ringlog.schema.relations.partitions import make_first_partitions
@@ -54,21 +55,14 @@ OF_SOURCE = ("address", "deadband", "policy")
 sample_table = sa.Table(
     "sample_table",
     metadata,
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("description", sa.TEXT, nullable=False),
-    sa.Column("type", sa.TEXT, nullable=False, comment="of the values, as in the facility file"),
-    sa.Column("ring", sa.INTEGER, nullable=False, comment="online shows so many samples of each signal"),
-    sa.Column("retention", sa.TEXT, comment="interval for which samples are kept; null: for ever"),
-    sa.Column(
-        "clock_drift",
-        sa.DOUBLE_PRECISION,
-        nullable=False,
-        comment="seconds; a sample further ahead is dropped",
-    ),
-    sa.Column(
-        "merged_until",
-        postgresql.TIMESTAMP(timezone=True),
-        comment="the blocks of the hours before this are merged, but those of sample_mark",
+    text("table_name", key=True),
+    text("description"),
+    text("type", "of the values, as in the facility file"),
+    integer("ring", "online shows so many samples of each signal"),
+    text("retention", "interval for which samples are kept; null: for ever", null=True),
+    double("clock_drift", "seconds; a sample further ahead is dropped"),
+    timestamp(
+        "merged_until", "the blocks of the hours before this are merged, but those of sample_mark", null=True
     ),
     comment="tables of samples of the facility",
 )
@@ -76,39 +70,21 @@ sample_table = sa.Table(
 sample_signal = sa.Table(
     "sample_signal",
     metadata,
-    sa.Column(
-        "number",
-        sa.INTEGER,
-        sa.Identity(always=True),
-        primary_key=True,
-        comment="of the signal, fixed",
-    ),
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    sa.Column("signal", sa.TEXT, nullable=False, comment="its name now"),
-    sa.Column("state", sa.TEXT, nullable=False, server_default="active", comment="active, paused or retired"),
-    sa.Column(
-        "listed", sa.BOOLEAN, nullable=False, server_default=sa.false(), comment="in the facility file"
-    ),
-    sa.Column(
-        "address", sa.TEXT, nullable=False, server_default="", comment="name at the source; empty: its own"
-    ),
-    sa.Column("deadband", sa.TEXT, nullable=False, server_default="", comment="empty: the table's"),
-    sa.Column(
-        "policy", sa.TEXT, nullable=False, server_default="", comment="empty: the first one that applies"
-    ),
-    sa.Column(
+    integer("number", "of the signal, fixed", sa.Identity(always=True), key=True),
+    text("table_name"),
+    text("signal", "its name now"),
+    text("state", "active, paused or retired", default="active"),
+    boolean("listed", "in the facility file", default=sa.false()),
+    text("address", "name at the source; empty: its own", default=""),
+    text("deadband", "empty: the table's", default=""),
+    text("policy", "empty: the first one that applies", default=""),
+    text(
         "own",
-        sa.TEXT,
-        nullable=False,
-        server_default="{}",
-        comment="columns of ringlog.signal that the facility file or an archivist has set, as a JSON object",
+        "columns of ringlog.signal that the facility file or an archivist has set, as a JSON object",
+        default="{}",
     ),
-    sa.Column(
-        "reported",
-        sa.TEXT,
-        nullable=False,
-        server_default="{}",
-        comment="columns of ringlog.signal that its source has sent; own ones replace them",
+    text(
+        "reported", "columns of ringlog.signal that its source has sent; own ones replace them", default="{}"
     ),
     sa.UniqueConstraint("table_name", "signal", name="sample_signal_name"),
     comment="signals of tables of samples; ringlog.signal has their present and former properties",
@@ -117,16 +93,14 @@ sample_signal = sa.Table(
 signal_change = sa.Table(
     "signal_change",
     metadata,
-    sa.Column("number", sa.BIGINT, sa.Identity(always=True), primary_key=True),
-    sa.Column(
-        "time", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.clock_timestamp()
-    ),
-    sa.Column("login", sa.TEXT, nullable=False),
-    sa.Column("program", sa.TEXT, nullable=False, comment="as the client reports it"),
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    sa.Column("signal", sa.TEXT, nullable=False, comment="its name before the change"),
-    sa.Column("change", sa.TEXT, nullable=False, comment="add, pause, resume, change, rename or retire"),
-    sa.Column("detail", sa.TEXT, nullable=False, comment="the new name"),
+    bigint("number", None, sa.Identity(always=True), key=True),
+    timestamp("time", default=sa.func.clock_timestamp()),
+    text("login"),
+    text("program", "as the client reports it"),
+    text("table_name"),
+    text("signal", "its name before the change"),
+    text("change", "add, pause, resume, change, rename or retire"),
+    text("detail", "the new name"),
     sa.Index("signal_change_signal", "table_name", "signal"),
     comment="who changed which signal of a table of samples, and when",
 )
@@ -134,17 +108,12 @@ signal_change = sa.Table(
 signal_state = sa.Table(
     "signal_state",
     metadata,
-    sa.Column("number", sa.INTEGER, nullable=False, comment="of the signal"),
-    sa.Column("connected", sa.BOOLEAN, comment="null: its writer does not know yet"),
-    sa.Column(
-        "since",
-        postgresql.TIMESTAMP(timezone=True),
-        nullable=False,
-        comment="of the latest change",
-    ),
-    sa.Column("trouble", sa.TEXT, comment="why its values are not stored"),
-    sa.Column("dropped", sa.BIGINT, nullable=False, comment="samples that its writer did not take"),
-    sa.Column("policy", sa.TEXT, comment="policy of the facility file by which it is taken; null: none"),
+    integer("number", "of the signal"),
+    boolean("connected", "null: its writer does not know yet", null=True),
+    timestamp("since", "of the latest change"),
+    text("trouble", "why its values are not stored", null=True),
+    bigint("dropped", "samples that its writer did not take"),
+    text("policy", "policy of the facility file by which it is taken; null: none", null=True),
     sa.PrimaryKeyConstraint("number", name="signal_state_pkey"),
     comment="reports of the writers of tables of samples about their signals",
 )
@@ -152,20 +121,20 @@ signal_state = sa.Table(
 sample_mark = sa.Table(
     "sample_mark",
     metadata,
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("hour", postgresql.TIMESTAMP(timezone=True), primary_key=True, comment="its begin"),
+    text("table_name", key=True),
+    timestamp("hour", "its begin", key=True),
     comment="hours with late samples, whose blocks are to be merged again",
 )
 
 last_archived = sa.Table(
     "last_archived",
     metadata,
-    sa.Column("number", sa.INTEGER, primary_key=True, autoincrement=False, comment="of the signal"),
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    sa.Column("time", sa.BIGINT, nullable=False, comment="nanoseconds since 1970 UTC"),
-    sa.Column("value", sa.TEXT, comment="null: no reading"),
-    sa.Column("severity", sa.SMALLINT, nullable=False),
-    sa.Column("status", sa.SMALLINT, nullable=False),
+    integer("number", "of the signal", key=True, autoincrement=False),
+    text("table_name"),
+    bigint("time", "nanoseconds since 1970 UTC"),
+    text("value", "null: no reading", null=True),
+    smallint("severity"),
+    smallint("status"),
     comment="the newest archived sample of each signal, which often is still its value",
 )
 

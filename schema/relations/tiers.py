@@ -6,15 +6,16 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.facility import KEEP_DROPPED
+from ringlog.schema.own_columns import bigint, boolean, integer, own_column, real, text, timestamp
 
 metadata = sa.MetaData(schema="ringlog")
 
 late_row = sa.Table(
     "late_row",
     metadata,
-    sa.Column("partition", sa.TEXT, nullable=False, comment="of schema log"),
-    sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
-    sa.Column("seq_no", sa.INTEGER, nullable=False),
+    text("partition", "of schema log"),
+    timestamp("time"),
+    integer("seq_no"),
     sa.Index("late_row_partition_idx", "partition"),
     comment="rows that arrived in partitions while these were archived; see record_late_row",
 )
@@ -22,20 +23,18 @@ late_row = sa.Table(
 summarised = sa.Table(
     "summarised",
     metadata,
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column(
-        "levels", postgresql.ARRAY(sa.INTEGER), nullable=False, comment="spans in seconds, shortest first"
-    ),
-    sa.Column("until", postgresql.TIMESTAMP(timezone=True), comment="summaries hold the rows before this"),
+    text("table_name", key=True),
+    own_column(postgresql.ARRAY(sa.INTEGER), "levels", "spans in seconds, shortest first"),
+    timestamp("until", "summaries hold the rows before this", null=True),
     comment="up to when each table is summarised",
 )
 
 summary_mark = sa.Table(
     "summary_mark",
     metadata,
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
-    sa.Column("column_name", sa.TEXT, comment="of samples: number of the signal; null: all"),
+    text("table_name"),
+    timestamp("time"),
+    text("column_name", "of samples: number of the signal; null: all", null=True),
     sa.Index("summary_mark_idx", "table_name", "time"),
     comment="times of rows that arrived after their span was summarised: its summaries are made again",
 )
@@ -43,16 +42,16 @@ summary_mark = sa.Table(
 closed = sa.Table(
     "closed",
     metadata,
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("until", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="end of the last block"),
+    text("table_name", key=True),
+    timestamp("until", "end of the last block"),
     comment="tables with closed rows as columns: see ringlog.schema.closed",
 )
 
 dropped = sa.Table(
     "dropped",
     metadata,
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("until", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="end of the latest week"),
+    text("table_name", key=True),
+    timestamp("until", "end of the latest week"),
     comment="end of the weeks that retention has removed of each table: their summaries are never made again,"
     " even with a longer retention",
 )
@@ -60,24 +59,18 @@ dropped = sa.Table(
 housekeeping = sa.Table(
     "housekeeping",
     metadata,
-    sa.Column("one", sa.BOOLEAN, sa.CheckConstraint("one"), primary_key=True, server_default=sa.true()),
-    sa.Column(
-        "trusted",
-        postgresql.TIMESTAMP(timezone=True),
-        comment="PostgreSQL's clock in the latest round that trusted it; null: no round yet",
+    boolean("one", None, sa.CheckConstraint("one"), key=True, default=sa.true()),
+    timestamp(
+        "trusted", "PostgreSQL's clock in the latest round that trusted it; null: no round yet", null=True
     ),
-    sa.Column("seen", postgresql.TIMESTAMP(timezone=True), comment="PostgreSQL's clock in the latest round"),
-    sa.Column(
-        "jumped",
-        postgresql.TIMESTAMP(timezone=True),
-        comment="since then rows agree with a clock that is not trusted; null: it is trusted",
+    timestamp("seen", "PostgreSQL's clock in the latest round", null=True),
+    timestamp(
+        "jumped", "since then rows agree with a clock that is not trusted; null: it is trusted", null=True
     ),
-    sa.Column(
+    text(
         "keep_dropped",
-        sa.TEXT,
-        nullable=False,
-        server_default=str(KEEP_DROPPED),
-        comment="interval for which weeks past retention are set aside; 0: they are dropped at once",
+        "interval for which weeks past retention are set aside; 0: they are dropped at once",
+        default=str(KEEP_DROPPED),
     ),
     comment="one row: the clock of the latest round, see ringlog.schema.clock",
 )
@@ -85,35 +78,31 @@ housekeeping = sa.Table(
 damage = sa.Table(
     "damage",
     metadata,
-    sa.Column("work", sa.TEXT, primary_key=True, comment="archive, summaries or ring"),
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("message", sa.TEXT, nullable=False),
-    sa.Column("since", postgresql.TIMESTAMP(timezone=True), nullable=False),
+    text("work", "archive, summaries or ring", key=True),
+    text("table_name", key=True),
+    text("message"),
+    timestamp("since"),
     comment="work that PostgreSQL refuses because of damaged pages, until it succeeds",
 )
 
 set_aside = sa.Table(
     "set_aside",
     metadata,
-    sa.Column("relation", sa.TEXT, primary_key=True, comment="in schema set_aside"),
-    sa.Column("table_name", sa.TEXT, nullable=False),
-    sa.Column("begins", postgresql.TIMESTAMP(timezone=True), nullable=False),
-    sa.Column("ends", postgresql.TIMESTAMP(timezone=True), nullable=False),
-    sa.Column("since", postgresql.TIMESTAMP(timezone=True), nullable=False),
+    text("relation", "in schema set_aside", key=True),
+    text("table_name"),
+    timestamp("begins"),
+    timestamp("ends"),
+    timestamp("since"),
     comment="weeks past retention, until they are dropped",
 )
 
 history = sa.Table(
     "history",
     metadata,
-    sa.Column("online", sa.TEXT, nullable=False, comment="interval for which weeks stay in the log"),
-    sa.Column("archive", sa.TEXT, nullable=False, comment="folder of older weeks"),
-    sa.Column(
-        "keep_replaced",
-        sa.TEXT,
-        nullable=False,
-        server_default="30 days",
-        comment="interval for which files stay after they have left the manifest",
+    text("online", "interval for which weeks stay in the log"),
+    text("archive", "folder of older weeks"),
+    text(
+        "keep_replaced", "interval for which files stay after they have left the manifest", default="30 days"
     ),
     comment="one row: the archive of old weeks; no row: nothing is archived",
 )
@@ -121,23 +110,23 @@ history = sa.Table(
 cold_week = sa.Table(
     "cold_week",
     metadata,
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("begins", postgresql.TIMESTAMP(timezone=True), primary_key=True),
-    sa.Column("ends", postgresql.TIMESTAMP(timezone=True), nullable=False),
-    sa.Column("file", sa.TEXT, nullable=False, comment="below the archive's folder"),
-    sa.Column("rows", sa.BIGINT, nullable=False),
-    sa.Column("bytes", sa.BIGINT, nullable=False),
-    sa.Column("sha256", sa.TEXT, nullable=False),
-    sa.Column(
+    text("table_name", key=True),
+    timestamp("begins", key=True),
+    timestamp("ends"),
+    text("file", "below the archive's folder"),
+    bigint("rows"),
+    bigint("bytes"),
+    text("sha256"),
+    text(
         "footer",
-        sa.TEXT,
-        comment="SHA-256 of the file's footer, which readers check; null: written by an earlier version",
+        "SHA-256 of the file's footer, which readers check; null: written by an earlier version",
+        null=True,
     ),
-    sa.Column("written", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.now()),
-    sa.Column(
+    timestamp("written", default=sa.func.now()),
+    timestamp(
         "recalled_until",
-        postgresql.TIMESTAMP(timezone=True),
-        comment="the week was recalled into the log until then; null: it is only in the archive",
+        "the week was recalled into the log until then; null: it is only in the archive",
+        null=True,
     ),
     comment="the manifest: weeks whose rows are in Parquet files",
 )
@@ -145,39 +134,31 @@ cold_week = sa.Table(
 archive_field = sa.Table(
     "archive_field",
     metadata,
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("field_id", sa.INTEGER, primary_key=True),
-    sa.Column("name", sa.TEXT, nullable=False, comment="in the Iceberg table; never used for another field"),
-    sa.Column("column_name", sa.TEXT, nullable=False),
-    sa.Column("type", sa.TEXT, nullable=False, comment="the widest of its values"),
-    sa.Column("is_gone", sa.BOOLEAN, nullable=False, comment="the column was dropped from the log"),
-    sa.Column(
-        "is_by_name", sa.BOOLEAN, nullable=False, comment="files without field ids contain it, under its name"
-    ),
+    text("table_name", key=True),
+    integer("field_id", key=True),
+    text("name", "in the Iceberg table; never used for another field"),
+    text("column_name"),
+    text("type", "the widest of its values"),
+    boolean("is_gone", "the column was dropped from the log"),
+    boolean("is_by_name", "files without field ids contain it, under its name"),
     comment="fields of the files of each log: see ringlog.history.archive.fields",
 )
 
 migration = sa.Table(
     "migration",
     metadata,
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("source", sa.TEXT, primary_key=True, comment="where the rows come from, without a password"),
-    sa.Column(
-        "reached", postgresql.TIMESTAMP(timezone=True), comment="its rows before this are in the archive"
-    ),
-    sa.Column("until", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="the goal"),
-    sa.Column("rows", sa.BIGINT, nullable=False, server_default="0", comment="copied by all runs"),
-    sa.Column(
-        "values", sa.BIGINT, nullable=False, server_default="0", comment="copied by all runs, without keys"
-    ),
-    sa.Column(
-        "left_out", sa.BIGINT, nullable=False, server_default="0", comment="without a time, repeated, refused"
-    ),
-    sa.Column("checksum", sa.TEXT, comment="of the latest week, as received"),
-    sa.Column("began", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="the latest run"),
-    sa.Column("begun_at", sa.REAL, nullable=False, comment="fraction of the source at its begin"),
-    sa.Column("fraction", sa.REAL, nullable=False, comment="of the source that has been read"),
-    sa.Column("noted", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="the latest week"),
+    text("table_name", key=True),
+    text("source", "where the rows come from, without a password", key=True),
+    timestamp("reached", "its rows before this are in the archive", null=True),
+    timestamp("until", "the goal"),
+    bigint("rows", "copied by all runs", default="0"),
+    bigint("values", "copied by all runs, without keys", default="0"),
+    bigint("left_out", "without a time, repeated, refused", default="0"),
+    text("checksum", "of the latest week, as received", null=True),
+    timestamp("began", "the latest run"),
+    real("begun_at", "fraction of the source at its begin"),
+    real("fraction", "of the source that has been read"),
+    timestamp("noted", "the latest week"),
     comment="old rows that go straight into the archive (ringlog migrate), and the progress of each source",
 )
 
@@ -185,12 +166,10 @@ migration = sa.Table(
 archive_file = sa.Table(
     "archive_file",
     metadata,
-    sa.Column("file", sa.TEXT, primary_key=True, comment="below the archive's folder"),
-    sa.Column("begun", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.now()),
-    sa.Column(
-        "left_at",
-        postgresql.TIMESTAMP(timezone=True),
-        comment="when it left the manifest; null: it was begun and is not in the manifest yet",
+    text("file", "below the archive's folder", key=True),
+    timestamp("begun", default=sa.func.now()),
+    timestamp(
+        "left_at", "when it left the manifest; null: it was begun and is not in the manifest yet", null=True
     ),
     comment="files that this database has written and its manifest does not name: no others are ever deleted",
 )
@@ -219,11 +198,11 @@ def leave_manifest(connection: sa.Connection, files: sa.Select[tuple[str]]) -> N
 archive_owner = sa.Table(
     "archive_owner",
     metadata,
-    sa.Column("archive", sa.TEXT, primary_key=True, comment="identity of the folder, as in its ringlog.json"),
-    sa.Column("token", sa.TEXT, comment="of the latest round; null: this database was restored"),
-    sa.Column("previous", sa.TEXT, comment="token of the round before"),
-    sa.Column("system_identifier", sa.TEXT, nullable=False, comment="of the PostgreSQL that wrote this"),
-    sa.Column("database", sa.BIGINT, nullable=False, comment="oid of the database that wrote this"),
+    text("archive", "identity of the folder, as in its ringlog.json", key=True),
+    text("token", "of the latest round; null: this database was restored", null=True),
+    text("previous", "token of the round before", null=True),
+    text("system_identifier", "of the PostgreSQL that wrote this"),
+    bigint("database", "oid of the database that wrote this"),
     comment="the archive that this database writes: a copy of the database finds that it is not the writer",
 )
 

@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 from scraping import read
-from typer.testing import CliRunner
 
-from ringlog.cli import app
 from ringlog.clients import Address
 from ringlog.clients.spool.spool import Spool
-from servers import RunningServer, free_port
+from servers import RunningServer, free_port, ringlog
 from waiting import wait_until
 
 FACILITY = Path(__file__).with_name("facility.toml")
@@ -21,9 +19,9 @@ NOWHERE = "tds://writer@127.0.0.1:1"
 
 def refusal(*options: str | Path, password: str | None = "secret") -> tuple[int, str]:
     """Exit code and standard error of `ringlog load`."""
-    words = ["load", "--facility", FACILITY, "--url", NOWHERE, *options]
-    result = CliRunner(env={"RINGLOG_PASSWORD": password}).invoke(app, [str(word) for word in words])
-    return result.exit_code, result.stderr
+    given = {} if password is None else {"RINGLOG_PASSWORD": password}
+    ended = ringlog("load", "--facility", FACILITY, "--url", NOWHERE, *options, **given)
+    return ended.returncode, ended.stderr
 
 
 @pytest.mark.parametrize(

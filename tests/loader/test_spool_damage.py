@@ -266,20 +266,6 @@ def test_a_removed_spool_is_counted(memory: Path) -> None:
         assert event.message == f"{file} was removed while rows waited in it"
 
 
-def test_a_spool_of_an_older_version_gets_checksums(memory: Path) -> None:
-    file = settled(memory / "s")
-    with closing(sqlite3.connect(file)) as db:
-        for table in ("row", "state", "ledger", "event"):
-            db.execute(f"alter table {table} drop column crc")
-    (memory / "s-count").unlink()
-    with closing(opened(file)) as spool:
-        assert [row.readings for row in everything(spool)] == [reading(number) for number in range(ROWS)]
-        assert produced(spool) == ROWS
-    change(file, b"[1234007.25,", b"[1236007.25,")
-    with closing(opened(file, ["state", "voltage", "current"])) as spool:
-        assert len(everything(spool)) == ROWS - 1 == ROWS - thinned(spool)
-
-
 def test_a_spool_is_readable_only_by_its_owner(memory: Path) -> None:
     folder = memory / "folder"
     with closing(opened(folder / "s")) as spool:

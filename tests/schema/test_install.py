@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import OVER_ALL_TABLES
+from ringlog.procedures.parameters import OVER_ALL_PARAMETERS
 from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.installing import unchanged
 from ringlog.schema.installing.install import InstallRefused, InstallReport, difference, install
@@ -114,19 +115,7 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "procedure get_magnets_at",
         "procedure get_magnets_range",
         "procedure last_magnets",
-        "procedure lock_parameters",
-        "procedure await_parameter_changes",
-        "procedure begin_parameter_change",
-        "procedure demand_version",
-        "procedure parameter_change_in_time",
-        "procedure find_parameters",
-        "procedure parameter_changes",
-        "procedure save_snapshot",
-        "procedure snapshots",
-        "procedure snapshot_time",
-        "procedure compare_snapshot",
-        "procedure restore_snapshot",
-        "procedure forget_snapshot",
+        *(f"procedure {name}" for name in OVER_ALL_PARAMETERS),
         "catalogue of T-SQL",
     ]
     assert report.changed == (

@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +11,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from ringlog.cli import app
-from servers import run
+from ringlog.cli import EXPECTED, OF_POSTGRESQL, app
+from servers import ringlog, run
 
 
 def commands(of: Any, *words: str) -> Iterator[tuple[str, ...]]:
@@ -46,6 +48,30 @@ def test_an_unknown_command_names_a_similar_one() -> None:
     shown = CliRunner().invoke(app, ["statsu"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert shown.exit_code == 2
     assert "Did you mean 'status'" in shown.output
+
+
+def test_expected_errors_exist() -> None:
+    for name in (*EXPECTED, *OF_POSTGRESQL):
+        module, _, error = name.rpartition(".")
+        assert issubclass(getattr(import_module(module), error), Exception), name
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("adopt somewhere", "the URL has no scheme: write tds://user@host:port"),
+        ("adopt tds://sa@127.0.0.1:1/plant", "no password for tds://sa@127.0.0.1:1/plant: give "),
+        ("loadtest normal --time soon", "'soon' is not a duration"),
+    ],
+)
+def test_a_wrong_word_gets_one_line(
+    words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RINGLOG_PASSWORD", raising=False)
+    ended = ringlog(*words.split(), HOME=str(tmp_path))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"ringlog: {message}")
+    assert len(ended.stderr.splitlines()) == 1
 
 
 HEAVY = {"sqlalchemy", "numpy", "pyarrow", "rich", "orjson", "starlette", "pydantic", "ringlog.loadtest"}

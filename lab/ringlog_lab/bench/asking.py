@@ -10,13 +10,10 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 
 
 @contextmanager
-def asking(
-    command: Sequence[str], password: str, name: str, *, own_session: bool = False
-) -> Iterator[Callable[[str], str]]:
+def asking(command: Sequence[str], password: str, name: str) -> Iterator[Callable[[str], str]]:
     """Starts the process, whose first line of input is the password, and yields a function that sends a line
     and returns the answer.
 
-    `own_session`: with a session, and so a scheduling group, of its own, like a program on another terminal.
     At the end it may end by itself; after an error it is killed. Raises LoadTestError with its stderr when it
     does not answer.
     """
@@ -27,7 +24,6 @@ def asking(
         stderr=subprocess.PIPE,
         text=True,
         bufsize=1,
-        start_new_session=own_session,
     ) as process:
         stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
         assert stdin is not None

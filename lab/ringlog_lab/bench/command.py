@@ -1,6 +1,5 @@
 """The command `ringlog bench`."""
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,15 +11,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ringlog.loader.cli import option
-from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
+from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.facility import write_facility
-from ringlog.loadtest.experiment.running import interrupt_once, temporary_folder
+from ringlog.loadtest.experiment.running import interrupt_once, interruptible, temporary_folder
 from ringlog.loadtest.experiment.server import serving
 from ringlog.loadtest.experiment.verification import verify
-from ringlog_lab.bench.mixed import READERS
 from ringlog_lab.bench.parts import PARTS, USUAL, Plan, measure
 from ringlog_lab.bench.reports.comparison import compare as compare_results
-from ringlog_lab.bench.reports.plots import draw
 from ringlog_lab.bench.reports.report import heading, markdown, tables
 from ringlog_lab.bench.reports.results import Results, new_results
 from ringlog_lab.native_load import Stand
@@ -45,25 +42,13 @@ def bench(
             metavar="A,B,...", help=f"These parts only: {', '.join(PARTS)}. Without it {', '.join(USUAL)}."
         ),
     ] = None,
-    readers: Annotated[
-        str, typer.Option(metavar="N,N,...", help="Numbers of readers beside the writers in part mixed.")
-    ] = ",".join(map(str, READERS)),
-    tables: Annotated[
-        int, typer.Option("--tables", metavar="N", min=1, max=10_000, help="Tables of part tables.")
-    ] = 600,
     rows: Annotated[
         int,
-        typer.Option(metavar="N", min=1, help="Rows of the log that parts read, mixed and retrieval read."),
+        typer.Option(metavar="N", min=1, help="Rows of the log that part read reads."),
     ] = 100_000,
     minutes: Annotated[
         int, typer.Option(metavar="N", min=1, max=60, help="Minutes of HALF's load in part history.")
     ] = 5,
-    writers: Annotated[
-        int, typer.Option(metavar="N", min=1, max=60, help="Writers at once in part waveforms.")
-    ] = 4,
-    logins: Annotated[
-        int, typer.Option(metavar="N", min=1, max=4000, help="Clients that log in at once in part logins.")
-    ] = 2000,
     weeks: Annotated[
         int, typer.Option(metavar="N", min=1, max=1000, help="Archived weeks in part archive.")
     ] = 520,
@@ -90,37 +75,14 @@ def bench(
 ) -> None:
     """Compare the gateway with direct calls of PostgreSQL, alternately, on a server of its own."""
     console = Console(highlight=False)
-    try:
+    with interruptible():
         parts = _parts(only, stall)
-        plan = Plan(
-            parts,
-            seconds,
-            rounds,
-            columns,
-            connections,
-            stall,
-            _numbers(readers),
-            tables,
-            rows,
-            minutes,
-            writers,
-            logins,
-            weeks,
-        )
+        plan = Plan(parts, seconds, rounds, columns, connections, stall, rows, minutes, weeks)
         if data is not None and data.exists():
             raise LoadTestUsageError(f"{data} exists: the benchmark makes a data directory of its own")
         earlier = None if compare is None else Results.read(compare)
         out.mkdir(parents=True, exist_ok=True)
         results = _run(console, plan, data)
-    except LoadTestUsageError as error:
-        _say(str(error))
-        raise typer.Exit(2) from None
-    except LoadTestError as error:
-        _say(str(error))
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        _say("interrupted")
-        raise typer.Exit(130) from None
     _report(console, results, earlier, out)
 
 
@@ -132,13 +94,6 @@ def _parts(only: str | None, stall: float | None) -> tuple[str, ...]:
         if name not in PARTS:
             raise LoadTestUsageError(f"--only: there is no part '{name}', only {', '.join(PARTS)}")
     return tuple(part for part in PARTS if part in wanted)
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    numbers = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and int(word) <= 200 for word in numbers):
-        raise LoadTestUsageError(f"--readers: {text!r} is no list of numbers up to 200, as 0,4,16")
-    return tuple(map(int, numbers))
 
 
 def _run(console: Console, plan: Plan, data: Path | None) -> Results:
@@ -153,11 +108,8 @@ def _run(console: Console, plan: Plan, data: Path | None) -> Results:
                 "columns": plan.columns,
                 "connections": plan.connections,
                 "stall": plan.stall,
-                "tables": plan.count,
                 "rows": plan.rows,
                 "minutes": plan.minutes,
-                "writers": plan.writers,
-                "logins": plan.logins,
                 "weeks": plan.weeks,
             },
             data or folder,
@@ -208,8 +160,7 @@ def _progress(console: Console, plan: Plan) -> Iterator[_Steps]:
 
 def _report(console: Console, results: Results, earlier: Results | None, out: Path) -> None:
     results.write(out / "bench.json")
-    pictures = draw(results, out)
-    (out / "bench.md").write_text(markdown(results, pictures))
+    (out / "bench.md").write_text(markdown(results))
     for line in heading(results):
         console.print(line, soft_wrap=True)
     shown = [*tables(results)]
@@ -217,8 +168,4 @@ def _report(console: Console, results: Results, earlier: Results | None, out: Pa
         shown.append(compare_results(earlier, results))
     for table in shown:
         console.print("", table.grid())
-    console.print(f"\nWritten to {out}: bench.md, bench.json, {', '.join(pictures)}", soft_wrap=True)
-
-
-def _say(text: str) -> None:
-    print(f"ringlog: {text}", file=sys.stderr, flush=True)
+    console.print(f"\nWritten to {out}: bench.md, bench.json", soft_wrap=True)

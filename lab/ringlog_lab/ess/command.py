@@ -1,8 +1,12 @@
 """The experiment `ess`."""
 
+import os
+import tempfile
+import time
 from dataclasses import replace
 from enum import StrEnum
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +16,6 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time, names, numbers
 from ringlog.loadtest.experiment.server import Server
-from ringlog_lab.bench.waveforms import disk_rate
 from ringlog_lab.ess import report
 from ringlog_lab.ess.from_ioc import keeps_up, missing_part, tried, write_from_ioc
 from ringlog_lab.ess.retrieval import FORMS, Retrieved, retrieve
@@ -29,6 +32,7 @@ class Source(StrEnum):
     PYTHON = "python"
 
 
+_BLOCK, _BLOCKS = 1 << 20, 64
 _ONE = tuple(name for name, one in SCENARIOS.items() if one.waveforms == 1)
 
 
@@ -97,7 +101,7 @@ def _perform(
     limit: float,
     source: Source,
 ) -> Outcome:
-    disk = disk_rate(stage.data or stage.folder)
+    disk = _disk_rate(stage.data or stage.folder)
     impossible = {one.name: why for one in stored if (why := too_much(one, disk, limit))}
     written: list[Written] = []
     got: list[Retrieved] = []
@@ -116,14 +120,25 @@ def _perform(
                 if one in read:
                     loads = len(forms) * len(threads)
                     with stage.steps.step(f"{one.name}, read", stage.seconds * loads) as progress:
-                        for place, each in enumerate(
+                        for number, each in enumerate(
                             retrieve(server, one, forms, threads, stage.seconds), start=1
                         ):
                             got.append(each)
-                            progress(place * stage.seconds, f"{each.form}: {each.megabytes:,.1f} MB/s")
+                            progress(number * stage.seconds, f"{each.form}: {each.megabytes:,.1f} MB/s")
     written.sort(key=lambda one: one.scenario.name)
     got.sort(key=lambda one: one.scenario.name)
     return report.outcome(stage, written, impossible, got, disk)
+
+
+def _disk_rate(folder: Path) -> float:
+    """Bytes a second of the disk below a folder, in order, each MiB durable before the next."""
+    block = os.urandom(_BLOCK)
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+        began = time.monotonic()
+        for _ in range(_BLOCKS):
+            file.write(block)
+            os.fdatasync(file.fileno())
+        return _BLOCK * _BLOCKS / (time.monotonic() - began)
 
 
 def _written(stage: Stage, server: Server, scenario: Scenario, source: Source) -> Written:

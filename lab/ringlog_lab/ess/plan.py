@@ -13,7 +13,7 @@ import ringlog_lab
 from ringlog.loader.cli import option
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.outcome import Outcome, Point
-from ringlog.loadtest.experiment.running import OUTPUT, errors_reported
+from ringlog.loadtest.experiment.running import OUTPUT, interruptible
 from ringlog_lab.ess.model import cost, regression
 from ringlog_lab.ess.saturation import source
 from ringlog_lab.ess.scenarios import SIZES
@@ -70,7 +70,7 @@ def plan(
 ) -> None:
     """Compute the machine for storing waveforms and serving readers, or the number of servers (nodes) for
     rows, from measured costs."""
-    with errors_reported():
+    with interruptible():
         if nodes:
             if signals is None or waveforms is not None or points is not None:
                 raise LoadTestUsageError("--nodes needs --signals, and is without --waveforms and --points")

@@ -20,45 +20,18 @@ struct line {
   const char **values;
   int *lengths, *formats;
   uint32_t *readings; /* of each table of the line and each set, in network order */
-  char **waveforms;   /* in place of them, where the tables have one */
-  int *places;        /* of tables in `readings` and `waveforms` */
+  int *places;        /* of tables in `readings` */
 };
 
 static char *put_statement(const struct options *options, int table) {
   char *text;
   size_t size;
   FILE *out = open_memstream(&text, &size);
-  if (options->points) {
-    /* what put does, without it: the time in the ring, the waveform in the log */
-    fprintf(out, "with stored as (update ring.%s%d set \"time\" = $2 where seq_no = $1) ", options->prefix, table);
-    fprintf(out, "insert into log.%s%d (seq_no, \"time\", %s1) values ($1, $2, $3)", options->prefix, table,
-            options->column);
-    fclose(out);
-    return text;
-  }
   fprintf(out, "select ringlog.put_%s%d(row($1", options->prefix, table);
   for (int i = 2; i <= options->columns + 2; i++) fprintf(out, ",$%d", i);
   fprintf(out, ")::online.%s%d)", options->prefix, table);
   fclose(out);
   return text;
-}
-
-/* PostgreSQL's binary array (array_recv): dimensions, NULLs, the oid of its doubles, their number and lower bound, and
- * each with its length before it. */
-static char *array_of(const double *points, int count, int *length) {
-  const uint32_t head[] = {htonl(1), 0, htonl(701), htonl(count), htonl(1)}, width = htonl(8);
-  *length = sizeof head + count * 12;
-  char *array = malloc(*length), *next = array + sizeof head;
-  if (!array) err(1, "no memory");
-  memcpy(array, head, sizeof head);
-  for (int i = 0; i < count; i++, next += 12) {
-    uint64_t bits;
-    memcpy(&bits, &points[i], 8);
-    bits = htobe64(bits);
-    memcpy(next, &width, 4);
-    memcpy(next + 4, &bits, 8);
-  }
-  return array;
 }
 
 struct line *line_open(const struct options *options, const int *tables, int count, int first, long *made) {
@@ -70,13 +43,12 @@ struct line *line_open(const struct options *options, const int *tables, int cou
   const char *values[] = {options->host, port, options->database, options->user, options->password, NULL};
   line->connection = PQconnectdbParams(names, values, 0);
   if (PQstatus(line->connection) != CONNECTION_OK) errx(1, "%s", PQerrorMessage(line->connection));
-  line->parameters = (options->points ? 1 : options->columns) + 2;
+  line->parameters = options->columns + 2;
   line->values = calloc(line->parameters, sizeof *line->values);
   line->lengths = calloc(line->parameters, sizeof *line->lengths);
   line->formats = calloc(line->parameters, sizeof *line->formats);
   for (int i = 0; i < line->parameters; i++) line->lengths[i] = i == 1 ? 8 : 4, line->formats[i] = 1;
   line->readings = calloc((size_t)count * SETS * options->columns, sizeof *line->readings);
-  if (options->points) line->waveforms = calloc((size_t)count * SETS, sizeof *line->waveforms);
   line->places = calloc(options->tables, sizeof *line->places);
   uint32_t *next = line->readings;
   for (int i = 0; i < count; i++) {
@@ -87,12 +59,7 @@ struct line *line_open(const struct options *options, const int *tables, int cou
     PQclear(result);
     free(statement);
     line->places[tables[i]] = i;
-    for (int set = 0; set < SETS && options->points; set++) {
-      double *points = waveform(tables[i], set, options->points);
-      line->waveforms[i * SETS + set] = array_of(points, options->points, &line->lengths[2]);
-      free(points);
-    }
-    for (int set = 0; set < SETS && !options->points; set++)
+    for (int set = 0; set < SETS; set++)
       for (int column = 0; column < options->columns; column++) {
         float value = reading(tables[i], set, column);
         memcpy(next, &value, 4);
@@ -127,10 +94,7 @@ void line_send(struct line *line, const struct call *calls, int count) {
     snprintf(name, sizeof name, "put%d", calls[i].table);
     line->values[0] = (const char *)&seq_no;
     line->values[1] = (const char *)&time;
-    if (line->waveforms)
-      line->values[2] = line->waveforms[line->places[calls[i].table] * SETS + calls[i].set];
-    else
-      for (int column = 0; column < columns; column++) line->values[2 + column] = (const char *)&readings[column];
+    for (int column = 0; column < columns; column++) line->values[2 + column] = (const char *)&readings[column];
     if (!PQsendQueryPrepared(line->connection, name, line->parameters, line->values, line->lengths, line->formats, 1))
       errx(1, "%s", PQerrorMessage(line->connection));
   }

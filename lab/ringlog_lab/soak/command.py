@@ -19,7 +19,7 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Output, start_load
 from ringlog.loadtest.experiment.server import WRITER, Server, serving
-from ringlog.schema.facility_files import spring8
+from ringlog.loadtest.spring8.command import FacilityFile
 from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog_lab.soak import report
 from ringlog_lab.soak.plan import DAY, PROCESSES, Plan, Run, foreseen, planned
@@ -29,16 +29,7 @@ from ringlog_lab.stage import Stage, play
 
 
 def soak(
-    facility: Annotated[
-        Path,
-        typer.Option(
-            "--facility",
-            metavar="FILE",
-            default_factory=spring8.file,
-            show_default="SPring-8's",
-            help="Facility file (TOML).",
-        ),
-    ],
+    facility: FacilityFile,
     days: Annotated[float, typer.Option(metavar="D", min=0.001, help="Days of the rows' time.")] = 14.0,
     tables: Annotated[
         int, typer.Option(metavar="N", min=1, help="Only every Nth table is written, at its own cycle.")

@@ -21,8 +21,7 @@ begin
 end
 $$;
 
-comment on function ringlog.await_parameter_changes(timestamptz) is
+comment on function ringlog.await_parameter_changes is
 $$Returns when no uncommitted change of parameters can have this time or an earlier one.$$;
 
-revoke all on function ringlog.await_parameter_changes(timestamptz) from public;
-grant execute on function ringlog.await_parameter_changes(timestamptz) to daq_reader, parameter_writer;
+grant execute on function ringlog.await_parameter_changes to daq_reader, parameter_writer;

@@ -37,8 +37,6 @@ begin
 end
 $$;
 
-comment on function ringlog.begin_parameter_change(text) is
+comment on function ringlog.begin_parameter_change is
 $$Begins the change of this transaction: its number, and its time, which is later than that of every change before. The
 caller holds the lock of parameters.$$;
-
-revoke all on function ringlog.begin_parameter_change(text) from public;

@@ -43,9 +43,8 @@ begin
 end
 $$;
 
-comment on function ringlog.compare_snapshot(text, text, text) is
+comment on function ringlog.compare_snapshot is
 $$The differences between a snapshot and another one, or now: a line for each value of each row of each table, or of
 this table only. Error: no such snapshot (P0002).$$;
 
-revoke all on function ringlog.compare_snapshot(text, text, text) from public;
-grant execute on function ringlog.compare_snapshot(text, text, text) to daq_reader, parameter_writer;
+grant execute on function ringlog.compare_snapshot to daq_reader, parameter_writer;

@@ -28,7 +28,5 @@ begin
 end
 $$;
 
-comment on function ringlog.demand_version(text, integer, bigint, integer) is
+comment on function ringlog.demand_version is
 $$Refuses a change of a row whose version is not the one that the caller has read (40001).$$;
-
-revoke all on function ringlog.demand_version(text, integer, bigint, integer) from public;

@@ -27,8 +27,7 @@ as $$
   order by found.table_name, found.place
 $$;
 
-comment on function ringlog.find_parameters(text) is
+comment on function ringlog.find_parameters is
 $$The columns of parameter tables whose table/column is like the pattern (% is any text, _ any character).$$;
 
-revoke all on function ringlog.find_parameters(text) from public;
-grant execute on function ringlog.find_parameters(text) to daq_reader, parameter_writer;
+grant execute on function ringlog.find_parameters to daq_reader, parameter_writer;

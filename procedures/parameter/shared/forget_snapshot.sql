@@ -15,8 +15,7 @@ begin
 end
 $$;
 
-comment on function ringlog.forget_snapshot(text) is
+comment on function ringlog.forget_snapshot is
 $$Deletes the name of a state. The state itself can still be read by its time.$$;
 
-revoke all on function ringlog.forget_snapshot(text) from public;
-grant execute on function ringlog.forget_snapshot(text) to parameter_writer;
+grant execute on function ringlog.forget_snapshot to parameter_writer;

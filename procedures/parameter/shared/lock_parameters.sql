@@ -11,7 +11,5 @@ exception when lock_not_available then
 end
 $$;
 
-comment on function ringlog.lock_parameters() is
+comment on function ringlog.lock_parameters is
 $$Allows one transaction at a time to change parameters, until it ends: so changes have one order for all tables.$$;
-
-revoke all on function ringlog.lock_parameters() from public;

@@ -12,7 +12,5 @@ begin
 end
 $$;
 
-comment on function ringlog.parameter_change_in_time() is
+comment on function ringlog.parameter_change_in_time is
 $$At the end of a transaction: refuses a change that is not committed within 50 seconds of its time.$$;
-
-revoke all on function ringlog.parameter_change_in_time() from public;

@@ -14,9 +14,8 @@ as $$
   order by made.change
 $$;
 
-comment on function ringlog.parameter_changes(timestamptz, timestamptz) is
+comment on function ringlog.parameter_changes is
 $$The changes of parameters from from_time (inclusive) to to_time (exclusive), oldest first: who made them, with which
 program, on which machine, and why.$$;
 
-revoke all on function ringlog.parameter_changes(timestamptz, timestamptz) from public;
-grant execute on function ringlog.parameter_changes(timestamptz, timestamptz) to daq_reader, parameter_writer;
+grant execute on function ringlog.parameter_changes to daq_reader, parameter_writer;

@@ -39,9 +39,8 @@ exception when unique_violation then
 end
 $$;
 
-comment on function ringlog.save_snapshot(text, text, timestamptz) is
+comment on function ringlog.save_snapshot is
 $$Gives the state of all parameter tables a name: the current one, or that of a past time. Returns the time. Errors: the
 name exists (23505), no name, or a future time (22023).$$;
 
-revoke all on function ringlog.save_snapshot(text, text, timestamptz) from public;
-grant execute on function ringlog.save_snapshot(text, text, timestamptz) to parameter_writer;
+grant execute on function ringlog.save_snapshot to parameter_writer;

@@ -16,8 +16,7 @@ begin
 end
 $$;
 
-comment on function ringlog.snapshot_time(text, text) is
+comment on function ringlog.snapshot_time is
 $$The time of a snapshot, for other procedures. Error: no such snapshot (P0002).$$;
 
-revoke all on function ringlog.snapshot_time(text, text) from public;
-grant execute on function ringlog.snapshot_time(text, text) to daq_reader, parameter_writer;
+grant execute on function ringlog.snapshot_time to daq_reader, parameter_writer;

@@ -10,8 +10,7 @@ as $$
   order by known."time", known.name
 $$;
 
-comment on function ringlog.snapshots(text) is
+comment on function ringlog.snapshots is
 $$The named states of all parameter tables whose name is like the pattern, oldest first.$$;
 
-revoke all on function ringlog.snapshots(text) from public;
-grant execute on function ringlog.snapshots(text) to daq_reader, parameter_writer;
+grant execute on function ringlog.snapshots to daq_reader, parameter_writer;

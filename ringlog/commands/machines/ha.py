@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +19,7 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
 from ringlog.loader.cli import option
 from ringlog.machines.guard import guard as guard_until
-from ringlog.machines.site import Layout, Machine, Site, SiteError, Unreachable
+from ringlog.machines.site import Layout, Machine, Site
 from ringlog.machines.state import Access, Member, SiteState, cluster, is_primary, request_switchover, state
 from ringlog.server.embedded.account import SYSTEM_ACCOUNT
 from ringlog.server.embedded.programs import MAJOR_VERSION, packaged_programs
@@ -84,12 +83,11 @@ def init(
     from ringlog.machines.files import write
 
     size = machine_memory() if memory is None else parse_memory(memory)
-    with _errors_converted():
-        machines = [Machine.parse(text) for text in machine]
-        machines += [Machine.parse(text, witness=True) for text in witness or ()]
-        site = Site.of(machines)
-        layout = Layout(account, postgresql or packaged_programs(), Path(sys.prefix))
-        write(folder, site, layout, sized(size, psutil.disk_usage("/").total), strict=strict)
+    machines = [Machine.parse(text) for text in machine]
+    machines += [Machine.parse(text, witness=True) for text in witness or ()]
+    site = Site.of(machines)
+    layout = Layout(account, postgresql or packaged_programs(), Path(sys.prefix))
+    write(folder, site, layout, sized(size, psutil.disk_usage("/").total), strict=strict)
     for one in site.machines:
         what = "etcd" if one.witness else "etcd, Patroni, gateway"
         print(f"{folder / one.name}: {what} for {one.address}")
@@ -103,8 +101,7 @@ def status(
 ) -> None:
     """Show the primary, the lag of the others, and the PostgreSQL that each gateway uses. Code 1: there is a
     problem."""
-    with _errors_converted():
-        now = state(_access(config))
+    now = state(_access(config))
     if machine:
         print(json.dumps(asdict(now) | {"troubles": now.troubles}))
     else:
@@ -122,20 +119,19 @@ def switchover(
     config: Config = _CONFIG,
 ) -> None:
     """Make a standby the primary, for example before maintenance. Code 1: the primary is unchanged."""
-    with _errors_converted():
-        access = _access(config)
-        found = cluster(access, access.machines)
-        known, leader = found.members, found.leader
-        if leader is None:
-            raise ServerError("no machine is the primary: a switchover is not possible")
-        if to is not None and to not in {one.name for one in known}:
-            raise UsageError(f"there is no machine {to}: {', '.join(one.name for one in known)}")
-        print(f"{leader.name} is the primary; requesting a switchover from its Patroni", flush=True)
-        with ThreadPoolExecutor(1) as thread:
-            request = thread.submit(request_switchover, access, leader, to)
-            for line in _watched(known, request):
-                print(line, flush=True)
-            code, answer = request.result()
+    access = _access(config)
+    found = cluster(access, access.machines)
+    known, leader = found.members, found.leader
+    if leader is None:
+        raise ServerError("no machine is the primary: a switchover is not possible")
+    if to is not None and to not in {one.name for one in known}:
+        raise UsageError(f"there is no machine {to}: {', '.join(one.name for one in known)}")
+    print(f"{leader.name} is the primary; requesting a switchover from its Patroni", flush=True)
+    with ThreadPoolExecutor(1) as thread:
+        request = thread.submit(request_switchover, access, leader, to)
+        for line in _watched(known, request):
+            print(line, flush=True)
+        code, answer = request.result()
     if code != 200:
         raise ServerError(f"Patroni: {answer.strip()}")
     print(answer.strip())
@@ -223,18 +219,4 @@ def _access(config: Path) -> Access:
     demand("patroni")
     from ringlog.machines.access import read_access
 
-    try:
-        return read_access(config)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
-@contextmanager
-def _errors_converted() -> Iterator[None]:
-    """Raises the command's errors for those of the package `machines`."""
-    try:
-        yield
-    except SiteError as error:
-        raise UsageError(str(error)) from None
-    except Unreachable as error:
-        raise ServerError(str(error)) from None
+    return read_access(config)

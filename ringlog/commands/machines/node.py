@@ -14,7 +14,7 @@ from ringlog.schema import session
 from ringlog.schema.change import driver
 from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.session import engine
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 node_app = typer.Typer(help="Several servers, each with some of the tables.", no_args_is_help=True)
 
@@ -25,8 +25,7 @@ def show(data: Data = None, dsn: Dsn = None) -> None:
 
     Code 1: a node does not answer, or a move is unfinished.
     """
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         with engine(conninfo).connect() as connection:
             found = node_of_each_table(driver(connection))
             under_way = moves_under_way(connection)
@@ -68,8 +67,7 @@ def move(
     as ringlog init does.
     """
     loaded = load_facility(facility)
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for line in move_tables(conninfo, loaded, table or ()):
             print(line, flush=True)
 

@@ -10,7 +10,7 @@ from ringlog.clients import Address, find_password
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
 from ringlog.loader.cli import option
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,6 @@ def adopt(
     from ringlog.adoption import assessment
     from ringlog.adoption.choices import choices, demand_zone
     from ringlog.adoption.conversion import scripts
-    from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.rings import Rules, read_rules
     from ringlog.adoption.rows.source import Source
     from ringlog.adoption.server.session import message_of, number
@@ -153,12 +152,9 @@ def adopt(
                 print(f"  to be decided: {decision}")
         differ = 0
         if copies:
-            with chosen_database(data, dsn).opened() as conninfo:
-                demand_facility(conninfo)
+            with facility_opened(data, dsn) as conninfo:
                 demand_zone(conninfo, choice.timezone)
                 differ = _copied(conninfo, source, databases, output, connections)
-    except AdoptionError as error:
-        raise UsageError(str(error)) from None
     except pymssql.Error as error:
         raise ServerError(f"{address}: {number(error)} {message_of(error)}") from None
     except OldServerError as error:

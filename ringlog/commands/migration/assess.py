@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from ringlog.errors import UsageError
-
 
 def assess(
     paths: Annotated[
@@ -25,13 +23,9 @@ def assess(
     """
     from ringlog.adoption.conversion.script_files import assess as assessed
     from ringlog.adoption.conversion.script_files import batches, files, report, text_of
-    from ringlog.adoption.errors import AdoptionError
 
-    try:
-        found = files(paths)
-        every = [each for file in found for each in batches(file, text_of(file, charset), sybase)]
-    except AdoptionError as error:
-        raise UsageError(str(error)) from None
+    found = files(paths)
+    every = [each for file in found for each in batches(file, text_of(file, charset), sybase)]
     verdicts = assessed(every, sybase)
     for line in report(verdicts, len(found)):
         print(line)

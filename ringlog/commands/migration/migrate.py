@@ -16,7 +16,7 @@ from ringlog.loader.cli import option
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema import session
 from ringlog.schema.session import engine
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 if TYPE_CHECKING:
     from ringlog.adoption.rows.old_rows import OldRows
@@ -102,9 +102,8 @@ def migrate_history(
     rows were left out, because the archive has other rows with their keys.
     """
     from ringlog.adoption.choices import demand_zone
-    from ringlog.adoption.errors import AdoptionError
-    from ringlog.history.incoming import IncomingError, description_of
-    from ringlog.history.migration.migrating import Existing, Migration, MigrationError
+    from ringlog.history.incoming import description_of
+    from ringlog.history.migration.migrating import Existing, Migration
     from ringlog.history.migration.progress import progress
     from ringlog.history.pace import Pace, hours_of
 
@@ -115,54 +114,46 @@ def migrate_history(
     if existing not in [*Existing]:
         raise UsageError(f"--existing must be {' or '.join(Existing)}")
     conflicting = 0
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         with session.connect(conninfo) as connection:
             sampled = "select from ringlog.sample_table where table_name = %s"
             of_samples = connection.execute(sampled, [table]).rowcount > 0
         server = server_of(conninfo, table)
-        try:
-            if place.startswith("tds"):
-                pace = Pace(rate, chosen_hours)
-                zone = demand_zone(conninfo, timezone)
-                old = _old_server(place, table, tds_version, rules, zone, charset, connections, pace)
-                source: Source = old
-                # its connections share the rate
-                described, rate = old.described, 0
-            elif connections > 1 or hours:
-                raise UsageError("--connections and --hours are for tds://")
+        if place.startswith("tds"):
+            pace = Pace(rate, chosen_hours)
+            zone = demand_zone(conninfo, timezone)
+            old = _old_server(place, table, tds_version, rules, zone, charset, connections, pace)
+            source: Source = old
+            # its connections share the rate
+            described, rate = old.described, 0
+        elif connections > 1 or hours:
+            raise UsageError("--connections and --hours are for tds://")
+        else:
+            described = description_of(columns, table)
+            if place.startswith("pb:"):
+                source = _pb_files(Path(place.removeprefix("pb:")), server, table, described, of_samples)
             else:
-                described = description_of(columns, table)
-                if place.startswith("pb:"):
-                    source = _pb_files(Path(place.removeprefix("pb:")), server, table, described, of_samples)
-                else:
-                    source = _source(place, query, table, described, charset)
-                described = getattr(source, "described", described)
-            administrator = engine(server)
-            migration = Migration(
-                administrator, server, table, source, described, existing=Existing(existing), rate=rate
-            )
-            weeks = 0
-            for moved in migration.run():
-                weeks += 1
-                conflicting += moved.conflicting
-                with administrator.connect() as connection:
-                    (now,) = (
-                        each
-                        for each in progress(connection)
-                        if (each.table, each.source) == (table, str(source))
-                    )
-                line = (
-                    f"{table} {moved.week.start:%Gw%V}: {moved.rows} rows, {moved.bytes / 1e6:.1f} MB,"
-                    f" {moved.values / moved.seconds:.0f} values/s"
+                source = _source(place, query, table, described, charset)
+            described = getattr(source, "described", described)
+        administrator = engine(server)
+        migration = Migration(
+            administrator, server, table, source, described, existing=Existing(existing), rate=rate
+        )
+        weeks = 0
+        for moved in migration.run():
+            weeks += 1
+            conflicting += moved.conflicting
+            with administrator.connect() as connection:
+                (now,) = (
+                    each for each in progress(connection) if (each.table, each.source) == (table, str(source))
                 )
-                if moved.repeated or moved.conflicting:
-                    line += f", {moved.repeated} were there already, {moved.conflicting} others too: left out"
-                print(f"{line}; {_where(now)}", flush=True)
-        except AdoptionError as error:
-            raise UsageError(str(error)) from None
-        except (IncomingError, MigrationError) as error:
-            raise ServerError(str(error)) from None
+            line = (
+                f"{table} {moved.week.start:%Gw%V}: {moved.rows} rows, {moved.bytes / 1e6:.1f} MB,"
+                f" {moved.values / moved.seconds:.0f} values/s"
+            )
+            if moved.repeated or moved.conflicting:
+                line += f", {moved.repeated} were there already, {moved.conflicting} others too: left out"
+            print(f"{line}; {_where(now)}", flush=True)
         if not weeks:
             print(f"no week of {table} is left to migrate: ringlog migrate status shows what was done")
         for why, count in migration.left_out.items():
@@ -192,22 +183,19 @@ def migrate_pvs(
 
     `ringlog signal import` takes such a list.
     """
-    from ringlog.history.incoming import IncomingError
     from ringlog.history.sources.pb_files import find, fits
     from ringlog.schema.column_type import ColumnType
 
     try:
         wanted = None if kind is None else ColumnType.of(kind)
-        lines = csv.writer(sys.stdout, lineterminator="\n")
-        for pv in find(place).values():
-            header = pv.header
-            if wanted is None or fits(header, wanted):
-                fields = dict(header.fields)
-                lines.writerow([pv.name, fields.get("EGU", ""), fields.get("DESC", "")])
-    except IncomingError as error:
-        raise ServerError(str(error)) from None
     except ValueError as error:
         raise UsageError(f"--type: {error}") from None
+    lines = csv.writer(sys.stdout, lineterminator="\n")
+    for pv in find(place).values():
+        header = pv.header
+        if wanted is None or fits(header, wanted):
+            fields = dict(header.fields)
+            lines.writerow([pv.name, fields.get("EGU", ""), fields.get("DESC", "")])
 
 
 @migrate_app.command("plan")
@@ -219,15 +207,10 @@ def migrate_plan(
     dsn: Dsn = None,
 ) -> None:
     """List the steps of a migration, which are done, and the command of the next one."""
-    from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.plan import steps
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
-        try:
-            found = [*steps(adopted, conninfo)]
-        except AdoptionError as error:
-            raise UsageError(str(error)) from None
+    with facility_opened(data, dsn) as conninfo:
+        found = [*steps(adopted, conninfo)]
     following = next((step for step in found if not step.done), None)
     for step in found:
         mark = {True: "done", False: "open", None: "?"}[step.done]
@@ -241,8 +224,7 @@ def migrate_status(data: Data = None, dsn: Dsn = None) -> None:
     """List the progress of each source of old rows."""
     from ringlog.history.migration.progress import progress
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).connect() as connection:
                 for each in progress(connection):
@@ -268,7 +250,6 @@ def _source(place: str, query: str, table: str, described: "Description", charse
     """The source that an option names. Raises UsageError."""
     from psycopg import sql
 
-    from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.server.texts import codec
     from ringlog.history.sources.bcp_files import BcpFiles
     from ringlog.history.sources.csv_files import CsvFiles
@@ -282,10 +263,7 @@ def _source(place: str, query: str, table: str, described: "Description", charse
         case "csv":
             return CsvFiles(Path(rest), described)
         case "bcp":
-            try:
-                return BcpFiles(Path(rest), described, codec(charset or "utf-8"))
-            except AdoptionError as error:
-                raise UsageError(str(error)) from None
+            return BcpFiles(Path(rest), described, codec(charset or "utf-8"))
         case "postgresql" | "postgres":
             return PostgresRows(
                 place, query or f"select * from {sql.Identifier(table).as_string()}", described
@@ -333,7 +311,6 @@ def _old_server(
     """The log of a ring at an old server. Raises UsageError and ServerError."""
     import pymssql
 
-    from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.rings import Rules, read_rules
     from ringlog.adoption.rows.old_rows import OldRows
     from ringlog.adoption.rows.source import Source as OldServer
@@ -350,8 +327,6 @@ def _old_server(
             codec(charset)
         decided = Rules() if rules is None else read_rules(rules)
         (database,) = read_all(address, password, version, [address.database], decided)
-    except AdoptionError as error:
-        raise UsageError(str(error)) from None
     except pymssql.Error as error:
         raise ServerError(f"{address}: {number(error)} {message_of(error)}") from None
     found = {ring.table.name.lower(): ring for ring in database.found.rings if ring.log is not None}

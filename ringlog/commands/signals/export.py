@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringlog.clients.reading import ReadRefused, opened, read, request_of, table_of
+from ringlog.clients.reading import opened, read, request_of, table_of
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
 
@@ -189,8 +189,6 @@ def _reported() -> Iterator[None]:
 
     try:
         yield
-    except ReadRefused as error:
-        raise ServerError(str(error)) from None
     except HTTPException as error:
         raise ServerError(f"the connection was lost during the answer: {error!r}") from None
     except ValueError as error:

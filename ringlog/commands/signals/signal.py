@@ -3,7 +3,7 @@
 import csv
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.nodes.servers import nodes_of, place, reached
 from ringlog.nodes.signals import changing
 from ringlog.schema import session
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 signal_app = typer.Typer(
     help="Signals of tables of samples: they come and go while their tables are written.",
@@ -30,7 +30,12 @@ _LONGEST = 40
 Names = Annotated[
     list[str], typer.Argument(metavar="SIGNAL…", help="Names of signals; * stands for any characters.")
 ]
+SomeNames = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="SIGNAL…", help="Names; * stands for any characters. Default: all."),
+]
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="A table of samples.")]
+OfTable = Annotated[str | None, typer.Option("--table", metavar="TABLE", help="Only this table's.")]
 
 
 @signal_app.command("add")
@@ -91,11 +96,8 @@ def import_(
 
 @signal_app.command("list")
 def show(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="SIGNAL…", help="Names; * stands for any characters. Default: all."),
-    ] = None,
-    table: Annotated[str | None, typer.Option("--table", metavar="TABLE", help="Only this table's.")] = None,
+    names: SomeNames = None,
+    table: OfTable = None,
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
@@ -117,20 +119,13 @@ def show(
                 [table, table],
             )
         }
-    if not found:
-        print("no signal of a table of samples has such a name", file=sys.stderr)
-        raise typer.Exit(1)
-    for line in columns([head, *found.values()]):
-        print(line)
+    _print(head, found.values())
 
 
 @signal_app.command("status")
 def status(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="SIGNAL…", help="Names; * stands for any characters. Default: all."),
-    ] = None,
-    table: Annotated[str | None, typer.Option("--table", metavar="TABLE", help="Only this table's.")] = None,
+    names: SomeNames = None,
+    table: OfTable = None,
     silent: Annotated[bool, typer.Option("--silent", help="Only those with a reason to be silent.")] = False,
     data: Data = None,
     dsn: Dsn = None,
@@ -157,10 +152,15 @@ def status(
                 [table, table, silent],
             )
         }
-    if not found:
+    _print(head, found.values())
+
+
+def _print(head: list[str], signals: Collection[list[str]]) -> None:
+    """Ends the command where there is none."""
+    if not signals:
         print("there is no such signal of a table of samples", file=sys.stderr)
         raise typer.Exit(1)
-    for line in columns([head, *found.values()]):
+    for line in columns([head, *signals]):
         print(line)
 
 
@@ -349,8 +349,7 @@ class _Servers:
 @contextmanager
 def _servers(data: Path | None, dsn: str | None) -> Iterator[_Servers]:
     """Raises UsageError for what the procedures refuse."""
-    with chosen_database(data, dsn).opened() as conninfo, ExitStack() as stack:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo, ExitStack() as stack:
         try:
             yield _Servers(conninfo, stack)
         except psycopg.DatabaseError as error:

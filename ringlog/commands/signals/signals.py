@@ -18,7 +18,7 @@ from ringlog.errors import UsageError
 from ringlog.nodes.servers import nodes_of, reached
 from ringlog.retrieval.words import search_query
 from ringlog.schema import session
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 _MOST = 100_000
 
@@ -37,8 +37,7 @@ def signals(
     dsn: Dsn = None,
 ) -> None:
     """Find signals by words, in any order. Code 1: no signal matches."""
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         rows = found(conninfo, " ".join(words or ()), limit + 1)
     shown = rows[:limit]
     if machine:
@@ -66,8 +65,7 @@ def latest(
     dsn: Dsn = None,
 ) -> None:
     """Print the newest value of each signal, its age and its time. Code 1: one has never been written."""
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         chosen = [row for name in names for row in _named(conninfo, name)]
         values = _values(conninfo, chosen)
     chosen = [row | value.then for row, value in zip(chosen, values, strict=True)]

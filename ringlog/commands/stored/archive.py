@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringlog.commands.options import Data, Dsn
-from ringlog.errors import ServerError, UsageError
+from ringlog.errors import UsageError
 from ringlog.history.summaries.summarising import summarise
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema.session import engine
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,19 +31,15 @@ def recall_weeks(
     dsn: Dsn = None,
 ) -> None:
     """Copy weeks of a table from the archive back into the log, where procedures and SQL find them."""
-    from ringlog.history.archive.recall import InUse, recall
+    from ringlog.history.archive.recall import recall
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
         server = server_of(conninfo, table)
         recalled = 0
-        try:
-            for line in recall(engine(server), server, table, *bounds, timedelta(days=days)):
-                print(line, flush=True)
-                recalled += 1
-        except InUse as error:
-            raise ServerError(str(error)) from None
+        for line in recall(engine(server), server, table, *bounds, timedelta(days=days)):
+            print(line, flush=True)
+            recalled += 1
     if not recalled:
         print(f"nothing to recall: the archive has no week of {table} in this time that is not in the log")
 
@@ -53,8 +49,7 @@ def archive_status(data: Data = None, dsn: Dsn = None) -> None:
     """List the archived weeks of all servers, by table."""
     from ringlog.history.archive.manifest import manifest, settings
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).begin() as connection:
                 _print_archive(settings(connection), manifest(connection))
@@ -94,14 +89,13 @@ def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
     node cannot be reached."""
     from ringlog.history.archive.manifest import manifest, settings
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         damaged = 0
         for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).begin() as connection:
                 chosen = settings(connection)
                 weeks = manifest(connection)
-            damaged += _print_damages(engine(server), chosen, weeks)
+            damaged += _print_damages(chosen, weeks)
             _print_unknown(engine(server))
     if damaged:
         raise typer.Exit(1)
@@ -114,12 +108,10 @@ def _print_unknown(administrator: "sa.Engine") -> None:
         print(f"{file} was not written by this database, which never deletes it")
 
 
-def _print_damages(
-    administrator: "sa.Engine", chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]"
-) -> int:
+def _print_damages(chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]") -> int:
     """Reads the files of a server. Returns how many are damaged or cannot be read."""
     from ringlog.history.archive.folder import Folder, Unreadable
-    from ringlog.history.archive.manifest import damages, learn_footer
+    from ringlog.history.archive.manifest import damages
 
     if chosen is None:
         print("archiving is off: the facility file has no [history]")
@@ -127,11 +119,7 @@ def _print_damages(
     damaged = unreadable = 0
     folder = Folder(chosen[1])
 
-    def learn(week: "ColdWeek") -> None:
-        with administrator.begin() as connection:
-            learn_footer(connection, folder, week)
-
-    for error in damages(folder, weeks, learn):
+    for error in damages(folder, weeks):
         unreadable += isinstance(error, Unreadable)
         damaged += not isinstance(error, Unreadable)
         print(error, flush=True)
@@ -148,8 +136,7 @@ def archive_adopt(data: Data = None, dsn: Dsn = None) -> None:
     first. Deletes nothing: weeks that the database does not know are set aside."""
     from ringlog.history.archive.ownership import adopt
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             for line in adopt(engine(server)):
                 print(line, flush=True)
@@ -160,19 +147,14 @@ def archive_publish(data: Data = None, dsn: Dsn = None) -> None:
     """Make the archives' Iceberg tables, or bring them up to date; from then on each round does so.
 
     Needs the extra iceberg. Code 1: a log cannot be published."""
-    from ringlog.history.archive.iceberg import NotPublished, publish
-    from ringlog.history.archive.ownership import NotOurs
+    from ringlog.history.archive.iceberg import publish
 
     failed = False
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
-            try:
-                for line in publish(engine(server), server):
-                    failed |= " is not published: " in line
-                    print(line, flush=True)
-            except (NotPublished, NotOurs) as error:
-                raise ServerError(str(error)) from None
+            for line in publish(engine(server), server):
+                failed |= " is not published: " in line
+                print(line, flush=True)
     if failed:
         raise typer.Exit(1)
 
@@ -185,20 +167,15 @@ def archive_spark(
     dsn: Dsn = None,
 ) -> None:
     """Print the settings of a Spark session that reads the Iceberg tables, for spark-defaults.conf."""
-    from ringlog.history.archive.iceberg import NotPublished
     from ringlog.history.archive.spark import RUNTIMES, session_settings
 
     if version not in RUNTIMES:
         raise UsageError(f"no settings are known for Spark {version}, only for {', '.join(RUNTIMES)}")
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).begin() as connection:
-                try:
-                    for setting in session_settings(connection, version, url).items():
-                        print(*setting)
-                except NotPublished as error:
-                    raise ServerError(str(error)) from None
+                for setting in session_settings(connection, version, url).items():
+                    print(*setting)
 
 
 @archive_app.command("now")
@@ -228,8 +205,7 @@ def _do_round(data: Data, dsn: Dsn, nothing: str, *, rewrites: bool = False) -> 
         nonlocal complete
         complete &= yield from archive(engine(server), server, pauses=0.0, rewrites=rewrites)
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             summarise(server, enough=1)
             written = 0

@@ -17,7 +17,7 @@ from ringlog.schema.relations import rings
 from ringlog.schema.relations.partitions import maintain as maintain_partitions
 from ringlog.schema.relations.statistics import turn_off_near
 from ringlog.schema.session import engine
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 
 def maintain(
@@ -34,8 +34,7 @@ def maintain(
     """Make the log's coming weeks and set aside those past retention, on all servers. A running server does
     this hourly. Code 1: a part failed or was postponed, or the clock has jumped and is not trusted."""
     complete = True
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             administrator = engine(server)
             if clock_is_right:
@@ -67,8 +66,7 @@ def refill(
     """Make lost rows of a table's ring again from its log, after a page of the ring was damaged.
 
     `ringlog status` and the event name the table. Readers and writers continue."""
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         made, empty = rings.refill(engine(server_of(conninfo, table)), table)
     print(f"ring {table}: {made} rows from the log, {empty} are empty")
 
@@ -84,8 +82,7 @@ def summarise_table(
 
     A running server makes those of new and late rows itself. Use this for rows that were changed or deleted
     by hand, and for differences that `ringlog verify` reports. Readers and writers continue."""
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
         try:
             for begin, rows in summarise_again(server_of(conninfo, table), table, *bounds):

@@ -12,7 +12,7 @@ from ringlog.errors import UsageError
 from ringlog.loader.cli import option
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema import session
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,8 +87,7 @@ def losses(
 ) -> None:
     """Account for all rows of each table, and list the events that explain losses. Code 1: some are lost."""
     begin = moment_of(since)
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         servers = (
             [server_of(conninfo, table)]
             if table

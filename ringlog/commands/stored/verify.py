@@ -19,7 +19,7 @@ from ringlog.nodes.servers import Everywhere, place
 from ringlog.schema import session
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.session import engine
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 
 def verify(
@@ -48,8 +48,7 @@ def verify(
             raise typer.Exit(1)
         print("no errors were found")
         return
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         servers = Everywhere(conninfo)
         found = False
         for name, server in servers:

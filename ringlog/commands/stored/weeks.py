@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 
 from ringlog.commands.options import Data, Dsn
-from ringlog.errors import UsageError
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema.session import engine
-from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.database import facility_opened
 
 weeks_app = typer.Typer(help="Weeks past retention that are set aside.", no_args_is_help=True)
 
@@ -19,8 +18,7 @@ def weeks_list(data: Data = None, dsn: Dsn = None) -> None:
     """List the weeks of all servers that are set aside, and until when."""
     from ringlog.schema.relations.dropping import weeks_aside
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).begin() as connection:
                 found = weeks_aside(connection)
@@ -42,18 +40,14 @@ def weeks_restore(
     dsn: Dsn = None,
 ) -> None:
     """Put weeks that are set aside back into the log. Code 1: none are."""
-    from ringlog.history.archive.restoring import Overlapping, PastRetention, restore
+    from ringlog.history.archive.restoring import restore
 
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
+    with facility_opened(data, dsn) as conninfo:
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
         restored = 0
-        try:
-            for line in restore(engine(server_of(conninfo, table)), table, *bounds):
-                restored += 1
-                print(line, flush=True)
-        except (Overlapping, PastRetention) as error:
-            raise UsageError(str(error)) from None
+        for line in restore(engine(server_of(conninfo, table)), table, *bounds):
+            restored += 1
+            print(line, flush=True)
     if not restored:
         print(f"no weeks of {table} in this time are set aside")
         raise typer.Exit(1)

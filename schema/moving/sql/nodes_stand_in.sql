@@ -11,5 +11,4 @@ begin
 end
 $stands_in$;
 
-comment on function {name}({identity}) is {comment};
-revoke all on function {name}({identity}) from public;
+comment on function {name} is {comment};

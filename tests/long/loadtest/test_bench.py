@@ -32,15 +32,12 @@ from ringlog_lab.bench import history as bench_history
 from ringlog_lab.bench.during_archiving import measure_during_archiving
 from ringlog_lab.bench.half_load import CHANNELS, measure_half_load
 from ringlog_lab.bench.history import SPANS, measure_history
-from ringlog_lab.bench.mixed import Mixed
 from ringlog_lab.bench.old_weeks import Size, measure_old_weeks
-from ringlog_lab.bench.over_http import CLIENTS, FORMS, OF_WAVEFORMS
 from ringlog_lab.bench.reports.comparison import compare
 from ringlog_lab.bench.reports.report import tables as report_tables
 from ringlog_lab.bench.reports.results import Results
 from ringlog_lab.bench.reports.targets import TARGETS, verdicts
 from ringlog_lab.bench.text import usual
-from ringlog_lab.bench.waveforms import POINTS
 from ringlog_lab.native_load import (
     CONTENDERS,
     DIRECT,
@@ -49,20 +46,18 @@ from ringlog_lab.native_load import (
     TDS5,
     Contender,
     Load,
-    Measurement,
     Stand,
 )
 from ringlog_lab.programs import build
 from ringlog_lab.stolen import Stolen
 from servers import RINGLOG, ringlog, run
-from waiting import PATIENCE, is_alive, wait_until
+from waiting import is_alive, wait_until
 
 # servers of their own, on a machine that others may use too
 pytestmark = pytest.mark.timeout(900)
 
 # rows of the log that is read
 ROWS = 5_000
-PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def tables(name: str) -> Tables:
@@ -78,7 +73,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(temporary_directory: Path) -> Iterator[Server]:
     """A server for loads; each test has its own tables."""
     facility = temporary_directory / "bench.toml"
-    write_facility(facility, [*map(tables, "abcdefgh"), ten_years(), half(), old_week()])
+    write_facility(facility, [*map(tables, "abcdefghi"), ten_years(), half(), old_week()])
     with serving(facility, temporary_directory / "bench", keep=False) as running:
         yield running
 
@@ -115,7 +110,7 @@ def test_every_acknowledged_call_is_a_row_with_the_values_sent(
 
 @pytest.mark.parametrize("contender", [TDS5, PIPELINED], ids=lambda one: one.key)
 def test_a_measurement_continues_until_an_answer(stand: Stand, contender: Contender) -> None:
-    measured = stand.run(Load(contender, tables("c"), 1, seconds=1e-6, warm=0.0), "write")
+    measured = stand.run(Load(contender, tables("i"), 1, seconds=1e-6, warm=0.0), "write")
     assert measured.calls > 0
     assert 1e-6 < measured.seconds < 60
 
@@ -143,8 +138,8 @@ def test_figures_of_archived_weeks(temporary_directory: Path) -> None:
     measured = [one for one in verdicts(results) if one.target.title.startswith("archived: ")]
     assert len(measured) == 8
     assert all(one.met is not None for one in measured)
-    # two more are of all columns
-    assert len(results.old_weeks) == 11
+    # the others are of all columns, or of PostgreSQL alone
+    assert len(results.old_weeks) == 12
     assert all(one.amount > 0 for one in results.old_weeks if not one.name.startswith("a query"))
     assert "3 archived weeks" in [table.caption for table in report_tables(results)]
 
@@ -200,7 +195,7 @@ def test_a_lost_row_and_an_altered_value_are_found(stand: Stand) -> None:
 
 @pytest.mark.parametrize("contender", [DIRECT, TDS5, CONTENDERS["tds74"]], ids=lambda one: one.key)
 def test_a_refused_call_ends_the_run_with_its_reason(stand: Stand, contender: Contender) -> None:
-    too_long = Tables("a_", 6, 7, rows=300)
+    too_long = Tables("i_", 6, 7, rows=300)
     with pytest.raises(LoadTestError, match="outside 1 to 90"):
         stand.run(Load(contender, too_long, 1, seconds=20, warm=0.0), "write")
 
@@ -247,7 +242,6 @@ def test_values_use_all_bits_of_a_real() -> None:
     ("arguments", "complaint"),
     [
         (["--only", "write,speed"], "--only: there is no part 'speed'"),
-        (["--readers", "4,many"], "--readers: '4,many' is no list of numbers"),
         (["--compare", "missing.json"], "missing.json cannot be read"),
         (["--compare", __file__], "has no results of ringlog bench"),
         (["--data", "/tmp"], "/tmp exists: the benchmark makes a data directory of its own"),
@@ -295,7 +289,7 @@ def finished(temporary_directory: Path) -> tuple[subprocess.CompletedProcess[str
     """A short run of the whole command: its output, its data directory and its report."""
     data, out = temporary_directory / "bench-data", temporary_directory / "bench-out"
     arguments = ["--seconds", "0.3", "--rounds", "1", "--columns", "12", "--connections", "8"]
-    arguments += ["--only", "write,lone,memory,read,mixed,text,retrieval", "--stall", "1", "--readers", "2"]
+    arguments += ["--only", "write,lone,memory,read,text", "--stall", "1"]
     arguments += ["--rows", str(ROWS)]
     said = run(RINGLOG, "bench", *arguments, "--data", data, "--out", out, timeout=900)
     return said, data, out
@@ -331,25 +325,6 @@ def test_a_run_has_its_figures(
         ("tds74", ROWS),
         ("copy", ROWS),
     }
-    beside = {(key, one.nice, one.writing and one.writing.part) for key, one in results.mixed}
-    parts = (None, "mixed", "mixed lone")
-    assert beside == {(key, nice, part) for key in ("direct", "tds74") for nice in (0, 19) for part in parts}
-    assert min(one.rows for _, one in results.mixed if one.writing is None) > 0
-    paced = [one.writing for _, one in results.mixed if one.writing and one.writing.part == "mixed lone"]
-    assert all(one.connections == 1 for one in paced)
-    # late calls are made up for
-    assert all(one.calls <= 50 * one.seconds + 1 or one.max > 1 / 50 for one in paced)
-    assert [(one.form, one.clients) for one in results.fetching] == [
-        (form, clients) for form in FORMS | OF_WAVEFORMS for clients in CLIENTS
-    ]
-    assert all(
-        one.values
-        == one.requests * ROWS * (12 if one.form == "rows" else 10 if "waveforms" in one.form else 1)
-        for one in results.fetching
-    )
-    alone, read = (one for one in results.disturbed if one.work == "http")
-    assert (alone.amount, read.amount) == (0, 100)
-    assert min(alone.writing.calls, read.writing.calls, read.answers) > 0
     texts = usual(main_tables(results.options["columns"]))
     assert {(one.text, one.contender) for one in results.timings} == {
         (text.key, contender)
@@ -361,10 +336,9 @@ def test_a_run_has_its_figures(
     assert [one.amount > 0 for one in results.disturbed if one.work == "texts"] == [False, True]
     unmeasured = [verdict.target.title for verdict in verdicts(results) if verdict.met is None]
     titles = [target.title for target in TARGETS]
-    # parts columns, history, archive and waveforms did not run
+    # parts history and archive did not run
     # this one is not either where no CPU of the backends was counted
     assert set(unmeasured) - {"gateway CPU ÷ CPU of PostgreSQL's backends"} == {
-        "values/s as columns grow to 250, least step",
         "a trend of one signal, slowest",
         "a trend of ten signals, slowest",
         "a value of HALF's load in a file",
@@ -372,23 +346,15 @@ def test_a_run_has_its_figures(
         "a file read as a whole",
         "one signal of a file",
         "p99 of puts beside the archive ÷ alone",
-        # 2 readers were beside it
-        "one writer beside 4 readers: p99",
-        "one writer beside 4 readers at nice 19: p99",
         *(title for title in titles if title.startswith("archived: ")),
-        *(title for title in titles if "waveforms" in title and not title.startswith("Arrow")),
     }
     report = (out / "bench.md").read_text()
     for words in (
         "| calls/s ÷ direct, one by one",
-        "2 readers at nice 19",
         "gateway, TDS 7.4",
-        "![write.png](write.png)",
         "pymssql, canned answer",
     ):
         assert words in report
-    for picture in ("write.png", "stall.png"):
-        assert (out / picture).read_bytes().startswith(PNG)
     for words in ("Targets", "calls acknowledged", "bench.json"):
         assert words in said.stdout
 
@@ -399,8 +365,7 @@ def test_every_acknowledged_call_of_a_run_is_in_the_logs(
     _, data, out = finished
     results = Results.read(out / "bench.json")
     assert results.check is not None
-    beside = [one.writing for _, one in results.mixed if one.writing is not None]
-    beside += [one.writing for one in results.disturbed]
+    beside = [one.writing for one in results.disturbed]
     acknowledged = sum(one.acknowledged for one in [*results.measurements, *beside])
     postgres = Postgres(data)
     with postgres.reachable(), psycopg.connect(postgres.conninfo()) as connection:
@@ -496,9 +461,7 @@ def test_verdicts(tmp_path: Path) -> None:
         "machine": {},
         "options": {},
         "measurements": [
-            MEASURED | {"part": part, "contender": key, "calls": calls}
-            for part in ("write", "waveforms")
-            for key, calls in rates.items()
+            MEASURED | {"part": "write", "contender": key, "calls": calls} for key, calls in rates.items()
         ],
         "readings": [],
         "check": None,
@@ -511,15 +474,12 @@ def test_verdicts(tmp_path: Path) -> None:
     assert faster.text == "missed"
     limit = by_title["calls/s ÷ direct, pipelined; without clients' CPU"]
     assert limit.measured["tds5"] == pytest.approx(0.8)
-    shares = [
-        "gateway CPU ÷ CPU of PostgreSQL's backends",
-        "waveforms: gateway CPU ÷ CPU of PostgreSQL's backends, worst",
-    ]
-    assert [by_title[title].text for title in shares] == ["met", "met"]
+    share = "gateway CPU ÷ CPU of PostgreSQL's backends"
+    assert by_title[share].text == "met"
     assert by_title["rows/s read ÷ binary COPY"].text == "not measured"
     results.measurements = [replace(one, backends=0.0) for one in results.measurements]
     by_title = {verdict.target.title: verdict for verdict in verdicts(results)}
-    assert [by_title[title].text for title in shares] == ["not measured", "not measured"]
+    assert by_title[share].text == "not measured"
 
 
 def test_time_that_the_host_takes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -529,96 +489,3 @@ def test_time_that_the_host_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     with Stolen() as stolen:
         wait_until(lambda: len(stolen.seconds) >= 2)
     assert stolen.seconds[:2] == [1, 2]
-
-
-def test_verdicts_beside_readers() -> None:
-    """Writers are compared with those directly on PostgreSQL with as many readers, and the worst counts."""
-    results = Results("", "", {}, {})
-
-    def put(contender: str, nice: int, part: str | None, rate: float, p99: float, longest: float) -> None:
-        said = {"part": part, "contender": contender, "calls": rate, "p99": p99, "max": longest}
-        writing = Measurement(**MEASURED | said) if part else None
-        results.mixed.append((contender, Mixed(4, nice, writing, int(rate), 1.0, longest)))
-
-    for nice, gateway in ((0, 0.09), (19, 0.12)):
-        put("direct", nice, None, 1000, 0, 0.2)
-        put("tds74", nice, None, 900, 0, 0.3)
-        put("direct", nice, "mixed", 1000, 0.1, 0.2)
-        put("tds74", nice, "mixed", 1200, gateway, 0.2)
-        put("tds74", nice, "mixed lone", 50, gateway / 10, 0.08)
-    by_title = {verdict.target.title: verdict for verdict in verdicts(results)}
-    found = {title: (one.measured.get("tds74"), one.text) for title, one in by_title.items()}
-    assert found["writers beside readers: calls/s ÷ direct's beside the same, worst"] == (1.2, "met")
-    p99, verdict = found["writers beside readers: p99 ÷ direct's beside the same, worst"]
-    assert (p99, verdict) == (pytest.approx(1.2), "missed")
-    assert found["one writer beside 4 readers: p99"] == (pytest.approx(9.0), "met")
-    assert found["one writer beside 4 readers at nice 19: p99"] == (pytest.approx(12.0), "missed")
-    assert found["one writer beside readers: longest wait"] == (80.0, "met")
-    assert found["readers without writers: rows/s ÷ psycopg's, worst"] == (0.9, "met")
-    assert found["longest wait of a reader"] == (0.3, "met")
-
-
-def test_waveforms_are_measured(temporary_directory: Path) -> None:
-    out = temporary_directory / "bench-waveforms"
-    arguments = ["--only", "waveforms", "--seconds", "1.5", "--rounds", "1", "--columns", "2"]
-    said = run(RINGLOG, "bench", *arguments, "--out", out, timeout=900)
-    assert said.returncode == 0, said.stderr
-    results = Results.read(out / "bench.json")
-    assert results.waveforms is not None
-    for points in POINTS:
-        for contender in ("direct", "tds5", "tds74"):
-            (measured,) = results.of("waveforms", contender, points)
-            assert measured.calls > 0
-            assert measured.wal > 0
-        of = [one for one in results.waveforms.readings if one.columns == points]
-        assert {one.contender for one in of} == {"tds5", "tds74", "copy"}
-        assert all(one.bytes > 8 * points * one.rows for one in of)
-    small = [(one.contender, one.part) for one in results.waveforms.small]
-    assert small == [(one, part) for one in ("direct", "tds5") for part in ("alone", "beside")]
-    # every value was compared with the sent one
-    assert results.check is not None
-    assert results.check.stored == results.check.acknowledged
-    assert "Waveforms read back" in (out / "bench.md").read_text()
-
-
-def test_storms_of_logins(temporary_directory: Path) -> None:
-    out = temporary_directory / "bench-logins"
-    done = ringlog(
-        "bench", "--only", "logins", "--logins", "40", "--seconds", "0.3", "--out", out, timeout=900
-    )
-    assert done.returncode == 0, done.stderr
-    figures = {one.name: one.amount for one in Results.read(out / "bench.json").logins}
-    storms = ["40 logins at once, TDS 5.0", "10 logins at once, TDS 7.4 by TLS"]
-    assert [figures[f"{storm}: in"] for storm in storms] == [40, 10]
-    for storm in storms:
-        assert 0 < figures[f"{storm}: median"] <= figures[f"{storm}: the last"]
-    for when in ("alone", *(f"beside {storm}" for storm in storms)):
-        of_writer = [figures[f"a writer {when}: {name}"] for name in ("p50", "p99", "longest")]
-        assert 0 < of_writer[0] <= of_writer[1] <= of_writer[2]
-    assert "Storms of logins" in done.stdout
-
-
-def test_a_login_of_a_storm_that_is_refused_is_reported(programs: Path, server: Server) -> None:
-    client = subprocess.run(
-        [programs / "tdslogins", f"{server.host}:{server.port}", WRITER, "5.0", "3"],
-        input="wrong\ngo\n",
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert client.stdout.splitlines()[0] == "ready"
-    found = json.loads(client.stdout.splitlines()[1])
-    assert found == {"in": 0, "median": 0.0, "last": 0.0, "refusal": "Login failed."}
-
-
-def test_many_tables(temporary_directory: Path) -> None:
-    out = temporary_directory / "bench-tables"
-    done = ringlog("bench", "--only", "tables", "--tables", "2", "--out", out, timeout=900)
-    assert done.returncode == 0, done.stderr
-    figures = {one.name: one.amount for one in Results.read(out / "bench.json").many_tables}
-    for what in ("first start", "starting again"):
-        assert figures[f"{what}, CPU of the gateway's process"] > 0.1
-        assert figures[f"{what}, memory of the gateway's process"] > 20
-    assert 0 < figures["/metrics"] < PATIENCE
-    assert figures["sp_columns"] > 0
-    assert "2 tables" in done.stdout

@@ -1,14 +1,12 @@
 """The report of a run: its figures as tables."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from ringlog.loadtest.experiment.facility import main_tables
 from ringlog.loadtest.experiment.text_table import TextTable
-from ringlog_lab.bench.mixed import Mixed
 from ringlog_lab.bench.reading import COPY
 from ringlog_lab.bench.reports.results import Results, median
 from ringlog_lab.bench.reports.targets import verdicts
-from ringlog_lab.bench.reports.waveform_report import waveform_tables
 from ringlog_lab.bench.text import CANNED, PSYCOPG, PYMSSQL, median_ratio, median_time, usual
 from ringlog_lab.native_load import CONTENDERS, DIRECT, GATEWAY
 from ringlog_lab.record import Figure
@@ -29,34 +27,18 @@ def tables(results: Results) -> Iterator[TextTable]:
         yield _costs(results)
     if results.of("lone", DIRECT.key):
         yield _lone(results)
-    if widths := results.columns("columns"):
-        yield _columns(results, widths)
     if results.readings:
         yield _reads(results)
-    if results.mixed:
-        yield _mixed(
-            results, "mixed", f"Writers at full rate beside readers, {results.options['connections']} of them"
-        )
-        yield _mixed(results, "mixed lone", "One writer, 50 calls/s, beside readers")
-        yield _readers(results)
     if results.timings:
         yield _texts(results)
         yield _compiling(results)
-    if results.fetching:
-        yield _fetching(results)
     if results.kept:
         yield _figures("Ten years, and HALF's load", results.kept)
     yield from _disturbed(results)
     if results.old_weeks:
         yield _figures(f"{results.options['weeks']} archived weeks", results.old_weeks)
-    if results.many_tables:
-        yield _figures(f"{results.options['tables']} tables", results.many_tables)
-    if results.logins:
-        yield _figures("Storms of logins", results.logins)
     if results.of("stall", DIRECT.key):
         yield _stalls(results)
-    if results.waveforms:
-        yield from waveform_tables(results, results.waveforms)
 
 
 def heading(results: Results) -> list[str]:
@@ -85,11 +67,10 @@ def heading(results: Results) -> list[str]:
     return lines
 
 
-def markdown(results: Results, pictures: list[str]) -> str:
+def markdown(results: Results) -> str:
     """The whole report."""
     parts = ["# ringlog bench\n", "\n".join(f"* {line}" for line in heading(results)) + "\n"]
     parts += [f"## {table.caption}\n\n{table.markdown()}\n" for table in tables(results)]
-    parts += [f"![{picture}]({picture})\n" for picture in pictures]
     return "\n".join(parts)
 
 
@@ -173,20 +154,6 @@ def _lone(results: Results) -> TextTable:
     return TextTable("A lone caller", ["", "p50", "p99"], rows)
 
 
-def _columns(results: Results, widths: list[int]) -> TextTable:
-    contenders = [one for one in CONTENDERS.values() if results.of("columns", one.key)]
-    rows = []
-    for columns in widths:
-        row = [f"{columns}"]
-        for one in contenders:
-            rate = results.median(lambda of: of.rate, "columns", one.key, columns)
-            values = results.median(lambda of: of.values, "columns", one.key, columns)
-            row += [_number(rate), _MISSING if values is None else f"{values / 1e6:.3f} M"]
-        rows.append(row)
-    headings = [f"{one.title}: {what}" for one in contenders for what in ("rows/s", "values/s")]
-    return TextTable("Columns of a table", ["columns", *headings], rows)
-
-
 def _reads(results: Results) -> TextTable:
     titles = {one.key: one.title for one in GATEWAY} | {COPY: "psycopg, binary COPY"}
     rows = []
@@ -204,63 +171,8 @@ def _reads(results: Results) -> TextTable:
     )
 
 
-def _mixed(results: Results, part: str, title: str) -> TextTable:
-    rows = []
-    for (key, readers, nice), found in _by_contender(results, lambda one: one.writing is not None).items():
-        writing = [one.writing for one in found if one.writing is not None and one.writing.part == part]
-        rows.append(
-            [
-                f"{CONTENDERS[key].title}, {_beside(readers, nice)}",
-                _number(median(one.rate for one in writing)),
-                *(
-                    _milliseconds(median(getattr(one, name) for one in writing))
-                    for name in ("p50", "p99", "max")
-                ),
-                _number(median(one.others / one.seconds for one in writing), 2),
-            ]
-        )
-    return TextTable(title, ["", "calls/s", "p50", "p99", "longest", "readers' and others' cores"], rows)
-
-
-def _readers(results: Results) -> TextTable:
-    rows = []
-    for (key, readers, nice), found in _by_contender(results, lambda one: one.readers > 0).items():
-
-        def of(part: str | None, found: list[Mixed] = found) -> list[Mixed]:
-            return [one for one in found if (one.writing and one.writing.part) == part]
-
-        rows.append(
-            [
-                f"{CONTENDERS[key].title}, {_beside(readers, nice)}",
-                *(_number(median(one.rate for one in of(part))) for part in (None, "mixed", "mixed lone")),
-                *(_milliseconds(median(one.longest for one in of(part))) for part in (None, "mixed")),
-            ]
-        )
-    return TextTable(
-        "Readers: rows/s, and the longest wait for rows",
-        ["", "alone", "beside writers", "beside one", "wait alone", "wait beside writers"],
-        rows,
-    )
-
-
-def _fetching(results: Results) -> TextTable:
-    rows = [
-        [
-            f"{one.form}, {one.clients} client{'s' * (one.clients > 1)}",
-            _number(one.speed / 1e6, 1, "MB/s"),
-            _number(one.rate),
-            _number(one.requests / one.seconds, 1),
-            _number(one.memory / 1e6, 0, "MB"),
-            str(one.refused),
-        ]
-        for one in results.fetching
-    ]
-    return TextTable("Over HTTP", ["", "bytes", "values/s", "requests/s", "memory", "refused"], rows)
-
-
 _WORK = {
     "texts": ("A writer at 50 calls/s, and 20 connections whose texts all differ", "texts/s"),
-    "http": ("{} writers, 5 calls/s each, and readers over HTTP", "readers"),
     "archive": ("{} writers, 5 calls/s each, and the archiving of a week", "week"),
 }
 """Titles, and the units of the work's amount."""
@@ -278,12 +190,8 @@ def _disturbed(results: Results) -> Iterator[TextTable]:
                 *map(_milliseconds, times),
                 _number(median(one.others / one.seconds for one in writing), 2),
             ]
-            if work == "http":
-                row.append(_number(median(one.answers / one.writing.seconds for one in found), 1))
-                row.append(_number(None if alone else median(one.memory / 1e6 for one in found), 0, "MB"))
             rows.append(row)
         headings = ["", "p50", "p99", "longest", "others' cores"]
-        headings += ["answers/s", "memory"] if work == "http" else []
         if results.during(work):
             yield TextTable(title.format(results.options.get("connections")), headings, rows)
 
@@ -346,16 +254,3 @@ def _stalls(results: Results) -> TextTable:
 
 def _share(longest: list[float], bound: float) -> str:
     return f"{sum(time > bound for time in longest)} of {len(longest)}"
-
-
-def _beside(readers: int, nice: int) -> str:
-    return f"{readers} readers at nice {nice}" if readers else "no readers"
-
-
-def _by_contender(results: Results, of: Callable[[Mixed], bool]) -> dict[tuple[str, int, int], list[Mixed]]:
-    """The measurements, by contender, number of readers and their nice value."""
-    stands: dict[tuple[str, int, int], list[Mixed]] = {}
-    for key, one in results.mixed:
-        if of(one):
-            stands.setdefault((key, one.readers, one.nice), []).append(one)
-    return dict(sorted(stands.items(), key=lambda item: (item[0][1], item[0][2], item[0][0])))

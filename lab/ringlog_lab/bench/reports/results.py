@@ -18,11 +18,8 @@ from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.machine import file_system
 from ringlog.loadtest.experiment.outcome import write_json
 from ringlog.loadtest.experiment.verification import Check
-from ringlog_lab.bench.mixed import Mixed
-from ringlog_lab.bench.over_http import Fetching
 from ringlog_lab.bench.reading import Reading
 from ringlog_lab.bench.text import Compiling, Timing
-from ringlog_lab.bench.waveforms import Waveforms
 from ringlog_lab.native_load import Measurement
 from ringlog_lab.record import Disturbed, Figure
 
@@ -47,56 +44,36 @@ class Results:
     """resident bytes of the gateway's process before its first connection"""
     measurements: list[Measurement] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
-    mixed: list[tuple[str, Mixed]] = field(default_factory=list)
-    """contender and its measurements while others read"""
     timings: list[Timing] = field(default_factory=list)
     """of usual texts"""
     compiling: list[Compiling] = field(default_factory=list)
     disturbed: list[Disturbed] = field(default_factory=list)
-    """writers alone, and during texts, requests over HTTP, archiving"""
-    fetching: list[Fetching] = field(default_factory=list)
-    """over HTTP"""
+    """writers alone, and during texts and archiving"""
     kept: list[Figure] = field(default_factory=list)
     """of ten years, and of HALF's load"""
     old_weeks: list[Figure] = field(default_factory=list)
     """SQL over archived weeks"""
-    many_tables: list[Figure] = field(default_factory=list)
-    logins: list[Figure] = field(default_factory=list)
-    """in storms"""
-    waveforms: Waveforms | None = None
     check: Check | None = None
     format: int = FORMAT
 
-    def of(self, part: str, contender: str, columns: int | None = None) -> list[Measurement]:
+    def of(self, part: str, contender: str) -> list[Measurement]:
         """The measurements of a contender in a part, one for each round."""
-        return [
-            one
-            for one in self.measurements
-            if one.part == part and one.contender == contender and columns in (None, one.columns)
-        ]
+        return [one for one in self.measurements if one.part == part and one.contender == contender]
 
     def during(self, work: str, *, alone: bool = False) -> list[Disturbed]:
         """Writers during a work, or those of the same part that were alone."""
         return [one for one in self.disturbed if one.work == work and (one.amount == 0) == alone]
 
     def median(
-        self,
-        figure: Callable[[Measurement], float | None],
-        part: str,
-        contender: str,
-        columns: int | None = None,
+        self, figure: Callable[[Measurement], float | None], part: str, contender: str
     ) -> float | None:
         """The median over the rounds of a figure; None when it was not measured."""
-        figures = (figure(one) for one in self.of(part, contender, columns))
+        figures = (figure(one) for one in self.of(part, contender))
         return median(figure for figure in figures if figure is not None)
 
     def reading_rate(self, contender: str) -> float | None:
         """The median over the rounds of the rows read in a second; None when it was not measured."""
         return median(one.rate for one in self.readings if one.contender == contender)
-
-    def columns(self, part: str) -> list[int]:
-        """The numbers of columns that a part has measured."""
-        return sorted({one.columns for one in self.measurements if one.part == part})
 
     def write(self, file: Path) -> None:
         write_json(self, file)

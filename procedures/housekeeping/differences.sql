@@ -15,8 +15,6 @@ as $$
   ) as different (key, place)
 $$;
 
-comment on function ringlog.differences(jsonb, jsonb) is
+comment on function ringlog.differences is
 $$The columns in which two rows differ, as text: three columns, and the number of the others. NULL if their values have
 the same text. put_<table> adds it to the error for a refused row.$$;
-
-revoke all on function ringlog.differences(jsonb, jsonb) from public;
