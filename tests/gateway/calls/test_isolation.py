@@ -187,6 +187,7 @@ def test_a_new_connection_takes_the_time_it_needs(
         ThreadPoolExecutor(1) as pool,
     ):
         connection.cursor().callproc("enter", ("on the connection before",))
+        wait_until(lambda: count(blocking, f"select count(*) from pg_stat_activity where {own}") > 0)
         blocking.execute("lock table pg_catalog.pg_proc in access exclusive mode")
         query = f"select pid, pg_terminate_backend(pid)::text from pg_stat_activity where {own}"
         ended = ", ".join(str(pid) for pid, _ in blocking.execute(query).fetchall())
