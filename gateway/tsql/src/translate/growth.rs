@@ -112,7 +112,7 @@ fn growth(variable: &Variable, operator: AssignOperator, value: &Expression) -> 
     }
     // coalesce(@v + separator + part, part)
     let (part, separator) = separators.split_last()?;
-    let is_same = part.to_string() == first.to_string() && parts.is_empty();
+    let is_same = *part == first && parts.is_empty();
     if !is_same || !separator.iter().all(|part| is_fixed(part)) {
         return None;
     }

@@ -102,9 +102,9 @@ impl Translation<'_> {
     }
 
     fn demand_parentheses(&self, top: &Top) -> Result<(), Error> {
-        match top.in_parentheses || !self.dialect().top_needs_parentheses {
-            true => Ok(()),
-            false => Err(Error::syntax(&top.count.to_string(), top.at)),
+        match top.bare.as_ref().filter(|_| self.dialect().top_needs_parentheses) {
+            None => Ok(()),
+            Some(count) => Err(Error::syntax(count, top.at)),
         }
     }
 
