@@ -2,7 +2,6 @@
 //! bulk copy lists the columns of a table this way.
 
 use super::item::Item;
-use super::kind::Kind;
 use super::translation::Translation;
 use super::value::{assigned, Value};
 use super::walk;
@@ -77,7 +76,7 @@ impl Translation<'_> {
             part.sql
         );
         let value = assigned(Value::new(sql, varchar(None)), target, line, self.dialect())?;
-        let item = Item::new(value.sql, Some(String::new()), Kind::Other);
+        let item = Item::new(value.sql, Some(String::new()));
         Ok(Some(Item { variable: Some(variable.name.clone()), ..item }))
     }
 }

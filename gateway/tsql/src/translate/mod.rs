@@ -31,7 +31,6 @@ mod json;
 mod json_property;
 mod json_rows;
 mod keyed;
-mod kind;
 mod locks;
 mod merge;
 mod named;
