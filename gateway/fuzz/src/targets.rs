@@ -376,7 +376,7 @@ fn text(data: &[u8]) {
     }
     let _ = tsql::keyed(&text, &settings);
     let _ = tsql::declarations(&text, settings.dialect, &tsql::schema::Unknown);
-    let _ = tsql::undeclared(&text, settings.syntax(), &["@p1".to_owned()].into());
+    let _ = tsql::undeclared(&text, &settings, &unknown);
 }
 
 fn folder(path: &str) -> PathBuf {

@@ -20,6 +20,7 @@ use crate::tds::tokens::message::ServerMessage;
 use std::sync::Arc;
 use tsql::facts::errors::is_arithmetic;
 use tsql::long_names::LongNames;
+use tsql::schema::Schema;
 use tsql::Databases;
 
 pub struct Interpreter {
@@ -183,14 +184,24 @@ impl Interpreter {
         text: &str,
     ) -> Result<Vec<Declaration>, ServerMessage> {
         let dialect = client.dialect().of_texts();
+        self.under_schema(client, |schema| tsql::declarations(text, dialect, &**schema)).await
+    }
+
+    /// Does work that depends on the schema, again until it knows all names.
+    pub(super) async fn under_schema<T>(
+        &mut self,
+        client: &mut Client,
+        work: impl Fn(&Arc<dyn Schema>) -> Result<T, tsql::Error>,
+    ) -> Result<T, ServerMessage> {
         let mut snapshot = self.snapshot(client)?;
         let mut is_new = false;
         for _ in 0..MOST_ROUNDS {
-            let schema = Asking::new(snapshot);
-            let read = tsql::declarations(text, dialect, &*schema);
-            snapshot = match self.renewed(client, &schema, read.is_err(), &mut is_new).await? {
+            let asking = Asking::new(snapshot);
+            let schema: Arc<dyn Schema> = asking.clone();
+            let done = work(&schema);
+            snapshot = match self.renewed(client, &asking, done.is_err(), &mut is_new).await? {
                 Some(renewed) => renewed,
-                None => return read.map_err(|error| refusal(&error)),
+                None => return done.map_err(|error| refusal(&error)),
             };
         }
         Err(too_many_names())

@@ -5,13 +5,14 @@ use super::interpreter::Interpreter;
 use super::parameterised::{statement_of, text_of};
 use crate::calls::Returned;
 use crate::client::Client;
-use crate::convert::PgType;
-use crate::program::{refusal, Compiled, Declaration};
+use crate::convert::{client_type, declared, PgType};
 use crate::tds::call::Param;
-use crate::tds::tokens::columns::Traits;
+use crate::tds::dialect::{Dialect, Version};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::{TypeInfo, TypeToken, Value, MAX};
-use tsql::{Syntax, Undeclared};
+use std::sync::Arc;
+use tsql::schema::Schema;
+use tsql::Undeclared;
 
 /// Columns of the answer, in its order (SQL Server, "sp_describe_undeclared_parameters").
 const ANSWER: [(&str, PgType, i32); 24] = [
@@ -51,43 +52,29 @@ impl Interpreter {
         let text = statement_of(client, params, 0)?;
         let declared = text_of(client, params, 1)?.unwrap_or_default();
         let declarations = self.declarations(client, &declared).await?;
-        let declared = declarations.iter().map(|declaration| declaration.name.clone()).collect();
-        let quoted_identifiers = client.settings().quoted_identifiers;
-        let syntax = Syntax { quoted_identifiers, ..Syntax::default() };
-        let found = tsql::undeclared(&text, syntax, &declared).map_err(|error| refusal(&error))?;
-        let mut rows = Vec::with_capacity(found.len());
-        for (one, place) in found.iter().zip(1..) {
-            let of = self.type_of(client, one, &declarations).await?;
-            rows.push(row(&one.name, place, &of));
+        let settings = self.compiling_with(client, &declarations);
+        let find = |schema: &Arc<dyn Schema>| tsql::undeclared(&text, &settings, schema);
+        let parameters = self.under_schema(client, find).await?;
+        let mut rows = Vec::with_capacity(parameters.len());
+        for (parameter, number) in parameters.iter().zip(1..) {
+            let of = type_of(parameter)?;
+            rows.push(row(&parameter.name, number, &of));
         }
         let answer = ANSWER.map(|(name, pg_type, typmod)| (name.to_owned(), pg_type, typmod));
         client.reply.result_set(&answer, &rows)?;
         Ok(Returned::rows(Some(rows.len() as u64)))
     }
+}
 
-    async fn type_of(
-        &mut self,
-        client: &mut Client,
-        one: &Undeclared,
-        declarations: &[Declaration],
-    ) -> Result<TypeInfo, ServerMessage> {
-        let settings = self.compiling_with(client, declarations);
-        let Compiled { program, .. } = self.compile(client, &one.query, &settings, false).await?;
-        let columns = self.first_columns(client, &program.statements, declarations).await?;
-        let takes = |traits: &Traits| one.place.is_none() || !(traits.identity || traits.computed);
-        let mut columns: Vec<_> = columns.into_iter().filter(|column| takes(&column.traits)).collect();
-        if one.given.is_some_and(|given| given != columns.len()) {
-            let text = "Column name or number of supplied values does not match table definition.";
-            return Err(ServerMessage::error(213, 16, text));
-        }
-        let place = one.place.unwrap_or(0);
-        let of = (place < columns.len()).then(|| columns.swap_remove(place).type_info);
-        let of = if one.longest { of.and_then(longest) } else { of };
-        of.ok_or_else(|| {
-            let text = format!("The type for parameter '{}' cannot be deduced in this context.", one.name);
-            ServerMessage::error(11502, 16, text)
-        })
-    }
+fn type_of(parameter: &Undeclared) -> Result<TypeInfo, ServerMessage> {
+    let (of, dialect) = (parameter.of, Dialect::new(Version::Tds74));
+    let declared = declared::of_expression(&of, &dialect);
+    let of = client_type(PgType::from_oid(of.oid), of.typmod(), declared, &dialect);
+    let of = if parameter.longest { longest(of) } else { Some(of) };
+    of.ok_or_else(|| {
+        let text = format!("The type for parameter '{}' cannot be deduced in this context.", parameter.name);
+        ServerMessage::error(11502, 16, text)
+    })
 }
 
 /// The longest type of a kind ("General deduction"); None if the kind has none.

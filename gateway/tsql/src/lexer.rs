@@ -97,6 +97,19 @@ impl Token<'_> {
         matches!(self.kind, Text { .. } | Integer | Decimal | Float | Money | Binary)
     }
 
+    /// The token as T-SQL that reads as the same with any settings.
+    pub fn written(&self) -> String {
+        match self.kind {
+            TokenKind::Name => format!("[{}]", self.value.replace(']', "]]")),
+            TokenKind::Text { national } => {
+                format!("{}'{}'", if national { "N" } else { "" }, as_quoted(&self.value))
+            }
+            TokenKind::Money => format!("${}", self.value),
+            TokenKind::Binary => format!("0x{}", self.value),
+            _ => self.value.to_string(),
+        }
+    }
+
     /// The token in an error message.
     pub fn shown(&self) -> String {
         if self.kind == TokenKind::Binary {
@@ -460,7 +473,7 @@ fn continued(text: Cow<'_, str>) -> Cow<'_, str> {
 }
 
 /// A text as written between quotes.
-pub fn as_quoted(text: &str) -> String {
+fn as_quoted(text: &str) -> String {
     let text = text.replace('\'', "''");
     text.replace("\\\r\n", "\\\\\r\n\r\n").replace("\\\n", "\\\\\n\n")
 }

@@ -1,6 +1,6 @@
 //! Parses T-SQL and translates it for PostgreSQL: text → tokens → tree → program. Without I/O.
 //!
-//! `lexer` splits a text, `parser` builds a `tree`, which can be printed as T-SQL.
+//! `lexer` splits a text, `parser` builds a `tree`.
 
 mod compile;
 pub mod databases;
@@ -14,7 +14,6 @@ mod lift;
 pub mod long_names;
 mod message;
 pub mod parser;
-pub mod print;
 mod procedure;
 pub mod program;
 pub mod quoting;

@@ -23,7 +23,7 @@ pub(crate) use value::of_number;
 use crate::digest;
 use crate::error::Error;
 use crate::facts::collations::Collation;
-use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
+use crate::facts::types::{self, Type, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::fragments;
 use crate::lexer::{self, Token};
 use crate::long_names::LongNames;
@@ -45,7 +45,6 @@ use crate::tree::{
 };
 use compiler::{selected, Compiler};
 use procedure::Given;
-use std::collections::HashMap;
 use std::sync::Arc;
 use value::literal;
 
@@ -85,8 +84,8 @@ fn program_of(
     placeholders: usize,
     lifted: Vec<Lifted>,
 ) -> Result<Program, Error> {
-    let mut variables: HashMap<String, _> =
-        settings.variables.iter().map(|(name, of)| (name.to_lowercase(), *of)).collect();
+    let base = base_scope(settings, schema);
+    let mut variables = base.variables;
     let scalars = parameters.iter().filter(|parameter| parameter.of != types::TABLE);
     variables.extend(scalars.map(|parameter| (parameter.name.clone(), Some(parameter.of))));
     variables.extend((1..=placeholders).map(|number| (crate::program::placeholder(number), None)));
@@ -104,20 +103,12 @@ fn program_of(
     }
     let scope = Scope {
         variables,
-        dialect: settings.dialect,
-        nulls_equal: settings.nulls_equal,
         limits_rows: settings.limits_rows || sets_rowcount(text),
-        database: settings.database.clone(),
-        databases: settings.databases.clone(),
-        folds: settings.databases.folding.contains(&settings.database),
-        schema: Some(schema.clone()),
         changing,
-        partial: settings.partial.clone(),
-        identity_insert: settings.identity_insert.clone(),
         table_variables: tables.iter().map(|(table, _)| table.variable.name.clone()).collect(),
         given_tables: given.iter().map(|(table, _)| table.variable.name.clone()).collect(),
         table_owner,
-        ..Scope::default()
+        ..base
     };
     let mut compiler = Compiler {
         scope,
@@ -169,6 +160,24 @@ fn program_of(
         long_names: LongNames::default(),
         uses,
     })
+}
+
+/// The scope of a text without tables of its own.
+fn base_scope(settings: &Settings, schema: &Arc<dyn Schema>) -> Scope {
+    let variable = |(name, of): (&String, &Option<Type>)| (name.to_lowercase(), *of);
+    Scope {
+        variables: settings.variables.iter().map(variable).collect(),
+        dialect: settings.dialect,
+        nulls_equal: settings.nulls_equal,
+        limits_rows: settings.limits_rows,
+        database: settings.database.clone(),
+        databases: settings.databases.clone(),
+        folds: settings.databases.folding.contains(&settings.database),
+        schema: Some(schema.clone()),
+        partial: settings.partial.clone(),
+        identity_insert: settings.identity_insert.clone(),
+        ..Scope::default()
+    }
 }
 
 /// Whether a text contains `set rowcount`, with only blanks between the two words.

@@ -1,38 +1,39 @@
-//! Finds the types of a statement's undeclared parameters (SQL Server, "sp_describe_undeclared_parameters", "Parameter
-//! selection algorithm").
-
+use super::base_scope;
 use crate::error::Error;
 use crate::facts::session;
-use crate::lexer::{self, Syntax, TokenKind};
+use crate::facts::types::Type;
+use crate::lexer::{self, TokenKind};
 use crate::parser;
-use crate::translate::{any, mismatch};
+use crate::program::Settings;
+use crate::resolve::{names, Scope};
+use crate::schema::{other_number, Schema};
+use crate::translate::{self, any, mismatch};
 use crate::tree::{
-    Arguments, AssignOperator, BinaryOperator, ColumnName, CommonTable, Expression, Insert, InsertSource,
-    JoinKind, Locks, Name, Position, Query, QueryBody, Select, SelectItem, StatementKind, TableSource,
-    Target, Update, Variable, Where,
+    Arguments, AssignOperator, BinaryOperator, Cast, ColumnName, CommonTable, Expression, Insert,
+    InsertSource, JoinKind, Literal, LiteralValue, Locks, Name, ObjectName, Position, Query, QueryBody,
+    Select, SelectItem, StatementKind, TableSource, Target, TokenNumber, Update, Variable, Where,
 };
-use std::collections::HashSet;
+use std::sync::Arc;
 
-/// A parameter, and a query with a column of its type.
+/// A parameter and its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undeclared {
     /// As written.
     pub name: String,
-    pub query: String,
-    /// The index of the column, from 0; None: the query's only one. Columns of a table that take no values are not
-    /// counted.
-    pub place: Option<usize>,
-    /// The number of values that an INSERT has for the table's columns; None if unknown, and for other statements.
-    pub given: Option<usize>,
+    pub of: Type,
     /// The longest type of its kind instead of the type itself: for values compared by order ("General deduction").
     pub longest: bool,
 }
 
-/// The undeclared parameters of a select, insert, update or delete, in the order of the text. `declared`: names in
-/// lower case.
-pub fn undeclared(text: &str, syntax: Syntax, declared: &HashSet<String>) -> Result<Vec<Undeclared>, Error> {
-    let tokens = lexer::tokens(text, syntax)?;
-    let is_open = |name: &str| !session::is_global(name) && !declared.contains(name);
+/// The undeclared parameters of a select, insert, update or delete, in the order of the text. `settings` has the
+/// declared ones.
+pub fn undeclared(
+    text: &str,
+    settings: &Settings,
+    schema: &Arc<dyn Schema>,
+) -> Result<Vec<Undeclared>, Error> {
+    let tokens = lexer::tokens(text, settings.syntax())?;
+    let is_open = |name: &str| !session::is_global(name) && !settings.variables.contains_key(name);
     let open = tokens
         .iter()
         .filter(|token| token.kind == TokenKind::Variable && is_open(&token.value.to_lowercase()));
@@ -51,25 +52,44 @@ pub fn undeclared(text: &str, syntax: Syntax, declared: &HashSet<String>) -> Res
     if parameters.is_empty() {
         return Ok(Vec::new());
     }
-    let batch = parser::parse_tokens(&tokens, syntax, None)?;
-    let mut finder = Finder { declared, with: Vec::new(), from: Vec::new(), found: Vec::new(), given: None };
+    let batch = parser::parse_tokens(&tokens, settings.syntax(), Some(settings.known()))?;
+    let scope = base_scope(settings, schema);
+    let mut finder = Finder::new(&scope);
     if let [statement] = batch.statements.as_slice() {
         if let StatementKind::Insert(insert) = &statement.kind {
             finder.given = given(insert)?;
         }
         finder.statement(&statement.kind);
     }
-    let described = |(name, at): (String, Position)| {
+    let mut described = Vec::with_capacity(parameters.len());
+    for (name, at) in parameters {
         let written = text.get(at.range()).unwrap_or(&name);
-        match finder.found.iter().find(|found| found.name == name) {
-            Some(found) => Ok(Undeclared { name: written.to_owned(), ..found.clone() }),
-            None => {
-                let text = format!("The type for parameter '{written}' cannot be deduced in this context.");
-                Err(Error::new(11502, text, at).with_severity(16))
-            }
-        }
-    };
-    parameters.into_iter().map(described).collect()
+        let found = finder.found.iter().find(|found| found.name == name);
+        let Some(of) = found.map(|found| finder.type_of(found, at)).transpose()?.flatten() else {
+            let text = format!("The type for parameter '{written}' cannot be deduced in this context.");
+            return Err(Error::new(11502, text, at).with_severity(16));
+        };
+        described.push(Undeclared {
+            name: written.to_owned(),
+            of,
+            longest: found.is_some_and(|found| found.longest),
+        });
+    }
+    Ok(described)
+}
+
+/// A parameter and what determines its type.
+struct Found {
+    name: String,
+    decided_by: Decider,
+    longest: bool,
+}
+
+enum Decider {
+    /// A query with one column of the parameter's type.
+    Query(Box<Query>),
+    /// A column of the changed table, by its index among those that take values.
+    Column(usize),
 }
 
 /// A column that a statement fills.
@@ -81,12 +101,15 @@ enum Filled {
 
 /// Examines values compared with a parameter or assigned from one. Parameters of nested queries are not found, because
 /// the names there may be those of the outer query.
-struct Finder<'d> {
-    declared: &'d HashSet<String>,
+struct Finder<'s> {
+    scope: &'s Scope,
     /// The common tables in which the statement's names are found.
     with: Vec<CommonTable>,
     from: Vec<TableSource>,
-    found: Vec<Undeclared>,
+    found: Vec<Found>,
+    /// The table that an INSERT fills.
+    filled: Option<ObjectName>,
+    /// The number of values that an INSERT has for the table's columns; None if unknown, and for other statements.
     given: Option<usize>,
 }
 
@@ -109,7 +132,26 @@ fn given(insert: &Insert) -> Result<Option<usize>, Error> {
     }
 }
 
-impl Finder<'_> {
+impl<'s> Finder<'s> {
+    fn new(scope: &'s Scope) -> Finder<'s> {
+        Finder { scope, with: Vec::new(), from: Vec::new(), found: Vec::new(), filled: None, given: None }
+    }
+
+    fn type_of(&self, found: &Found, at: Position) -> Result<Option<Type>, Error> {
+        match &found.decided_by {
+            Decider::Query(query) => translate::type_of_query(query, self.scope),
+            Decider::Column(index) => {
+                let Some(filled) = &self.filled else { return Ok(None) };
+                let Some(table) = self.scope.table(&names::table(filled)?) else { return Ok(None) };
+                if self.given.is_some_and(|given| given != table.filled().count()) {
+                    return Err(other_number(at.line));
+                }
+                let column = table.filled().nth(*index);
+                Ok(column.and_then(|column| column.of))
+            }
+        }
+    }
+
     fn statement(&mut self, statement: &StatementKind) {
         match statement {
             StatementKind::Select(query) => self.query(query, &[]),
@@ -160,6 +202,9 @@ impl Finder<'_> {
 
     fn insert(&mut self, insert: &Insert) {
         self.changed(&insert.target, &[]);
+        if let Target::Table(name) = &insert.target {
+            self.filled = Some(name.clone());
+        }
         let column_at = |place: usize| match insert.columns.get(place) {
             Some(name) => Some(Filled::Named(column(name))),
             None if insert.columns.is_empty() => Some(Filled::At(place)),
@@ -252,8 +297,10 @@ impl Finder<'_> {
         match value {
             Expression::Cast(cast) => match self.parameter(&cast.operand) {
                 Some(name) => {
-                    let query = format!("select cast(null as {})", cast.target);
-                    self.found.push(Undeclared { name, query, place: None, given: None, longest: false });
+                    let (value, number, at) = (LiteralValue::Null, TokenNumber::default(), cast.target.at);
+                    let operand = Expression::Literal(Literal { value, number, at });
+                    let cast = Expression::Cast(Box::new(Cast { operand, ..(**cast).clone() }));
+                    self.found(name, self.select(&cast), false);
                 }
                 None => self.value(&cast.operand),
             },
@@ -274,8 +321,7 @@ impl Finder<'_> {
     fn compared(&mut self, value: &Expression, other: &Expression, longest: bool) {
         match self.parameter(value) {
             Some(name) if !any(other, &mut |one| self.parameter(one).is_some()) => {
-                let query = self.select(other);
-                self.found.push(Undeclared { name, query, place: None, given: None, longest });
+                self.found(name, self.select(other), longest);
             }
             Some(_) => {}
             None => self.value(value),
@@ -284,21 +330,21 @@ impl Finder<'_> {
 
     fn assigned(&mut self, value: &Expression, column: &Filled) {
         let Some(name) = self.parameter(value) else { return };
-        let (query, place) = match column {
-            Filled::Named(column) => (self.select(column), None),
-            Filled::At(place) => {
-                let all = SelectItem::Star { table: None, at: Position::default() };
-                (self.select_item(all), Some(*place))
-            }
+        let decider = match column {
+            Filled::Named(column) => self.select(column),
+            Filled::At(index) => Decider::Column(*index),
         };
-        let given = self.given.filter(|_| place.is_some());
-        self.found.push(Undeclared { name, query, place, given, longest: false });
+        self.found(name, decider, false);
+    }
+
+    fn found(&mut self, name: String, decided_by: Decider, longest: bool) {
+        self.found.push(Found { name, decided_by, longest });
     }
 
     fn parameter(&self, value: &Expression) -> Option<String> {
         match value {
             Expression::Variable(Variable { name, .. })
-                if !session::is_global(name) && !self.declared.contains(name) =>
+                if !session::is_global(name) && !self.scope.variables.contains_key(name) =>
             {
                 Some(name.clone())
             }
@@ -306,16 +352,13 @@ impl Finder<'_> {
         }
     }
 
-    fn select(&self, value: &Expression) -> String {
-        self.select_item(SelectItem::Value { value: value.clone(), alias: None })
-    }
-
-    fn select_item(&self, item: SelectItem) -> String {
+    /// `select value` from the statement's tables.
+    fn select(&self, value: &Expression) -> Decider {
         let at = Position::default();
         let select = Select {
             distinct: false,
             top: None,
-            items: vec![item],
+            items: vec![SelectItem::Value { value: value.clone(), alias: None }],
             into: None,
             from: self.from.iter().map(unconditional).collect(),
             condition: None,
@@ -324,8 +367,7 @@ impl Finder<'_> {
             at,
         };
         let body = QueryBody::Select(Box::new(select));
-        let query = Query { with: self.with.clone(), ..Query::of(body, at) };
-        query.to_string()
+        Decider::Query(Box::new(Query { with: self.with.clone(), ..Query::of(body, at) }))
     }
 }
 
@@ -352,51 +394,55 @@ fn column(name: &Name) -> Expression {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::types::{varchar, INT};
+    use crate::schema::{Column, Object, Table};
 
-    fn found(text: &str) -> Result<Vec<Undeclared>, i32> {
-        let declared = HashSet::from(["@d".to_owned()]);
-        let syntax = Syntax { quoted_identifiers: true, ..Syntax::default() };
-        undeclared(text, syntax, &declared).map_err(|error| error.number)
+    /// `t (a int, b varchar(3))`
+    #[derive(Debug)]
+    struct One;
+
+    impl Schema for One {
+        fn object(&self, key: &str) -> Option<Object> {
+            let mut table = Table::default();
+            for (name, of) in [("a", INT), ("b", varchar(Some(3)))] {
+                table.add(Column { name: name.to_owned(), of: Some(of), ..Column::default() });
+            }
+            (key == "\"t\"").then(|| Object::Table(Arc::new(table)))
+        }
     }
 
-    fn of(name: &str, query: &str, place: Option<usize>, longest: bool) -> Undeclared {
-        let given = place.map(|place| place + 1);
-        Undeclared { name: name.to_owned(), query: query.to_owned(), place, given, longest }
+    fn found(text: &str) -> Result<Vec<(String, &'static str, bool)>, i32> {
+        let mut settings = Settings { quoted_identifiers: true, ..Settings::default() };
+        settings.variables.insert("@d".to_owned(), Some(INT));
+        let schema: Arc<dyn Schema> = Arc::new(One);
+        let shown = |one: Undeclared| (one.name, one.of.name, one.longest);
+        match undeclared(text, &settings, &schema) {
+            Ok(found) => Ok(found.into_iter().map(shown).collect()),
+            Err(error) => Err(error.number),
+        }
     }
 
     #[test]
-    fn what_tells_the_type() {
+    fn columns_and_values_tell_the_type() {
+        let of = |name: &str, of: &'static str, longest| (name.to_owned(), of, longest);
         for (text, expected) in [
             (
-                "insert into t (a, b) values (@P1, 1 + cast(@p2 as int))",
-                vec![
-                    of("@P1", "select [a] from [t]", None, false),
-                    of("@p2", "select cast(null as int)", None, false),
-                ],
+                "insert into t (b, a) values (@P1, 1 + cast(@p2 as float))",
+                vec![of("@P1", "varchar", false), of("@p2", "float", false)],
             ),
-            ("insert d..t values (1, @p)", vec![of("@p", "select * from [d]..[t]", Some(1), false)]),
+            ("insert t values (1, @p)", vec![of("@p", "varchar", false)]),
             (
-                "insert t (a, b) select 1, @p from u where u.c < @q",
-                vec![
-                    of("@p", "select [b] from [t]", None, false),
-                    of("@q", "select [u].[c] from [u]", None, true),
-                ],
+                "insert t (a, b) select 1, @p from t as u where u.a < @q",
+                vec![of("@p", "varchar", false), of("@q", "int", true)],
             ),
             (
-                "update t set a = @p where b = @q and c = @d",
-                vec![
-                    of("@p", "select [a] from [t]", None, false),
-                    of("@q", "select [b] from [t]", None, false),
-                ],
+                "update t set a = @p where b = @q and a = @d",
+                vec![of("@p", "int", false), of("@q", "varchar", false)],
             ),
-            ("delete t where a in (1, @p)", vec![of("@p", "select [a] from [t]", None, false)]),
+            ("delete t where a in (1, @p)", vec![of("@p", "int", false)]),
             (
-                "select a from t as x join u on x.b = @p where not (x.c like @q or @r <> x.d + 1)",
-                vec![
-                    of("@p", "select [x].[b] from [t] as [x] cross join [u]", None, false),
-                    of("@q", "select [x].[c] from [t] as [x] cross join [u]", None, true),
-                    of("@r", "select [x].[d] + 1 from [t] as [x] cross join [u]", None, false),
-                ],
+                "select x.a from t as x join t as y on x.b = @p where not (x.b like @q or @r <> x.a + 1.5)",
+                vec![of("@p", "varchar", false), of("@q", "varchar", true), of("@r", "decimal", false)],
             ),
             ("select 1 where @d = 1", vec![]),
         ] {
@@ -405,18 +451,20 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_none() {
+    fn others_tell_none() {
         for (text, number) in [
             ("select @p", 11502),
             ("select * from t where @p = @q", 11502),
-            ("select * from t where c = @p + @q", 11502),
+            ("select * from t where a = @p + @q", 11502),
             ("select * from t where a = @p and b = @P", 11508),
-            ("select * from t where exists (select 1 from u where a = @p)", 11502),
+            ("select * from t where exists (select 1 from t u where a = @p)", 11502),
             ("select 1 select * from t where a = @p", 11502),
+            ("select * from missing where a = @p", 11502),
             ("insert t (a, b, c) select *, @p from u", 11502),
             ("select * frm t where a = @p", 102),
             ("insert t (a) values (1, @p)", 110),
-            ("insert t (a, b) select @p from u", 109),
+            ("insert t (a, b) select @p from t", 109),
+            ("insert t values (@p)", 213),
         ] {
             assert_eq!(found(text), Err(number), "{text}");
         }

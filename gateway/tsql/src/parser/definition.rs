@@ -4,7 +4,7 @@ use super::column::LOCKED;
 use super::Parser;
 use crate::error::Error;
 use crate::facts::database_options;
-use crate::lexer::TokenKind;
+use crate::lexer::{Token, TokenKind};
 use crate::tree::*;
 
 /// The reason for which an option of a database is refused.
@@ -118,8 +118,11 @@ impl<'t> Parser<'t> {
     fn create_type(&mut self, line: Position) -> Result<StatementKind, Error> {
         let name = self.object_name()?;
         if self.words(&["as", "table"]) {
+            let start = self.at - 1;
             let elements = self.table_elements()?;
-            return Ok(StatementKind::CreateTableType(Box::new(CreateTableType { name, elements })));
+            let tokens: Vec<String> = self.tokens[start..self.at].iter().map(Token::written).collect();
+            let create = CreateTableType { name, elements, declared: tokens.join(" ") };
+            return Ok(StatementKind::CreateTableType(Box::new(create)));
         }
         if !self.word("from") {
             let what = format!("create type … {}", self.advance()?.shown());

@@ -233,6 +233,7 @@ impl<'t> Parser<'t> {
             return Ok(None);
         }
         let in_parentheses = self.next_is_symbol("(");
+        let bare = self.peek().filter(|_| !in_parentheses).map(Token::shown);
         let count = if in_parentheses && self.ahead_is(1, "select") {
             self.operand_with_sign()?
         } else if in_parentheses {
@@ -258,7 +259,7 @@ impl<'t> Parser<'t> {
         };
         let percent = self.word("percent");
         let with_ties = self.words(&["with", "ties"]);
-        Ok(Some(Top { count, in_parentheses, percent, with_ties, at }))
+        Ok(Some(Top { count, bare, percent, with_ties, at }))
     }
 
     /// `*`, `t.*`, `value as alias`, `alias = value`, `@variable = value`.

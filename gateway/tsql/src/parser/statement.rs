@@ -82,10 +82,10 @@ impl<'t> Parser<'t> {
         let read: fn(&mut Self) -> Result<StatementKind, Error> = match &*word {
             "alter" => Self::alter,
             "begin" => Self::begin,
-            "break" => |parser| parser.of_loop(StatementKind::Break, 135),
+            "break" => |parser| parser.of_loop(StatementKind::Break, 135, "BREAK"),
             "close" => Self::close,
             "commit" => Self::commit,
-            "continue" => |parser| parser.of_loop(StatementKind::Continue, 136),
+            "continue" => |parser| parser.of_loop(StatementKind::Continue, 136, "CONTINUE"),
             "create" => Self::create,
             "deallocate" => Self::deallocate,
             "dbcc" => Self::dbcc,
@@ -229,13 +229,12 @@ impl<'t> Parser<'t> {
         Ok(StatementKind::While { condition, body: body? })
     }
 
-    fn of_loop(&mut self, kind: StatementKind, number: i32) -> Result<StatementKind, Error> {
+    fn of_loop(&mut self, kind: StatementKind, number: i32, word: &str) -> Result<StatementKind, Error> {
         let at = self.position();
         self.at += 1;
         if self.loops > 0 {
             return Ok(kind);
         }
-        let word = kind.to_string().to_uppercase();
         let text = format!("Cannot use a {word} statement outside the scope of a WHILE statement.");
         Err(Error::new(number, text, at))
     }

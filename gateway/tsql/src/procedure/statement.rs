@@ -213,11 +213,7 @@ pub fn refused(kind: &Tree, line: u32) -> Error {
     if let Tree::CreateView(create) = kind {
         return Error::not_first(create.mode.action(), "VIEW", line);
     }
-    let text = kind.to_string();
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let is_verb = |word: &&&str| matches!(**word, "create" | "or" | "alter" | "set");
-    let verbs = words.iter().take_while(is_verb).count();
-    let name = words[..words.len().min(verbs + 1)].join(" ");
+    let what = first_words(kind);
     let (what, why) = match kind {
         Tree::ExecuteText(_) => ("execute (…)", OWNERS_RIGHTS),
         Tree::RollbackTrigger(None) => ("rollback trigger", "say why: rollback trigger with raiserror …"),
@@ -225,7 +221,33 @@ pub fn refused(kind: &Tree, line: u32) -> Error {
         Tree::Save(_) => ("save transaction", "a part of a transaction cannot be taken back alone"),
         Tree::BeginTransaction(_) => ("begin transaction", "one inside another"),
         Tree::Goto(_) | Tree::Label(_) => ("goto", "the label is not further down, outside of all blocks"),
-        _ => (name.as_str(), "not inside a procedure"),
+        _ => (what.as_str(), "not inside a procedure"),
     };
     Error::refused(what, why, line)
+}
+
+/// The first words of a statement that no body contains.
+fn first_words(kind: &Tree) -> String {
+    match kind {
+        Tree::AlterTable { .. } => "alter table".to_owned(),
+        Tree::AlterDatabase(_) => "alter database".to_owned(),
+        Tree::CreateProcedure(create) => format!("{} procedure", create.mode.action()),
+        Tree::CreateFunction(create) => format!("{} function", create.mode.action()),
+        Tree::CreateTrigger(create) => format!("{} trigger", create.mode.action()),
+        Tree::CreateType(_) | Tree::CreateTableType(_) => "create type".to_owned(),
+        Tree::CreateSchema { kind, .. } => format!("create {kind}"),
+        Tree::CreateBindable(create) => format!("create {}", create.kind),
+        Tree::Sequence(sequence) if sequence.creates => "create sequence".to_owned(),
+        Tree::Sequence(_) => "alter sequence".to_owned(),
+        Tree::Drop(drop) => format!("drop {}", drop.kind),
+        Tree::Grant(grant) => if grant.revoke { "revoke" } else { "grant" }.to_owned(),
+        Tree::CheckIdentity(_) => "dbcc checkident".to_owned(),
+        Tree::SetIdentityInsert { .. } => "set identity_insert".to_owned(),
+        Tree::Use(_) => "use".to_owned(),
+        Tree::InsertBulk(_) => "insert bulk".to_owned(),
+        Tree::Readtext(_) => "readtext".to_owned(),
+        Tree::Updatetext(_) => "updatetext".to_owned(),
+        Tree::Writetext(_) | Tree::WritetextBulk(_) => "writetext".to_owned(),
+        _ => "this statement".to_owned(),
+    }
 }

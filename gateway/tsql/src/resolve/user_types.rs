@@ -94,11 +94,11 @@ impl Binding<'_> {
     }
 
     /// The declarations of variables some of which have a table type; None: none has.
-    fn with_tables(&self, variables: &[Declared], at: Position) -> Result<Option<StatementKind>, Error> {
+    fn with_tables(&mut self, variables: &[Declared], at: Position) -> Result<Option<StatementKind>, Error> {
         let mut kinds = Vec::with_capacity(variables.len());
         for declared in variables {
             kinds.push(match (self.declared(&declared.type_), &declared.value) {
-                (Some(text), None) => parser::parse_table_type(&text)?.map(|elements| {
+                (Some(text), None) => self.table_type(&text)?.map(|elements| {
                     StatementKind::DeclareTable(TableVariable {
                         variable: declared.variable.clone(),
                         elements,
@@ -140,7 +140,7 @@ impl Binding<'_> {
         for parameter in parameters {
             self.type_name(&mut parameter.type_)?;
             parameter.table = match self.declared(&parameter.type_) {
-                Some(text) => parser::parse_table_type(&text)?,
+                Some(text) => self.table_type(&text)?,
                 None => None,
             };
             let name = &parameter.shown;
@@ -160,6 +160,15 @@ impl Binding<'_> {
             return Err(Error::new(number, text, parameter.variable.at));
         }
         Ok(())
+    }
+
+    /// The elements of a table type by its declaration; None: it is another type's.
+    fn table_type(&mut self, declared: &str) -> Result<Option<Vec<TableElement>>, Error> {
+        let mut elements = parser::parse_table_type(declared)?;
+        if let Some(elements) = &mut elements {
+            self.elements(elements)?;
+        }
+        Ok(elements)
     }
 
     fn elements(&mut self, elements: &mut [TableElement]) -> Result<(), Error> {

@@ -51,7 +51,11 @@ impl Translation<'_> {
         }
         let relation = names::relation(of)?;
         Ok(match relation.kind {
-            RelationKind::Elsewhere => Named::unknown(name),
+            // its columns are those of the view
+            RelationKind::Elsewhere => {
+                let view = relation.sql.split('(').next().unwrap_or_default().to_owned();
+                Named { name, tables: vec![view], ..Named::default() }
+            }
             _ => Named { name, tables: vec![relation.sql], ..Named::default() },
         })
     }

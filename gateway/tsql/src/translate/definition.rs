@@ -92,7 +92,7 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
             };
             let elements = create.elements.clone();
             tables::create(&CreateTable { table: name, elements, indexes: Vec::new() }, scope)?;
-            format!("call tsql.create_type({}, {})", named(&create.name)?, literal(&create.declared()))
+            format!("call tsql.create_type({}, {})", named(&create.name)?, literal(&create.declared))
         }
         StatementKind::Grant(grant) => self::grant(grant)?,
         StatementKind::AlterDatabase(alter) => alter_database(alter, scope)?,

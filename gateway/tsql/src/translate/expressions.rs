@@ -8,13 +8,13 @@ use super::value::{self, implicit, Constant, Form, Value};
 use super::walk::any;
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
-use crate::facts::functions::{rule, Rule};
+use crate::facts::functions::rule;
 use crate::facts::types::{self, nvarchar, unified, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
 use crate::lexer::ACTION;
 use crate::resolve::names::{identifier, stored};
 use crate::tree::{
-    Arguments, BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, QueryBody,
-    UnaryOperator, Variable,
+    BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, QueryBody, UnaryOperator,
+    Variable,
 };
 use crate::Dialect;
 
@@ -246,20 +246,7 @@ impl Translation<'_> {
         }
         let of = unified(values.iter().filter(|value| !value.is_null()).map(|value| value.of));
         let dialect = self.dialect();
-        let model = if of.is_none() { model(&branches, otherwise, &values) } else { None };
-        let beside_text = of.is_none() && dialect.chars_keep_blanks && values.iter().any(Value::is_text);
         let mut written = values.into_iter().map(|value| match of {
-            None => Ok(match &model {
-                Some(model) if value.is_null() => format!("tsql.null_of({model})"),
-                Some(model) if value.family() == Some(Family::Integer) => {
-                    format!("tsql.beside({}, {model})", value.sql)
-                }
-                // PostgreSQL would remove the blanks of a char
-                _ if beside_text && value.of.is_none() && !value.is_null() => {
-                    format!("tsql.with_blanks({})", value.sql)
-                }
-                _ => value.sql,
-            }),
             Some(of) if !value.is_null() && value.of != Some(of) => {
                 implicit(value, of, line, dialect).map(|value| value.sql)
             }
@@ -307,37 +294,6 @@ impl Translation<'_> {
             return Ok(Value::new(format!("({sql})"), of));
         }
         Ok(Value::unknown(format!("({sql})")))
-    }
-}
-
-/// The SQL of a value of CASE whose type only PostgreSQL knows, if short and without effects: nulls and whole numbers
-/// are given its type if that is money, since PostgreSQL treats values of several types as numerics.
-fn model(
-    branches: &[(String, &Expression)],
-    otherwise: Option<&Expression>,
-    values: &[Value],
-) -> Option<String> {
-    let written = branches.iter().map(|(_, then)| *then).chain(otherwise);
-    let is_model = |(written, value): &(&Expression, &Value)| {
-        value.of.is_none() && !value.is_null() && is_plain(written)
-    };
-    written.zip(values).find(is_model).map(|(_, value)| value.sql.clone())
-}
-
-/// A column, or arithmetic or an aggregate of columns.
-fn is_plain(expression: &Expression) -> bool {
-    match expression {
-        Expression::Column(_) | Expression::Literal(_) | Expression::Variable(_) => true,
-        Expression::Unary { operand, .. } => is_plain(operand),
-        Expression::Binary { operator, left, right, .. } => {
-            sign(*operator).is_some() && is_plain(left) && is_plain(right)
-        }
-        Expression::Function(call) if call.name.is_bare() && call.over.is_none() => {
-            let Arguments::Values(values) = &call.arguments else { return false };
-            let rule = rule(&call.name.name.to_lowercase());
-            matches!(rule, Some(Rule::Sum | Rule::Extreme)) && values.iter().all(is_plain)
-        }
-        _ => false,
     }
 }
 

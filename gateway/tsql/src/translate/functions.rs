@@ -350,12 +350,11 @@ impl CallTranslation<'_, '_, '_> {
         let compared = self.translation.collated_together([first.clone(), second.clone()]);
         let [left, right] = compared.map(|value| value.sql);
         let own = &first.sql;
-        let (null, cast) = match first.of {
-            None => (format!("tsql.null_of({own})"), String::new()),
-            Some(of) if of.family == Family::Money => ("null".to_owned(), format!("::tsql.{}", of.name)),
-            Some(_) => ("null".to_owned(), String::new()),
+        let cast = match first.of {
+            Some(of) if of.family == Family::Money => format!("::tsql.{}", of.name),
+            _ => String::new(),
         };
-        let sql = format!("(case when {left} operator(tsql.=) {right} then {null} else {own} end){cast}");
+        let sql = format!("(case when {left} operator(tsql.=) {right} then null else {own} end){cast}");
         Ok(Value::of(sql, first.of))
     }
 

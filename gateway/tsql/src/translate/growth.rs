@@ -2,7 +2,6 @@
 //! bulk copy lists the columns of a table this way.
 
 use super::item::Item;
-use super::kind::Kind;
 use super::translation::Translation;
 use super::value::{assigned, Value};
 use super::walk;
@@ -77,7 +76,7 @@ impl Translation<'_> {
             part.sql
         );
         let value = assigned(Value::new(sql, varchar(None)), target, line, self.dialect())?;
-        let item = Item::new(value.sql, Some(String::new()), Kind::Other);
+        let item = Item::new(value.sql, Some(String::new()));
         Ok(Some(Item { variable: Some(variable.name.clone()), ..item }))
     }
 }
@@ -112,7 +111,7 @@ fn growth(variable: &Variable, operator: AssignOperator, value: &Expression) -> 
     }
     // coalesce(@v + separator + part, part)
     let (part, separator) = separators.split_last()?;
-    let is_same = part.to_string() == first.to_string() && parts.is_empty();
+    let is_same = *part == first && parts.is_empty();
     if !is_same || !separator.iter().all(|part| is_fixed(part)) {
         return None;
     }

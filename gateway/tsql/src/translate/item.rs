@@ -1,6 +1,5 @@
 //! The items of a select list, and their names.
 
-use super::kind::Kind;
 use super::named::{Declared, Named};
 use super::title::{ResultType, Title};
 use crate::error::Error;
@@ -33,7 +32,6 @@ pub struct Item {
     pub sql: String,
     /// The same without its name.
     pub value: String,
-    pub kind: Kind,
     /// As displayed: "" for none, None for a star.
     pub name: Option<String>,
     /// The name is that of the table's column.
@@ -58,15 +56,14 @@ pub struct Item {
 
 impl Item {
     pub fn star(sql: String) -> Item {
-        Item::new(sql, None, Kind::Unknown)
+        Item::new(sql, None)
     }
 
     /// `name`: as in `Item`.
-    pub fn new(value: String, name: Option<String>, kind: Kind) -> Item {
+    pub fn new(value: String, name: Option<String>) -> Item {
         Item {
             sql: value.clone(),
             value,
-            kind,
             name,
             is_own: false,
             names_variables: false,

@@ -3,7 +3,6 @@
 
 use super::item::{Item, Stands, Written};
 use super::json_property::{name_written, quoted, sources, value_of, JsonSource};
-use super::kind::Kind;
 use super::title::ResultType;
 use super::translation::Translation;
 use crate::error::Error;
@@ -164,10 +163,7 @@ pub fn not_allowed(statement: &str, at: impl Into<crate::tree::Position>) -> Err
 fn result(sql: String, stands: Stands) -> Written {
     let of = nvarchar(None);
     if stands != Stands::Outermost {
-        let item = Item {
-            of: Some(of),
-            ..Item::new(String::from("\"?column?\""), Some(String::new()), Kind::Other)
-        };
+        let item = Item { of: Some(of), ..Item::new(String::from("\"?column?\""), Some(String::new())) };
         return Written { sql, items: vec![item] };
     }
     let column = identifier(TITLE);
@@ -177,7 +173,7 @@ fn result(sql: String, stands: Stands) -> Written {
         "select {part} as {column} from ({sql}) as \"@@whole\" (\"@@text\"), {parts} order by \"@@part\""
     );
     let result_type = Some(ResultType { of, not_null: false });
-    let item = Item { of: Some(of), result_type, ..Item::new(part, Some(TITLE.to_owned()), Kind::Other) };
+    let item = Item { of: Some(of), result_type, ..Item::new(part, Some(TITLE.to_owned())) };
     Written { sql, items: vec![item] }
 }
 

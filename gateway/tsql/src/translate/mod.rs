@@ -31,7 +31,6 @@ mod json;
 mod json_property;
 mod json_rows;
 mod keyed;
-mod kind;
 mod locks;
 mod merge;
 mod named;
@@ -65,7 +64,7 @@ pub use variables::{Clock, NoVariables, Numbered, Variables};
 use crate::error::Error;
 use crate::facts::types::{Type, VARCHAR};
 use crate::resolve::Scope;
-use crate::tree::{Expression, Insert, StatementKind};
+use crate::tree::{Expression, Insert, Query, StatementKind};
 use translation::Translation;
 
 /// A select, insert, update or delete; None for any other statement.
@@ -122,6 +121,12 @@ pub fn condition(
     variables: &mut dyn Variables,
 ) -> Result<String, Error> {
     Translation::new(scope, variables).condition(expression)
+}
+
+/// The type of a query's only column, if known.
+pub fn type_of_query(query: &Query, scope: &Scope) -> Result<Option<Type>, Error> {
+    let written = Translation::new(scope, &mut Numbered::default()).subquery(query, Some(1))?;
+    Ok(written.items.first().and_then(|item| item.of))
 }
 
 /// The table and the named columns that `insert … execute` fills.

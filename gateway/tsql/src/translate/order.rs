@@ -2,10 +2,10 @@
 //! written as `tsql.guid_key(key)`, and one whose type only PostgreSQL knows as `tsql.ordered(key)`.
 
 use super::item::{renamed, Item};
-use super::kind::Kind;
 use super::translation::Translation;
 use super::value::Constant;
 use crate::error::Error;
+use crate::facts::types::{Type, GUID, INT};
 use crate::resolve::names::{folded, identifier, stored};
 use crate::tree::{Expression, LiteralValue, Ordering, Query, QueryBody};
 use crate::Dialect;
@@ -15,7 +15,8 @@ struct Key {
     column: KeyColumn,
     /// Its SQL in ORDER BY, unless a function must be applied to it.
     sql: String,
-    kind: Kind,
+    /// Its type, if known.
+    of: Option<Type>,
     descending: bool,
 }
 
@@ -38,7 +39,7 @@ impl Translation<'_> {
         for (ordering, key) in order_by.iter().zip(keys) {
             let sql = match key.column {
                 KeyColumn::Number(_) => return Ok(None),
-                KeyColumn::Item(place) if key.kind != Kind::Other => {
+                KeyColumn::Item(place) if !is_plain(key.of) => {
                     let item = &items[place];
                     if item.has_new_id {
                         let why = "it would be another value: put the rows into a table first";
@@ -48,9 +49,9 @@ impl Translation<'_> {
                             ordering.value.at(),
                         ));
                     }
-                    key.kind.key(&item.value)
+                    in_order(&item.value, key.of)
                 }
-                _ => key.kind.key(&key.sql),
+                _ => in_order(&key.sql, key.of),
             };
             by.push(ordered(&sql, key.descending));
         }
@@ -67,8 +68,8 @@ impl Translation<'_> {
     ) -> Result<(String, bool), Error> {
         let keys = self.keys(order_by, items, true)?;
         let has_star = items.iter().any(|item| item.name.is_none());
-        let is_plain = |key: &Key| key.kind == Kind::Other || key.column == KeyColumn::Unlisted && !has_star;
-        if keys.iter().all(is_plain) {
+        let is_own = |key: &Key| is_plain(key.of) || key.column == KeyColumn::Unlisted && !has_star;
+        if keys.iter().all(is_own) {
             let by: Vec<String> = keys.iter().map(|key| ordered(&key.sql, key.descending)).collect();
             return Ok((format!("{sql} order by {}", by.join(", ")), true));
         }
@@ -84,7 +85,7 @@ impl Translation<'_> {
                 KeyColumn::Item(place) if !has_star => format!("\"c{}\"", place + 1),
                 _ => format!("\"rows\".{}", unqualified(&ordering.value, &key.sql)?),
             };
-            Ok(ordered(&key.kind.key(&column), key.descending))
+            Ok(ordered(&in_order(&column, key.of), key.descending))
         };
         let by = keys.iter().zip(order_by).map(written).collect::<Result<Vec<_>, _>>()?.join(", ");
         if !has_star {
@@ -138,7 +139,7 @@ impl Translation<'_> {
                     format!("\"k{place}\"")
                 }
             };
-            by.push(ordered(&key.kind.key(&column), key.descending));
+            by.push(ordered(&in_order(&column, key.of), key.descending));
         }
         Ok(format!("select {shown} from ({sql}) as \"rows\" ({columns}) order by {}", by.join(", ")))
     }
@@ -176,7 +177,7 @@ impl Translation<'_> {
         let descending = ordering.descending;
         let of_item = |place: usize, sql: String| {
             let column = KeyColumn::Item(place);
-            Key { column, sql, kind: items[place].kind, descending }
+            Key { column, sql, of: items[place].of, descending }
         };
         if let Some(number) = value.integer() {
             let sql = number.to_string();
@@ -185,10 +186,10 @@ impl Translation<'_> {
             return Ok(match place {
                 Some(place) if place < before => of_item(place, sql),
                 Some(place) if before < items.len() && place < MOST_COLUMNS => {
-                    Key { column: KeyColumn::Number(number), sql, kind: Kind::Unknown, descending }
+                    Key { column: KeyColumn::Number(number), sql, of: None, descending }
                 }
                 // PostgreSQL reports that there is none
-                _ => Key { column: KeyColumn::Unlisted, sql, kind: Kind::Other, descending },
+                _ => Key { column: KeyColumn::Unlisted, sql, of: Some(INT), descending },
             });
         }
         let by_value = || items.iter().position(|item| item.value == value.sql);
@@ -205,17 +206,11 @@ impl Translation<'_> {
             let item = &items[place];
             if is_bare && items.iter().any(|other| is_named(other) && other.value != item.value) {
                 // PostgreSQL reports that it is ambiguous
-                return Ok(Key {
-                    column: KeyColumn::Unlisted,
-                    sql: value.sql,
-                    kind: Kind::Other,
-                    descending,
-                });
+                return Ok(Key { column: KeyColumn::Unlisted, sql: value.sql, of: Some(INT), descending });
             }
             return Ok(of_item(place, value.sql));
         }
-        let kind = Kind::of(&ordering.value, &value);
-        Ok(Key { column: KeyColumn::Unlisted, sql: value.sql, kind, descending })
+        Ok(Key { column: KeyColumn::Unlisted, of: value.of, sql: value.sql, descending })
     }
 
     /// ORDER BY of a window or of STRING_AGG.
@@ -234,9 +229,8 @@ impl Translation<'_> {
                 );
                 return Err(Error::new(number, text, ordering.value.at()).with_severity(16));
             }
-            let kind = Kind::of(&ordering.value, &value);
             let value = self.collated_by_default(value);
-            by.push(ordered(&kind.key(&value.sql), ordering.descending));
+            by.push(ordered(&in_order(&value.sql, value.of), ordering.descending));
         }
         Ok(by.join(", "))
     }
@@ -294,6 +288,20 @@ pub fn refuse_order(query: &Query, dialect: &Dialect) -> Result<(), Error> {
             Err(Error::new(1033, text, first.value.at()))
         }
         _ => Ok(()),
+    }
+}
+
+/// Whether PostgreSQL orders the values of a type as T-SQL does.
+fn is_plain(of: Option<Type>) -> bool {
+    of.is_some_and(|of| of != GUID)
+}
+
+/// The SQL by which PostgreSQL orders a value of this type as T-SQL does.
+pub fn in_order(sql: &str, of: Option<Type>) -> String {
+    match of {
+        Some(GUID) => format!("tsql.guid_key({sql})"),
+        Some(_) => sql.to_owned(),
+        None => format!("tsql.ordered({sql})"),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::arithmetic::{arithmetic, sign};
 use super::item::{named_twice, titles, Item, Stands, Written, NAMELESS};
-use super::kind::Kind;
 use super::order::refuse_order;
 use super::tables::column_type;
 use super::title::{ListItem, ResultType};
@@ -10,7 +9,7 @@ use super::translation::{Around, Translation, Verb};
 use super::value::{assigned, Value};
 use super::{stars, walk};
 use crate::error::Error;
-use crate::facts::types::{unified, Type, GUID, INT};
+use crate::facts::types::{unified, Type, INT};
 use crate::fragments::{LIST_END, QUERY};
 use crate::resolve::names::{self, stored};
 use crate::schema::{Column, Table, WHOLE};
@@ -190,7 +189,7 @@ impl Translation<'_> {
             *value = value.take().map(|value| self.collated_by_default(value));
         }
         let width = rows.first().map_or(0, Vec::len);
-        let item = |of| Item { of, ..Item::new(String::new(), Some(String::new()), Kind::Unknown) };
+        let item = |of| Item { of, ..Item::new(String::new(), Some(String::new())) };
         let items = (0..width).map(|place| item(column_of(&rows, place))).collect();
         let rows: Vec<String> = rows
             .into_iter()
@@ -318,7 +317,6 @@ impl Translation<'_> {
                 let names_variables = self.scope.procedure && self.around.variables > variables;
                 let has_new_id = self.around.new_ids > new_ids;
                 let is_int = written.is_null() && stands == Stands::Outermost;
-                let kind = Kind::of(value.without_collation(), &written);
                 let known = written.of.or(is_int.then_some(INT));
                 let result_type = known.map(|of| ResultType { of, not_null: never_null(value) });
                 let sql = if is_int { "null::integer".to_owned() } else { written.sql.clone() };
@@ -351,7 +349,7 @@ impl Translation<'_> {
                     result_type,
                     of: known,
                     is_wide,
-                    ..Item::new(sql, Some(name), kind)
+                    ..Item::new(sql, Some(name))
                 })
             }
             SelectItem::Assign { variable, .. } if stands == Stands::Inside && self.around.combining => {
@@ -409,8 +407,8 @@ impl Translation<'_> {
         if !over_rows {
             self.assigned.insert(name.clone(), value.clone());
         }
-        let kind = if value.of == Some(GUID) { Kind::Guid } else { Kind::Other };
-        Ok(Item { variable: Some(name.clone()), ..Item::new(value.sql, Some(String::new()), kind) })
+        let item = Item::new(value.sql, Some(String::new()));
+        Ok(Item { variable: Some(name.clone()), of: value.of, ..item })
     }
 
     fn groupings(&mut self, groupings: &[Grouping], titles: &Titles) -> Result<String, Error> {

@@ -1,8 +1,8 @@
 //! TOP, and OFFSET … FETCH.
 
 use super::item::{renamed, Item};
-use super::kind::Kind;
 use super::locks::locks_rows;
+use super::order::in_order;
 use super::order::{ordered, unqualified};
 use super::sources::Sources;
 use super::translation::Translation;
@@ -102,9 +102,9 @@ impl Translation<'_> {
     }
 
     fn demand_parentheses(&self, top: &Top) -> Result<(), Error> {
-        match top.in_parentheses || !self.dialect().top_needs_parentheses {
-            true => Ok(()),
-            false => Err(Error::syntax(&top.count.to_string(), top.at)),
+        match top.bare.as_ref().filter(|_| self.dialect().top_needs_parentheses) {
+            None => Ok(()),
+            Some(count) => Err(Error::syntax(count, top.at)),
         }
     }
 
@@ -203,20 +203,19 @@ impl Translation<'_> {
         let mut keys = Vec::with_capacity(order_by.len());
         for ordering in order_by {
             let value = self.value(&ordering.value)?;
-            let kind = Kind::of(&ordering.value, &value);
             match self.plain_key(&ordering.value, items)? {
                 None => return Ok(None),
-                Some(key) => keys.push((key, kind, ordering.descending)),
+                Some(key) => keys.push((key, value.of, ordering.descending)),
             }
         }
         let has_star = items.iter().any(|item| item.name.is_none());
-        let Some(((key, kind, descending), others)) =
+        let Some(((key, of, descending), others)) =
             keys.split_first().filter(|_| !has_star || items.len() == 1)
         else {
             return Ok(None);
         };
         let rest: Vec<String> =
-            others.iter().map(|(key, kind, descending)| ordered(&kind.key(key), *descending)).collect();
+            others.iter().map(|(key, of, descending)| ordered(&in_order(key, *of), *descending)).collect();
         let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
         let hidden =
             if has_star { String::new() } else { keys.iter().map(|(key, ..)| format!(", {key}")).collect() };
@@ -228,7 +227,7 @@ impl Translation<'_> {
         let then = if rest.is_empty() { String::new() } else { format!(", {}", rest.join(", ")) };
         let by_rest = if rest.is_empty() { String::new() } else { format!(" order by {}", rest.join(", ")) };
         let with_value =
-            format!("{start} is not null order by {} {direction}{then} limit {rows}", kind.key(key));
+            format!("{start} is not null order by {} {direction}{then} limit {rows}", in_order(key, *of));
         let without = format!("{start} is null{by_rest} limit {rows}");
         let (shown, columns, names) = if has_star {
             let names = order_by.iter().zip(&keys).map(|(of, (key, ..))| unqualified(&of.value, key));
@@ -241,7 +240,7 @@ impl Translation<'_> {
         let both: Vec<String> = keys
             .iter()
             .zip(&names)
-            .map(|((_, kind, descending), name)| ordered(&kind.key(name), *descending))
+            .map(|((_, of, descending), name)| ordered(&in_order(name, *of), *descending))
             .collect();
         Ok(Some(format!(
             "select {shown} from (({with_value}) union all ({without})) as \"top\"{columns} order by {} limit {rows}",

@@ -1,6 +1,7 @@
 //! Statements that define tables, views, indexes and rights.
 
 use super::{Expression, Name, ObjectName, Position, Query, TypeName};
+use std::fmt::{self, Display, Formatter};
 
 /// For objects that are defined by their text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +171,8 @@ pub struct CreateType {
 pub struct CreateTableType {
     pub name: ObjectName,
     pub elements: Vec<TableElement>,
+    /// `table (…)`: its declaration as the catalogue stores it.
+    pub declared: String,
 }
 
 /// `create sequence`, `alter sequence`
@@ -256,6 +259,25 @@ pub enum ObjectKind {
     Sequence,
     Database,
     Schema,
+}
+
+impl Display for ObjectKind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ObjectKind::Table => "table",
+            ObjectKind::View => "view",
+            ObjectKind::Procedure => "procedure",
+            ObjectKind::Function => "function",
+            ObjectKind::Trigger => "trigger",
+            ObjectKind::Synonym => "synonym",
+            ObjectKind::Default => "default",
+            ObjectKind::Rule => "rule",
+            ObjectKind::Type => "type",
+            ObjectKind::Sequence => "sequence",
+            ObjectKind::Database => "database",
+            ObjectKind::Schema => "schema",
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -2,6 +2,7 @@
 
 use super::Position;
 use crate::facts::session;
+use std::fmt::{self, Display, Formatter};
 
 /// One identifier without its brackets or quotes, in the case as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,18 @@ pub struct ObjectName {
     pub at: Position,
     /// It means the session's temporary table of this name, from which a global one is made.
     pub is_draft: bool,
+}
+
+/// `[log]..[t]`
+impl Display for ObjectName {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let parts = [self.database.as_str(), &self.owner, &self.name];
+        let quoted = parts.map(|part| match part {
+            "" => String::new(),
+            part => format!("[{}]", part.replace(']', "]]")),
+        });
+        f.write_str(quoted.join(".").trim_start_matches('.'))
+    }
 }
 
 impl ObjectName {

@@ -114,7 +114,8 @@ pub enum Grouping {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Top {
     pub count: Expression,
-    pub in_parentheses: bool,
+    /// The number as written, without parentheses.
+    pub bare: Option<String>,
     pub percent: bool,
     pub with_ties: bool,
     pub at: Position,
