@@ -141,7 +141,7 @@ def test_an_address_in_use_is_named_before_anything_is_made(
 @pytest.mark.long
 def test_an_address_in_use_is_named_and_postgresql_stops_again(server: RunningServer, data: Path) -> None:
     taken = f"127.0.0.1:{server.port}"
-    made = ringlog("init", "--data", data, FACILITY)
+    made = ringlog("init", "--data", data, "--facility", FACILITY)
     assert made.returncode == 0, made.stderr
     second = ringlog("serve", "--data", data, "--listen", taken, "--memory", "512MB")
     assert second.returncode == 1
