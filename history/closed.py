@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -11,7 +11,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from ringlog.history.connection import Connection
-from ringlog.history.packing import DAMAGES, unpacked
+from ringlog.history.packing import DAMAGES, joined
 from ringlog.history.summaries.blocks import EPOCH
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.schema.column_type import TYPES, Kind
@@ -27,6 +27,10 @@ _LONG = 16
 
 _TYPES = {oid: kind.arrow for oid, kind in TYPES.items() if kind.kind is not Kind.NUMERIC}
 _NUMBERS = [oid for oid, column_type in TYPES.items() if column_type.width is not None]
+
+_WIDTHS = {kind: (kind.bit_width + 7) // 8 for kind in _TYPES.values() if pa.types.is_primitive(kind)}
+_TOGETHER = 1 << 20
+"""bytes of numbers that become one block"""
 
 VALID = """{storage} as block
 join ringlog.summarised on summarised.table_name = {table} and summarised.until >= block.ends
@@ -93,8 +97,8 @@ where table_name = $1 and has_table_privilege(to_regclass($2), 'select')
 
 @dataclass(frozen=True)
 class Block:
-    """All rows of the log from `begins` on and before `ends`, in microseconds since 1970. `rows` is None if
-    there are none."""
+    """All rows of the log from `begins` on and before `ends`, in microseconds since 1970, of one stored block
+    or several. `rows` is None if there are none."""
 
     begins: int
     ends: int
@@ -125,34 +129,77 @@ def blocks(
     columns: Sequence[str],
     start: int | None,
     end: int | None,
-    times: int = 1,
+    times: float = 1,
 ) -> Blocks:
     """The first blocks with times from `start` on and before `end`, with `time` and these columns, in one
     snapshot: those that have all rows of the log at the begin of the query. Times are in microseconds since
     1970, None is no bound. `times` multiplies the number of values read. Raises ReadError."""
     wanted = ["time", *columns]
     bounds = _moment(start, b"-infinity"), _moment(end, b"infinity")
-    limits = (b"%d" % max(1, times * most // len(wanted)) for most in (_AT_ONCE, _LONG))
+    limits = (b"%d" % max(1, int(times * most) // len(wanted)) for most in (_AT_ONCE, _LONG))
     found = connection.answer(_text(table), *bounds, array(wanted), *limits)
-    arrays: dict[tuple[int, int, int], dict[str, pa.Array]] = {}
-    for place in range(found.ntuples):
-        begins, ends, n, name, kind, content = (found.get_value(place, field) or b"" for field in range(6))
-        head = whole(begins) + POSTGRES_EPOCH, whole(ends) + POSTGRES_EPOCH, whole(n)
-        there = arrays.setdefault(head, {})
-        try:
-            there[name.decode()] = unpacked(content, _TYPES[whole(kind)], head[2])
-        except DAMAGES as error:
+    value, n = found.get_value, found.ntuples
+    stored: dict[tuple[bytes | None, ...], dict[str, tuple[pa.DataType, bytes]]] = {}
+    for row in range(n):
+        columns_of = stored.setdefault((value(row, 0), value(row, 1), value(row, 2)), {})
+        columns_of[(value(row, 3) or b"").decode()] = _TYPES[whole(value(row, 4))], value(row, 5) or b""
+    packed = [
+        _Packed(whole(begins) + POSTGRES_EPOCH, whole(ends) + POSTGRES_EPOCH, whole(rows), columns_of)
+        for (begins, ends, rows), columns_of in stored.items()
+    ]
+    # one without rows has no columns; readers take rows without one of the columns from the log
+    there = [block for block in packed if not block.rows or len(block.columns) == len(wanted)]
+    made = [block for some in _together(there) for block in _unpacked(some, table, wanted)]
+    is_full = packed and len(packed) == whole(value(0, 6))
+    return Blocks(made, packed[-1].ends if is_full else None)
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """A block as PostgreSQL has it: `columns` are types and contents by name."""
+
+    begins: int
+    ends: int
+    rows: int
+    columns: Mapping[str, tuple[pa.DataType, bytes]]
+
+
+def _together(packed: Iterable[_Packed]) -> Iterator[list[_Packed]]:
+    """Blocks of numbers that follow each other, about _TOGETHER bytes of them; any other block alone."""
+    some: list[_Packed] = []
+    size = 0
+    for block in packed:
+        width = sum(_WIDTHS.get(kind, _TOGETHER) for kind, _ in block.columns.values())
+        if some and (some[-1].ends != block.begins or not block.rows or size > _TOGETHER):
+            yield some
+            some, size = [], 0
+        some.append(block)
+        size += block.rows * width if block.rows else _TOGETHER + 1
+    if some:
+        yield some
+
+
+def _unpacked(some: Sequence[_Packed], table: str, wanted: Sequence[str]) -> Iterator[Block]:
+    """These blocks as one; if one of them is damaged, the others as one each."""
+    begins, ends = some[0].begins, some[-1].ends
+    if not some[0].rows:
+        yield Block(begins, ends, None)
+        return
+    numbers = [block.rows for block in some]
+    try:
+        columns = [
+            joined([block.columns[name][1] for block in some], some[0].columns[name][0], numbers)
+            for name in wanted
+        ]
+    except DAMAGES as error:
+        if len(some) == 1:
             # readers take its rows from the log instead
             log.error("a block of closed.%s is damaged: ringlog verify makes it again: %s", table, error)
-    made = []
-    for (begin, stop, rows), there in arrays.items():
-        if not rows:
-            made.append(Block(begin, stop, None))
-        elif len(there) == len(wanted):
-            columns_of = [there[name] for name in wanted]
-            made.append(Block(begin, stop, pa.RecordBatch.from_arrays(columns_of, wanted)))
-    is_full = arrays and len(arrays) == whole(found.get_value(0, 6))
-    return Blocks(made, stop if is_full else None)
+        else:
+            for block in some:
+                yield from _unpacked([block], table, wanted)
+        return
+    yield Block(begins, ends, pa.RecordBatch.from_arrays(columns, wanted))
 
 
 @cache

@@ -7,7 +7,7 @@ and texts are their packed lengths, followed by the packed points of all.
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,22 @@ def unpacked(content: pa.Buffer | bytes, kind: pa.DataType, n: int) -> pa.Array:
     return pa.Array.from_buffers(kind, n, [validity, pa.py_buffer(values)])
 
 
+def joined(contents: Sequence[bytes], kind: pa.DataType, numbers: Sequence[int]) -> pa.Array:
+    """The values of several contents, each with this number of values, as one array. Raises as `unpacked`."""
+    forms = {content[0] for content in contents}
+    if pa.types.is_boolean(kind) or any(form == _LISTS or form & _NULLS for form in forms):
+        return pa.concat_arrays(list(map(unpacked, contents, [kind] * len(contents), numbers)))
+    width = _shape(kind)[0]
+    # Arrow uses freed memory again without a page fault for each page
+    buffer = pa.allocate_buffer(width * sum(numbers))
+    values = np.frombuffer(buffer, f"u{width}")
+    end = 0
+    for content, n in zip(contents, numbers, strict=True):
+        begin, end = end, end + n
+        _fill(content[0], memoryview(content)[1:], values[begin:end])
+    return pa.Array.from_buffers(kind, len(values), [None, buffer])
+
+
 @cache
 def _shape(kind: pa.DataType) -> tuple[int, bool]:
     """The width of a value in bytes, and whether it is a bit."""
@@ -124,39 +140,53 @@ def _compressed(codec: pa.Codec, values: NDArray[np.generic]) -> bytes:
 
 def _values(form: int, body: memoryview, width: int, n: int) -> NDArray[Any]:
     """`n` values of this width, as whole numbers."""
-    element = np.dtype(f"u{width}")
+    values = np.empty(n, f"u{width}")
+    _fill(form, body, values)
+    return values
+
+
+def _fill(form: int, body: memoryview, out: NDArray[Any]) -> None:
+    """Unpacks the values of an array, which are whole numbers."""
+    n, width, element = len(out), out.itemsize, out.dtype
     if not n:
-        return np.empty(0, element)
+        return
     match form:
         case 0:  # _PLAIN
-            # copied, because Arrow's buffers must be aligned
-            return np.frombuffer(body, element, n).copy()
+            out[:] = np.frombuffer(body, element, n)
         case 1:  # _SAME
-            return np.full(n, np.frombuffer(body, element, 1)[0])
+            out.fill(np.frombuffer(body, element, 1)[0])
         case 2:  # _FEW
             many = body[0] + 1
             known = np.frombuffer(body, element, many, 1)
             indexes = np.frombuffer(_ZSTD.decompress(body[1 + many * width :], n), np.uint8)
-            return np.take(known, indexes)
+            np.take(known, indexes, out=out)
         case 3:  # _PLANES
             codec = _LZ4 if width > 1 else _ZSTD
-            return _together(np.frombuffer(codec.decompress(body, n * width), np.uint8).reshape(width, n))
+            planes = np.frombuffer(codec.decompress(body, n * width), np.uint8).reshape(width, n)
+            # the lowest byte of all numbers comes first
+            octets = out.view(np.uint8).reshape(n, width)
+            for index, plane in enumerate(planes):
+                octets[:, index] = plane
         case 4:  # _DISTANCES
             begin, least = np.frombuffer(body, np.int64, 2, 1)
-            times = np.empty(n, np.int64)
+            times = out.view(np.int64)
+            if body[17] == _SAME:
+                step = least + _values(_SAME, body[18:], body[0], 1)[0].astype(np.int64)
+                np.multiply(_counting(n), step, out=times)
+                times += begin
+                return
             times[0] = begin
             times[1:] = _values(body[17], body[18:], body[0], n - 1)
             times[1:] += least
-            return np.cumsum(times, out=times)
-    raise ValueError(f"packed values have no form {form}")
+            np.cumsum(times, out=times)
+        case _:
+            raise ValueError(f"packed values have no form {form}")
 
 
-def _together(planes: NDArray[np.uint8]) -> NDArray[Any]:
-    """Numbers from planes: each row of the array has one byte of every number, the lowest byte first."""
-    octets = np.empty(planes.shape[::-1], np.uint8)
-    for index, plane in enumerate(planes):
-        octets[:, index] = plane
-    return octets.view(f"<u{len(planes)}")[:, 0]
+@lru_cache(4)
+def _counting(n: int) -> NDArray[np.int64]:
+    """0, 1, 2 …"""
+    return np.arange(n)
 
 
 def _lists(body: memoryview, kind: pa.DataType, n: int, validity: pa.Buffer | None) -> pa.Array:

@@ -33,6 +33,8 @@ _ENOUGH = 1 << 20
 """bytes of blocks that become one batch"""
 _MOST = 512
 """factor on the number of blocks that are read at once"""
+_SHARES = (0.25, 1)
+"""the same of the first queries: a few blocks are the first batch, sooner"""
 
 
 def read(
@@ -135,8 +137,11 @@ def _read(
         begun = False
         tiers: _Tiers | None = None
         # a time that begins with closed rows often has only those: then one query is enough
-        if start is not None and (limit is None or len(columns) <= _NARROW):
-            found = _leading(connection, table, columns, start, end, newest_before)
+        may_lead = limit is None or len(columns) <= _NARROW
+        for share in _SHARES if may_lead else ():
+            if start is None:
+                break
+            found = _leading(connection, table, columns, start, end, newest_before, share)
             if found.before is not None:
                 yield found.before
                 newest_before = False
@@ -153,6 +158,8 @@ def _read(
             start = found.until
             if begun and end is not None and start >= end and not newest_before:
                 return
+            if not found.is_full:
+                break
         tiers = tiers or held(connection, table, end)
         if newest_before and start is not None:
             yield from _newest_before(connection, table, columns, start, tiers.weeks)
@@ -168,11 +175,12 @@ def _read(
 @dataclass(frozen=True)
 class _Leading:
     """The closed rows at the begin of a time, without a gap up to `until`. `before` is the newest row before
-    the time, if the blocks have it."""
+    the time, if the blocks have it; `is_full`: more blocks may follow."""
 
     before: pa.RecordBatch | None
     batches: Sequence[pa.RecordBatch]
     until: datetime
+    is_full: bool = False
 
     @property
     def all(self) -> Iterator[pa.RecordBatch]:
@@ -189,6 +197,7 @@ def _leading(
     start: datetime,
     end: datetime | None,
     newest_before: bool,
+    share: float = 1,
 ) -> _Leading:
     first, last = ((bound - EPOCH) // MICROSECOND if bound else None for bound in (start, end))
     assert first is not None
@@ -197,8 +206,11 @@ def _leading(
     before = None
     given: list[pa.RecordBatch] = []
     at = first
-    for block in blocks(connection, table, columns, first - newest_before, last).blocks:
+    found = blocks(connection, table, columns, first - newest_before, last, share)
+    is_full = found.reached is not None
+    for block in found.blocks:
         if block.begins > at:
+            is_full = False
             break
         if block.rows is not None:
             if newest_before and block.begins < first:
@@ -208,7 +220,7 @@ def _leading(
             given.append(_within(block.rows, first, last) if outside else block.rows)
         at = max(at, block.ends)
     until = moment_of(at if last is None else min(at, last))
-    return _Leading(before, [*_gathered(given)], until)
+    return _Leading(before, [*_gathered(given)], until, is_full and bool(given))
 
 
 def _gathered(parts: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -24,7 +24,7 @@ from ringlog.history.archive.recall import recall
 from ringlog.history.archive.restoring import restore
 from ringlog.history.closing import close
 from ringlog.history.connection import connect, rows
-from ringlog.history.packing import packed, packed_lists, packed_texts, packed_times, unpacked
+from ringlog.history.packing import joined, packed, packed_lists, packed_texts, packed_times, unpacked
 from ringlog.history.reading import read
 from ringlog.history.summaries.resummarising import summarise_again
 from ringlog.history.summaries.summarising import summarise
@@ -75,8 +75,15 @@ def test_packed_values_are_the_same_bits(seed: int) -> None:
             else np.ones(n),
         ):
             given = values.astype(code)
-            array = unpacked(pa.py_buffer(packed(given, there)), kind, n)
+            content = packed(given, there)
+            array = unpacked(pa.py_buffer(content), kind, n)
             array.validate(full=True)
+            one = packed(given[:1])
+            both = joined([content, one, content], kind, [n, 1, n])
+            both.validate(full=True)
+            apart = pa.concat_arrays([array, unpacked(pa.py_buffer(one), kind, 1), array])
+            assert both.is_valid().equals(apart.is_valid())
+            assert np.asarray(both.drop_null()).tobytes() == np.asarray(apart.drop_null()).tobytes()
             expected = np.ones(n, bool) if there is None else there
             assert (np.asarray(array.is_valid()) == expected).all()
             if code == "u1":
@@ -87,6 +94,8 @@ def test_packed_values_are_the_same_bits(seed: int) -> None:
                 found = np.asarray(array.drop_null())
                 assert found.tobytes() == given[expected].tobytes()
     times = np.cumsum(rng.integers(0, 3, n)) * 1_000_000 + 1_790_000_000_000_000
+    both = joined([packed_times(times)] * 2, pa.int64(), [n, n])
+    assert both.to_pylist() == 2 * times.tolist()
     assert (
         np.asarray(unpacked(pa.py_buffer(packed_times(times)), pa.timestamp("us", "UTC"), n))
         .astype("i8")
