@@ -123,6 +123,13 @@ class RunningServer:
             **({"autocommit": True, "login_timeout": 100} | more),
         )
 
+    def sql(self, statement: Any, values: Any = None, *, login: Login | None = None) -> list[Any]:
+        """The rows of a statement of the administrator, or of a login, in a session of its own."""
+        dsn = self.dsn if login is None else self.dsn_of(login)
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            found = connection.execute(statement, values)
+            return found.fetchall() if found.description else []
+
     def put(self, second: int) -> None:
         """Puts a row of sr_rf with a time of this second."""
         with self.connect(self.writer.user, self.writer.password, timeout=100) as session:
@@ -141,9 +148,9 @@ class RunningServer:
 
 @cache
 def _prepared_data() -> Path:
-    """A data directory with ringlog's objects for every facility, made once per run: a copy takes a tenth of
-    the time. The tests' data need not survive a crash of the machine: PostgreSQL does not wait for the
-    disk."""
+    """A data directory with ringlog's objects for every facility and the two logins, made once per run: a
+    copy takes a tenth of the time. The tests' data need not survive a crash of the machine: PostgreSQL does
+    not wait for the disk."""
     folder = new_folder("prepared")
     atexit.register(shutil.rmtree, folder)
     postgres = Postgres(folder / "data")
@@ -152,6 +159,7 @@ def _prepared_data() -> Path:
         administrator = sqlalchemy.create_engine(sqlalchemy_url(postgres.conninfo()))
         install(administrator, Facility("none", "UTC", ()), [install_tsql])
         administrator.dispose()
+        add_logins(postgres.conninfo())
     (postgres.cluster / "conf.d" / OPERATOR).write_text("fsync = off\n")
     return postgres.data
 
@@ -160,9 +168,10 @@ def _prepared_data() -> Path:
 def serving(
     data: Path, *options: str, facility: Path | None = FACILITY, prepared: bool = True
 ) -> Iterator[RunningServer]:
-    """A `ringlog serve` on a data directory, with the two logins after a test has added them.
+    """A `ringlog serve` on a data directory.
 
-    A new one is a copy of the prepared one; with `prepared=False` `ringlog serve` makes it.
+    A new one is a copy of the prepared one, with the logins `writer` and `reader`; with `prepared=False`
+    `ringlog serve` makes it, without logins.
     """
     command = [RINGLOG, "serve", "--data", data, "--listen", "127.0.0.1:0", "--memory", "512MB", *options]
     if not data.exists():
@@ -229,7 +238,7 @@ def set_path(dsn: str) -> None:
         admin.execute(sql.SQL("alter database {} set search_path = {}").format(database, path))
 
 
-def add_logins(running: RunningServer) -> None:
+def add_logins(dsn: str) -> None:
     """Creates the logins `writer` and `reader`."""
-    for login, right in ((running.writer, Right.WRITER), (running.reader, Right.READER)):
-        add_login(running.dsn, login.user, [right], login.password)
+    for login, right in ((WRITER, Right.WRITER), (READER, Right.READER)):
+        add_login(dsn, login.user, [right], login.password)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from servers import RunningServer, ringlog, run, serving
@@ -45,8 +44,7 @@ def tsql(server: RunningServer, folder: Path, charset: str, text: str) -> list[s
 @pytest.fixture(scope="module")
 def old(temporary_directory: Path) -> Iterator[RunningServer]:
     with serving(temporary_directory / "notes") as running:
-        with psycopg.connect(running.dsn, autocommit=True) as administrator:
-            administrator.execute(SITE)
+        running.sql(SITE)
         columns = "charset varchar(10) not null, fixed char(20) null, said varchar(40) null, body text null"
         tsql(running, temporary_directory, "utf8", f"create table note ({columns})")
         for charset, text in TEXTS.items():
@@ -64,8 +62,7 @@ def test_texts_arrive_unchanged(
     words = (*words, "--output", tmp_path / "adopted")
     ringlog(*words)
     with serving(temporary_directory / f"notes_{version}") as new:
-        with psycopg.connect(new.dsn, autocommit=True) as administrator:
-            administrator.execute(SITE)
+        new.sql(SITE)
         tsql(new, tmp_path, "utf8", (tmp_path / "adopted" / "1_tables.sql").read_text())
         copied = ringlog(*words, "--copy", "--data", new.data)
         assert "note: 6 rows, new, the same on both sides" in copied.stdout, copied.stdout

@@ -53,8 +53,7 @@ def execute(server: RunningServer, text: str) -> list[tuple[object, ...]]:
 @pytest.fixture(scope="module")
 def old(temporary_directory: Path) -> Iterator[RunningServer]:
     with serving(temporary_directory / "plant") as running:
-        with psycopg.connect(running.dsn, autocommit=True) as administrator:
-            administrator.execute(SITE)
+        running.sql(SITE)
         execute(running, TABLES)
         yield running
 
@@ -191,14 +190,14 @@ def test_checks_of_a_site_do_not_run_as_the_administrator(old: RunningServer) ->
             "create table stock.parts (n integer); insert into stock.parts values (1), (2);"
             "grant select on stock.parts to plant; grant usage on schema stock to plant"
         )
-        with psycopg.connect(old.dsn_of(Login("builder", "build-1")), autocommit=True) as builder:
-            builder.execute(
-                "create table sold.seen (by_session name, by_role name);"
-                "create function sold.sees (n integer) returns boolean language plpgsql as $$ begin"
-                " insert into sold.seen values (session_user, current_user); return true; end $$;"
-                "create domain sold.part as integer check (sold.sees(value));"
-                "create table sold.parts (n sold.part check (sold.sees(n)))"
-            )
+        old.sql(
+            "create table sold.seen (by_session name, by_role name);"
+            "create function sold.sees (n integer) returns boolean language plpgsql as $$ begin"
+            " insert into sold.seen values (session_user, current_user); return true; end $$;"
+            "create domain sold.part as integer check (sold.sees(value));"
+            "create table sold.parts (n sold.part check (sold.sees(n)))",
+            login=Login("builder", "build-1"),
+        )
         table = OldTable("parts", (OldColumn("n", "int", 4, 10, 0, True),), (), 2, owner="stock")
         source = Source(Address.parse(f"tds://builder@{old.host}:{old.port}/plant"), "build-1", "7.4", "UTC")
         done = copy_site(source, old.dsn, "sold", [table], 1, lambda _: None)
@@ -214,15 +213,14 @@ def test_checks_of_a_site_do_not_run_as_the_administrator(old: RunningServer) ->
 
 
 def test_rows_of_a_ring_without_a_time_are_reported(old: RunningServer) -> None:
-    with psycopg.connect(old.dsn, autocommit=True) as administrator:
-        administrator.execute(
-            "create schema vac authorization plant;"
-            "create table vac.ring (nr integer, at timestamp, p real);"
-            "create table vac.kept (nr integer, at timestamp, p real);"
-            "insert into vac.ring values (1, '2026-03-02', 0.5), (2, null, null);"
-            "insert into vac.kept values (1, '2026-03-02', 0.5), (1, null, 0.25), (2, null, 0.5);"
-            "grant select on vac.ring, vac.kept to plant"
-        )
+    old.sql(
+        "create schema vac authorization plant;"
+        "create table vac.ring (nr integer, at timestamp, p real);"
+        "create table vac.kept (nr integer, at timestamp, p real);"
+        "insert into vac.ring values (1, '2026-03-02', 0.5), (2, null, null);"
+        "insert into vac.kept values (1, '2026-03-02', 0.5), (1, null, 0.25), (2, null, 0.5);"
+        "grant select on vac.ring, vac.kept to plant"
+    )
     columns = (
         OldColumn("nr", "int", 4, 10, 0, True),
         OldColumn("at", "datetime", 8, 23, 3, True),
@@ -237,8 +235,7 @@ def test_rows_of_a_ring_without_a_time_are_reported(old: RunningServer) -> None:
 
 def test_weeks_of_times_with_an_offset(old: RunningServer) -> None:
     """They are selected in UTC, because the old server compares them with a text without offset."""
-    with psycopg.connect(old.dsn, autocommit=True) as administrator:
-        administrator.execute("create schema far authorization plant")
+    old.sql("create schema far authorization plant")
     execute(
         old,
         """create table far.kept (nr int, at datetimeoffset, p real)

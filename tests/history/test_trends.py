@@ -314,11 +314,10 @@ def test_refusals(magnets: psycopg.Connection, call: str, error: type[Exception]
 
 def test_a_trend_over_tds(server: RunningServer) -> None:
     """It also includes the newest rows, and a summary's view is a table of the database `hour`."""
-    with psycopg.connect(server.dsn, autocommit=True) as administrator:
-        administrator.execute(
-            "select ringlog.put_every_type("
-            "row (3, now(), 4.5, null, null, null, null, true, 'x')::online.every_type)"
-        )
+    server.sql(
+        "select ringlog.put_every_type("
+        "row (3, now(), 4.5, null, null, null, null, true, 'x')::online.every_type)"
+    )
     with server.connect(server.reader.user, server.reader.password) as connection:
         cursor = connection.cursor()
         cursor.execute("exec get_trend 'every_type/a_real'")

@@ -103,8 +103,7 @@ def test_the_backlog_is_sent_in_batches_with_every_value(site: Site) -> None:
     assert stored[500][3:] == (500 / 7, 500, -1, 2**62 + 500, True, "磁石\"'")
     # equal to single calls: sent again one by one, all of them are known already
     site.fill(rows[:40])
-    with psycopg.connect(site.server.dsn) as connection:
-        before = connection.execute("select count(*) from log.every_type").fetchone()
+    before = site.server.sql("select count(*) from log.every_type")[0]
     again = Counts()
     file = spool_file(site.folder, site.address, "every_type")
     spool = Spool(file, "every_type", [column.name for column in site.table.columns], 1000)
@@ -118,8 +117,7 @@ def test_the_backlog_is_sent_in_batches_with_every_value(site: Site) -> None:
         writer._sender._alone = {True: 10**9, False: 10**9}
         assert writer.drain(PATIENCE), (writer.error, again)
     assert (again.acknowledged, again.refused, again.batches) == (40, 0, 0)
-    with psycopg.connect(site.server.dsn) as connection:
-        assert connection.execute("select count(*) from log.every_type").fetchone() == before
+    assert site.server.sql("select count(*) from log.every_type")[0] == before
 
 
 def test_a_refused_row_does_not_affect_its_batch(site: Site) -> None:

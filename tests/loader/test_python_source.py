@@ -70,10 +70,9 @@ def test_a_function_is_called_once_a_cycle(
     least = [0.1, 0.2, 0.2, 0.1]
     assert all(round(found % 0.1, 3) in (0.0, 0.1) for found in distances), distances
     assert all(found >= expected for found, expected in zip(distances, least, strict=True)), distances
-    with psycopg.connect(quick_server.dsn) as connection:
-        events = connection.execute(
-            "select message from ringlog.event where kind = 'unread' and time > %s", [begin]
-        ).fetchall()
+    events = quick_server.sql(
+        "select message from ringlog.event where kind = 'unread' and time > %s", [begin]
+    )
     assert events == [("python:own_daq:read: OSError: the crate does not answer",)]
 
 
@@ -113,10 +112,7 @@ def test_a_generator_returns_rows_with_their_own_times(
     assert [row[4] for row in rows] == [None if number == 20 else number for number in range(50)]
     assert {row[2] for row in rows} == {0.5}
     assert rows[1][7] is True
-    with psycopg.connect(quick_server.dsn) as connection:
-        unfit = connection.execute(
-            "select message from ringlog.event where kind = 'unfit' and time < '2019-04-01'"
-        ).fetchall()
+    unfit = quick_server.sql("select message from ringlog.event where kind = 'unfit' and time < '2019-04-01'")
     assert unfit == [("an_int: 2.5 is not a whole number, the column is int",)]
 
 

@@ -21,7 +21,7 @@ from ringlog.clients.answers import Answers
 from ringlog.history import closing
 from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.relations.partitions import maintain
-from servers import FACILITY, add_logins, free_port, serving, sqlalchemy_url
+from servers import FACILITY, free_port, serving, sqlalchemy_url
 
 SIGNAL = "every_type/a_double"
 START, END = BEGIN + timedelta(seconds=60), BEGIN + timedelta(seconds=140)
@@ -47,7 +47,6 @@ def server(temporary_directory: Path) -> Iterator[Closed]:
         serving(temporary_directory / "kept", "--http", at, facility=FACILITY) as running,
         pytest.MonkeyPatch.context() as patch,
     ):
-        add_logins(running)
         fill(running)
         # creates a partition for the rows' week
         engine = sa.create_engine(sqlalchemy_url(running.dsn))

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import anyio
 import httpx
-import psycopg
 import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
@@ -48,11 +47,10 @@ def sleeping(seconds: float) -> Callable[..., Iterator[bytes]]:
 
 
 def running(web) -> int:
-    with psycopg.connect(web.server.dsn) as connection:
-        found = connection.execute(
-            "select count(*) from pg_stat_activity where state = 'active' and pid <> pg_backend_pid()"
-            " and query like '%a query of test_limits%'"
-        ).fetchone()
+    found = web.server.sql(
+        "select count(*) from pg_stat_activity where state = 'active' and pid <> pg_backend_pid()"
+        " and query like '%a query of test_limits%'"
+    )[0]
     assert found is not None
     return int(found[0])
 
@@ -129,11 +127,10 @@ def test_a_cancelled_query_ends_in_postgresql(web) -> None:
 
 def test_a_client_that_disconnects_ends_its_query(web) -> None:
     """The answer is so large that it cannot have been sent completely."""
-    with psycopg.connect(web.server.dsn) as connection:
-        connection.execute(
-            "insert into log.sr_rf (seq_no, time, power) select 1, timestamptz '2024-03-01 00:00+00'"
-            " + n * interval '1 second', n from generate_series(1, 400000) n on conflict do nothing"
-        )
+    web.server.sql(
+        "insert into log.sr_rf (seq_no, time, power) select 1, timestamptz '2024-03-01 00:00+00'"
+        " + n * interval '1 second', n from generate_series(1, 400000) n on conflict do nothing"
+    )
     parameters = {"pv": "sr_rf/power", "from": "2024-02-29T00:00:00Z", "to": "2024-04-01T00:00:00Z"}
     seen = "select count(*) from pg_stat_activity where state = 'active' and query like '%sr_rf%2024%'"
     seen += " and application_name = 'ringlog web'"
@@ -145,15 +142,13 @@ def test_a_client_that_disconnects_ends_its_query(web) -> None:
         next(answer.iter_raw(1000))
 
     def none_left() -> bool:
-        with psycopg.connect(web.server.dsn) as connection:
-            return connection.execute(seen).fetchone() == (0,)
+        return web.server.sql(seen)[0] == (0,)
 
     wait_until(none_left)
     with web.client() as client:
         assert client.get("/api/v1/me").status_code == 200
     # tests of other files require this table without rows
-    with psycopg.connect(web.server.dsn) as connection:
-        connection.execute("truncate weeks.sr_rf")
+    web.server.sql("truncate weeks.sr_rf")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 import httpx
-import psycopg
 import pytest
 from webs import Web
 
@@ -78,15 +77,13 @@ def test_a_request_that_never_ends_is_closed(web: Web, request_: bytes) -> None:
 @pytest.fixture
 def large(web: Web) -> Iterator[str]:
     """The path of an answer that is longer than what is made ahead."""
-    with psycopg.connect(web.server.dsn) as connection:
-        connection.execute(
-            "insert into log.sr_rf (seq_no, time, power) select 1, timestamptz '2024-03-01 00:00+00'"
-            " + n * interval '1 second', n from generate_series(1, 400000) n on conflict do nothing"
-        )
+    web.server.sql(
+        "insert into log.sr_rf (seq_no, time, power) select 1, timestamptz '2024-03-01 00:00+00'"
+        " + n * interval '1 second', n from generate_series(1, 400000) n on conflict do nothing"
+    )
     yield "/retrieval/data/getData.json?pv=sr_rf/power&from=2024-02-29T00:00:00Z&to=2024-04-01T00:00:00Z"
     # tests of other files require this table without rows
-    with psycopg.connect(web.server.dsn) as connection:
-        connection.execute("truncate weeks.sr_rf")
+    web.server.sql("truncate weeks.sr_rf")
 
 
 def test_slow_readers_leave_slots_to_others(web: Web, anyone: httpx.Client, large: str) -> None:

@@ -16,7 +16,7 @@ from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.relations.sample_tables import merge
 from ringlog.schema.session import engine
 from ringlog.server.processes.web import Web, settings
-from servers import RunningServer, add_logins, free_port, ringlog, serving
+from servers import RunningServer, free_port, ringlog, serving
 from waiting import wait_until_reachable
 
 NOW = datetime.now(UTC)
@@ -125,7 +125,6 @@ def test_every_client_has_the_same_answers(temporary_directory: Path) -> None:
     file = temporary_directory / "facility.toml"
     file.write_text(FACILITY.format(folder=folder))
     with serving(temporary_directory / "data", facility=file) as server:
-        add_logins(server)
         fill(server)
         served = settings("127.0.0.1", free_port(), server.dsn, role="daq_reader")
         with (

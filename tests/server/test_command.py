@@ -5,15 +5,13 @@ import shlex
 import subprocess
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from servers import FACILITY, RINGLOG, RunningServer, ringlog
 
 
 def logins(server: RunningServer) -> set[str]:
-    with psycopg.connect(server.dsn) as connection:
-        return {row[0] for row in connection.execute("select rolname from pg_roles where rolcanlogin")}
+    return {row[0] for row in server.sql("select rolname from pg_roles where rolcanlogin")}
 
 
 @pytest.mark.parametrize(

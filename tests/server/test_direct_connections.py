@@ -16,7 +16,7 @@ from psycopg import errors, sql
 
 from ringlog.server.embedded.settings import CONNECTIONS
 from ringlog.server.guards.direct import Direct, Limits, surplus
-from servers import RunningServer, add_logins, serving
+from servers import RunningServer, serving
 from waiting import is_closed, wait_until
 
 NOON = datetime(2034, 1, 1, 12, tzinfo=UTC)
@@ -92,7 +92,6 @@ def test_readers_leave_connections_to_others() -> None:
 @pytest.fixture(scope="module")
 def own(temporary_directory: Path) -> Iterator[RunningServer]:
     with serving(temporary_directory / "direct") as server:
-        add_logins(server)
         yield server
 
 
@@ -101,11 +100,10 @@ def put(session: pymssql.Connection, second: int) -> None:
 
 
 def of_reader(server: RunningServer) -> int:
-    with psycopg.connect(server.dsn) as admin:
-        row = admin.execute(
-            "select count(*) from pg_stat_activity where usename = %s and application_name = 'crowd'",
-            [server.reader.user],
-        ).fetchone()
+    row = server.sql(
+        "select count(*) from pg_stat_activity where usename = %s and application_name = 'crowd'",
+        [server.reader.user],
+    )[0]
     assert row is not None
     return int(row[0])
 
@@ -188,7 +186,6 @@ def test_notifications_of_a_reader_cost_a_bounded_share(temporary_directory: Pat
     sent = [0] * 2
     # a server whose connections are those of this test
     with serving(temporary_directory / "notified") as server:
-        add_logins(server)
 
         def notify(number: int) -> None:
             with psycopg.connect(server.dsn_of(server.reader), autocommit=True) as reader:
@@ -253,9 +250,7 @@ def test_a_reader_stores_nothing_in_any_database(temporary_directory: Path) -> N
     """The site was made by an earlier ringlog: PostgreSQL's defaults are in force until the next start."""
     data = temporary_directory / "stores"
     with serving(data) as server:
-        add_logins(server)
-        with psycopg.connect(server.dsn, autocommit=True) as admin:
-            admin.execute("create database other template template0")
+        server.sql("create database other template template0")
         for name in ("ringlog", "postgres", "template1"):
             with psycopg.connect(server.dsn, dbname=name, autocommit=True) as admin:
                 admin.execute(sql.SQL("grant connect on database {} to public").format(sql.Identifier(name)))

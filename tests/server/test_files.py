@@ -44,12 +44,11 @@ def test_files_of_ringlog_are_for_their_account_only(data: Path) -> None:
     with serving(data, facility=facility) as server:
         added = ringlog("user", "add", "daq", "--writer", "--password-stdin", "--data", data, stdin="p w\n")
         assert added.returncode == 0, added.stderr
-        with psycopg.connect(server.dsn) as admin:
-            admin.execute(
-                "insert into log.vacuum (seq_no, time, pressure)"
-                " select n, now() - interval '5 weeks' + n * interval '1 second', n"
-                " from generate_series(1, 9) as n"
-            )
+        server.sql(
+            "insert into log.vacuum (seq_no, time, pressure)"
+            " select n, now() - interval '5 weeks' + n * interval '1 second', n"
+            " from generate_series(1, 9) as n"
+        )
         for command in (("maintain",), ("archive", "now"), ("backup", copies)):
             done = ringlog(*command, "--data", data)
             assert done.returncode == 0, (command, done.stdout, done.stderr)

@@ -8,7 +8,7 @@ import psycopg
 import pymssql
 import pytest
 
-from servers import RunningServer, add_logins, ringlog, serving
+from servers import RunningServer, ringlog, serving
 from waiting import is_closed, wait_until
 
 ATTACKS = {
@@ -21,7 +21,6 @@ ATTACKS = {
 @pytest.fixture(scope="module")
 def own(temporary_directory: Path) -> Iterator[RunningServer]:
     with serving(temporary_directory / "locks") as server:
-        add_logins(server)
         yield server
 
 

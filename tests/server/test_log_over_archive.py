@@ -17,7 +17,7 @@ from ringlog.history.archive.archiving import archive
 from ringlog.history.archive.recall import recall
 from ringlog.schema.session import engine
 from ringlog.server.processes.web import Web, settings
-from servers import Login, RunningServer, add_logins, free_port, serving
+from servers import Login, RunningServer, free_port, serving
 from waiting import among_readers, wait_until_reachable
 
 NOW = datetime.now(UTC)
@@ -56,7 +56,6 @@ def test_every_client_counts_each_row_once(temporary_directory: Path, seed: int)
     (temporary_directory / "archive").mkdir(mode=0o777)
     (temporary_directory / "archive").chmod(0o777)
     with serving(temporary_directory / "data", facility=file) as server:
-        add_logins(server)
         fill(server)
         as_a_table(server)
         served = settings("127.0.0.1", free_port(), server.dsn, role="daq_reader")
@@ -146,11 +145,10 @@ def as_a_table(server: RunningServer) -> None:
 def changed_by_its_owner(server: RunningServer) -> None:
     """Inserts, bulk copies, locks: rows of archived weeks remain unchanged."""
     owner = Login("owner_of_logs", "owner-of-logs")
-    with psycopg.connect(server.dsn, autocommit=True) as admin:
-        admin.execute(
-            f"create role {owner.user} login password '{owner.password}' in role ringlog_owner;"
-            f" grant {owner.user} to ringlog_gateway with inherit false, set true".encode()
-        )
+    server.sql(
+        f"create role {owner.user} login password '{owner.password}' in role ringlog_owner;"
+        f" grant {owner.user} to ringlog_gateway with inherit false, set true".encode()
+    )
     with (
         server.connect(owner.user, owner.password, database="log") as session,
         server.connect(owner.user, owner.password, database="log") as other,
@@ -194,8 +192,7 @@ def while_weeks_move(
             return tuple(cursor.fetchone() or ())
 
     def by_psql() -> tuple[object, ...]:
-        with psycopg.connect(server.dsn_of(server.reader)) as connection:
-            return connection.execute(QUERY.format(".")).fetchone() or ()
+        return server.sql(QUERY.format("."), login=server.reader)[0]
 
     def by_http() -> tuple[object, ...]:
         asked = {"signal": "slow/n", "from": BEGIN.isoformat(), "to": NOW.isoformat(), "format": "csv"}

@@ -12,7 +12,7 @@ import pytest
 
 from ringlog.server.embedded.settings import GiB, MiB
 from ringlog.server.guards.low_disk import reserve
-from servers import RunningServer, add_logins, serving
+from servers import RunningServer, serving
 from waiting import wait_until
 
 pytestmark = pytest.mark.long
@@ -46,7 +46,6 @@ def small_disk(folder: Path) -> Iterator[None]:
 def own(temporary_directory: Path) -> Iterator[RunningServer]:
     assert os.geteuid() == 0, "mounting a small disk takes root"
     with small_disk(temporary_directory / "kept"), serving(temporary_directory / "kept" / "data") as server:
-        add_logins(server)
         yield server
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ringlog.server.embedded.settings import MiB
 from ringlog.server.guards.low_memory import Session, allowed, surplus
-from servers import RunningServer, add_logins, serving
+from servers import RunningServer, serving
 from waiting import wait_until
 
 NOON = datetime(2034, 1, 1, 12, tzinfo=UTC)
@@ -34,9 +34,7 @@ def test_the_largest_sessions_of_readers_end_first() -> None:
 @pytest.mark.long
 def test_a_crowd_of_large_sessions(temporary_directory: Path) -> None:
     with serving(temporary_directory / "memory") as server:
-        add_logins(server)
-        with psycopg.connect(server.dsn) as admin:
-            ((began,),) = admin.execute("select pg_postmaster_start_time()").fetchall()
+        ((began,),) = server.sql("select pg_postmaster_start_time()")
         end = threading.Event()
         ended: list[psycopg.Error] = []
 
@@ -64,8 +62,7 @@ def test_a_crowd_of_large_sessions(temporary_directory: Path) -> None:
             for thread in threads:
                 thread.join()
         assert 0 < len(ended) < SESSIONS
-        with psycopg.connect(server.dsn) as admin:
-            assert admin.execute("select pg_postmaster_start_time()").fetchone() == (began,)
+        assert server.sql("select pg_postmaster_start_time()")[0] == (began,)
 
 
 def own_memory(server: RunningServer) -> int:

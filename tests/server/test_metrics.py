@@ -17,7 +17,7 @@ from ringlog.clients import Unanswered, call, connect
 from ringlog.commands.status import lasting
 from ringlog.monitoring.exported import Watch
 from ringlog.monitoring.watching import Space
-from servers import READER, WRITER, RunningServer, add_logins, free_port, ringlog, serving
+from servers import READER, WRITER, RunningServer, free_port, ringlog, serving
 from waiting import PATIENCE, wait_until
 
 
@@ -42,7 +42,6 @@ def port() -> int:
 def counted(data: Path, port: int) -> Iterator[RunningServer]:
     """A server without any call yet."""
     with serving(data, "--metrics", f"127.0.0.1:{port}") as server:
-        add_logins(server)
         yield server
 
 

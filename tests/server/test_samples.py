@@ -87,8 +87,7 @@ def test_signals_are_added_and_retired(own: RunningServer) -> None:
 
 
 def test_status_and_the_newest_value(own: RunningServer, facility: Path) -> None:
-    with psycopg.connect(own.dsn) as connection:
-        connection.execute("select ringlog.put_vac('gauge:1', now(), 0.5)")
+    own.sql("select ringlog.put_vac('gauge:1', now(), 0.5)")
     status = json.loads(said(own, "status", "--json"))
     (table,) = [each for each in status["tables"] if each["table_name"] == "vac"]
     assert (table["cycle"], table["silent"], table["unread"]) == (None, None, None)
@@ -103,8 +102,7 @@ def test_status_and_the_newest_value(own: RunningServer, facility: Path) -> None
 def test_an_old_value_has_the_name_of_its_time(own: RunningServer) -> None:
     said(own, "signal", "add", "modes", "valve")
     said(own, "signal", "change", "valve", "--states", "0=off,1=on")
-    with psycopg.connect(own.dsn) as connection:
-        connection.execute("select ringlog.put_modes('valve', now(), 1)")
+    own.sql("select ringlog.put_modes('valve', now(), 1)")
     said(own, "signal", "change", "valve", "--states", "0=closed,1=open", "--unit", "deg")
     assert said(own, "latest", "valve").split()[:3] == ["valve", "on", "(1)"]
     (shown,) = json.loads(said(own, "latest", "valve", "--json"))

@@ -193,11 +193,10 @@ def test_a_login_added_while_the_server_runs_has_its_groups_rights(server: Runni
 
 
 def test_the_gateway_may_act_for_a_login_and_has_no_right_of_its_own(server: RunningServer) -> None:
-    with psycopg.connect(server.dsn) as connection:
-        member = connection.execute(
-            "select inherit_option, set_option, admin_option from pg_auth_members "
-            "where member = 'ringlog_gateway'::regrole and roleid = 'writer'::regrole"
-        ).fetchone()
+    member = server.sql(
+        "select inherit_option, set_option, admin_option from pg_auth_members "
+        "where member = 'ringlog_gateway'::regrole and roleid = 'writer'::regrole"
+    )[0]
     assert member == (False, True, False)
 
 

@@ -15,7 +15,7 @@ import pytest
 from ringlog import logs
 from ringlog.server.embedded.settings import MiB
 from ringlog.server.guards.server_log import MOST, File, surplus
-from servers import RunningServer, add_logins, serving
+from servers import RunningServer, serving
 from waiting import wait_until
 
 LINES = 20
@@ -57,7 +57,6 @@ def test_the_newest_file_stays() -> None:
 @pytest.fixture(scope="module")
 def own(temporary_directory: Path) -> Iterator[RunningServer]:
     with serving(temporary_directory / "log") as server:
-        add_logins(server)
         yield server
 
 

@@ -87,9 +87,7 @@ def test_status_has_a_line_per_table_with_problems_first(found: RunningServer) -
 
 def test_states_have_their_names(found: RunningServer) -> None:
     for arcs, shown in ((2, "some (2)"), (1, "1")):
-        with psycopg.connect(found.dsn) as connection:
-            connection.execute("update online.sr_rf set time = now(), arcs = %s where seq_no = 3", [arcs])
+        found.sql("update online.sr_rf set time = now(), arcs = %s where seq_no = 3", [arcs])
         ran = ringlog("latest", "sr_rf/arcs", "--data", found.data)
         assert ran.stdout.split("  ")[1].strip() == shown
-    with psycopg.connect(found.dsn) as connection:
-        connection.execute("update online.sr_rf set time = null where seq_no = 3")
+    found.sql("update online.sr_rf set time = null where seq_no = 3")

@@ -44,7 +44,7 @@ def test_a_crowd_of_sorts_is_limited(data: Path) -> None:
     """The sessions continue; cancelled ones get the error of a cancelled statement."""
     crowd = MOST_WRITING + 8
     with serving(data, prepared=False) as server:
-        add_logins(server)
+        add_logins(server.dsn)
         ends: Counter[int] = Counter()
         later: list[str] = []
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from ringlog.server.guards.transaction_numbers import end_old
-from servers import RunningServer, add_logins, ringlog, serving
+from servers import RunningServer, ringlog, serving
 from waiting import is_closed, wait_until
 
 USE_UP = "do $$ begin loop perform pg_current_xact_id(); commit; end loop; end $$"
@@ -19,7 +19,6 @@ USE_UP = "do $$ begin loop perform pg_current_xact_id(); commit; end loop; end $
 @pytest.fixture(scope="module")
 def own(temporary_directory: Path) -> Iterator[RunningServer]:
     with serving(temporary_directory / "numbers") as server:
-        add_logins(server)
         yield server
 
 
@@ -30,8 +29,7 @@ def test_a_login_that_uses_up_transaction_numbers_is_locked(own: RunningServer) 
     def use_up() -> None:
         while not refused.is_set():
             try:
-                with psycopg.connect(own.dsn_of(own.reader), autocommit=True) as reader:
-                    reader.execute(USE_UP)
+                own.sql(USE_UP, login=own.reader)
             except psycopg.OperationalError as error:
                 if "is not permitted to log in" in str(error):
                     refused.set()

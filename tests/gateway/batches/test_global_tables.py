@@ -14,7 +14,7 @@ import psycopg
 import pymssql
 import pytest
 
-from servers import Login, RunningServer, add_logins, serving
+from servers import Login, RunningServer, serving
 from tds_clients import Admin, Clients, error_number, errors_of
 from waiting import wait_until
 
@@ -143,7 +143,6 @@ def test_it_ends_with_a_killed_gateway(temporary_directory: Path) -> None:
         return server.connect(login.user, login.password)
 
     with serving(data) as server:
-        add_logins(server)
         connection = session(server, server.reader)
         run(connection, "create table ##shared (a int) create table ##second (a int)")
         server.process.kill()

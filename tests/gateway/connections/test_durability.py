@@ -74,7 +74,7 @@ def data(temporary_directory: Path) -> Path:
     """A data directory with a writer."""
     data = temporary_directory / "killed"
     with serving(data, prepared=False) as server:
-        add_logins(server)
+        add_logins(server.dsn)
     return data
 
 
@@ -131,8 +131,7 @@ def test_every_acknowledged_row_survives_kill_9(
 @pytest.mark.long
 def test_a_stop_waits_for_running_calls(data: Path, ct_program: Path, tmp_path: Path) -> None:
     with serving(data, facility=None) as server:
-        with psycopg.connect(server.dsn, autocommit=True) as admin:
-            admin.execute(FUNCTIONS.read_bytes())
+        server.sql(FUNCTIONS.read_bytes())
         set_path(server.dsn)
         clients = Clients.of(server, ct_program, tmp_path)
         with (

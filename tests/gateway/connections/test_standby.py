@@ -12,7 +12,7 @@ import pytest
 from ringlog.clients.address import Address
 from ringlog.clients.drivers import psycopg as driver
 from ringlog.clients.procedure import Unanswered
-from servers import RunningServer, add_logins, serving
+from servers import RunningServer, serving
 from tds_clients import Clients, errors_of
 from waiting import wait_until
 
@@ -24,20 +24,21 @@ SITE = Path(__file__).with_name("standby.sql").read_text()
 @pytest.fixture(scope="module")
 def alone(temporary_directory: Path) -> Iterator[RunningServer]:
     """A server whose commits wait for a missing standby."""
-    with serving(temporary_directory / "alone") as server:
-        add_logins(server)
-        with psycopg.connect(server.dsn, autocommit=True) as admin:
-            admin.execute(SITE)
-            admin.execute("notify ringlog_catalogue")
-            admin.execute("alter system set synchronous_standby_names = 'nobody'")
+    with (
+        serving(temporary_directory / "alone") as server,
+        psycopg.connect(server.dsn, autocommit=True) as admin,
+    ):
+        admin.execute(SITE)
+        admin.execute("notify ringlog_catalogue")
+        admin.execute("alter system set synchronous_standby_names = 'nobody'")
+        admin.execute("select pg_reload_conf()")
+        # PostgreSQL reads its settings a moment later
+        wait_until(lambda: waits_for_standby(server.dsn))
+        try:
+            yield server
+        finally:
+            admin.execute("alter system reset synchronous_standby_names")
             admin.execute("select pg_reload_conf()")
-            # PostgreSQL reads its settings a moment later
-            wait_until(lambda: waits_for_standby(server.dsn))
-            try:
-                yield server
-            finally:
-                admin.execute("alter system reset synchronous_standby_names")
-                admin.execute("select pg_reload_conf()")
 
 
 def waits_for_standby(dsn: str) -> bool:

@@ -10,7 +10,7 @@ import pymssql
 import pytest
 from psycopg import sql
 
-from servers import RunningServer, add_logins, serving
+from servers import RunningServer, serving
 from tds_clients import Answer, Clients, CtClient, Param, errors_of
 
 ZURICH = ZoneInfo("Europe/Zurich")
@@ -40,7 +40,6 @@ def zurich(temporary_directory: Path) -> Iterator[RunningServer]:
     ]
     facility.write_text('timezone = "Europe/Zurich"\n' + "\n".join(tables))
     with serving(temporary_directory / "zurich", facility=facility) as server:
-        add_logins(server)
         yield server
 
 
@@ -71,10 +70,7 @@ def stored(server: RunningServer, table: str) -> list[tuple[datetime, int]]:
 
 
 def empty(server: RunningServer, table: str) -> None:
-    with psycopg.connect(server.dsn) as connection:
-        connection.execute(
-            f'truncate weeks.{table}, ringlog.arrival; update online.{table} set "time" = null'
-        )
+    server.sql(f'truncate weeks.{table}, ringlog.arrival; update online.{table} set "time" = null')
 
 
 @pytest.mark.parametrize("version", [5, pytest.param(7, marks=pytest.mark.long)])
@@ -108,12 +104,11 @@ def test_reading_by_repeated_times_uses_the_later(zurich_clients: Clients) -> No
     """Like PostgreSQL: only for writers the table's newest row decides."""
     server = zurich_clients.server
     empty(server, "every_5_text")
-    with psycopg.connect(server.dsn) as connection:
-        connection.execute(
-            "insert into log.every_5_text (seq_no, time, number)"
-            " select n + 1, %s + n * interval '1 min', n from generate_series(0, 239) as n",
-            [AUTUMN],
-        )
+    server.sql(
+        "insert into log.every_5_text (seq_no, time, number)"
+        " select n + 1, %s + n * interval '1 min', n from generate_series(0, 239) as n",
+        [AUTUMN],
+    )
     with zurich_clients.ct(server.reader) as client:
         answer = client.language("exec get_every_5_text_range @from_time = '2025-10-26 02:00', @max_rows = 1")
     assert [row[2] for row in answer.rows] == ["120"]
