@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
-from ringlog.schema import layout
+from ringlog.schema import layout, session
 from ringlog.schema.facility import Facility
 from ringlog.server.logins import Right, add_login
 
@@ -187,3 +187,20 @@ def test_a_healthy_ring_keeps_its_files(written: Magnets) -> None:
         assert connection.execute("select ringlog.mend_ring(%s)", [message]).fetchone() == (True,)
     assert written.rows(file) == [(path, row)]
     assert written.rows("select message from ringlog.damage") == []
+
+
+# --- sessions of ringlog's own ---
+
+
+def test_an_engine_continues_after_its_connections_were_ended(database_url: sa.URL) -> None:
+    conninfo = make_conninfo(
+        user=database_url.username, dbname=database_url.database, **dict(database_url.query)
+    )
+    engine = session.engine(conninfo)
+    with engine.begin() as connection:
+        process = connection.scalar(sa.text("select pg_backend_pid()"))
+    with psycopg.connect(conninfo) as administrator:
+        administrator.execute("select pg_terminate_backend(%s, 10000)", [process])
+    with engine.begin() as connection:
+        assert connection.scalar(sa.text("select pg_backend_pid()")) != process
+    engine.dispose()

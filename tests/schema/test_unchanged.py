@@ -1,16 +1,21 @@
 """The installed objects are compared with the facility file only if they may differ: after any change by
 hand, never after the work of housekeeping."""
 
+import re
 import subprocess
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
 from ringlog.history.summaries.summarising import summarise
+from ringlog.schema import change as changes
+from ringlog.schema.change import change, run
 from ringlog.schema.facility import Facility
 from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.installing import unchanged
@@ -261,3 +266,32 @@ def test_deleted_rows_of_a_ring_are_restored(engine: sa.Engine, facility: Facili
         (4,),
     ]
     assert not [*rings.complete(engine)]
+
+
+# --- a change of tables in constant use: it is given up, and its error names the sessions ---
+
+
+def test_a_blocked_change_names_the_blocking_sessions(
+    engine: sa.Engine, database_url: sa.URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "PATIENCE", 0.0)
+
+    def add_column(connection: sa.Connection) -> None:
+        run(connection, "alter table public.wanted add column b int")
+
+    dsn = database_url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with closing(psycopg.connect(dsn, application_name="17 isql (console-3)")) as reader:
+        reader.execute("create table public.wanted (a int)")
+        reader.commit()
+        reader.execute("select from public.wanted")
+        with pytest.raises(sa.exc.DBAPIError) as refused:
+            change(engine, add_column)
+        words = str(refused.value.orig)
+        pid = reader.info.backend_pid
+        assert f"public.wanted is used by process {pid}: login {reader.info.user}" in words
+        assert "program '17 isql (console-3)', idle in transaction, in a transaction since 2" in words
+        advice = re.search(r"select pg_terminate_backend[(][0-9]+[)]", words)
+        assert advice is not None
+        with engine.begin() as administrator:
+            run(administrator, advice.group())
+        change(engine, add_column)

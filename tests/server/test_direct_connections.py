@@ -4,7 +4,6 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -87,12 +86,6 @@ def test_readers_leave_connections_to_others() -> None:
     """16 connections are of ringlog's processes."""
     assert len(surplus(connections("a", 3) + connections("b", 2), 22, LIMITS)) == 2
     assert surplus(connections("a", 3) + connections("b", 2), 20, LIMITS) == []
-
-
-@pytest.fixture(scope="module")
-def own(temporary_directory: Path) -> Iterator[RunningServer]:
-    with serving(temporary_directory / "direct") as server:
-        yield server
 
 
 def put(session: pymssql.Connection, second: int) -> None:

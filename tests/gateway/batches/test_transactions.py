@@ -237,7 +237,6 @@ def test_an_unsupported_option_is_refused(server: RunningServer) -> None:
 
 # --- requests of drivers, byte by byte ---
 
-
 TRANSACTION, RESET = 0x0E, 0x08
 BEGIN, COMMIT, ROLLBACK, SAVE = 5, 7, 8, 9
 BEGUN, COMMITTED, ROLLED_BACK = 8, 9, 10

@@ -275,7 +275,6 @@ def test_points_are_rows_for_consoles(scope_server: RunningServer) -> None:
 
 # --- refused ---
 
-
 REFUSED: list[tuple[tuple[bytes | str | None, ...], str]] = [
     ((b"\1\2\3",), "Parameter '@trace' of put_scope: 3 bytes are not a whole number of the 8-byte elements"),
     (("1,two",), "Parameter '@trace' of put_scope: element 2 of double precision"),
