@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_tables import cases
 from scraping import read
 
 from ringlog.clients import Address, AddressError, PasswordError, find_password
@@ -24,41 +25,7 @@ def refusal(*options: str | Path, password: str | None = "secret") -> tuple[int,
     return ended.returncode, ended.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (
-            ["--url", "http://writer@host"],
-            "the URL begins with 'http:', which is not one of tds, tds+pymssql",
-        ),
-        (
-            ["--url", "tds://127.0.0.1"],
-            "the URL names no user: write tds://user@host:port[,host:port …][/database]",
-        ),
-        (["--tables", "beam,beem"], "--tables: the facility has no table 'beem'"),
-        (
-            ["--source", "epics"],
-            "--source 'epics' is not one of simulator, csv:DIR, parquet:DIR, lines:HOST:PORT",
-        ),
-        (
-            ["--source", "csv:"],
-            "--source 'csv:' is not one of simulator, csv:DIR, parquet:DIR, lines:HOST:PORT",
-        ),
-        (["--source", "parquet:/nowhere"], "/nowhere is not a folder of Parquet files"),
-        (["--source", "python:daq"], "--source 'python:daq': write python:MODULE:FUNCTION"),
-        (["--source", "python:nowhere:read"], "python:nowhere: there is no module of this name"),
-        (["--metrics", "9105"], "--metrics '9105': write HOST:PORT"),
-        (["--metrics", "::1:9105"], "--metrics '::1:9105': write HOST:PORT"),
-        (["--source", "lines:5000"], "--source 'lines:5000': write lines:HOST:PORT"),
-        (["--source", "lines:h:5000"], "--source lines is for one table: name it with --tables"),
-        (["--source", "csv:/nowhere"], "/nowhere is not a folder of CSV files"),
-        (["--speed", "0"], "--speed 0 is not above 0"),
-        (["--speed", "nan"], "--speed nan is not above 0"),
-        (["--speed", "inf"], "--speed inf is for recordings only"),
-        (["--facility", "/nowhere.toml"], "/nowhere.toml: cannot be read: No such file or directory"),
-        (["--password-file", "/nowhere"], "password file /nowhere: No such file or directory"),
-    ],
-)
+@pytest.mark.parametrize(("options", "complaint"), cases(__file__, "a_wrong_request_is_refused_in_one_line"))
 def test_a_wrong_request_is_refused_in_one_line(options: list[str], complaint: str) -> None:
     code, said = refusal(*options)
     assert code == 2
@@ -189,23 +156,7 @@ def test_urls_are_understood_and_shown_without_their_password(url: str, address:
     assert "s:/" not in repr(parsed)
 
 
-@pytest.mark.parametrize(
-    ("url", "complaint"),
-    [
-        ("daq@db1", "the URL has no scheme: write tds://user@host:port[,host:port …][/database]"),
-        ("http://daq@db1", "the URL begins with 'http:', which is not one of tds, tds+pymssql, tds+ctds"),
-        ("postgresql://daq@db1", "the URL names no database: write postgresql://user@host:port/database"),
-        ("tds://db1", "the URL names no user: write tds://user@host:port[,host:port …][/database]"),
-        ("tds://daq@", "the URL names no host: write tds://user@host:port[,host:port …][/database]"),
-        ("tds://daq@db1,,db2", "the URL names no host: write tds://user@host:port"),
-        ("tds://daq@db1:port", "the URL's port is not a number up to 65535"),
-        ("tds://daq@db1:70000", "the URL's port is not a number up to 65535"),
-        ("tds://daq:sec/ret@db1", "the URL's port is not a number up to 65535"),
-        ("tds://daq:ret@[::1]:5000", "the URL's host ::1 is an IPv6 address: give a name"),
-        ("tds://daq:ret@db1/a/b", "the URL names the database 'a/b': a database has no '/' in its name"),
-        ("tds://daq:ret@db1?timeout=3", "the URL takes no options after '?' or '#'"),
-    ],
-)
+@pytest.mark.parametrize(("url", "complaint"), cases(__file__, "other_urls_are_refused_by_the_part_at_fault"))
 def test_other_urls_are_refused_by_the_part_at_fault(url: str, complaint: str) -> None:
     with pytest.raises(AddressError) as refusal:
         Address.parse(url)

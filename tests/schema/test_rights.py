@@ -6,6 +6,7 @@ from itertools import product
 import psycopg
 import pytest
 import sqlalchemy as sa
+from case_tables import cases
 from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
@@ -46,45 +47,9 @@ def as_login(magnets: Magnets, login: str) -> psycopg.Connection:
 
 
 PUT = "select ringlog.put_magnets(row (2, now(), 1, true, '')::online.magnets)"
-READS = (
-    "select * from ringlog.get_magnets()",
-    "select * from ringlog.get_magnets_at(now())",
-    "select * from ringlog.get_magnets_range()",
-    "select * from ringlog.get_signal('magnets/on')",
-    "select * from ringlog.get_latest('magnets/on')",
-    "select * from ringlog.find_signals()",
-    "select * from online.magnets",
-    "select * from log.magnets",
-    "select * from ringlog.signal",
-    "select * from ringlog.logged_table",
-)
+READS = cases(__file__, "reads")
 LAST = "select * from ringlog.last_magnets()"
-CHANGES = (
-    "insert into online.magnets (seq_no) values (9)",
-    "update online.magnets set current = 0",
-    "update online.magnets set seq_no = seq_no",
-    "delete from online.magnets",
-    "truncate online.magnets",
-    'insert into log.magnets (seq_no, "time") values (1, now())',
-    "update log.magnets set current = 0",
-    "delete from log.magnets",
-    "delete from log.magnets_default",
-    "delete from ringlog.signal",
-    "update ringlog.logged_table set rows = 1",
-    "insert into ringlog.procedure values ('a', 'b', 'c')",
-    "drop table online.magnets",
-    "create table online.other (a int)",
-    "create function ringlog.other() returns integer language sql return 1",
-    "set role ringlog_owner",
-    "select lo_create(0)",
-    "select lo_creat(-1)",
-    "select lo_from_bytea(0, 'a')",
-    "select lo_put(1, 0, 'a')",
-    "select lowrite(1, 'a')",
-    "select lo_truncate(1, 9)",
-    "select lo_truncate64(1, 9)",
-    "set role ringlog_gateway",
-)
+CHANGES = cases(__file__, "changes")
 
 
 @pytest.mark.parametrize(

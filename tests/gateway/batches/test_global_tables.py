@@ -13,6 +13,7 @@ from pathlib import Path
 import psycopg
 import pymssql
 import pytest
+from case_tables import cases
 
 from servers import Login, RunningServer, serving
 from tds_clients import Admin, Clients, error_number, errors_of
@@ -186,38 +187,10 @@ def test_no_other_session_keeps_one(clients: Clients, other: pymssql.Cursor) -> 
 
 
 # statements of a login that has psql too, on a global table of its own
-ATTACHED = {
-    "trigger": "create trigger t before insert on {} for each row execute function pg_temp.attack()",
-    "rule": "create rule r as on insert to {} do also select pg_backend_pid()",
-    "policy": "create policy p on {} using (pg_temp.constant(1) = 1)",
-    "default": "alter table {} alter column a set default pg_temp.constant(1)",
-    "check": "alter table {} add check (pg_temp.constant(a) = 1)",
-    "index": "create index on {} (pg_temp.constant(a))",
-    "child": "create temporary table child () inherits ({})",
-    "owner": "alter table {} owner to current_user",
-    "truncate": "truncate {}",
-    "drop": "drop table {}",
-    "table": 'create table tsql_global."##other" (a int)',
-    "view": 'create view tsql_global."##other" as select 1 as a',
-    "function": "create function tsql_global.f() returns int language sql return 1",
-    "type": "create domain tsql_global.d as int",
-    "note": "insert into tsql.global_table select 1, marker from tsql.global_table",
-}
+ATTACHED = cases(__file__, "attached")
 
 # Columns of drafts. A user of the table would run code of its maker, or show what only the user may read.
-UNFIT = {
-    "default": "a int default pg_temp.constant(1)",
-    "effect": "a int default pg_backend_pid()",
-    "query": "a xml default query_to_xml('select 1', true, true, '')",
-    "check": "a int check (pg_temp.constant(a) = 1)",
-    "computed": "a int, b int generated always as (pg_temp.constant(a)) stored",
-    "domain": "a pg_temp.positive",
-    "enumeration": "a pg_temp.mood",
-    "hidden domain": "a int default (1::pg_temp.positive)::int",
-    "text search": "a tsvector default to_tsvector('english'::regconfig, 'x')",
-    "table": "a int check (satisfies_hash_partition(16384::oid, 2, 0, a))",
-    "exclusion": "a int, exclude using btree (a with =)",
-}
+UNFIT = cases(__file__, "unfit")
 
 
 @pytest.fixture
@@ -255,18 +228,7 @@ def test_a_draft_with_code_is_refused(psql: psycopg.Connection, kind: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("harmless", "default"),
-    [
-        (
-            "create operator pg_temp.@@@ (leftarg = tsquery, rightarg = text, function = ts_rewrite)",
-            "ts_rewrite('a', 'select ''a''::tsquery, to_tsquery(current_user)')::text",
-        ),
-        (
-            "create domain pg_temp.path as text;"
-            " create cast (pg_temp.path as text) with function pg_read_file(text)",
-            "pg_read_file('PG_VERSION')",
-        ),
-    ],
+    ("harmless", "default"), cases(__file__, "an_own_operator_or_cast_makes_no_function_harmless")
 )
 def test_an_own_operator_or_cast_makes_no_function_harmless(
     psql: psycopg.Connection, harmless: str, default: str

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import psycopg
 import pymssql
 import pytest
+from case_tables import cases
 
 import raw_tds
 from authors import author_with_schema
@@ -400,43 +401,7 @@ def test_a_call_that_waits_for_the_change(server: RunningServer, admin: Admin, p
 
 
 # the columns, the body, the change while a call waits in it, and the body afterwards
-BODIES = {
-    "a column more": (
-        "r := row (r.id, r.a, r.b)::{table}; insert into {table} select r.*;",
-        "alter table {table} add c real;",
-        "r := row (r.id, r.a, r.b, r.c)::{table}; insert into {table} select r.*;",
-    ),
-    "a column that is dropped": (
-        "insert into {table} (id, a, b) values (r.id, r.a, r.b);",
-        "alter table {table} drop b;",
-        "insert into {table} (id, a) values (r.id, r.a);",
-    ),
-    "a column with another name": (
-        "insert into {table} (id, a, b) values (r.id, r.a, r.b);",
-        "alter table {table} rename b to other;",
-        "insert into {table} (id, a, other) values (r.id, r.a, r.other);",
-    ),
-    "fewer columns than values": (
-        "insert into {table} select r.id, r.a, r.b;",
-        "alter table {table} drop b;",
-        "insert into {table} select r.id, r.a;",
-    ),
-    "another type": (
-        "insert into {table} values (r.id, case when r.b is null then r.a else r.b end, r.b);",
-        "alter table {table} alter b type text;",
-        "insert into {table} values (r.id, r.a, r.b);",
-    ),
-    "a helper that is gone": (
-        "insert into {table} values (r.id, ringlog.helps_{name}(r.a), r.b);",
-        "drop function ringlog.helps_{name};",
-        "insert into {table} values (r.id, r.a, r.b);",
-    ),
-    "a table that is made anew": (
-        "insert into {table} values (r.id, r.a, r.b);",
-        "drop table {table} cascade; {make}",
-        "insert into {table} values (r.id, r.a, r.b);",
-    ),
-}
+BODIES = cases(__file__, "bodies")
 
 
 @pytest.mark.parametrize("change", BODIES)

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pymssql
 import pytest
+from case_tables import cases
 from psycopg import sql
 
 from servers import RunningServer, serving
@@ -162,44 +163,8 @@ def test_a_time_with_its_offset_is_that_instant(zurich_clients: Clients) -> None
 
 
 # Each way of T-SQL's texts to give a time without a zone where an instant is compared or stored.
-TEXTS = {
-    "literal": "select count(*) from log..seen where time >= {t}",
-    "literal before": "select count(*) from log..seen where {t} < time",
-    "between": "select count(*) from log..seen where time between {t} and '2025-04-01'",
-    "in": "select count(*) from log..seen where time in ({t}, '2025-04-01')",
-    "not equal": "select count(*) from log..seen where time <> {t}",
-    "ring": "select count(*) from online..seen where time >= {t}",
-    "datetime": "select count(*) from log..seen where time >= convert(datetime, {t})",
-    "smalldatetime": "select count(*) from log..seen where time >= convert(smalldatetime, {t})",
-    "dateadd": "select count(*) from log..seen where time >= dateadd(minute, 0, {t})",
-    "subquery": "select count(*) from log..seen where time in (select convert(datetime, {t}))",
-    "variable": "declare @d datetime set @d = {t} select count(*) from log..seen where time >= @d",
-    "text": "declare @d varchar(30) set @d = {t} select count(*) from log..seen where time >= @d",
-    "column": "create table #s (t datetime) insert #s values ({t})"
-    " select count(*) from log..seen as seen, #s where seen.time >= #s.t",
-    "nullif": "select nullif(time, {t}) from log..seen",
-    "isnull": "select isnull(case when number < 0 then time end, {t}) from log..seen",
-    "case": "select case when number < 0 then time else convert(datetime, {t}) end from log..seen",
-    "coalesce": "select coalesce(case when number < 0 then time end, convert(datetime, {t})) from log..seen",
-    "procedure": "exec get_seen_range @from_time = {t}",
-    "procedure variable": "declare @d datetime set @d = {t} exec get_seen_range @from_time = @d",
-    "insert": "insert plant..own values ({t})",
-    "insert variable": "declare @d datetime set @d = {t} insert plant..own values (@d)",
-    "insert select": "insert plant..own select convert(datetime, {t})",
-    "update": "update plant..own set t = {t}",
-    "delete": "delete plant..own where t = {t}",
-    "select into": "select time into #c from log..seen insert #c values ({t})",
-}
-SQL_SERVER_TEXTS = {
-    "datetime2": "select count(*) from log..seen where time >= cast({t} as datetime2)",
-    "variable of datetime2": "declare @d datetime2 set @d = {t}"
-    " select count(*) from log..seen where time >= @d",
-    "parameter": "exec sp_executesql N'select count(*) from log..seen where time >= @d', N'@d datetime',"
-    " @d = {t}",
-    "parameter of insert": "exec sp_executesql N'insert plant..own values (@d)', N'@d datetime2', @d = {t}",
-    "merge": "merge plant..own as a using (select {t} as s) as b on a.t = b.s"
-    " when not matched then insert (t) values (b.s);",
-}
+TEXTS = cases(__file__, "texts")
+SQL_SERVER_TEXTS = cases(__file__, "sql_server_texts")
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 import ctds
 import pymssql
 import pytest
+from case_tables import cases
 
 from raw_tds import NORMAL, RawClient, dbrpc, language, read_reply
 from servers import RunningServer
@@ -255,16 +256,7 @@ def test_a_reader_may_not_put(clients: Clients, nothing_written: Unchanged, vers
 
 @VERSIONS
 @pytest.mark.parametrize("right", ["reader", "writer"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "update online.every_type set a_real = 9",
-        "update every_type set a_real = 9 where seq_no = 1",
-        "delete from log.every_type",
-        "delete from online..every_type",
-        "insert into log.every_type (seq_no, time) values (1, '2024-01-01')",
-    ],
-)
+@pytest.mark.parametrize("text", cases(__file__, "no_login_may_write_without_the_procedures"))
 def test_no_login_may_write_without_the_procedures(
     clients: Clients, nothing_written: Unchanged, version: str, right: str, text: str
 ) -> None:
@@ -275,24 +267,7 @@ def test_no_login_may_write_without_the_procedures(
     assert "permission denied" in answer.error.text
 
 
-REFUSED = {
-    "declare @x int, @x int": "@x",
-    "declare @x geography": "geography",
-    "set @x = 1": "@x",
-    "select @x": "@x",
-    "exec status @x": "@x",
-    "exec @r = status 1": "@r",
-    "exec status @value = @y output": "@y",
-    "kill 1": "kill",
-    "exec status 1 2": "2",
-    "exec status 1,": "','",
-    "exec": "exec",
-    "select 'never ends": "never ends",
-    "declare @x int select @@spid, @x = 1": "assigns",
-    "set noexec on": "set noexec on",
-    "set dateformat dmm": "set dateformat dmm",
-    "commit tran exec status 1 save tran": "tran",
-}
+REFUSED = cases(__file__, "refused")
 
 
 @pytest.mark.parametrize("text", REFUSED)
@@ -309,17 +284,7 @@ def test_unsupported_constructs_are_named(clients: Clients, nothing_written: Unc
 
 
 @VERSIONS
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("select * from no_such_table", 208),
-        ("select no_such_column from every_type", 207),
-        ("select 1 +", 102),
-        ("select 1 / 0", 8134),
-        ("select cast('x' as int)", 245),
-        ("select 2147483647 + 1", 8115),
-    ],
-)
+@pytest.mark.parametrize(("text", "number"), cases(__file__, "errors_of_queries"))
 def test_errors_of_queries(clients: Clients, version: str, text: str, number: int) -> None:
     with clients.ct(clients.server.reader, version) as client:
         answer = client.language(text)
@@ -353,24 +318,7 @@ def test_several_requests_in_one_message(server: RunningServer) -> None:
         assert more == [1] * (len(more) - 1) + [0]
 
 
-START_UP = [
-    # pymssql 2.4
-    "SET ARITHABORT ON;SET CONCAT_NULL_YIELDS_NULL ON;SET ANSI_NULLS ON;SET ANSI_NULL_DFLT_ON ON;"
-    "SET ANSI_PADDING ON;SET ANSI_WARNINGS ON;SET ANSI_NULL_DFLT_ON ON;SET CURSOR_CLOSE_ON_COMMIT ON;"
-    "SET QUOTED_IDENTIFIER ON;SET TEXTSIZE 2147483647;",
-    # tedious 19
-    "set ansi_nulls on\nset ansi_null_dflt_on on\nset ansi_padding on\nset ansi_warnings on\n"
-    "set arithabort on\nset concat_null_yields_null on\nset cursor_close_on_commit off\n"
-    "set datefirst 7\nset dateformat mdy\nset implicit_transactions off\nset language us_english\n"
-    "set numeric_roundabort off\nset quoted_identifier on\nset textsize 2147483647\n"
-    "set transaction isolation level read committed",
-    # jTDS 1.3.1
-    "SET TRANSACTION ISOLATION LEVEL 1 SET CHAINED OFF",
-    # ctds 1.14
-    "SET ARITHABORT ON;SET IMPLICIT_TRANSACTIONS OFF",
-    # pyodbc
-    "IF @@TRANCOUNT > 0 COMMIT",
-]
+START_UP = cases(__file__, "start_up")
 
 
 @pytest.mark.parametrize("text", START_UP)
