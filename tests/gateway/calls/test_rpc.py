@@ -1,8 +1,5 @@
 """Calls by RPC, through pymssql and ct-library."""
 
-import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import Any
 
@@ -10,13 +7,13 @@ import ctds
 import pymssql
 import pytest
 from case_tables import cases
+from talks import Unchanged, compare, hold, param, talks
 
-from tds_clients import Admin, Answer, Clients, Param, errors_of
+from tds_clients import Admin, Clients, Param, errors_of
 from waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
 BOTH = pytest.mark.parametrize("version", ["5.0", "7.4"])
-Unchanged = Callable[[], AbstractContextManager[None]]
 
 # 2023-03-17 08:20:00 as a Sybase datetime: days since 1900, 1/300 s since midnight
 TIME = "45000 9000000"
@@ -29,61 +26,11 @@ def row_of(admin: Admin, table: str, seq_no: int) -> tuple[object, ...]:
     return row
 
 
-def param(text: str) -> Param:
-    """A parameter in the form of test_rpc.toml."""
-    found = re.fullmatch(r"(?:(@\w+) )?([a-z]+(?::\d+)?)(?: = (.*?))?( output)?", text)
-    assert found is not None, text
-    return Param(found[2], found[3], found[1] or "", out=found[4] is not None)
-
-
-def shown(value: object) -> object:
-    """An expected value, in which "NULL" is None."""
-    return None if value == "NULL" else value
-
-
-def compare(answer: Answer, wanted: dict[str, Any]) -> None:
-    """Compares what is given of an answer."""
-    for key in ("rows", "columns", "statuses", "failed"):
-        assert getattr(answer, key) == wanted.get(key, getattr(answer, key)), answer
-    if "outputs" in wanted:
-        given = wanted["outputs"]
-        outputs = {name: shown(value) for name, value in given.items()} if isinstance(given, dict) else None
-        assert (answer.outputs if outputs is not None else [*answer.outputs.values()]) == (
-            outputs if outputs is not None else [*map(shown, given)]
-        )
-    if "messages" in wanted:
-        assert [message.text for message in answer.messages] == wanted["messages"]
-    if "error" in wanted:
-        assert list(answer.error[:2]) == wanted["error"], answer
-        assert wanted.get("says", "") in answer.error.text
-    else:
-        assert answer.errors == []
-
-
-CALLS = [
-    pytest.param(version, case, id=f"{case['name']}-{version}")
-    for case in cases(__file__, "case")
-    for version in ("5.0", "7.4")
-    if case.get("only", version) == version
-]
-
-
-@pytest.mark.parametrize(("version", "case"), CALLS)
+@talks(__file__)
 def test_calls(
-    clients: Clients, admin: Admin, nothing_written: Unchanged, version: str, case: dict[str, Any]
+    clients: Clients, admin: Admin, nothing_written: Unchanged, version: str, talk: dict[str, Any]
 ) -> None:
-    login = getattr(clients.server, case.get("login", "reader"))
-    checked = nullcontext() if case.get("writes", True) else nothing_written()
-    with clients.ct(login, version) as client, checked:
-        for call in case["calls"] * case.get("times", 1):
-            params = [*map(param, call.get("with", []))]
-            compare(
-                client.language(call["text"]) if "text" in call else client.call(call["call"], params), call
-            )
-            if "ring" in call:
-                table, seq_no, time, *values = call["ring"]
-                _, at, *stored = row_of(admin, table, seq_no)
-                assert (str(at), stored) == (time, [*map(shown, values)])
+    hold(talk, version, clients, admin, nothing_written=nothing_written)
 
 
 @BOTH
