@@ -7,15 +7,16 @@ A step is one of
   NULL without a value. `admin`: a statement of the administrator. `leave`: the end of a session.
 
 and what its answer has: `rows`, `columns`, `statuses`, `outputs` (by name, or in order), `messages`,
-`failed`, `error` (a number, or number and severity) with `says`, a part of its text. Without `error` there is none.
-`at5` and `at7` have what one version differs in. `as` names the session: one of the conversation's `login`
-(reader if it does not say), or of a login before a blank ("writer 2"). `times` repeats all steps; `writes =
-false`: no ring and no log may change; `before` and `after` are statements of the administrator. NULL is the
-text "NULL".
+`failed`, `error` (a number, or number and severity) with `says`, a part of its text. Without `error` there
+is none. `at5` and `at7` have what one version differs in. `as` names the session: one of the conversation's
+`login` (reader if it does not say), or of a login before a blank ("writer 2"). `times` repeats all steps;
+`writes = false`: no ring and no log may change; `before` and `after` are statements of the administrator.
+`begin` and `end` of the file are batches of its first session, before and after each conversation. NULL is
+the text "NULL".
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
@@ -66,12 +67,12 @@ def compare(answer: Answer, wanted: Mapping[str, Any]) -> None:
         assert answer.errors == [], answer
 
 
-def talks(file: str) -> pytest.MarkDecorator:
+def talks(file: str, versions: tuple[str, ...] = VERSIONS, table: str = "case") -> pytest.MarkDecorator:
     """The conversations of a file, at each of their versions."""
     found = [
         pytest.param(version, case, id=f"{case['name']}-{version}")
-        for case in cases(file, "case")
-        for version in case.get("versions", VERSIONS)
+        for case in cases(file, table)
+        for version in case.get("versions", versions)
     ]
     return pytest.mark.parametrize(("version", "talk"), found)
 
@@ -82,10 +83,13 @@ def hold(
     clients: Clients,
     admin: Admin,
     logins: Mapping[str, Login] | None = None,
+    login: str = "reader",
     database: str = "",
+    begin: Sequence[str] = (),
+    end: Sequence[str] = (),
     nothing_written: Unchanged | None = None,
 ) -> None:
-    """Takes all steps of a conversation. `logins` are further ones, whose sessions begin in `database`."""
+    """Takes all steps of a conversation. `logins` are further ones; sessions begin in `database`."""
     logins = {"reader": clients.server.reader, "writer": clients.server.writer, **(logins or {})}
     sessions: dict[str, tuple[CtClient, ExitStack]] = {}
     for statement in talk.get("before", ()):
@@ -94,8 +98,8 @@ def hold(
     def session(name: str) -> CtClient:
         if name not in sessions:
             stack = opened.enter_context(ExitStack())
-            login = logins.get(name.split()[0] if name else "", logins[talk.get("login", "reader")])
-            client = stack.enter_context(clients.ct(login, version))
+            user = logins.get(name.split()[0] if name else "", logins[talk.get("login", login)])
+            client = stack.enter_context(clients.ct(user, version))
             if database:
                 assert client.language(f"use {database}").errors == []
             sessions[name] = client, stack
@@ -106,7 +110,11 @@ def hold(
             if not talk.get("writes", True):
                 assert nothing_written is not None
                 opened.enter_context(nothing_written())
-            for step in [*talk["steps"]] * talk.get("times", 1):
+            if end:
+                first = session("")
+                opened.callback(lambda: [first.language(text) for text in end])
+            steps = [*({"run": text} for text in begin), *([*talk["steps"]] * talk.get("times", 1))]
+            for step in steps:
                 step = step | step.get("at5" if version == "5.0" else "at7", {})
                 if "admin" in step:
                     found = admin.execute(step["admin"].encode())
