@@ -247,7 +247,7 @@ def test_nanoseconds_come_from_the_times_of_parquet(tmp_path: Path, every_type: 
 @pytest.mark.parametrize(
     ("time", "columns", "complaint"),
     [
-        (times(), {"colour": [1, 2, 3]}, ": every_type every_type has no column or signal 'colour'"),
+        (times(), {"colour": [1, 2, 3]}, ": table every_type has no column or signal 'colour'"),
         (times(), {"an_int": [1, 2, 2**31]}, ", row 3: column an_int: 2147483648 is out of the range of int"),
         (times(), {"an_int": [1.0, 2.5, 3.0]}, ", row 2: column an_int: 2.5 is not a whole number"),
         (times(), {"a_real": ["1", "2", "3"]}, ", row 1: column a_real: text does not fit a real"),

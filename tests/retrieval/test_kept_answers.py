@@ -159,8 +159,8 @@ def test_progress(web, monkeypatch: pytest.MonkeyPatch) -> None:
 
 # --- entity tags of closed time change as soon as the answer changes ---
 
-BEGIN = datetime(2026, 3, 4, tzinfo=UTC)
-NOW = BEGIN + timedelta(hours=10)
+MARCH = datetime(2026, 3, 4, tzinfo=UTC)
+NOW = MARCH + timedelta(hours=10)
 
 
 class Log:
@@ -178,7 +178,7 @@ class Log:
 
     def put(self, *minutes: float) -> None:
         with psycopg.connect(self.conninfo) as connection, connection.cursor() as cursor:
-            rows = [(BEGIN + timedelta(minutes=minute), minute) for minute in minutes]
+            rows = [(MARCH + timedelta(minutes=minute), minute) for minute in minutes]
             cursor.executemany("select ringlog.put_m(row (1, %s, %s)::online.m)", rows)
 
     def close(self) -> None:
@@ -187,7 +187,7 @@ class Log:
 
     def tag(self, first: float, last: float) -> tuple[str | None, list[float]]:
         """The tag, and the values of an answer, including the one before the time."""
-        start, end = (BEGIN + timedelta(minutes=minute) for minute in (first, last))
+        start, end = (MARCH + timedelta(minutes=minute) for minute in (first, last))
         with Servers(self.connections, self.login) as servers:
             (signal,) = describe(servers, ["m/a"]).values()
             found = samples(servers, signal, start, end + timedelta(microseconds=1), before=True)

@@ -178,11 +178,11 @@ def test_too_many_rows_are_refused(anyone: httpx.Client) -> None:
 
 # --- alarms, nanoseconds and waveforms of a facility, in each form of answer ---
 
-BEGIN = datetime(2026, 5, 1, 12, tzinfo=UTC)
+MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)
 # the appliance's answers begin with the newest sample before the interval: the first row, whatever other
 # tests have put into the log
 SPAN = {"from": "2026-05-01T12:00:00.5Z", "to": "2026-05-01T12:01:00Z"}
-WHOLE = {"from": BEGIN.isoformat()}
+WHOLE = {"from": MAY.isoformat()}
 
 # value, severity, status, nanoseconds and waveform of each row
 ALARMED: list[tuple[float | None, int | None, str | None, int, list[float] | None]] = [
@@ -208,7 +208,7 @@ def written(web) -> None:
                 connection,
                 "put_bpm",
                 seq_no=number + 1,
-                time=BEGIN + timedelta(seconds=number, microseconds=number),
+                time=MAY + timedelta(seconds=number, microseconds=number),
                 x=x,
                 x_severity=severity,
                 x_status=status,

@@ -40,18 +40,6 @@ def encrypting(directory: Path, certificate: Path, use: str) -> Iterator[Running
     key = certificate.with_suffix(".key")
     options = ["--tls-cert", str(certificate), "--tls-key", str(key), "--tls", use]
     with serving(directory / f"tls-{use}", *options) as server:
-        login = server.reader
-        added = ringlog(
-            "user",
-            "add",
-            login.user,
-            "--reader",
-            "--password-stdin",
-            "--data",
-            server.data,
-            stdin=login.password,
-        )
-        assert added.returncode == 0, added.stderr
         yield server
 
 
