@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_tables import cases
 from typer.core import TyperGroup
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -22,23 +23,7 @@ def logins(server: RunningServer) -> set[str]:
     return {row[0] for row in server.sql("select rolname from pg_roles where rolcanlogin")}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "password", "code", "message"),
-    [
-        (
-            ["x"],
-            "secret",
-            2,
-            "choose the rights of the login: --writer, --reader, --parameter-writer or --parameter",
-        ),
-        (["x", "--writer"], "", 2, "the password of 'x' must not be empty or contain a NUL"),
-        (["x", "--writer"], "a\0b", 2, "the password of 'x' must not be empty or contain a NUL"),
-        (["", "--writer"], "secret", 2, "the login name '' must have 1 to 63 bytes"),
-        (["ä" * 32, "--writer"], "secret", 2, f"the login name '{'ä' * 32}' must have 1 to 63 bytes"),
-        (["writer", "--reader"], "secret", 1, "the login 'writer' exists already and was not changed"),
-        (["pg_x", "--writer"], "secret", 1, 'role name "pg_x" is reserved'),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "password", "code", "message"), cases(__file__, "a_login_is_refused"))
 def test_a_login_is_refused(
     server: RunningServer, arguments: list[str], password: str, code: int, message: str
 ) -> None:
@@ -111,23 +96,7 @@ def test_a_login_needs_a_facility(data: Path) -> None:
     assert not data.exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["serve", "--listen", "5000"], "'5000' is not an address to listen on: write HOST:PORT"),
-        (["serve", "--listen", "::1:5000"], "'::1:5000' is not an address to listen on"),
-        (["serve", "--listen", "127.0.0.1:65536"], "is not an address to listen on"),
-        (["serve", "--memory", "8"], "'8' is not a memory size"),
-        (["serve", "--memory", "0GB"], "'0GB' is not a memory size"),
-        (["serve", "--dsn", "host=x", "--memory", "8GB"], "are for the embedded PostgreSQL, not for --dsn"),
-        (["maintain", "--dsn", "postgresql://u:secret@h/d"], "the connection string contains a password"),
-        (["maintain", "--dsn", "host=h password=secret"], "RINGLOG_DSN"),
-        (["maintain", "--dsn", "postgresql"], "the connection string cannot be read"),
-        (["maintain", "--dsn", "host=h", "--data", "/d"], "name two databases: give only one of them"),
-        (["init", "--facility", "/nowhere/f.toml"], "/nowhere/f.toml"),
-        (["facility", "check", "/nowhere/f.toml"], "/nowhere/f.toml"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), cases(__file__, "a_request_is_refused"))
 def test_a_request_is_refused(data: Path, arguments: list[str], message: str) -> None:
     refused = ringlog(*arguments, RINGLOG_DATA=str(data))
     assert refused.returncode == 2

@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pymssql
 import pytest
+from case_tables import cases
 from psycopg import errors, sql
 
 from ringlog.server.embedded.settings import CONNECTIONS
@@ -20,44 +21,9 @@ from waiting import is_closed, wait_until
 
 NOON = datetime(2034, 1, 1, 12, tzinfo=UTC)
 LIMITS = Limits(of_reader=3, of_readers=5, of_writer=8, of_all=20, unknown=10)
-WRITE_LARGE_OBJECTS = {
-    "lo_creat": "-1",
-    "lo_create": "0",
-    "lo_from_bytea": "0, 'a'",
-    "lo_put": "1, 0, 'a'",
-    "lowrite": "1, 'a'",
-    "lo_truncate": "1, 9",
-    "lo_truncate64": "1, 9",
-}
+WRITE_LARGE_OBJECTS = cases(__file__, "write_large_objects")
 # PostgreSQL's documentation, SQL commands: all that make something that outlives a session
-STORING = (
-    "create table public.stored ()",
-    "create schema stored",
-    "create database stored",
-    "create role stored",
-    "create tablespace stored location '/tmp'",
-    "create extension hstore",
-    "create publication stored for all tables",
-    "create subscription stored connection '' publication stored with (connect = false)",
-    "create event trigger stored on ddl_command_end execute function pg_catalog.now()",
-    "create foreign data wrapper stored",
-    "create language stored handler plpgsql_call_handler",
-    "create access method stored type table handler heap_tableam_handler",
-    "create cast (text as bytea) without function",
-    "create function public.stored() returns integer return 1",
-    "create type public.stored as (a integer)",
-    "create statistics public.stored on relname, relkind from pg_class",
-    "comment on role daq_reader is 'stored'",
-    "comment on database template1 is 'stored'",
-    "comment on table pg_class is 'stored'",
-    "alter database template1 set work_mem = '1MB'",
-    "alter system set work_mem = '1MB'",
-    "copy (select 1) to '/tmp/stored'",
-    "select pg_create_restore_point('stored')",
-    "select pg_create_physical_replication_slot('stored')",
-    "select pg_logical_emit_message(false, 'a', 'stored')",
-    "begin; prepare transaction 'stored'",
-)
+STORING = cases(__file__, "storing")
 SASL = 10  # of AuthenticationRequest (PostgreSQL's documentation, message formats)
 
 

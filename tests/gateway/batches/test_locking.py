@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from case_tables import cases
 from talks import hold, talks
 
 from authors import author_with_schema
@@ -51,13 +52,7 @@ def number(admin: Admin, query: str, *values: object) -> int:
 
 
 @pytest.mark.parametrize(
-    "condition",
-    [
-        "time between dateadd(second, -1, getdate()) and getdate()",
-        "time >= dateadd(second, -1, sysdatetime()) and time < getdate()",
-        "time > dateadd(mi, -1, getdate()) and time < dateadd(minute, 1, getdate())",
-        "seq_no = 1 and time >= current_timestamp and time <= getdate() + 0.0001",
-    ],
+    "condition", cases(__file__, "weeks_are_chosen_when_a_query_with_the_clock_is_planned")
 )
 def test_weeks_are_chosen_when_a_query_with_the_clock_is_planned(
     clients: Clients, admin: Admin, condition: str
@@ -120,57 +115,21 @@ def said(clients: Clients, version: str, text: str) -> Answer:
 
 
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"select count(*) {FROM} time >= '2026-02-01'",
-        f"select count(*) {FROM} '20260201' < time and seq_no = 1",
-        f"select count(*) {FROM} (time between '2026-01-13' and '2026-02-02') and seq_no in (1, 2)",
-        f"select count(*) {FROM} time < '2026-01-04'",
-        f"declare @t datetime select @t = '2026-02-01' select count(*) {FROM} time > @t",
-        f"select count(*) {FROM} time > dateadd(day, -1, '2026-02-10')",
-        f"select count(*) {FROM} time > dateadd(hour, -1, getdate())",
-        f"select t.seq_no from log..{COLD} t join log..{COLD} u on u.seq_no = t.seq_no"
-        " and u.time = '20260301' where t.time > '20260301'",
-        f"use log select count(*) from {COLD} where {COLD}.time > '2026-02-01'",
-        "select count(*) from log..sr_rf",
-        f"select count(*) from online..{COLD}",
-    ],
-)
+@pytest.mark.parametrize("text", cases(__file__, "a_select_that_does_not_reach_them"))
 def test_a_select_that_does_not_reach_them(clients: Clients, version: str, text: str) -> None:
     messages = said(clients, version, text).messages
     assert [message for message in messages if message.number != 5701] == []
 
 
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"select count(*) {FROM} time >= '2026-01-11'",
-        f"select count(*) {FROM} time <= '2026-01-07'",
-        f"select count(*) {FROM} time = '2026-01-06'",
-        f"declare @t datetime select @t = '2026-01-01' select count(*) {FROM} time > @t",
-        f"select a from (select seq_no a {FROM} time > '20260101') d where 1 = 1",
-        f"select 1 where exists (select * {FROM} time > '20260101')",
-    ],
-)
+@pytest.mark.parametrize("text", cases(__file__, "one_that_reaches_them"))
 def test_one_that_reaches_them(clients: Clients, version: str, text: str) -> None:
     error = said(clients, version, text).error
     assert "1 weeks of table every_type are not in PostgreSQL but in the archive: 2026w02" in error.text
 
 
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"select top 3 seq_no from log..{COLD} order by time desc",
-        f"select count(*) {FROM} seq_no = 1",
-        f"select count(*) {FROM} datepart(hour, time) = 5",
-        f"select count(*) {FROM} time > '20260201' or seq_no = 1",
-        f"select count(*) {FROM} time < '20260201'",
-        f"select (select count(*) from log..{COLD} l where l.seq_no = r.seq_no) from online..{COLD} r",
-    ],
-)
+@pytest.mark.parametrize("text", cases(__file__, "one_that_may_reach_them"))
 def test_one_that_may_reach_them(clients: Clients, version: str, text: str) -> None:
     (message,) = said(clients, version, text).messages
     assert message.severity <= 10
