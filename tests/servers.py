@@ -24,6 +24,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from ringlog.clients import listening
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.schema.facility import Facility
+from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.installing.install import install
 from ringlog.server.embedded.postgres import Postgres
 from ringlog.server.embedded.settings import OPERATOR, MiB
@@ -147,19 +148,24 @@ class RunningServer:
 
 
 @cache
-def _prepared_data() -> Path:
-    """A data directory with ringlog's objects for every facility and the two logins, made once per run: a
-    copy takes a tenth of the time. The tests' data need not survive a crash of the machine: PostgreSQL does
-    not wait for the disk."""
+def _prepared_data(facility: Path | None) -> Path:
+    """A data directory with the two logins, and ringlog's objects for this facility or for every one, made
+    once per run: a copy takes a tenth of the time. The tests' data need not survive a crash of the machine:
+    PostgreSQL does not wait for the disk."""
     folder = new_folder("prepared")
     atexit.register(shutil.rmtree, folder)
     postgres = Postgres(folder / "data")
+    if facility is not None:
+        subprocess.run(["cp", "-a", _prepared_data(None), postgres.data], check=True)
     with postgres.running(memory=TEST_MEMORY, port=free_port()):
-        postgres.make_database()
+        if facility is None:
+            postgres.make_database()
         administrator = sqlalchemy.create_engine(sqlalchemy_url(postgres.conninfo()))
-        install(administrator, Facility("none", "UTC", ()), [install_tsql])
+        none = Facility("none", "UTC", ())
+        install(administrator, none if facility is None else load_facility(facility), [install_tsql])
         administrator.dispose()
-        add_logins(postgres.conninfo())
+        if facility is None:
+            add_logins(postgres.conninfo())
     (postgres.cluster / "conf.d" / OPERATOR).write_text("fsync = off\n")
     return postgres.data
 
@@ -176,7 +182,9 @@ def serving(
     command = [RINGLOG, "serve", "--data", data, "--listen", "127.0.0.1:0", "--memory", "512MB", *options]
     if not data.exists():
         if prepared:
-            subprocess.run(["cp", "-a", _prepared_data(), data], check=True)
+            # the facility of most tests is installed in the copy
+            source = _prepared_data(facility if facility == FACILITY else None)
+            subprocess.run(["cp", "-a", source, data], check=True)
         command += ["--pg-port", str(free_port())]
     if facility is not None:
         command += ["--facility", facility]

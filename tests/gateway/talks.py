@@ -9,10 +9,10 @@ A step is one of
 and what its answer has: `rows`, `columns`, `statuses`, `outputs` (by name, or in order), `messages`,
 `failed`, `error` (a number, or number and severity) with `says`, a part of its text. Without `error` there
 is none. `at5` and `at7` have what one version differs in. `as` names the session: one of the conversation's
-`login` (reader if it does not say), or of a login before a blank ("writer 2"). `times` repeats all steps;
-`writes = false`: no ring and no log may change; `before` and `after` are statements of the administrator.
-`begin` and `end` of the file are batches of its first session, before and after each conversation. NULL is
-the text "NULL".
+`login` (reader if it does not say), or of a login before a blank ("writer 2"). `times` repeats all steps,
+`for` the conversation with each of its texts for `{}`. `writes = false`: no ring and no log may change;
+`before` and `after` are statements of the administrator. `begin` and `end` of the file are batches of its
+first session, before and after each conversation. NULL is the text "NULL".
 """
 
 import re
@@ -47,6 +47,18 @@ def plain(value: Any) -> Any:
     return None if value == "NULL" else value
 
 
+def filled(value: Any, text: str) -> Any:
+    """A value with this text for each `{}`, at any depth."""
+    match value:
+        case str():
+            return value.replace("{}", text) if text else value
+        case list():
+            return [filled(one, text) for one in value]
+        case dict():
+            return {name: filled(one, text) for name, one in value.items()}
+    return value
+
+
 def compare(answer: Answer, wanted: Mapping[str, Any]) -> None:
     """Compares what is given of an answer."""
     for key in LISTS:
@@ -70,8 +82,11 @@ def compare(answer: Answer, wanted: Mapping[str, Any]) -> None:
 def talks(file: str, versions: tuple[str, ...] = VERSIONS, table: str = "case") -> pytest.MarkDecorator:
     """The conversations of a file, at each of their versions."""
     found = [
-        pytest.param(version, case, id=f"{case['name']}-{version}")
+        pytest.param(
+            version, filled(case, text), id=" ".join(filter(None, (f"{case['name']}-{version}", text)))
+        )
         for case in cases(file, table)
+        for text in case.get("for", [""])
         for version in case.get("versions", versions)
     ]
     return pytest.mark.parametrize(("version", "talk"), found)
