@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any
 
 import ctds
 import pymssql
 import pytest
 from case_tables import cases
+from talks import hold, talks
 
 from raw_tds import NORMAL, RawClient, dbrpc, language, read_reply
 from servers import RunningServer
-from tds_clients import PLAIN, Admin, Answer, Clients, errors_of, rows_of, violated_check
+from tds_clients import PLAIN, Admin, Clients, errors_of, rows_of
 
 pytestmark = pytest.mark.usefixtures("functions")
 Unchanged = Callable[[], AbstractContextManager[None]]
@@ -133,61 +135,6 @@ def test_an_empty_text(clients: Clients, version: str, value: str) -> None:
         assert row[8] == value
 
 
-@VERSIONS
-def test_several_statements_in_a_batch(clients: Clients, version: str) -> None:
-    with clients.ct(clients.server.reader, version) as client:
-        answer = client.language(
-            "exec status 1 exec status 2; exec status @value = 3\nselect 4 as four print 'five'"
-        )
-        assert answer.statuses == [1, 2, 3]
-        assert (answer.rows, answer.messages) == ([["4"]], [(0, 0, "five")])
-
-
-def test_a_batch_that_begins_with_the_name_of_a_procedure(clients: Clients) -> None:
-    with clients.ct(clients.server.reader) as client:
-        assert client.language("status 5").statuses == [5]
-        assert client.language("ringlog.dbo.get_sr_rf 0").statuses == [0]
-
-
-@VERSIONS
-def test_an_error_in_the_middle_of_a_batch(clients: Clients, admin: Admin, version: str) -> None:
-    """T-SQL continues after a violated constraint and an unknown procedure; after a syntax error nothing
-    runs."""
-    before = f"exec enter 'before {version}'"
-    after = f"exec enter 'after {version}'"
-    with clients.ct(clients.server.writer, version) as client:
-        broken = client.language(f"{before} exec enter 'bad' {after} exec enter '{version}'")
-        assert [error.number for error in broken.errors] == [violated_check(version)]
-        assert broken.statuses == [0, 0, 0]
-        unknown = client.language(f"exec enter 'one {version}' exec no_such exec enter 'two {version}'")
-        assert [error.number for error in unknown.errors] == [2812]
-        assert unknown.statuses == [0, 0]
-        nothing = client.language(f"exec enter 'never {version}' selct 1")
-        assert [error.number for error in nothing.errors] == [102]
-        assert nothing.statuses == []
-    entries = admin.execute(
-        "select entry from gateway_test.journal where entry like %s order by id", [f"%{version}"]
-    ).fetchall()
-    assert [entry for (entry,) in entries] == [
-        f"before {version}",
-        f"after {version}",
-        version,
-        f"one {version}",
-        f"two {version}",
-    ]
-
-
-@VERSIONS
-def test_error_and_rowcount_variables(clients: Clients, version: str) -> None:
-    with clients.ct(clients.server.writer, version) as client:
-        answer = client.language("exec enter 'bad' select @@error, @@rowcount select @@error")
-        assert answer.rows == [[str(violated_check(version)), "0"], ["0"]]
-        assert client.language("exec no_such").error.number == 2812
-        assert client.language("select @@error").rows == [["2812"]]
-        assert client.language("select generate_series(1, 3) select @@rowcount as n").rows[-1] == ["3"]
-        assert client.language("print 'x' select @@error, @@trancount").rows == [["0", "0"]]
-
-
 @pytest.mark.parametrize("version", ["5.0", "7.1", "7.2", "7.3", "7.4"])
 def test_select_of_every_type_with_tsql(clients: Clients, version: str) -> None:
     answer = clients.tsql(clients.server.reader, "select * from gateway_test.types", section=version)
@@ -215,32 +162,15 @@ def test_select_of_every_type_with_tsql(clients: Clients, version: str) -> None:
     assert set(answer.rows[2]) == {"NULL"}
 
 
-def test_databases(clients: Clients) -> None:
-    with clients.ct(clients.server.reader) as client:
-        assert client.language("select current_schema()").rows == [["online"]]
-        used = client.language("use log")
-        assert used.messages == [(5701, 10, "Changed database context to 'log'.")]
-        assert client.language("select current_schema()").rows == [["log"]]
-        assert client.language("select count(*) from sr_rf where seq_no < 0").rows == [["0"]]
-        assert client.language("use [online] select current_schema()").rows == [["online"]]
-        refused = client.language("use nowhere select 1")
-        assert (refused.error[:2], refused.rows) == ((911, 16), [])
-        assert client.language("select current_schema()").rows == [["online"]]
+@talks(__file__)
+def test_talks(clients: Clients, admin: Admin, version: str, talk: dict[str, Any]) -> None:
+    hold(talk, version, clients, admin)
 
 
 def test_use_before_anything_else_with_pymssql(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         cursor.execute("use log")
         assert rows_of(cursor, "select current_schema()") == [("log",)]
-
-
-@pytest.mark.parametrize(
-    "table", ["log..sr_rf", "log.dbo.sr_rf", "[log]..[sr_rf]", "[log].sr_rf", "log.sr_rf", '"log".sr_rf']
-)
-def test_names_of_tables(clients: Clients, table: str) -> None:
-    with clients.ct(clients.server.reader, "7.4") as client:
-        answer = client.language(f"select count(*) from {table} where seq_no < 0")
-        assert (answer.errors, answer.rows) == ([], [["0"]])
 
 
 @VERSIONS
@@ -371,17 +301,6 @@ def test_executesql(clients: Clients) -> None:
         with pytest.raises(pymssql.Error):
             cursor.callproc("sp_executesql", ("select * from no_such",))
         assert rows_of(cursor, "select 2") == [(2,)]
-
-
-def empty(answer: Answer) -> bool:
-    return not (answer.rows or answer.messages or answer.failed)
-
-
-@pytest.mark.parametrize("text", [" ", "-- a comment", "/* one /* in another */ */", ";;"])
-def test_empty_batches(clients: Clients, text: str) -> None:
-    for version in ("5.0", "7.4"):
-        with clients.ct(clients.server.reader, version) as client:
-            assert empty(client.language(text))
 
 
 def test_parameters_are_cut_and_padded_as_declared(server: RunningServer) -> None:
