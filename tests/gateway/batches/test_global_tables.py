@@ -9,11 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pymssql
 import pytest
 from case_tables import cases
+from talks import hold, talks
 
 from servers import Login, RunningServer, serving
 from tds_clients import Admin, Clients, error_number, errors_of
@@ -71,21 +73,10 @@ def left(dsn: str) -> list[str]:
         return [name for (name,) in found]
 
 
-def test_another_login_reads_and_writes_it(maker: pymssql.Connection, other: pymssql.Cursor) -> None:
-    run(maker, "create table ##shared (Id int identity, Name varchar(5)) insert ##shared (name) values ('a')")
-    other.execute("insert ##shared (name) values ('b') update ##shared set name = 'c' where id = 1")
-    other.execute("set identity_insert ##shared on insert ##shared (id, name) values (9, 'd')")
-    other.execute("insert ##shared (name) values ('e') delete ##shared where id = 2")
-    assert rows(other, "select id, name from ##shared order by id") == [(1, "c"), (9, "d"), (10, "e")]
-    assert [column[0] for column in other.description or ()] == ["Id", "Name"]
-    assert error_number(other, "create table ##shared (a int)") == 2714
-    assert error_number(other, "drop table ##shared") == 3701
-    run(maker, "drop table ##shared")
-    with maker.cursor() as cursor:
-        assert is_gone(cursor)
-        # and with other types, for which earlier plans would be wrong
-        cursor.execute("create table ##shared (Id varchar(3)) insert ##shared values ('x')")
-    assert rows(other, "select id from ##shared") == [("x",)]
+@talks(__file__, versions=("7.4",))
+def test_talks(clients: Clients, admin: Admin, version: str, talk: dict[str, Any]) -> None:
+    hold(talk, version, clients, admin)
+    wait_until(lambda: left(clients.server.dsn) == [])
 
 
 def test_bulk_copy_fills_it(maker: pymssql.Connection, other: pymssql.Cursor) -> None:
@@ -259,38 +250,6 @@ def test_what_hangs_on_a_draft_is_not_shared(psql: psycopg.Connection, other: py
         ["ringlog_owner"],
     )
     assert found.fetchone() == (False, False, False, True)
-
-
-def test_a_default_that_calls_a_procedure_is_refused(maker: pymssql.Connection) -> None:
-    with maker.cursor() as cursor:
-        for default in ("ringlog.dbo.claim_writer('sr_rf', 'x')", "ringlog.dbo.list_signals('x')"):
-            with pytest.raises(pymssql.Error):
-                cursor.execute(f"create table ##job (a int, z int default {default})")
-        assert error_number(cursor, "select * from ##job") == 208
-
-
-def test_only_its_session_defines_one_anew(maker: pymssql.Connection, other: pymssql.Cursor) -> None:
-    run(
-        maker,
-        "create table ##shared (id int identity (7, 2) constraint PK_own primary key, Name varchar(5) null)",
-    )
-    run(maker, "insert ##shared (name) values ('a')")
-    for text, number in (
-        ("alter table ##shared add b int", 4902),
-        ("create index i on ##shared (name)", 1088),
-        ("truncate table ##shared", 4701),
-        ("drop table ##shared", 3701),
-    ):
-        assert error_number(other, text) == number, text
-    run(maker, "alter table ##shared add b int not null default 5 create unique index i on ##shared (name)")
-    run(maker, "insert ##shared (name) values ('b')")
-    assert rows(other, "select id, Name, b from ##shared order by id") == [(7, "a", 5), (9, "b", 5)]
-    assert [column[0] for column in other.description or ()] == ["id", "Name", "b"]
-    assert error_number(other, "insert ##shared (name) values ('b')") == 2601
-    run(maker, "drop index ##shared.i alter table ##shared drop constraint PK_own")
-    other.execute("set identity_insert ##shared on insert ##shared (id, name) values (7, 'b')")
-    run(maker, "truncate table ##shared insert ##shared (name) values ('c')")
-    assert rows(other, "select id, name from ##shared") == [(7, "c")]
 
 
 def test_a_session_has_a_limited_number(psql: psycopg.Connection) -> None:
