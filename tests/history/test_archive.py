@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 
 from ringlog.cli import app
 from ringlog.commands.stored import verify as everything
-from ringlog.history.archive import archiving, leaving
+from ringlog.history.archive import archiving, file_owner, leaving
 from ringlog.history.archive.folder import Folder
 from ringlog.history.archive.manifest import ColdWeek, manifest, note, verify
 from ringlog.history.archive.ownership import NotThere, adopt
@@ -817,6 +817,8 @@ def test_a_postponed_part_is_a_round_that_is_not_complete(
     engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change, "PATIENCE", 0.0)
+    # which the command sets in this process
+    monkeypatch.setattr(file_owner, "_owner", None)
     maintained = partial(CliRunner().invoke, app, ["maintain"], env={"RINGLOG_DSN": conninfo})
 
     def retained(days: int) -> None:
