@@ -27,7 +27,7 @@ from ringlog.schema.facility import Facility
 from ringlog.schema.installing.install import install
 from ringlog.server.embedded.account import system_account
 from ringlog.server.embedded.postgres import Postgres
-from servers import TEST_MEMORY, RunningServer, add_logins, free_port, serving, set_path, sqlalchemy_url
+from servers import TEST_MEMORY, RunningServer, free_port, serving, set_path, sqlalchemy_url
 
 # Folders with the longest files, or whose files belong together: with several workers they begin first, so
 # that none remains for a single worker at the end.
@@ -242,7 +242,6 @@ def empty_database_url(scratch_postgres: Postgres) -> Iterator[sqlalchemy.URL]:
 def server(temporary_directory: Path) -> Iterator[RunningServer]:
     """`ringlog serve` with the facility tests/facility.toml and the logins `writer` and `reader`."""
     with serving(temporary_directory / "served") as running:
-        add_logins(running)
         set_path(running.dsn)
         yield running
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from servers import RINGLOG, RunningServer, add_logins, run, serving
+from servers import RINGLOG, RunningServer, run, serving
 
 QUICK = Path(__file__).parent / "loader" / "facility.toml"
 
@@ -16,7 +16,6 @@ QUICK = Path(__file__).parent / "loader" / "facility.toml"
 def site(temporary_directory: Path) -> Iterator[RunningServer]:
     """`ringlog serve` with the loader's facility and the logins `writer` and `reader`."""
     with serving(temporary_directory / "site", facility=QUICK) as running:
-        add_logins(running)
         yield running
 
 

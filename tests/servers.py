@@ -24,6 +24,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from ringlog.clients import listening
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.schema.facility import Facility
+from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.installing.install import install
 from ringlog.server.embedded.postgres import Postgres
 from ringlog.server.embedded.settings import OPERATOR, MiB
@@ -123,6 +124,13 @@ class RunningServer:
             **({"autocommit": True, "login_timeout": 100} | more),
         )
 
+    def sql(self, statement: Any, values: Any = None, *, login: Login | None = None) -> list[Any]:
+        """The rows of a statement of the administrator, or of a login, in a session of its own."""
+        dsn = self.dsn if login is None else self.dsn_of(login)
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            found = connection.execute(statement, values)
+            return found.fetchall() if found.description else []
+
     def put(self, second: int) -> None:
         """Puts a row of sr_rf with a time of this second."""
         with self.connect(self.writer.user, self.writer.password, timeout=100) as session:
@@ -140,18 +148,24 @@ class RunningServer:
 
 
 @cache
-def _prepared_data() -> Path:
-    """A data directory with ringlog's objects for every facility, made once per run: a copy takes a tenth of
-    the time. The tests' data need not survive a crash of the machine: PostgreSQL does not wait for the
-    disk."""
+def _prepared_data(facility: Path | None) -> Path:
+    """A data directory with the two logins, and ringlog's objects for this facility or for every one, made
+    once per run: a copy takes a tenth of the time. The tests' data need not survive a crash of the machine:
+    PostgreSQL does not wait for the disk."""
     folder = new_folder("prepared")
     atexit.register(shutil.rmtree, folder)
     postgres = Postgres(folder / "data")
+    if facility is not None:
+        subprocess.run(["cp", "-a", _prepared_data(None), postgres.data], check=True)
     with postgres.running(memory=TEST_MEMORY, port=free_port()):
-        postgres.make_database()
+        if facility is None:
+            postgres.make_database()
         administrator = sqlalchemy.create_engine(sqlalchemy_url(postgres.conninfo()))
-        install(administrator, Facility("none", "UTC", ()), [install_tsql])
+        none = Facility("none", "UTC", ())
+        install(administrator, none if facility is None else load_facility(facility), [install_tsql])
         administrator.dispose()
+        if facility is None:
+            add_logins(postgres.conninfo())
     (postgres.cluster / "conf.d" / OPERATOR).write_text("fsync = off\n")
     return postgres.data
 
@@ -160,14 +174,17 @@ def _prepared_data() -> Path:
 def serving(
     data: Path, *options: str, facility: Path | None = FACILITY, prepared: bool = True
 ) -> Iterator[RunningServer]:
-    """A `ringlog serve` on a data directory, with the two logins after a test has added them.
+    """A `ringlog serve` on a data directory.
 
-    A new one is a copy of the prepared one; with `prepared=False` `ringlog serve` makes it.
+    A new one is a copy of the prepared one, with the logins `writer` and `reader`; with `prepared=False`
+    `ringlog serve` makes it, without logins.
     """
     command = [RINGLOG, "serve", "--data", data, "--listen", "127.0.0.1:0", "--memory", "512MB", *options]
     if not data.exists():
         if prepared:
-            subprocess.run(["cp", "-a", _prepared_data(), data], check=True)
+            # the facility of most tests is installed in the copy
+            source = _prepared_data(facility if facility == FACILITY else None)
+            subprocess.run(["cp", "-a", source, data], check=True)
         command += ["--pg-port", str(free_port())]
     if facility is not None:
         command += ["--facility", facility]
@@ -229,7 +246,7 @@ def set_path(dsn: str) -> None:
         admin.execute(sql.SQL("alter database {} set search_path = {}").format(database, path))
 
 
-def add_logins(running: RunningServer) -> None:
+def add_logins(dsn: str) -> None:
     """Creates the logins `writer` and `reader`."""
-    for login, right in ((running.writer, Right.WRITER), (running.reader, Right.READER)):
-        add_login(running.dsn, login.user, [right], login.password)
+    for login, right in ((WRITER, Right.WRITER), (READER, Right.READER)):
+        add_login(dsn, login.user, [right], login.password)

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from known_rows import HELD, ROWS, WAVEFORMS, row, time_of
 
-from servers import FACILITY, Login, RunningServer, add_logins, free_port, ringlog, serving
+from servers import FACILITY, Login, RunningServer, free_port, ringlog, serving
 
 OPEN = Login("display", "show-Ω-3")
 
@@ -49,7 +49,6 @@ def web(temporary_directory: Path) -> Iterator[Web]:
     port, counts = free_port(), f"127.0.0.1:{free_port()}"
     options = ("--http", f"127.0.0.1:{port}", "--http-role", OPEN.user, "--metrics", counts)
     with serving(folder / "web", *options, facility=facility) as running:
-        add_logins(running)
         words = ("user", "add", OPEN.user, "--reader", "--password-stdin", "--data", running.data)
         added = ringlog(*words, stdin=OPEN.password)
         assert added.returncode == 0, added.stderr

@@ -41,8 +41,7 @@ ROWS = 120
 def old(temporary_directory: Path) -> Iterator[RunningServer]:
     """A server with a site's ring, its log, other tables and procedures."""
     with serving(temporary_directory / "adopted") as running:
-        with psycopg.connect(running.dsn, autocommit=True) as administrator:
-            administrator.execute(SITE)
+        running.sql(SITE)
         with session(running) as client, client.cursor() as cursor:
             for batch in (Path(__file__).with_name("site.sql")).read_text().split("\ngo\n"):
                 if batch.strip():

@@ -4,36 +4,14 @@ from pathlib import Path
 
 import pymssql
 import pytest
+from case_tables import cases
 from typer.testing import CliRunner
 
 from ringlog.adoption.conversion.script_files import Batch, assess, batches, files
 from ringlog.cli import app
 from servers import RunningServer
 
-SCRIPTS = {
-    "tables.sql": """\
-create table #assessed (id int primary key, v varchar(9))
-go
-insert #assessed values (1, 'a')
-go 2
-
--- nothing but a comment
-GO
-select compute_me from #assessed
-select id from #assessed
-compute sum(id)
-go
-""",
-    "deeper/queries.SQL": """\
-select 1 as a for json path
-go
-select 1 as a for xml raw
-Go
-set quoted_identifier off
-go
-select "a" as text_
-""",
-}
+SCRIPTS = cases(__file__, "scripts")
 
 
 @pytest.fixture

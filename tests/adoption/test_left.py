@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_tables import cases
 
 from ringlog.adoption.assessment import assess
 from ringlog.adoption.conversion.object_names import ObjectNames
@@ -138,21 +139,7 @@ def test_names_that_differ_only_by_owner_or_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "placed_text", "refused"),
-    [
-        ("create proc ops.t as select 1", "create proc ops_t as select 1", ""),
-        ("-- t\ncreate procedure [t] as select 1", "-- t\ncreate procedure ops_t as select 1", ""),
-        (
-            "create proc ops.t as select * from dbo.t, site.ops.u, u\nselect 't', x.t from ops.u x, [a t]",
-            "create proc ops_t as select * from dbo.t, u, u\nselect 't', x.t from u x, [a t]",
-            "",
-        ),
-        (
-            "create proc ops.t as\nselect * from [T]",
-            "create proc ops_t as\nselect * from [T]",
-            "line 2: t has no owner; it is ops.t there, and ops_t here: write the owner",
-        ),
-    ],
+    ("text", "placed_text", "refused"), cases(__file__, "modules_of_two_owners_with_one_name")
 )
 def test_modules_of_two_owners_with_one_name(text: str, placed_text: str, refused: str) -> None:
     names = {"ops": {"t": "ops_t", "u": "u"}, "dbo": {"t": "t"}}
@@ -287,18 +274,7 @@ def test_descriptions_and_collations(tmp_path: Path) -> None:
     assert judged.descriptions == ({"table": "T", "column": "a", "description": "A of it"},)
 
 
-@pytest.mark.parametrize(
-    ("kind", "length", "width", "declared"),
-    [
-        # nchar and nvarchar: n characters of @@ncharsize bytes (SAP ASE, Reference Manual: Building Blocks)
-        ("nvarchar", 40, 1, "nvarchar(40)"),
-        ("nchar", 60, 3, "nchar(20)"),
-        ("univarchar", 40, 1, "univarchar(20)"),
-        # a time of ASE has no scale
-        ("timen", 4, 1, "time"),
-        ("bigdatetimen", 8, 1, "bigdatetime"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "length", "width", "declared"), cases(__file__, "types_of_ase"))
 def test_types_of_ase(kind: str, length: int, width: int, declared: str) -> None:
     row = ("dbo", "t", "a", kind, length, None, None, 8, None, None, 0, None)
     parts = ase.table_parts(asking(columns=[row], ncharsize=[(width,)]))

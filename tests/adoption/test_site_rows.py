@@ -1,19 +1,25 @@
 """`ringlog adopt --copy`: the tables of a site with their constraints, on both servers."""
 
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pymssql
 import pytest
+import sqlalchemy
 
 from ringlog.adoption.conversion.object_names import ObjectNames
 from ringlog.adoption.conversion.tables import table_scripts
 from ringlog.adoption.rings import Ring
-from ringlog.adoption.rows.copying import parts, without_time
+from ringlog.adoption.rows.copying import Copied, Ledger, Part, identity, parts, without_time
 from ringlog.adoption.rows.site_rows import copy_site
 from ringlog.adoption.rows.source import Source
+from ringlog.adoption.rows.threads import in_threads
 from ringlog.adoption.server.objects import OldColumn, OldTable
 from ringlog.clients import Address
 from servers import Login, RunningServer, ringlog, serving
@@ -53,8 +59,7 @@ def execute(server: RunningServer, text: str) -> list[tuple[object, ...]]:
 @pytest.fixture(scope="module")
 def old(temporary_directory: Path) -> Iterator[RunningServer]:
     with serving(temporary_directory / "plant") as running:
-        with psycopg.connect(running.dsn, autocommit=True) as administrator:
-            administrator.execute(SITE)
+        running.sql(SITE)
         execute(running, TABLES)
         yield running
 
@@ -191,14 +196,14 @@ def test_checks_of_a_site_do_not_run_as_the_administrator(old: RunningServer) ->
             "create table stock.parts (n integer); insert into stock.parts values (1), (2);"
             "grant select on stock.parts to plant; grant usage on schema stock to plant"
         )
-        with psycopg.connect(old.dsn_of(Login("builder", "build-1")), autocommit=True) as builder:
-            builder.execute(
-                "create table sold.seen (by_session name, by_role name);"
-                "create function sold.sees (n integer) returns boolean language plpgsql as $$ begin"
-                " insert into sold.seen values (session_user, current_user); return true; end $$;"
-                "create domain sold.part as integer check (sold.sees(value));"
-                "create table sold.parts (n sold.part check (sold.sees(n)))"
-            )
+        old.sql(
+            "create table sold.seen (by_session name, by_role name);"
+            "create function sold.sees (n integer) returns boolean language plpgsql as $$ begin"
+            " insert into sold.seen values (session_user, current_user); return true; end $$;"
+            "create domain sold.part as integer check (sold.sees(value));"
+            "create table sold.parts (n sold.part check (sold.sees(n)))",
+            login=Login("builder", "build-1"),
+        )
         table = OldTable("parts", (OldColumn("n", "int", 4, 10, 0, True),), (), 2, owner="stock")
         source = Source(Address.parse(f"tds://builder@{old.host}:{old.port}/plant"), "build-1", "7.4", "UTC")
         done = copy_site(source, old.dsn, "sold", [table], 1, lambda _: None)
@@ -214,15 +219,14 @@ def test_checks_of_a_site_do_not_run_as_the_administrator(old: RunningServer) ->
 
 
 def test_rows_of_a_ring_without_a_time_are_reported(old: RunningServer) -> None:
-    with psycopg.connect(old.dsn, autocommit=True) as administrator:
-        administrator.execute(
-            "create schema vac authorization plant;"
-            "create table vac.ring (nr integer, at timestamp, p real);"
-            "create table vac.kept (nr integer, at timestamp, p real);"
-            "insert into vac.ring values (1, '2026-03-02', 0.5), (2, null, null);"
-            "insert into vac.kept values (1, '2026-03-02', 0.5), (1, null, 0.25), (2, null, 0.5);"
-            "grant select on vac.ring, vac.kept to plant"
-        )
+    old.sql(
+        "create schema vac authorization plant;"
+        "create table vac.ring (nr integer, at timestamp, p real);"
+        "create table vac.kept (nr integer, at timestamp, p real);"
+        "insert into vac.ring values (1, '2026-03-02', 0.5), (2, null, null);"
+        "insert into vac.kept values (1, '2026-03-02', 0.5), (1, null, 0.25), (2, null, 0.5);"
+        "grant select on vac.ring, vac.kept to plant"
+    )
     columns = (
         OldColumn("nr", "int", 4, 10, 0, True),
         OldColumn("at", "datetime", 8, 23, 3, True),
@@ -237,8 +241,7 @@ def test_rows_of_a_ring_without_a_time_are_reported(old: RunningServer) -> None:
 
 def test_weeks_of_times_with_an_offset(old: RunningServer) -> None:
     """They are selected in UTC, because the old server compares them with a text without offset."""
-    with psycopg.connect(old.dsn, autocommit=True) as administrator:
-        administrator.execute("create schema far authorization plant")
+    old.sql("create schema far authorization plant")
     execute(
         old,
         """create table far.kept (nr int, at datetimeoffset, p real)
@@ -253,3 +256,51 @@ go
     source = Source(Address.parse(f"tds://builder@{old.host}:{old.port}/plant"), "build-1", "7.4", "UTC")
     weeks = [each.begins for each in parts(source, [Ring(log, "nr", "at", log, 1.0)], {})]
     assert weeks == [datetime(2026, 2, 23), datetime(2026, 3, 2), None]
+
+
+# --- the weeks that a second run of a copy skips, and the effect of Ctrl-C ---
+
+
+def conninfo(url: sqlalchemy.URL) -> str:
+    return url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def test_weeks_that_went_to_another_database_are_not_left_out(
+    database_url: sqlalchemy.URL, empty_database_url: sqlalchemy.URL, tmp_path: Path
+) -> None:
+    first, second = identity(conninfo(database_url)), identity(conninfo(empty_database_url))
+    assert first != second
+    ring = SimpleNamespace(table=SimpleNamespace(name="magnets"))
+    part = Part(ring, datetime(2026, 8, 3))  # type: ignore[arg-type]
+    file = tmp_path / "copied.json"
+    Ledger(file, first).note(Copied(part, 7, 7, "", True))
+    assert Ledger(file, first).has(part, 7)
+    assert not Ledger(file, first).has(part, 8)
+    assert not Ledger(file, second).has(part, 7)
+    # as an earlier version wrote it, of one database or another
+    file.write_text('{"magnets, week of 2026-08-03": 7}')
+    assert not Ledger(file, first).has(part, 7)
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """If the tests run in the background, Ctrl-C may be ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_does_not_wait_for_the_remaining_weeks() -> None:
+    seen: list[int] = []
+
+    def work(waiting: Iterator[int]) -> Iterator[int]:
+        for piece in waiting:
+            if piece == 0:
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            time.sleep(0.001)
+            yield piece
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(range(100_000), 2, work, seen.append)
+    assert len(seen) < 100_000

@@ -18,7 +18,7 @@ import pytest
 from psycopg import sql
 
 from proxy import Proxy
-from servers import Login, RunningServer, add_logins, free_port, run, serving
+from servers import Login, RunningServer, free_port, run, serving
 from waiting import PATIENCE, wait_until
 
 CTLIB = Path(__file__).parent.parent.parent / "clients" / "ctlib"
@@ -76,7 +76,6 @@ def started(temporary_directory: Path) -> Iterator[Place]:
         server = stack.enter_context(
             serving(data, "--listen", f"127.0.0.1:{port}", facility=FACILITY),
         )
-        add_logins(server)
         yield Place(data, port, server, stack)
 
 

@@ -213,9 +213,6 @@ def option(command: int, number: int, value: bytes, order: Order = LITTLE) -> by
     return b"\xa6" + struct.pack(order + "H", 3 + len(value)) + bytes([command, number, len(value)]) + value
 
 
-LOGOUT = b"\x71\0"
-
-
 def _type(type: Type, order: Order) -> bytes:
     match type.token:
         case 0x32:

@@ -24,7 +24,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from places import ROOT  # noqa: E402
 
-from servers import RunningServer, ringlog, serving  # noqa: E402
+from servers import RunningServer, serving  # noqa: E402
 from tds_clients import TDSODBC, Clients, CtClient, Param  # noqa: E402
 
 CAPTURES = HERE / "captures"
@@ -186,10 +186,6 @@ def main() -> None:
         directory = Path(name)
         directory.chmod(0o755)
         with serving(directory / "served") as server:
-            for login, right in ((server.writer, "--writer"), (server.reader, "--reader")):
-                options = ("--password-stdin", "--data", server.data)
-                added = ringlog("user", "add", login.user, right, *options, stdin=login.password)
-                assert added.returncode == 0, added.stderr
             record(server, directory)
 
 

@@ -322,11 +322,6 @@ _TSQL_MESSAGE = re.compile(
 )
 
 
-def violated_check(version: str) -> int:
-    """The error of a row that violates a CHECK, in ASE and in SQL Server."""
-    return 548 if version == "5.0" else 547
-
-
 def errors_of(error: pymssql.Error) -> Message:
     """Number, severity and text of the server's error in a pymssql exception."""
     # a failed login wraps the pair once more

@@ -1,7 +1,7 @@
 """A database with a facility of small tables, its administrator's engine and connection strings."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -14,6 +14,8 @@ from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.installing.install import install
 from ringlog.server.processes.archive_server import ArchiveServers, archive_server
 from waiting import wait_until
+
+Databases = Callable[..., AbstractContextManager[sa.URL]]
 
 COLUMNS = (
     Column("a_real", "t/real", "real", "A"),
@@ -28,6 +30,33 @@ COLUMNS = (
 
 def conninfo_of(url: sa.URL) -> str:
     return make_conninfo(user=url.username, dbname=url.database, **dict(url.query))
+
+
+@pytest.fixture
+def database_url(
+    request: pytest.FixtureRequest, prepared_databases: Databases, copied_databases: Databases
+) -> Iterator[sa.URL]:
+    """A database of one test: a copy of that of `filled`, which a file fills once, or an empty one."""
+    if "filled" in request.fixturenames:
+        made = copied_databases(request.getfixturevalue("filled"))
+    else:
+        made = prepared_databases()
+    with made as url:
+        yield url
+
+
+@contextmanager
+def template(
+    databases: Databases, facility: Facility, fill: Callable[[sa.Engine, psycopg.Connection], object]
+) -> Iterator[str]:
+    """The name of a database with rows, for `filled`."""
+    with databases() as url:
+        engine = sa.create_engine(url)
+        install(engine, facility)
+        with psycopg.connect(conninfo_of(url), autocommit=True) as connection:
+            fill(engine, connection)
+        engine.dispose()
+        yield str(url.database)
 
 
 @pytest.fixture

@@ -23,9 +23,11 @@ import sqlalchemy as sa
 from kills import killed_around
 from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
+from typer.testing import CliRunner
 
+from ringlog.cli import app
 from ringlog.commands.stored import verify as everything
-from ringlog.history.archive import archiving, leaving
+from ringlog.history.archive import archiving, file_owner, leaving
 from ringlog.history.archive.folder import Folder
 from ringlog.history.archive.manifest import ColdWeek, manifest, note, verify
 from ringlog.history.archive.ownership import NotThere, adopt
@@ -36,6 +38,7 @@ from ringlog.history.reading import newest, read
 from ringlog.history.summaries.resummarising import summarise_again
 from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
+from ringlog.schema import change
 from ringlog.schema.facility import Facility, History, Retention, Table
 from ringlog.schema.installing.install import install
 from ringlog.schema.installing.obstacles import InstallRefused
@@ -811,8 +814,13 @@ def test_nothing_that_depends_on_a_week_keeps_its_rows(conninfo: str, table: psy
 
 @pytest.mark.usefixtures("archived")
 def test_a_postponed_part_is_a_round_that_is_not_complete(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(change, "PATIENCE", 0.0)
+    # which the command sets in this process
+    monkeypatch.setattr(file_owner, "_owner", None)
+    maintained = partial(CliRunner().invoke, app, ["maintain"], env={"RINGLOG_DSN": conninfo})
+
     def retained(days: int) -> None:
         table.execute("update ringlog.logged_table set retention = %s", [f"{days} days"])
 
@@ -832,11 +840,11 @@ def test_a_postponed_part_is_a_round_that_is_not_complete(
         week = "every_type/2026w10.parquet"
         assert archived() == ([f"postponed {week}, which is past retention: its table is in use"], False)
         retained((datetime.now(UTC) - first_online).days)
-        postponed = ringlog("maintain", RINGLOG_DSN=conninfo)
-        assert "postponed log.every_type_2026w22: its table is in use" in postponed.stdout
-        assert postponed.returncode == 1, postponed.stderr
-    done = ringlog("maintain", RINGLOG_DSN=conninfo)
-    assert done.returncode == 0, done.stdout + done.stderr
+        postponed = maintained()
+        assert "postponed log.every_type_2026w22: its table is in use" in postponed.output
+        assert postponed.exit_code == 1, postponed.output
+    done = maintained()
+    assert done.exit_code == 0, done.output
     retained((NOW - first_week).days)
     assert archived() == ([f"set aside {week}: past retention"], True)
 

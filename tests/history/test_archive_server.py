@@ -23,6 +23,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 import sqlalchemy as sa
+from case_tables import cases
 from psycopg import errors
 
 from ringlog.history.archive import archiving
@@ -163,32 +164,7 @@ def test_every_row(sql: psycopg.Connection) -> None:
 
 @pytest.mark.parametrize(
     ("query", "sent"),
-    [
-        ("select count(*), min(a_real), max(a_real), avg(a_double), sum(an_int) from {}", "max("),
-        ("select seq_no, a_text, a_time::text, reals, texts, bits from {} where a_smallint = 7"
-         " order by time desc limit 3", "= 7"),
-        ("select time, a_real from {} order by time, seq_no limit 3", "LIMIT 3"),
-        ("select a_real, time from {} order by a_double desc, time limit 5", "LIMIT 5"),
-        ("select count(*) from {} where time < '2026-04-28' and a_real > .5 and an_int in (1, 2)", "= ANY"),
-        ("select count(*) from {} where '2026-05-04' <= time and time < '2026-05-11 01:00+1'", "< '2026"),
-        ("select seq_no, count(*) from {} where a_varchar > 'text 5' group by seq_no order by 1", "a_var"),
-        ("select seq_no, avg(an_int) from {} group by 1 having count(*) > 5 order by 1", "HAVING"),
-        ("select count(*) from {} a join {} b using (time) where a.an_int < 100", "< 100"),
-        ("select count(*) from {} a left join {} b on b.time = a.time and b.an_int < 9", "< 9"),
-        ("select count(*) from {} a where exists (select from {} b where b.an_int = a.an_int * 2)", "_i"),
-        ("select count(*) from {} where a_bit and not (a_smallint > 50) or a_real is null", "IS NULL"),
-        ("select count(*) from {} where a_real is distinct from 'NaN' and a_double = 'infinity'", "IS D"),
-        ("select max(a_time)::text, min(a_time)::text from {} where a_time < '1000-01-01'", "min("),
-        ("select count(distinct a_smallint), max(an_int) filter (where a_bit) from {}", "FILTER"),
-        ("select count(*) from {} where an_int <> all ('{{1,2}}') and a_smallint % 3 = 1", "<> ALL"),
-        ("select case when a_bit then 1 else 2 end, count(*) from {} group by 1 order by 1", "CASE"),
-        ("select an_int / 7, count(*) from {} group by 1 order by 1 limit 3", "/ 7"),
-        ("select stddev(a_smallint)::real, corr(a_smallint, an_int)::real from {}", "corr("),
-        ("select count(*) from {} where ln(an_int + 1) > 3 and abs(a_smallint - 50) < 9", "ln("),
-        ("select count(*), sum(a_numeric) from {} where reals[1] > 100 and 'a\"b' = any (texts)", "reals"),
-        ("select b.an_int from {} a cross join lateral (select * from {} b where b.time > a.time"
-         " order by b.time limit 1) b where a.an_int < 3", "LIMIT 1"),
-    ],
+    cases(__file__, "its_answers_equal_postgresqls")
 )  # fmt: skip
 def test_its_answers_equal_postgresqls(sql: psycopg.Connection, query: str, sent: str) -> None:
     there = query.replace("{}", "archive.every_type").replace("{{", "{").replace("}}", "}")
@@ -207,14 +183,7 @@ def compared(rows: list[tuple[object, ...]]) -> str:
     return str([[float(value) if isinstance(value, Decimal) else value for value in row] for row in rows])
 
 
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [
-        ("select count(*) from archive.every_type where sinh(a_real) > 1", "does not know sinh"),
-        ("select count(*) from archive.every_type where an_int / a_smallint > 1", "calculate with / here"),
-        ("select * from archive.every_type limit 1 for update", "cannot be locked"),
-    ],
-)
+@pytest.mark.parametrize(("query", "words"), cases(__file__, "unsupported_requests"))
 def test_unsupported_requests(sql: psycopg.Connection, query: str, words: str) -> None:
     with pytest.raises(errors.FeatureNotSupported, match=words):
         sql.execute(query.encode())

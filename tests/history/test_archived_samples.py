@@ -28,11 +28,10 @@ from ringlog.history.signals import places
 from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Facility, History, Retention, SampleSignal, SampleTable
-from ringlog.schema.installing.install import install
 from ringlog.schema.relations.partitions import Week, maintain
 from ringlog.schema.relations.sample_tables import merge
 
-from .conftest import conninfo_of, running
+from .conftest import Databases, conninfo_of, running, template
 
 NOW = datetime(2026, 6, 10, tzinfo=UTC)
 BEGIN = datetime(2026, 4, 27, tzinfo=UTC)
@@ -55,14 +54,6 @@ class Plant:
         self.conninfo = conninfo_of(url)
         self.connection = psycopg.connect(self.conninfo, autocommit=True)
         self.connection.execute("set timezone to 'UTC'")
-        signals = tuple(map(SampleSignal, SIGNALS))
-        tables = (
-            SampleTable("vac", ColumnType.of("double"), signals=signals),
-            SampleTable("words", ColumnType.of("text"), signals=(SampleSignal("state"),)),
-            SampleTable("traces", ColumnType.of("double[]"), signals=(SampleSignal("trace"),), points=9),
-        )
-        history = History(Retention(2, "week"), str(folder))
-        install(engine, Facility("test", "UTC", (), sample_tables=tables, history=history))
         self.number = dict(self.rows("select signal, number from ringlog.sample_signal"))
 
     def rows(self, statement: str, *values: object) -> Samples:
@@ -177,11 +168,30 @@ class Plant:
         return answers
 
 
-@pytest.fixture
-def plant(database_url: sa.URL, engine: sa.Engine, tmp_path: Path) -> Iterator[Plant]:
-    plant = Plant(database_url, engine, tmp_path / "archive")
-    plant.fill()
+def fill(engine: sa.Engine, _: psycopg.Connection) -> None:
+    plant = Plant(engine.url, engine, Path())
     with plant.connection:
+        plant.fill()
+
+
+@pytest.fixture(scope="module")
+def filled(prepared_databases: Databases) -> Iterator[str]:
+    tables = (
+        SampleTable("vac", ColumnType.of("double"), signals=tuple(map(SampleSignal, SIGNALS))),
+        SampleTable("words", ColumnType.of("text"), signals=(SampleSignal("state"),)),
+        SampleTable("traces", ColumnType.of("double[]"), signals=(SampleSignal("trace"),), points=9),
+    )
+    history = History(Retention(2, "week"), "/nowhere")
+    facility = Facility("test", "UTC", (), sample_tables=tables, history=history)
+    with template(prepared_databases, facility, fill) as name:
+        yield name
+
+
+@pytest.fixture
+def plant(filled: str, database_url: sa.URL, engine: sa.Engine, tmp_path: Path) -> Iterator[Plant]:
+    plant = Plant(database_url, engine, tmp_path / "archive")
+    with plant.connection:
+        plant.connection.execute("update ringlog.history set archive = %s", [str(plant.folder)])
         yield plant
 
 

@@ -19,6 +19,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 import sqlalchemy as sa
+from case_tables import cases
 from epics_event import message
 
 from ringlog.history import sampled
@@ -300,23 +301,7 @@ def test_rows_have_the_samples_of_one_time(
     ]
 
 
-@pytest.mark.parametrize(
-    ("payload", "kind", "values"),
-    [
-        (1, "smallint", [-32768, 32767, 10, 13, 27]),
-        (2, "real", [0.1, float("-inf"), 2.0]),
-        (4, "smallint", [-128, 127, 10]),
-        (5, "int", [-(2**31), 2**31 - 1, 0x0A1B0D]),
-        (6, "double", [1e300, -0.0, 5e-324]),
-        (7, "text[]", [["a", "", "\n"], [], ["größe"]]),
-        (8, "smallint[]", [[1, -2, 13], [], [32767]]),
-        (9, "real[]", [[0.5], [], [1.5, float("inf")]]),
-        (10, "int[]", [[0, 65535], []]),
-        (11, "smallint[]", [[-1, 0, 127, 10, 13, 27], []]),
-        (12, "int[]", [[-(2**31), 7], []]),
-        (13, "double[]", [[0.25, -1e300], [], [3.0]]),
-    ],
-)
+@pytest.mark.parametrize(("payload", "kind", "values"), cases(__file__, "every_type_of_values"))
 def test_every_type_of_values(tmp_path: Path, payload: int, kind: str, values: list[Any]) -> None:
     def sent(value: Any) -> Any:
         match payload:
@@ -381,24 +366,7 @@ def test_values_that_cannot_be_read_exactly_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("payload", "kind", "values"),
-    [
-        (0, "text", ["", "open", "größe\n", "closing slowly", "\x1b\r", "open"]),
-        (1, "smallint", [0, 300, -300, 4, 10, 32767]),
-        (2, "double", [0.5, 0.0, -3.25, 2.0**100, 2.0, 7.0]),
-        (3, "smallint", [0, 1, 13, 13, 2, 300]),
-        (4, "smallint", [8, 16, 26, 10, -1, 0]),
-        (5, "int", [0, 10, -1, 2**31 - 1, 7, 13]),
-        (6, "double", [0.5, 0.0, 1e300, 10.0, -3.25, 7.125]),
-        (7, "text[]", [["a", "bc"], [], ["closed", "", "open"], ["open", "closed"], ["x"], []]),
-        # the third is, as bytes, a sample of the year's begin
-        (8, "int[]", [[1, 300], [], [4, 6, 8, 10], [-1] * 12, [7], [8]]),
-        (9, "double[]", [[1.0, 2.0], [], [0.5] * 3, [3.5] * 8, [7.0], [8.0]]),
-        (10, "int[]", [[1, 3], [], [4, 5, 6], [1] * 20, [7], [8]]),
-        (11, "smallint[]", [[1, 3], [], [4, 5, 6], [*range(40)], [7] * 9, [8]]),
-        (12, "int[]", [[1, 300], [], [4, 5, 6], [-1] * 12, [7, 9], [8]]),
-        (13, "double[]", [[1.0, 2.0], [], [0.5] * 3, [3.5] * 8, [7.0] * 2, [8.0]]),
-    ],
+    ("payload", "kind", "values"), cases(__file__, "a_line_that_a_crash_has_cut_is_damaged")
 )
 @pytest.mark.parametrize("fields", [{}, {"EGU": "mA"}])
 def test_a_line_that_a_crash_has_cut_is_damaged(

@@ -1,7 +1,7 @@
 """Summaries of tables of samples: figures of each signal, late samples, the archive, kills, retention."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from ringlog.schema.installing.install import install
 from ringlog.schema.relations.partitions import maintain
 from ringlog.schema.relations.sample_tables import merge
 
-from .conftest import conninfo_of
+from .conftest import Databases, conninfo_of, template
 
 NOW = datetime(2026, 6, 10, 5, 17, tzinfo=UTC)
 BEGIN = datetime(2026, 4, 27, tzinfo=UTC)
@@ -46,15 +46,8 @@ class Plant:
 
     def __init__(self, engine: sa.Engine, conninfo: str, folder: Path) -> None:
         self.engine, self.conninfo, self.folder = engine, conninfo, folder
-        self.install()
         self.connection = psycopg.connect(conninfo, autocommit=True)
         self.connection.execute("set timezone to 'UTC'")
-
-    def install(self, kind: str = "double", **table: Any) -> None:
-        signals = tuple(map(SampleSignal, SIGNALS))
-        tables = (SampleTable("vac", ColumnType.of(kind), signals=signals, **table),)
-        history = History(Retention(2, "week"), str(self.folder))
-        install(self.engine, Facility("test", "UTC", (), history=history, sample_tables=tables))
 
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         return self.connection.execute(statement.encode(), values).fetchall()
@@ -110,16 +103,26 @@ class Plant:
             self.same("select * from ringlog.get_signal(%s, %s, %s, null, 86400)", signal, BEGIN, NOW)
 
 
+@pytest.fixture(scope="module")
+def filled(prepared_databases: Databases) -> Iterator[str]:
+    tables = (SampleTable("vac", ColumnType.of("double"), signals=tuple(map(SampleSignal, SIGNALS))),)
+    history = History(Retention(2, "week"), "/nowhere")
+    facility = Facility("test", "UTC", (), history=history, sample_tables=tables)
+    with template(prepared_databases, facility, fill) as name:
+        yield name
+
+
 @pytest.fixture
-def plant(engine: sa.Engine, tmp_path: Path) -> Plant:
+def plant(filled: str, engine: sa.Engine, conninfo: str, tmp_path: Path) -> Plant:
     folder = tmp_path / "archive"
     folder.mkdir()
-    plant = Plant(engine, conninfo_of(engine.url), folder)
-    fill(plant)
+    plant = Plant(engine, conninfo, folder)
+    plant.connection.execute("update ringlog.history set archive = %s", [str(folder)])
     return plant
 
 
-def fill(plant: Plant) -> None:
+def fill(engine: sa.Engine, connection: psycopg.Connection) -> None:
+    plant = Plant(engine, connection.info.dsn, Path())
     chance = random.Random(7)
     values = [*(chance.gauss(3, 2) for _ in range(20)), float("nan"), None]
     dense = {
@@ -132,6 +135,7 @@ def fill(plant: Plant) -> None:
     merge(plant.engine)
     for week in range(6):
         plant.rows("select ringlog.make_week('vac', %s)", BEGIN + timedelta(weeks=week))
+    plant.connection.close()
 
 
 def test_trends_and_statistics_are_those_of_the_samples(plant: Plant) -> None:

@@ -24,6 +24,8 @@ from ringlog.schema.installing.obstacles import InstallRefused
 from ringlog.schema.relations.partitions import maintain
 from waiting import wait_until
 
+from .conftest import Databases, template
+
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 NOW = BEGIN + timedelta(days=3)
 SCHEMAS = {10: "ten_seconds", 60: "minute", 600: "ten_minutes", 3600: "hour", 86_400: "day"}
@@ -39,12 +41,17 @@ COLUMNS = (
 TABLE = Table("magnets", 10, 1.0, COLUMNS, summaries=tuple(SCHEMAS))
 
 
-@pytest.fixture
-def magnets(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]:
+@pytest.fixture(scope="module")
+def filled(prepared_databases: Databases) -> Iterator[str]:
     """Rows every 13 s for two days, with nulls, NaN and hours without any."""
-    install(engine, Facility("test", "UTC", (TABLE,)))
+    facility = Facility("test", "UTC", (TABLE,))
+    with template(prepared_databases, facility, lambda _, opened: fill(opened, BEGIN, 13_000)) as name:
+        yield name
+
+
+@pytest.fixture
+def magnets(filled: str, conninfo: str) -> Iterator[psycopg.Connection]:
     with psycopg.connect(conninfo, autocommit=True) as connection:
-        fill(connection, BEGIN, 13_000)
         yield connection
 
 

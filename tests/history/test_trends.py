@@ -18,6 +18,8 @@ from ringlog.schema.installing.install import install
 from ringlog.schema.layout import BLOCK
 from servers import RunningServer
 
+from .conftest import Databases, template
+
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 NOW = BEGIN + timedelta(days=5)
 COLUMNS = (
@@ -29,27 +31,35 @@ COLUMNS = (
 LEVELS = (60, 600, 3600, 86_400)
 
 
-@pytest.fixture
-def magnets(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]:
+def fill(_: sa.Engine, connection: psycopg.Connection) -> None:
     """Rows every 7 s for four days, of which all but the last day are summarised."""
-    table = Table("magnets", 10, 1.0, COLUMNS, summaries=LEVELS)
-    install(engine, Facility("test", "UTC", (table,)))
+    connection.execute(
+        """
+        insert into weeks.magnets (seq_no, time, current, "on")
+        select
+          1,
+          %s + n * interval '7 seconds',
+          case when n %% 17 = 0 then null when n %% 11 = 0 then 'NaN' else sin(n) * 100 end,
+          n %% 5 = 0
+        from generate_series(1, 49000) as n
+        where n %% 9000 < 8000
+        """,
+        [BEGIN],
+    )
+    connection.execute("analyze")
+    summarise(connection.info.dsn, BEGIN + timedelta(days=3), enough=1)
+
+
+@pytest.fixture(scope="module")
+def filled(prepared_databases: Databases) -> Iterator[str]:
+    facility = Facility("test", "UTC", (Table("magnets", 10, 1.0, COLUMNS, summaries=LEVELS),))
+    with template(prepared_databases, facility, fill) as name:
+        yield name
+
+
+@pytest.fixture
+def magnets(filled: str, conninfo: str) -> Iterator[psycopg.Connection]:
     with psycopg.connect(conninfo, autocommit=True) as connection:
-        connection.execute(
-            """
-            insert into weeks.magnets (seq_no, time, current, "on")
-            select
-              1,
-              %s + n * interval '7 seconds',
-              case when n %% 17 = 0 then null when n %% 11 = 0 then 'NaN' else sin(n) * 100 end,
-              n %% 5 = 0
-            from generate_series(1, 49000) as n
-            where n %% 9000 < 8000
-            """,
-            [BEGIN],
-        )
-        connection.execute("analyze")
-        summarise(conninfo, BEGIN + timedelta(days=3), enough=1)
         yield connection
 
 
@@ -314,11 +324,10 @@ def test_refusals(magnets: psycopg.Connection, call: str, error: type[Exception]
 
 def test_a_trend_over_tds(server: RunningServer) -> None:
     """It also includes the newest rows, and a summary's view is a table of the database `hour`."""
-    with psycopg.connect(server.dsn, autocommit=True) as administrator:
-        administrator.execute(
-            "select ringlog.put_every_type("
-            "row (3, now(), 4.5, null, null, null, null, true, 'x')::online.every_type)"
-        )
+    server.sql(
+        "select ringlog.put_every_type("
+        "row (3, now(), 4.5, null, null, null, null, true, 'x')::online.every_type)"
+    )
     with server.connect(server.reader.user, server.reader.password) as connection:
         cursor = connection.cursor()
         cursor.execute("exec get_trend 'every_type/a_real'")

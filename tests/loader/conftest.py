@@ -15,7 +15,7 @@ from psycopg import sql
 from ringlog.clients import Address
 from ringlog.schema.facility import Facility
 from ringlog.schema.facility_files.facility_file import load_facility
-from servers import RINGLOG, RunningServer, add_logins, serving
+from servers import RINGLOG, RunningServer, serving
 
 FACILITY = Path(__file__).with_name("facility.toml")
 
@@ -36,7 +36,6 @@ def facility() -> Facility:
 def quick_server(temporary_directory: Path) -> Iterator[RunningServer]:
     """`ringlog serve` with tests/loader/facility.toml and the logins `writer` and `reader`."""
     with serving(temporary_directory / "quick", facility=FACILITY) as running:
-        add_logins(running)
         yield running
 
 
@@ -66,8 +65,7 @@ class Load:
 def empty(server: RunningServer, table: str) -> None:
     """Empties ring and log of a table."""
     ring, log = (sql.Identifier(schema, table) for schema in ("online", "weeks"))
-    with psycopg.connect(server.dsn) as admin:
-        admin.execute(sql.SQL("truncate {}; update {} set time = null").format(log, ring))
+    server.sql(sql.SQL("truncate {}; update {} set time = null").format(log, ring))
 
 
 @pytest.fixture(autouse=True)
@@ -77,8 +75,7 @@ def nothing_of_others(request: pytest.FixtureRequest) -> None:
         server = request.getfixturevalue("quick_server")
         for table in load_facility(FACILITY).tables:
             empty(server, table.name)
-        with psycopg.connect(server.dsn) as admin:
-            admin.execute("truncate ringlog.writer, ringlog.ledger, ringlog.event, ringlog.arrival")
+        server.sql("truncate ringlog.writer, ringlog.ledger, ringlog.event, ringlog.arrival")
 
 
 @pytest.fixture

@@ -1,5 +1,8 @@
 """After an outage: rows of the spool are sent in order and in batches, live rows first, each stored once."""
 
+import logging
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,8 +13,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from proxy import Proxy
 from ringlog.clients import Address
-from ringlog.clients.figures import Counts
+from ringlog.clients.figures import Counts, State
 from ringlog.clients.moments import microseconds
 from ringlog.clients.spool.spool import Spool
 from ringlog.clients.writer import Writer, spool_file
@@ -103,8 +107,7 @@ def test_the_backlog_is_sent_in_batches_with_every_value(site: Site) -> None:
     assert stored[500][3:] == (500 / 7, 500, -1, 2**62 + 500, True, "磁石\"'")
     # equal to single calls: sent again one by one, all of them are known already
     site.fill(rows[:40])
-    with psycopg.connect(site.server.dsn) as connection:
-        before = connection.execute("select count(*) from log.every_type").fetchone()
+    before = site.server.sql("select count(*) from log.every_type")[0]
     again = Counts()
     file = spool_file(site.folder, site.address, "every_type")
     spool = Spool(file, "every_type", [column.name for column in site.table.columns], 1000)
@@ -118,8 +121,7 @@ def test_the_backlog_is_sent_in_batches_with_every_value(site: Site) -> None:
         writer._sender._alone = {True: 10**9, False: 10**9}
         assert writer.drain(PATIENCE), (writer.error, again)
     assert (again.acknowledged, again.refused, again.batches) == (40, 0, 0)
-    with psycopg.connect(site.server.dsn) as connection:
-        assert connection.execute("select count(*) from log.every_type").fetchone() == before
+    assert site.server.sql("select count(*) from log.every_type")[0] == before
 
 
 def test_a_refused_row_does_not_affect_its_batch(site: Site) -> None:
@@ -251,3 +253,68 @@ def test_other_drivers_send_batches_too(
     stored = site.log(begin, begin + timedelta(hours=1))
     assert [row[4] for row in stored] == [*range(201)]
     assert stored[7][3:] == (0.1, 7, None, None, False, "磁石")
+
+
+# --- the end of a site's own writer ---
+
+
+class EndingSite:
+    def __init__(self, facility: Facility, address: Address, server: RunningServer, folder: Path) -> None:
+        (self._table,) = (table for table in facility.tables if table.name == "magnet")
+        self._zone, self._server, self._folder = ZoneInfo(facility.timezone), server, folder
+        self.proxy = Proxy(address.port)
+        self._address = replace(address, host="127.0.0.1", port=self.proxy.port)
+
+    def writer(self, spool: str = "spool") -> Writer:
+        """A writer that has begun, through the proxy."""
+        password = self._server.writer.password
+        writer = Writer(self._table, self._zone, self._address, password, self._folder / spool)
+        wait_until(lambda: writer.began, lambda: (writer.error, writer.figures))
+        return writer
+
+
+@pytest.fixture
+def ending(
+    facility: Facility, address: Address, quick_server: RunningServer, tmp_path: Path
+) -> Iterator[EndingSite]:
+    ending = EndingSite(facility, address, quick_server, tmp_path)
+    yield ending
+    ending.proxy.cut()
+
+
+def test_a_cut_connection_is_restored_before_the_end(ending: EndingSite) -> None:
+    writer = ending.writer()
+    sleep, goes_on = writer._connection._sleep, threading.Event()
+    # the pause before the next attempt lasts until the test has checked
+    writer._connection._sleep = lambda seconds: (goes_on.wait(PATIENCE), sleep(seconds))
+    ending.proxy.cut()
+    writer.put(datetime.now(UTC), current_1=1.0)
+    wait_until(lambda: writer.figures.state == State.RECONNECTING)
+    threading.Timer(0.2, goes_on.set).start()
+    assert writer.drain(PATIENCE), writer.figures
+    writer.close()
+
+
+def test_a_writer_with_a_cut_idle_connection_releases_its_table(ending: EndingSite) -> None:
+    writer = ending.writer()
+    ending.proxy.cut()
+    writer.close()
+    # one of another spool would be refused
+    with ending.writer("other") as other:
+        other.put(datetime.now(UTC), current_1=2.0)
+        assert other.drain(PATIENCE), other.error
+
+
+def test_rows_that_are_not_sent_are_reported(ending: EndingSite, caplog: pytest.LogCaptureFixture) -> None:
+    writer = ending.writer()
+    ending.proxy.closed = True
+    ending.proxy.cut()
+    writer.put(datetime.now(UTC), current_1=3.0)
+    writer.put(datetime.now(UTC), current_1=4.0)
+    with caplog.at_level(logging.WARNING, "ringlog.clients.writer"):
+        # a server that cannot be reached is not waited for
+        writer.close(PATIENCE)
+    assert caplog.messages == [f"magnet: 2 rows wait in {writer._spool.file} for the next writer"]
+    ending.proxy.closed = False
+    with ending.writer() as writer:
+        assert writer.drain(PATIENCE), writer.error

@@ -43,14 +43,13 @@ def test_a_signal_to_the_whole_group_ends_writers_cleanly(
     first = load("--tables", "beam")
 
     def claim(since: datetime = BEGIN) -> tuple[Any, ...] | None:
-        with psycopg.connect(quick_server.dsn) as connection:
-            return connection.execute(
-                "select released is null, state, produced = acknowledged, reported >= %s,"
-                " (select sum(produced - acknowledged)::integer from ringlog.ledger"
-                " where table_name = 'beam' and hour > now() - interval '2 hours')"
-                " from ringlog.writer where table_name = 'beam'",
-                [since],
-            ).fetchone()
+        return quick_server.sql(
+            "select released is null, state, produced = acknowledged, reported >= %s,"
+            " (select sum(produced - acknowledged)::integer from ringlog.ledger"
+            " where table_name = 'beam' and hour > now() - interval '2 hours')"
+            " from ringlog.writer where table_name = 'beam'",
+            [since],
+        )[0]
 
     wait_until(lambda: (held := claim()) and held[0])
     told = datetime.now(UTC)

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_tables import cases
 from scraping import read
 
-from ringlog.clients import Address
+from ringlog.clients import Address, AddressError, PasswordError, find_password
 from ringlog.clients.spool.spool import Spool
 from servers import RunningServer, free_port, ringlog
 from waiting import wait_until
@@ -24,41 +25,7 @@ def refusal(*options: str | Path, password: str | None = "secret") -> tuple[int,
     return ended.returncode, ended.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (
-            ["--url", "http://writer@host"],
-            "the URL begins with 'http:', which is not one of tds, tds+pymssql",
-        ),
-        (
-            ["--url", "tds://127.0.0.1"],
-            "the URL names no user: write tds://user@host:port[,host:port …][/database]",
-        ),
-        (["--tables", "beam,beem"], "--tables: the facility has no table 'beem'"),
-        (
-            ["--source", "epics"],
-            "--source 'epics' is not one of simulator, csv:DIR, parquet:DIR, lines:HOST:PORT",
-        ),
-        (
-            ["--source", "csv:"],
-            "--source 'csv:' is not one of simulator, csv:DIR, parquet:DIR, lines:HOST:PORT",
-        ),
-        (["--source", "parquet:/nowhere"], "/nowhere is not a folder of Parquet files"),
-        (["--source", "python:daq"], "--source 'python:daq': write python:MODULE:FUNCTION"),
-        (["--source", "python:nowhere:read"], "python:nowhere: there is no module of this name"),
-        (["--metrics", "9105"], "--metrics '9105': write HOST:PORT"),
-        (["--metrics", "::1:9105"], "--metrics '::1:9105': write HOST:PORT"),
-        (["--source", "lines:5000"], "--source 'lines:5000': write lines:HOST:PORT"),
-        (["--source", "lines:h:5000"], "--source lines is for one table: name it with --tables"),
-        (["--source", "csv:/nowhere"], "/nowhere is not a folder of CSV files"),
-        (["--speed", "0"], "--speed 0 is not above 0"),
-        (["--speed", "nan"], "--speed nan is not above 0"),
-        (["--speed", "inf"], "--speed inf is for recordings only"),
-        (["--facility", "/nowhere.toml"], "/nowhere.toml: cannot be read: No such file or directory"),
-        (["--password-file", "/nowhere"], "password file /nowhere: No such file or directory"),
-    ],
-)
+@pytest.mark.parametrize(("options", "complaint"), cases(__file__, "a_wrong_request_is_refused_in_one_line"))
 def test_a_wrong_request_is_refused_in_one_line(options: list[str], complaint: str) -> None:
     code, said = refusal(*options)
     assert code == 2
@@ -158,3 +125,97 @@ def test_a_facility_file_with_other_columns_is_refused(
         in said
     )
     assert stored("magnet") == before
+
+
+# --- URLs and passwords: valid and refused ones; passwords are never shown ---
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "text"),
+    [
+        ("tds://daq@db1:5001/log", Address("daq", "db1", 5001, "log"), "tds://daq@db1:5001/log"),
+        ("tds://daq@db1", Address("daq", "db1", 5000, ""), "tds://daq@db1:5000"),
+        (
+            "postgresql://daq@db1/ringlog",
+            Address("daq", "db1", 5432, "ringlog", driver="psycopg"),
+            "postgresql://daq@db1:5432/ringlog",
+        ),
+        ("tds+ctds://daq@db1", Address("daq", "db1", driver="ctds"), "tds+ctds://daq@db1:5000"),
+        (
+            "tds://daq@db1,db2:5001/log",
+            Address("daq", "db1", 5000, "log", others=(("db2", 5001),)),
+            "tds://daq@db1:5000,db2:5001/log",
+        ),
+        ("tds://d%40q:s%3A%2F@db1/", Address("d@q", "db1", 5000, "", "s:/"), "tds://d%40q@db1:5000"),
+    ],
+)
+def test_urls_are_understood_and_shown_without_their_password(url: str, address: Address, text: str) -> None:
+    parsed = Address.parse(url)
+    assert parsed == address
+    assert str(parsed) == text
+    assert "s:/" not in repr(parsed)
+
+
+@pytest.mark.parametrize(("url", "complaint"), cases(__file__, "other_urls_are_refused_by_the_part_at_fault"))
+def test_other_urls_are_refused_by_the_part_at_fault(url: str, complaint: str) -> None:
+    with pytest.raises(AddressError) as refusal:
+        Address.parse(url)
+    assert str(refusal.value).startswith(complaint)
+    assert "ret" not in str(refusal.value)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home directory without a password in it or in the environment."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("RINGLOG_PASSWORD", raising=False)
+    return tmp_path
+
+
+def secret(path: Path, text: str, mode: int = 0o600) -> Path:
+    path.touch(mode)
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def test_the_nearest_source_of_a_password_takes_precedence(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = Address("daq", "db1", 5000)
+    secret(home / ".ringlogpass", "db1:5000::daq:from home\n")
+    assert find_password(address) == "from home"
+    monkeypatch.setenv("RINGLOG_PASSWORD", "from environment")
+    assert find_password(address) == "from environment"
+    assert find_password(Address("daq", "db1", 5000, password="from URL")) == "from URL"
+    file = secret(home / "file", "from file\nand more\n")
+    assert find_password(Address("daq", "db1", 5000, password="from URL"), file) == "from file"
+
+
+def test_the_first_matching_line_applies(home: Path) -> None:
+    secret(
+        home / ".ringlogpass",
+        "# comment\n\ndb1:5000:log:daq:in log\n*:*:*:other:theirs\ndb1:*:*:daq:with\\:colon\\\\:and more\n",
+    )
+    assert find_password(Address("daq", "db1", 5000, "log")) == "in log"
+    assert find_password(Address("daq", "db1", 5001)) == "with:colon\\:and more"
+    assert find_password(Address("other", "anywhere")) == "theirs"
+    with pytest.raises(PasswordError, match=r"no password for tds://daq@db2:5000: give --password-file"):
+        find_password(Address("daq", "db2"))
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660])
+def test_a_file_that_others_may_read_is_refused(home: Path, mode: int) -> None:
+    file = secret(home / "file", "the secret\n", mode)
+    with pytest.raises(PasswordError) as refusal:
+        find_password(Address("daq", "db1"), file)
+    assert str(refusal.value) == f"password file {file} may be read by others: run chmod 600 {file}"
+
+
+def test_files_of_another_form_are_refused(home: Path) -> None:
+    with pytest.raises(PasswordError, match="its first line is empty"):
+        find_password(Address("daq", "db1"), secret(home / "empty", ""))
+    secret(home / ".ringlogpass", "db1:5000:*:daq:good\ndb1:daq:the secret\n")
+    with pytest.raises(PasswordError) as refusal:
+        find_password(Address("daq", "db1", 5000))
+    assert str(refusal.value).endswith(".ringlogpass, line 2: not host:port:database:user:password")

@@ -103,13 +103,12 @@ def test_the_report_names_lost_rows(
     assert re.search(r"^ *table name +produced +acknowledged +in log", shown.stdout, re.MULTILINE), (
         shown.stdout
     )
-    with psycopg.connect(quick_server.dsn, autocommit=True) as admin:
-        # a row of the ledger that is missing in the log
-        admin.execute(
-            "insert into ringlog.ledger"
-            " (table_name, hour, spool, produced, acknowledged, thinned, refused, late, repeated)"
-            " values ('every_type', '2021-05-05 12:00+00', 'gone', 20, 20, 0, 0, 0, 0)"
-        )
+    # a row of the ledger that is missing in the log
+    quick_server.sql(
+        "insert into ringlog.ledger"
+        " (table_name, hour, spool, produced, acknowledged, thinned, refused, late, repeated)"
+        " values ('every_type', '2021-05-05 12:00+00', 'gone', 20, 20, 0, 0, 0, 0)"
+    )
     shown = ringlog(
         "report",
         "losses",

@@ -5,8 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from ringlog.clients.moments import HOUR
 from ringlog.clients.readings import Reading
 from ringlog.clients.spool.file import Former, SpoolError
 from ringlog.clients.spool.spool import Spool
+from small_disk import small_disk
 from spools import everything
 
 COLUMNS = ["current", "state"]
@@ -164,17 +164,6 @@ def test_a_full_budget_thins_the_oldest_rows_and_reports_that(memory: Path) -> N
         assert all(event.until and event.until >= event.time for event in thinned)
 
 
-@contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """A file system of this many bytes. It requires root, or a user who may make namespaces."""
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=True)
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
 def fill(file: Path) -> None:
     with suppress(OSError), file.open("wb", buffering=0) as other:
         while True:
@@ -182,7 +171,8 @@ def fill(file: Path) -> None:
 
 
 def test_a_full_disk_loses_only_rows_in_the_ledger(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", "3m") as disk:
+    disk = tmp_path / "disk"
+    with small_disk(disk, "3m"):
         with closing(opened(disk / "s", budget=2**21)) as spool:
             spool.begin(0, None)
             for number in range(3000):

@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +19,7 @@ from ringlog.clients.writer import Writer
 from ringlog.loader.sources.signals import signal
 from ringlog.loader.sources.values import fit
 from ringlog.schema.facility import Column
-from servers import RunningServer, add_logins, serving
+from servers import RunningServer, serving
 
 POINTS = 2000
 BEGIN = datetime(2026, 6, 7, 8, 9, 10, 123456, UTC)
@@ -126,16 +125,14 @@ def test_frames_written_are_frames_in_the_log(temporary_directory: Path, tmp_pat
             assert writer.drain(grace)
 
     with serving(data, facility=facility) as server:
-        add_logins(server)
         port = server.port
         write(server, range(30), 60)
     with serving(data, "--listen", f"127.0.0.1:{port}", facility=facility) as server:
         write(server, range(30, 60), 60)
         by_every_driver(server)
-        with psycopg.connect(server.dsn_of(server.reader)) as connection:
-            found = connection.execute(
-                'select "time", trace from log.scope where gain = 1 order by "time"'
-            ).fetchall()
+        found = server.sql(
+            'select "time", trace from log.scope where gain = 1 order by "time"', login=server.reader
+        )
     assert [moment for moment, _ in found] == moments
     for frame, (_, trace) in zip(frames, found, strict=True):
         assert np.array_equal(frame, trace, equal_nan=True)

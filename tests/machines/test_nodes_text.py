@@ -5,6 +5,7 @@ from datetime import datetime
 import psycopg
 import pymssql
 import pytest
+from case_tables import cases
 
 from ringlog.schema.layout import SCHEMA_OF_LEVEL
 from servers import ringlog, serving_external
@@ -110,27 +111,7 @@ def test_rights_are_those_of_the_login_on_the_node(site: Site) -> None:
             wait_until(is_read)
 
 
-REFUSED = [
-    (
-        "select * from log..vacuum as v join log..magnets as m on m.time = v.time",
-        'table vacuum is on node c, and "log"."magnets" is not: a query reads the tables of one server',
-    ),
-    (
-        "select * from log..vacuum union all select * from log..cavities",
-        "table vacuum is on node c and table cavities on node b",
-    ),
-    ("select * from log..vacuum, ringlog..signal", "and .*signal.* is not"),
-    ("select * from log..vacuum, log..sysobjects", "and .*sysobjects.* is not"),
-    ("select object_id('log..vacuum') from log..vacuum", "and .*object_id.* is not"),
-    ("select time into #t from log..vacuum", "is on node c, and can be read by a select of its own only"),
-    ("declare c cursor for select time from log..vacuum open c", "is on node c, and can be read by"),
-    ("delete from log..vacuum", "is on node c"),
-    ("insert into log..vacuum (time) values (getdate())", "is on node c"),
-    (
-        "set transaction isolation level serializable select * from log..vacuum",
-        "Node c has the tables of this query: it can be no part of a transaction",
-    ),
-]
+REFUSED = cases(__file__, "refused")
 
 
 def test_texts_that_no_server_can_answer_are_refused(site: Site) -> None:

@@ -19,7 +19,7 @@ import pytest
 from plant.model import RETENTION, Refused, Table, Values, monday, nights
 from plant.sample_model import NAME
 from plant.site import Different, Site
-from servers import add_logins, ringlog
+from servers import ringlog
 from waiting import PATIENCE, wait_until
 
 ZONES = [
@@ -46,7 +46,6 @@ class Operations(Site):
         self.zone = ZoneInfo(draw.choice(ZONES))
         self.start = self.plant = monday(datetime.now(UTC), draw.choice(WEEKS))
         self._serve()
-        add_logins(self.server)
 
     def _values(self, draw: random.Random, table: Table) -> Values:
         def one(of: str) -> Any:
@@ -242,11 +241,10 @@ class Operations(Site):
         if len(table.retired) < len(table.columns) - 2:
             self._install()
             (signal,) = (signal for signal, of in table.signals.items() if of == column)
-            with psycopg.connect(self.server.dsn) as connection:
-                (moment,) = connection.execute(
-                    "select max(greatest(valid_from, valid_to)) from ringlog.signal where signal = %s",
-                    [signal],
-                ).fetchone() or (None,)
+            (moment,) = self.server.sql(
+                "select max(greatest(valid_from, valid_to)) from ringlog.signal where signal = %s",
+                [signal],
+            )[0]
             table.ends.setdefault(signal, []).append(moment)
         else:
             table.retired ^= {column}

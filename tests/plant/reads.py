@@ -100,8 +100,7 @@ class Reads(Ways):
 
     def _latest(self, draw: random.Random, table: Table) -> None:
         wanted = table.latest()
-        with psycopg.connect(self.server.dsn_of(self.server.reader)) as connection:
-            found = connection.execute(f"select * from ringlog.last_{table.name}()").fetchone()  # type: ignore[arg-type]
+        found = self.server.sql(f"select * from ringlog.last_{table.name}()", login=self.server.reader)[0]  # type: ignore[arg-type]
         got = found and found[1] and (found[1].astimezone(UTC), found[0])
         self._wanted(f"last_{table.name}", got, wanted and wanted[:2])
 
@@ -144,13 +143,12 @@ class Reads(Ways):
         """The hours of archived weeks whose summaries get late rows in the next round. Must be called before
         the comparison: a round may begin at any time.
         """
-        with psycopg.connect(self.server.dsn) as connection:
-            marks = connection.execute(
-                "select distinct date_trunc('hour', mark.time, 'UTC') from ringlog.summary_mark as mark"
-                " join ringlog.cold_week as week using (table_name)"
-                " where table_name = %s and recalled_until is null and begins <= time and time < ends",
-                [table],
-            ).fetchall()
+        marks = self.server.sql(
+            "select distinct date_trunc('hour', mark.time, 'UTC') from ringlog.summary_mark as mark"
+            " join ringlog.cold_week as week using (table_name)"
+            " where table_name = %s and recalled_until is null and begins <= time and time < ends",
+            [table],
+        )
         return {hour.astimezone(UTC) for (hour,) in marks}
 
     def _is_coming(self, table: str, begin: datetime, end: datetime) -> bool:
@@ -164,12 +162,12 @@ class Reads(Ways):
         hours = draw.choice([1, 24, 300])
         end = begin + timedelta(hours=hours)
         coming = self._coming(table.name)
-        with psycopg.connect(self.server.dsn_of(self.server.reader)) as connection:
-            found = connection.execute(
-                f"select time, {FIGURES} from ringlog.get_trend(%s, %s, %s, %s)",
-                # one more bin is omitted, for spans that do not begin at `begin`
-                [signal, begin, end, hours + 1],
-            ).fetchall()
+        found = self.server.sql(
+            f"select time, {FIGURES} from ringlog.get_trend(%s, %s, %s, %s)",
+            # one more bin is omitted, for spans that do not begin at `begin`
+            [signal, begin, end, hours + 1],
+            login=self.server.reader,
+        )
         self._compare_hours(
             f"get_trend {signal}, {hours} h from {begin}",
             {at.astimezone(UTC): figures for at, *figures in found},
@@ -288,17 +286,17 @@ class Reads(Ways):
         begin, end = self._span(draw, table)
         if self._is_coming(table.name, begin, end):
             return
-        with psycopg.connect(self.server.dsn_of(self.server.reader)) as connection:
-            try:
-                found = connection.execute(
-                    f"select {FIGURES}, std, rms from ringlog.get_statistics(%s, %s, %s)",
-                    [signal, begin, end],
-                ).fetchall()
-            except psycopg.Error as error:
-                # its first or last rows are in the archive, which SQL does not read
-                if error.sqlstate == "RL003" and begin < datetime.now(UTC) - timedelta(weeks=2):
-                    return
-                raise
+        try:
+            found = self.server.sql(
+                f"select {FIGURES}, std, rms from ringlog.get_statistics(%s, %s, %s)",
+                [signal, begin, end],
+                login=self.server.reader,
+            )
+        except psycopg.Error as error:
+            # its first or last rows are in the archive, which SQL does not read
+            if error.sqlstate == "RL003" and begin < datetime.now(UTC) - timedelta(weeks=2):
+                return
+            raise
         wanted = table.figures(signal, begin, end)
         if len(found) > 1 or not agree(found[0] if found else None, wanted):
             raise Different(f"get_statistics {signal} from {begin} to {end}: {found}, expected {wanted}")

@@ -57,19 +57,18 @@ class Samples(Reads):
         if not written:
             return
         names, times, of = zip(*written, strict=True)
-        with psycopg.connect(self.server.dsn_of(self.server.writer), autocommit=True) as connection:
-            connection.execute(
-                f"select ringlog.put_{NAME}_batch(%s::integer[], %s::bigint[], %s::float8[],"
-                " %s::smallint[], %s::smallint[])",
-                [[numbers[name] for name in names], [*times], *map(list, zip(*of, strict=True))],
-            )
+        self.server.sql(
+            f"select ringlog.put_{NAME}_batch(%s::integer[], %s::bigint[], %s::float8[],"
+            " %s::smallint[], %s::smallint[])",
+            [[numbers[name] for name in names], [*times], *map(list, zip(*of, strict=True))],
+            login=self.server.writer,
+        )
         for name, at, sample in written:
             if not self.signals[name].is_paused and instant(at) <= datetime.now(UTC) + DRIFT:
                 self.signals[name].samples[at] = sample
 
     def _numbers(self) -> dict[str, int]:
-        with psycopg.connect(self.server.dsn) as connection:
-            return dict(connection.execute("select signal, number from ringlog.sample_signal").fetchall())
+        return dict(self.server.sql("select signal, number from ringlog.sample_signal"))
 
     def send_samples(self, draw: random.Random) -> None:
         """Samples of several signals, in order and late."""

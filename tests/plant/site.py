@@ -110,8 +110,7 @@ class Site:
             refused = ringlog("init", "--facility", self.file, "--data", self.server.data)
             if refused.returncode == 0:
                 return
-            with psycopg.connect(self.server.dsn, autocommit=True) as connection:
-                connection.execute(refused.stderr.partition("run:\n")[2])  # type: ignore[arg-type]
+            self.server.sql(refused.stderr.partition("run:\n")[2])  # type: ignore[arg-type]
         self._command("init", "--facility", self.file)
 
     def _archived(self, table: Table) -> list[tuple[datetime, datetime, str]]:
@@ -119,12 +118,11 @@ class Site:
 
     def _weeks(self, table: str, *, recalled: bool = False) -> list[tuple[datetime, datetime, str]]:
         """The weeks of a table in the archive: begin, end and file. `recalled`: includes recalled ones."""
-        with psycopg.connect(self.server.dsn) as connection:
-            return connection.execute(
-                "select begins, ends, file from ringlog.cold_week where table_name = %s and rows > 0"
-                " and (recalled_until is null or %s) order by begins",
-                [table, recalled],
-            ).fetchall()
+        return self.server.sql(
+            "select begins, ends, file from ringlog.cold_week where table_name = %s and rows > 0"
+            " and (recalled_until is null or %s) order by begins",
+            [table, recalled],
+        )
 
     def _is_there(self) -> bool:
         with suppress(psycopg.OperationalError), psycopg.connect(self.server.dsn):

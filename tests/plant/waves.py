@@ -41,20 +41,20 @@ class Waves(Samples):
             sent[name, at] = self.waves[name].get(at) or self._wave(draw)
         each = [*sent.items(), draw.choice([*sent.items()])]
         ahead = nanoseconds_of(datetime.now(UTC) + DRIFT + timedelta(hours=1))
-        with psycopg.connect(self.server.dsn_of(self.server.writer), autocommit=True) as connection:
-            connection.execute(
-                f"select ringlog.put_{TRACES}_batch(%s::integer[], %s::bigint[], %s::float8[],"
-                " %s::smallint[], %s::smallint[], lengths => %s::integer[])",
-                [
-                    [*(numbers[name] for (name, _), _ in each), numbers["trace:1"]],
-                    # one of a time ahead, which alone is dropped
-                    [*(at for (_, at), _ in each), ahead],
-                    [*(point for _, (points, _, _) in each for point in points or ()), 1.0],
-                    [*(severity for _, (_, severity, _) in each), 0],
-                    [*(status for _, (_, _, status) in each), 0],
-                    [*(None if points is None else len(points) for _, (points, _, _) in each), 1],
-                ],
-            )
+        self.server.sql(
+            f"select ringlog.put_{TRACES}_batch(%s::integer[], %s::bigint[], %s::float8[],"
+            " %s::smallint[], %s::smallint[], lengths => %s::integer[])",
+            [
+                [*(numbers[name] for (name, _), _ in each), numbers["trace:1"]],
+                # one of a time ahead, which alone is dropped
+                [*(at for (_, at), _ in each), ahead],
+                [*(point for _, (points, _, _) in each for point in points or ()), 1.0],
+                [*(severity for _, (_, severity, _) in each), 0],
+                [*(status for _, (_, _, status) in each), 0],
+                [*(None if points is None else len(points) for _, (points, _, _) in each), 1],
+            ],
+            login=self.server.writer,
+        )
         for (name, at), wave in sent.items():
             self.waves[name][at] = wave
 
@@ -88,11 +88,11 @@ class Waves(Samples):
         name, at = draw.choice(stored)
         points, severity, status = self.waves[name][at]
         try:
-            with psycopg.connect(self.server.dsn_of(self.server.writer), autocommit=True) as connection:
-                connection.execute(
-                    f"select ringlog.put_{TRACES}(%s, %s, %s, %s::smallint, %s::smallint, %s::smallint)",
-                    [name, instant(at), [*(points or ()), 1.0][-POINTS:], severity, status + 1, at % 1000],
-                )
+            self.server.sql(
+                f"select ringlog.put_{TRACES}(%s, %s, %s, %s::smallint, %s::smallint, %s::smallint)",
+                [name, instant(at), [*(points or ()), 1.0][-POINTS:], severity, status + 1, at % 1000],
+                login=self.server.writer,
+            )
         except psycopg.errors.UniqueViolation:
             return
         raise Different(f"another waveform of {name} at {at} was accepted")

@@ -95,7 +95,7 @@ def put_rows(server: RunningServer, begin: str, last: int = WEEKS * EACH) -> Non
 
 
 def _fill(server: RunningServer, given: dict[str, str]) -> None:
-    add_logins(server)
+    add_logins(server.dsn)
     put_rows(server, given["begin"])
     ns = int(datetime.fromisoformat(given["begin"]).replace(tzinfo=UTC).timestamp()) * 10**9
     with psycopg.connect(server.dsn, autocommit=True) as admin:

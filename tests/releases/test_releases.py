@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-import psycopg
 import pytest
 from places import new_folder
 
@@ -89,5 +88,4 @@ def without_t_sql(lines: list[str]) -> list[str]:
 
 
 def archived_rows(server: RunningServer) -> bool:
-    with psycopg.connect(server.dsn) as admin:
-        return admin.execute("select count(*) > 0 from archive.magnets").fetchone() == (True,)
+    return server.sql("select count(*) > 0 from archive.magnets")[0] == (True,)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from catalogues import ALL, ONE, ROWS, WRITER, Catalogue, published
+from catalogues import ALL, ONE, ROWS, Catalogue, published
 from pyiceberg.exceptions import ForbiddenError, NoSuchNamespaceError, NoSuchTableError, OAuthError
 
-from servers import Login
+from servers import WRITER, Login
 
 
 @pytest.fixture(scope="module")

@@ -16,11 +16,11 @@ import pytest
 from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
-from catalogues import ALL, ONE, ROWS, WRITER, Catalogue, published
+from catalogues import ALL, ONE, ROWS, Catalogue, published
 from object_stores import BUCKET, REGION, ObjectStore, object_store, options
 
 from ringlog.retrieval.iceberg.signature import Keys, encoded, signed
-from servers import Login, ringlog
+from servers import WRITER, Login, ringlog
 from waiting import wait_until
 
 SIGNING = {"header.X-Iceberg-Access-Delegation": "remote-signing"}

@@ -158,13 +158,12 @@ def test_a_histogram(anyone: httpx.Client) -> None:
 def test_a_spectrum(web: Web, anyone: httpx.Client, log: dict[str, int]) -> None:
     """A sine of 0.1 Hz and amplitude 3, 4,096 s long, has its peak there; bands keep it."""
     begin = datetime(2026, 4, 1, tzinfo=UTC)
-    with psycopg.connect(web.server.dsn) as connection:
-        connection.execute(
-            "insert into log.bpm (seq_no, time, x_set)"
-            " select 1, %s + step * interval '1 s', 7 + 3 * sin(step * 2 * pi() / 10)"
-            " from generate_series(0, 4095) step on conflict do nothing",
-            [begin],
-        )
+    web.server.sql(
+        "insert into log.bpm (seq_no, time, x_set)"
+        " select 1, %s + step * interval '1 s', 7 + 3 * sin(step * 2 * pi() / 10)"
+        " from generate_series(0, 4095) step on conflict do nothing",
+        [begin],
+    )
     asked = {"signal": "bpm/x_set", "from": begin.isoformat(), "to": "2026-04-02", "points": 100} | log
     (found,) = anyone.get("/api/v1/spectrum", params=asked).json()["signals"]
     assert found["n"] == 4096
@@ -203,10 +202,9 @@ def test_live_values(web, anyone: httpx.Client) -> None:
         assert answer.headers["content-type"].startswith("text/event-stream")
         lines = answer.iter_lines()
         next(lines)
-        with psycopg.connect(web.server.dsn) as connection:
-            connection.execute(
-                "update online.sr_vac set time = now(), pressure_1 = 3e-8, valve_open = true where seq_no = 1"
-            )
+        web.server.sql(
+            "update online.sr_vac set time = now(), pressure_1 = 3e-8, valve_open = true where seq_no = 1"
+        )
         data = next(line for line in lines if line.startswith("data:"))
     values = json.loads(data.removeprefix("data:"))
     assert [value for _, value in values["sr_vac_ccg_1/pressure"]] == [3e-8]
@@ -214,11 +212,10 @@ def test_live_values(web, anyone: httpx.Client) -> None:
 
 
 def test_tables_events_and_losses(web, anyone: httpx.Client) -> None:
-    with psycopg.connect(web.server.dsn) as connection:
-        connection.execute(
-            "insert into ringlog.event (spool, number, table_name, time, kind, message)"
-            " values ('s', 1, 'sr_rf', now(), 'gap', 'the source was silent')"
-        )
+    web.server.sql(
+        "insert into ringlog.event (spool, number, table_name, time, kind, message)"
+        " values ('s', 1, 'sr_rf', now(), 'gap', 'the source was silent')"
+    )
     found = anyone.get("/api/v1/tables").json()["tables"]
     assert [table["table_name"] for table in found] == ["bpm", "every_type", "sr_mag_ps", "sr_rf", "sr_vac"]
     events = anyone.get("/api/v1/events", params={"table": "sr_rf"}).json()

@@ -20,7 +20,7 @@ from webs import Web
 
 from ringlog.clients import call, connect
 from ringlog.retrieval.appliance.raw import PayloadType
-from servers import add_logins, free_port, serving
+from servers import free_port, serving
 
 BEGIN = datetime(2026, 5, 1, 12, tzinfo=UTC)
 NS = 1_777_636_800_000_000_000
@@ -46,7 +46,6 @@ def own(temporary_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     port = free_port()
     options = ("--http", f"127.0.0.1:{port}")
     with serving(temporary_directory / "samples", *options, facility=file) as running:
-        add_logins(running)
         web = Web(running, f"http://127.0.0.1:{port}", "")
         with closing(connection(web)) as writer:
             for value, severity, status, after in SAMPLES:
@@ -296,8 +295,7 @@ def test_tsql_reads_the_view_and_the_procedures(own: Web) -> None:
 
 def test_a_signal_that_is_added_while_it_runs_is_read_at_once(own: Web, client: httpx.Client) -> None:
     assert client.get("/api/v1/data", params=SPAN | {"signal": "pump:new"}).status_code == 404
-    with psycopg.connect(own.server.dsn, autocommit=True) as administrator:
-        administrator.execute("select ringlog.add_signal('vac', 'pump:new', 'A')")
+    own.server.sql("select ringlog.add_signal('vac', 'pump:new', 'A')")
     with closing(connection(own)) as writer:
         call(writer, "put_vac", signal="pump:new", time=BEGIN, value=0.25)
         found = client.get("/api/v1/data", params=SPAN | {"signal": "pump:new"}).json()

@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from case_tables import cases
 
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Deadband, History, LogPolicy, Node, Retention, Sampling
@@ -145,187 +146,7 @@ def test_types(tmp_path: Path, kind: str) -> None:
     assert load_facility(write(tmp_path, text)).tables[0].columns[0].type == ColumnType.of(kind)
 
 
-IN_TABLE = "table sr_mag_ps: "
-IN_COLUMN = "table sr_mag_ps, column current_{n}: "
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "problem"),
-    [
-        # the facility
-        ('"UTC"', '"Mars/Olympus"', "timezone 'Mars/Olympus' is no name of the IANA time zone database"),
-        ('"UTC"', '"../UTC"', "timezone '../UTC' is no name of the IANA time zone database"),
-        ('"UTC"', "9", "timezone must be text"),
-        ("timezone", "timezones", "'timezones' is no key of a facility: did you mean 'timezone'?"),
-        # a table
-        ("rows = 3000\n", "", IN_TABLE + "rows is missing"),
-        ("cycle = 1.0\n", "", IN_TABLE + "cycle is missing"),
-        ('name = "sr_mag_ps"\n', "", "table number 1: name is missing"),
-        ('"sr_mag_ps"', "7", "table number 1: name must be text"),
-        ("rows = 3000", "rows = 0", IN_TABLE + "rows must be a whole number from 1 to 2147483647"),
-        ("rows = 3000", "rows = 2.5", IN_TABLE + "rows must be a whole number from 1 to 2147483647"),
-        ("rows = 3000", "rows = true", IN_TABLE + "rows must be a whole number from 1 to 2147483647"),
-        ("rows = 3000", "rows = 2147483648", IN_TABLE + "rows must be a whole number from 1 to 2147483647"),
-        *(
-            (
-                "cycle = 1.0",
-                f"cycle = {cycle}",
-                IN_TABLE + "cycle must be a number of seconds, from a microsecond to a year",
-            )
-            for cycle in ("0", "-1", "nan", "inf", '"1 s"', "true", "1e9")
-        ),
-        ('"every"', '"some"', IN_TABLE + 'log must be "every", { nth = rows } or { period = seconds }'),
-        (
-            '"every"',
-            "{ nth = 2, period = 1 }",
-            IN_TABLE + 'log must be "every", { nth = rows } or { period = seconds }',
-        ),
-        ('"every"', "{ nth = 0 }", IN_TABLE + "log.nth must be a whole number from 1 to 2147483647"),
-        ('"every"', "{ nth = 7 }", IN_TABLE + "rows (3000) must be a multiple of log.nth (7)"),
-        (
-            '"every"',
-            "{ period = 0 }",
-            IN_TABLE + "log.period must be a number of seconds, from a microsecond to a year",
-        ),
-        *(
-            (
-                '"10 years"',
-                text,
-                IN_TABLE
-                + f"retention '{text.strip(chr(34))}' must be days, weeks, months or years up to 1000 "
-                'years, as "10 years"',
-            )
-            for text in ('"ten years"', '"10"', '"0 days"', '"-1 day"', '"1001 years"', '"10 hours"', "10")
-        ),
-        (
-            '"sr_mag_ps"',
-            '"SR_MAG"',
-            "table SR_MAG: name 'SR_MAG' must be a lower-case letter, then letters, digits and _",
-        ),
-        (
-            '"sr_mag_ps"',
-            '"sr-mag"',
-            "table sr-mag: name 'sr-mag' must be a lower-case letter, then letters, digits and _",
-        ),
-        (
-            '"sr_mag_ps"',
-            '"1mag"',
-            "table 1mag: name '1mag' must be a lower-case letter, then letters, digits and _",
-        ),
-        (
-            '"sr_mag_ps"',
-            '"sr_2024w07"',
-            "table sr_2024w07: name must not end like a log's partition (_2024w07, _2024y, _default)",
-        ),
-        (
-            '"sr_mag_ps"',
-            '"sr_default"',
-            "table sr_default: name must not end like a log's partition (_2024w07, _2024y, _default)",
-        ),
-        ("rows =", "colour = 1\nrows =", IN_TABLE + "'colour' is no key of a table"),
-        ("description =", "description = 1 #", IN_TABLE + "description must be text"),
-        ("magnet power", "magnet\\u0000power", IN_TABLE + "description must not hold control characters"),
-        # a column
-        ('type = "real"\n', "", IN_COLUMN + "type is missing"),
-        ('name = "current_{n}"\n', "", "table sr_mag_ps, column number 1: name is missing"),
-        *(
-            (
-                '"real"',
-                f'"{kind}"',
-                IN_COLUMN + f"type '{kind}' is none of real, double, int, smallint, bigint, "
-                "bit, numeric(p,s), datetime, varchar(n) with n to 10485760, text, nor a waveform of "
-                f"these, as double[]{hint}",
-            )
-            for kind, hint in (
-                ("float", ": write double (8 bytes) or real (4 bytes)"),
-                ("REAL", ""),
-                ("varchar", ": write varchar(n) or text"),
-                ("decimal(9,2)", ": write numeric(p,s)"),
-                ("Boolean", ": write bit"),
-                ("varchar(0)", ""),
-                ("varchar(10485761)", ""),
-                ("real ", ""),
-            )
-        ),
-        (
-            "limits = [-500.0, 500.0]",
-            "limits = [5, 5]",
-            IN_COLUMN + "limits must be low before high, not 5 and 5",
-        ),
-        (
-            "limits = [-500.0, 500.0]",
-            "limits = [6, 5]",
-            IN_COLUMN + "limits must be low before high, not 6 and 5",
-        ),
-        (
-            "limits = [-500.0, 500.0]",
-            f"limits = [1, {10**400}]",
-            IN_COLUMN + "limits must be two numbers, [low, high]",
-        ),
-        (
-            "limits = [-500.0, 500.0]",
-            "limits = [1, 2]\nalarm_limits = [1.5, 3]",
-            IN_COLUMN + "alarm_limits must be around limits",
-        ),
-        (
-            "limits = [-500.0, 500.0]",
-            "states = { 0 = 'off' }",
-            IN_COLUMN + "states are for whole numbers and bits, and this column is real",
-        ),
-        *(
-            (
-                'type = "real"\nunit = "A"\nlimits = [-500.0, 500.0]',
-                f'type = "int"\nstates = {states}',
-                IN_COLUMN + 'states must be names of whole numbers, as { 0 = "off", 1 = "standby" }',
-            )
-            for states in ("{}", "{ 01 = 'off' }", "{ on = 'on' }", "{ 1 = 2 }", "['off']", "{ 1 = '' }")
-        ),
-        ("limits = [-500.0, 500.0]", "limits = [6]", IN_COLUMN + "limits must be two numbers, [low, high]"),
-        (
-            "limits = [-500.0, 500.0]",
-            "limits = [nan, 5]",
-            IN_COLUMN + "limits must be two numbers, [low, high]",
-        ),
-        (
-            "limits = [-500.0, 500.0]",
-            'limits = ["0", 5]',
-            IN_COLUMN + "limits must be two numbers, [low, high]",
-        ),
-        ('type = "real"', 'type = "bit"', IN_COLUMN + "limits are for numbers, and this column is bit"),
-        (
-            'type = "real"',
-            'type = "varchar(9)"',
-            IN_COLUMN + "limits are for numbers, and this column is varchar(9)",
-        ),
-        (
-            '"current_{n}"',
-            '"current"',
-            "table sr_mag_ps, column current: name needs {n} where a count is given",
-        ),
-        ("_b_{n}/", "_b/", IN_COLUMN + "signal needs {n} where a count is given"),
-        ("count = 200\n", "", IN_COLUMN + "name has {n} but no count is given"),
-        ("count = 200", "count = 0", IN_COLUMN + "count must be a whole number from 1 to 2147483647"),
-        ("count = 200", "count = 1601", IN_COLUMN + "count 1601 is more than a PostgreSQL table can have"),
-        (
-            "count = 200",
-            "count = 1599",
-            IN_TABLE + "1599 columns are too many: PostgreSQL's limit leaves 1598 for data",
-        ),
-        (
-            '"current_{n}"',
-            '"Current_{n}"',
-            "table sr_mag_ps, column Current_{n}: name 'Current_200' must be a "
-            "lower-case letter, then letters, digits and _",
-        ),
-        ("unit =", "units =", IN_COLUMN + "'units' is no key of a column: did you mean 'unit'?"),
-        (
-            "sr_mag_ps_b_{n}",
-            " sr_mag_ps_b_{n}",
-            IN_COLUMN + "signal must be one line of text without blanks around it",
-        ),
-        ('"sr_mag_ps_b_{n}/current_adc"', '""', IN_COLUMN + "signal needs {n} where a count is given"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "problem"), cases(__file__, "refusals"))
 def test_refusals(tmp_path: Path, old: str, new: str, problem: str) -> None:
     assert VALID.count(old) >= 1
     assert refusal(tmp_path, VALID.replace(old, new, 1)) == (problem,)
@@ -380,15 +201,7 @@ def test_repeated_signals(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "problem"),
-    [
-        ("x", "x_range", "table x_range: choose another name, for table x has a procedure get_x_range"),
-        ("x_at", "x", "table x: choose another name, for table x_at has a procedure get_x_at"),
-        ("x", "signal", "table signal: choose another name, for ringlog has a procedure get_signal"),
-        ("latest", "x", "table latest: choose another name, for ringlog has a procedure get_latest"),
-    ],
-)
+@pytest.mark.parametrize(("one", "other", "problem"), cases(__file__, "tables_with_procedures_of_one_name"))
 def test_tables_with_procedures_of_one_name(tmp_path: Path, one: str, other: str, problem: str) -> None:
     text = TABLE.format(name=one, column="b") + TABLE.format(name=other, column="b")
     assert refusal(tmp_path, text) == (problem,)
@@ -417,25 +230,7 @@ def test_files_that_are_not_toml(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "column", "complaint"),
-    [
-        ('sample = "often"', "", "sample.mode 'often' is neither scan nor monitor"),
-        (
-            "sample = { max = 3 }",
-            "",
-            'sample must be "scan", "monitor" or { mode, min_period, max_period, clock_drift }',
-        ),
-        ("sample = { min_period = 3 }", "", "sample.min_period is for monitor: a scan has its cycle"),
-        (
-            'sample = { mode = "monitor", min_period = 9, max_period = 3 }',
-            "",
-            "sample.min_period must not be longer than sample.max_period",
-        ),
-        ("", f'unit = "{"m" * 65}"', "unit must be one line of at most 64 characters"),
-        ("", 'unit = "m\\nm"', "unit must be one line of at most 64 characters"),
-        ("", "deadband = -1", "deadband must be a number in the unit of the column"),
-        ("", 'deadband = "much"', "deadband must be a number in the unit of the column"),
-    ],
+    ("table", "column", "complaint"), cases(__file__, "a_wrong_sampling_policy_is_refused")
 )
 def test_a_wrong_sampling_policy_is_refused(tmp_path: Path, table: str, column: str, complaint: str) -> None:
     file = tmp_path / "f.toml"
@@ -553,23 +348,7 @@ def test_the_location_of_old_weeks(tmp_path: Path) -> None:
     assert str(history.keep_replaced) == "1 year"
 
 
-@pytest.mark.parametrize(
-    ("head", "problem"),
-    [
-        ('history = "8 weeks"', "[history] needs online and archive; it may have keep_replaced, and"),
-        ('[history]\nonline = "8 weeks"', "[history] needs online and archive"),
-        (
-            '[history]\nonline = "8 weeks"\narchive = "/a"\nkeep_replaced = 3',
-            "history.keep_replaced '3' must be days, weeks",
-        ),
-        ('[history]\nonline = "soon"\narchive = "/a"', "history.online 'soon' must be days, weeks"),
-        ('[history]\nonline = "8 weeks"\narchive = "a"', "history.archive 'a' must be the absolute path"),
-        (
-            '[history]\nonline = "8 weeks"\narchive = "s3://key:secret@weeks/a"',
-            "history.archive must not have keys: set AWS_ACCESS_KEY_ID",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("head", "problem"), cases(__file__, "invalid_locations_of_old_weeks"))
 def test_invalid_locations_of_old_weeks(tmp_path: Path, head: str, problem: str) -> None:
     with pytest.raises(FacilityError) as refused:
         load_facility(written(tmp_path, head))

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 import sqlalchemy as sa
+from case_tables import cases
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
@@ -17,28 +18,7 @@ from waiting import wait_until
 
 from .conftest import Connect
 
-ABOUT_ONE = (
-    "sys.sp_columns('one')",
-    "sys.sp_columns_100('one')",
-    "sybsystemprocs.sp_columns('one')",
-    "sys.sp_tables('one')",
-    "sys.sp_pkeys('one')",
-    "sys.sp_statistics('one')",
-    "sys.sp_special_columns('one')",
-    "sys.sp_helpindex('one')",
-    "sys.sp_help('one')",
-    "sys.columns where object_id = sys.object_id('one')",
-    "sys.columns('online') where object_id = sys.object_id('one')",
-    "sys.all_columns where object_id = (select sys.object_id('one'))",
-    "sys.syscolumns where id = (select sys.object_id('one'))",
-    "tsql_information_schema.columns where table_name = 'one'",
-    "sys.columns join sys.tables using (object_id) where tables.name = 'one'",
-    "sys.object_name(sys.object_id('one'))",
-    "sys.objectproperty(sys.object_id('one'), 'TableHasPrimaryKey')",
-    "sys.columnproperty(sys.object_id('one'), 'a', 'ColumnId')",
-    "sys.col_length('one', 'a')",
-    "sys.col_name(sys.object_id('one'), 3)",
-)
+ABOUT_ONE = cases(__file__, "about_one")
 
 READ = """
 select coalesce(sum(pg_stat_get_xact_tuples_returned(oid) + pg_stat_get_xact_tuples_fetched(oid)), 0)::integer

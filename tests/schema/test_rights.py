@@ -6,10 +6,11 @@ from itertools import product
 import psycopg
 import pytest
 import sqlalchemy as sa
+from case_tables import cases
 from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
-from ringlog.schema import layout
+from ringlog.schema import layout, session
 from ringlog.schema.facility import Facility
 from ringlog.server.logins import Right, add_login
 
@@ -46,45 +47,9 @@ def as_login(magnets: Magnets, login: str) -> psycopg.Connection:
 
 
 PUT = "select ringlog.put_magnets(row (2, now(), 1, true, '')::online.magnets)"
-READS = (
-    "select * from ringlog.get_magnets()",
-    "select * from ringlog.get_magnets_at(now())",
-    "select * from ringlog.get_magnets_range()",
-    "select * from ringlog.get_signal('magnets/on')",
-    "select * from ringlog.get_latest('magnets/on')",
-    "select * from ringlog.find_signals()",
-    "select * from online.magnets",
-    "select * from log.magnets",
-    "select * from ringlog.signal",
-    "select * from ringlog.logged_table",
-)
+READS = cases(__file__, "reads")
 LAST = "select * from ringlog.last_magnets()"
-CHANGES = (
-    "insert into online.magnets (seq_no) values (9)",
-    "update online.magnets set current = 0",
-    "update online.magnets set seq_no = seq_no",
-    "delete from online.magnets",
-    "truncate online.magnets",
-    'insert into log.magnets (seq_no, "time") values (1, now())',
-    "update log.magnets set current = 0",
-    "delete from log.magnets",
-    "delete from log.magnets_default",
-    "delete from ringlog.signal",
-    "update ringlog.logged_table set rows = 1",
-    "insert into ringlog.procedure values ('a', 'b', 'c')",
-    "drop table online.magnets",
-    "create table online.other (a int)",
-    "create function ringlog.other() returns integer language sql return 1",
-    "set role ringlog_owner",
-    "select lo_create(0)",
-    "select lo_creat(-1)",
-    "select lo_from_bytea(0, 'a')",
-    "select lo_put(1, 0, 'a')",
-    "select lowrite(1, 'a')",
-    "select lo_truncate(1, 9)",
-    "select lo_truncate64(1, 9)",
-    "set role ringlog_gateway",
-)
+CHANGES = cases(__file__, "changes")
 
 
 @pytest.mark.parametrize(
@@ -187,3 +152,20 @@ def test_a_healthy_ring_keeps_its_files(written: Magnets) -> None:
         assert connection.execute("select ringlog.mend_ring(%s)", [message]).fetchone() == (True,)
     assert written.rows(file) == [(path, row)]
     assert written.rows("select message from ringlog.damage") == []
+
+
+# --- sessions of ringlog's own ---
+
+
+def test_an_engine_continues_after_its_connections_were_ended(database_url: sa.URL) -> None:
+    conninfo = make_conninfo(
+        user=database_url.username, dbname=database_url.database, **dict(database_url.query)
+    )
+    engine = session.engine(conninfo)
+    with engine.begin() as connection:
+        process = connection.scalar(sa.text("select pg_backend_pid()"))
+    with psycopg.connect(conninfo) as administrator:
+        administrator.execute("select pg_terminate_backend(%s, 10000)", [process])
+    with engine.begin() as connection:
+        assert connection.scalar(sa.text("select pg_backend_pid()")) != process
+    engine.dispose()

@@ -1,16 +1,22 @@
 """The installed objects are compared with the facility file only if they may differ: after any change by
 hand, never after the work of housekeeping."""
 
+import re
 import subprocess
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy as sa
+from case_tables import cases
 from psycopg.conninfo import make_conninfo
 
 from ringlog.history.summaries.summarising import summarise
+from ringlog.schema import change as changes
+from ringlog.schema.change import change, run
 from ringlog.schema.facility import Facility
 from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.installing import unchanged
@@ -24,69 +30,9 @@ from .conftest import Connect, rows
 
 TEXT = Path(__file__).with_name("unchanged.toml").read_text()
 
-BY_HAND = (
-    "alter table online.pump add column more integer",
-    "alter table online.pump rename column note to notice",
-    "alter table online.pump alter column note type varchar(30)",
-    "alter table weeks.pump alter column pressure set statistics 10",
-    "alter table online.pump alter column note set default 'x'",
-    "alter table weeks.pump drop column note cascade",
-    "alter table online.pump rename to pumps",
-    "alter table online.pump owner to postgres",
-    "alter table online.pump set (fillfactor = 50)",
-    "alter table online.pump add check (pressure > 0) not valid",
-    "alter table online.pump enable row level security",
-    "alter table online.pump drop constraint pump_pkey",
-    "create policy p on online.pump",
-    "create index on weeks.pump (pressure)",
-    "drop index online.pump_time_idx",
-    "drop view recent.pump",
-    "alter view recent.pump rename column note to notice",
-    "drop view minute.pump",
-    "drop view online.trace cascade",
-    "alter view online.trace set (security_barrier = true)",
-    "drop table weeks.pump cascade",
-    "drop sequence summary.pump_until",
-    "drop view minute.pump; alter table summary.pump alter column min type double precision[]",
-    "grant select on online.pump to daq_writer",
-    "grant select (note) on online.pump to daq_writer",
-    "revoke select on recent.pump from daq_reader; drop view recent.pump",
-    "grant create on schema online to daq_writer",
-    "create rule r as on delete to online.pump do instead nothing",
-    "create function f() returns trigger language plpgsql as 'begin return new; end';"
-    " create trigger t before insert on online.pump for each row execute function f()",
-    "alter table ringlog.parameter_change disable trigger in_time",
-    "create or replace function ringlog.put_pump(r online.pump) returns integer language sql as 'select 1'",
-    "drop function ringlog.get_pump",
-    "alter function ringlog.put_pump set work_mem = '1MB'",
-    "grant execute on function ringlog.put_pump to daq_reader",
-    "create function ringlog.get_pump(text) returns integer language sql as 'select 1'",
-    "alter function ringlog.losses rename to loss",
-    "alter type parameter.calibration_row add attribute more integer",
-    "alter view parameter.calibration rename to calibrations",
-    "drop table parameter_rows.calibration cascade",
-    "alter schema minute rename to minutes; create schema minute authorization ringlog_owner",
-    "update ringlog.signal set unit = 'hPa' where signal = 'pump/pressure'",
-    "delete from ringlog.signal where signal = 'pump/pressure'",
-    "update ringlog.logged_table set cycle = 2",
-    "update ringlog.procedure set source = '' where name = 'put_pump'",
-    "update ringlog.summarised set levels = '{}'",
-    "insert into ringlog.former_table (former, table_name) values ('pumpe', 'pump')",
-    "update ringlog.parameter_column set unit = 'V'",
-    "update ringlog.parameter_table set description = 'd'",
-)
+BY_HAND = cases(__file__, "by_hand")
 
-ELSEWHERE = (
-    # rows of the catalogue move, or are from other transactions
-    "vacuum full pg_class",
-    "vacuum full pg_attribute",
-    "vacuum full pg_proc",
-    "vacuum full online.pump",
-    # half of all numbers of transactions have been used since
-    "update ringlog.installation set next_transaction = next_transaction - 2::numeric ^ 31",
-    "update ringlog.installation set server = '170001 5'",
-    "delete from ringlog.installation",
-)
+ELSEWHERE = cases(__file__, "elsewhere")
 
 
 @pytest.fixture
@@ -261,3 +207,32 @@ def test_deleted_rows_of_a_ring_are_restored(engine: sa.Engine, facility: Facili
         (4,),
     ]
     assert not [*rings.complete(engine)]
+
+
+# --- a change of tables in constant use: it is given up, and its error names the sessions ---
+
+
+def test_a_blocked_change_names_the_blocking_sessions(
+    engine: sa.Engine, database_url: sa.URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "PATIENCE", 0.0)
+
+    def add_column(connection: sa.Connection) -> None:
+        run(connection, "alter table public.wanted add column b int")
+
+    dsn = database_url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with closing(psycopg.connect(dsn, application_name="17 isql (console-3)")) as reader:
+        reader.execute("create table public.wanted (a int)")
+        reader.commit()
+        reader.execute("select from public.wanted")
+        with pytest.raises(sa.exc.DBAPIError) as refused:
+            change(engine, add_column)
+        words = str(refused.value.orig)
+        pid = reader.info.backend_pid
+        assert f"public.wanted is used by process {pid}: login {reader.info.user}" in words
+        assert "program '17 isql (console-3)', idle in transaction, in a transaction since 2" in words
+        advice = re.search(r"select pg_terminate_backend[(][0-9]+[)]", words)
+        assert advice is not None
+        with engine.begin() as administrator:
+            run(administrator, advice.group())
+        change(engine, add_column)

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from ringlog.server.embedded.postgres import Postgres
-from servers import add_logins, ringlog, serving
+from servers import ringlog, serving
 from waiting import PATIENCE, wait_until
 
 FIRST = datetime(2026, 3, 2, tzinfo=UTC)
@@ -54,9 +54,7 @@ def test_a_restore_to_a_moment_under_load(temporary_directory: Path) -> None:
     acknowledged: list[tuple[int, datetime]] = []
     stop = threading.Event()
     with serving(data) as server:
-        add_logins(server)
-        with psycopg.connect(server.dsn) as admin:
-            admin.execute("insert into ringlog.archive_owner values ('a', 'token', 'before', '1', 1)")
+        server.sql("insert into ringlog.archive_owner values ('a', 'token', 'before', '1', 1)")
 
         def write() -> None:
             with server.connect(server.writer.user, server.writer.password) as session:
@@ -79,8 +77,7 @@ def test_a_restore_to_a_moment_under_load(temporary_directory: Path) -> None:
         finally:
             stop.set()
             writer.join()
-        with psycopg.connect(server.dsn, autocommit=True) as admin:
-            segment = admin.execute("select pg_walfile_name(pg_switch_wal())").fetchone()
+        segment = server.sql("select pg_walfile_name(pg_switch_wal())")[0]
         assert segment is not None
         name = str(segment[0])
         wait_until(lambda: (copies / "wal" / name).exists())

@@ -12,7 +12,7 @@ import pytest
 from psycopg import errors
 
 from ringlog.schema.facility_files.facility_file import FacilityError, load_facility
-from servers import RunningServer, add_logins, free_port, ringlog, serving
+from servers import RunningServer, free_port, ringlog, serving
 
 pytestmark = pytest.mark.long
 
@@ -60,7 +60,6 @@ def test_types_are_exact_over_tds_and_from_recordings(data: Path) -> None:
     file = data.parent / "dose.toml"
     file.write_text(FACILITY)
     with serving(data, "--pg-port", str(free_port()), facility=file) as server:
-        add_logins(server)
         with connection(server) as client, client.cursor() as cursor:
             cursor.execute(
                 "exec put_dose @time = '2026-03-02T12:00:00+09:00', @total = 123456789.125,"

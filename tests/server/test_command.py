@@ -3,36 +3,27 @@
 import re
 import shlex
 import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-import psycopg
 import pytest
+from case_tables import cases
+from typer.core import TyperGroup
+from typer.main import get_command
+from typer.testing import CliRunner
 
-from servers import FACILITY, RINGLOG, RunningServer, ringlog
+from ringlog.cli import EXPECTED, OF_POSTGRESQL, app
+from servers import FACILITY, RINGLOG, RunningServer, ringlog, run
 
 
 def logins(server: RunningServer) -> set[str]:
-    with psycopg.connect(server.dsn) as connection:
-        return {row[0] for row in connection.execute("select rolname from pg_roles where rolcanlogin")}
+    return {row[0] for row in server.sql("select rolname from pg_roles where rolcanlogin")}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "password", "code", "message"),
-    [
-        (
-            ["x"],
-            "secret",
-            2,
-            "choose the rights of the login: --writer, --reader, --parameter-writer or --parameter",
-        ),
-        (["x", "--writer"], "", 2, "the password of 'x' must not be empty or contain a NUL"),
-        (["x", "--writer"], "a\0b", 2, "the password of 'x' must not be empty or contain a NUL"),
-        (["", "--writer"], "secret", 2, "the login name '' must have 1 to 63 bytes"),
-        (["ä" * 32, "--writer"], "secret", 2, f"the login name '{'ä' * 32}' must have 1 to 63 bytes"),
-        (["writer", "--reader"], "secret", 1, "the login 'writer' exists already and was not changed"),
-        (["pg_x", "--writer"], "secret", 1, 'role name "pg_x" is reserved'),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "password", "code", "message"), cases(__file__, "a_login_is_refused"))
 def test_a_login_is_refused(
     server: RunningServer, arguments: list[str], password: str, code: int, message: str
 ) -> None:
@@ -105,23 +96,7 @@ def test_a_login_needs_a_facility(data: Path) -> None:
     assert not data.exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["serve", "--listen", "5000"], "'5000' is not an address to listen on: write HOST:PORT"),
-        (["serve", "--listen", "::1:5000"], "'::1:5000' is not an address to listen on"),
-        (["serve", "--listen", "127.0.0.1:65536"], "is not an address to listen on"),
-        (["serve", "--memory", "8"], "'8' is not a memory size"),
-        (["serve", "--memory", "0GB"], "'0GB' is not a memory size"),
-        (["serve", "--dsn", "host=x", "--memory", "8GB"], "are for the embedded PostgreSQL, not for --dsn"),
-        (["maintain", "--dsn", "postgresql://u:secret@h/d"], "the connection string contains a password"),
-        (["maintain", "--dsn", "host=h password=secret"], "RINGLOG_DSN"),
-        (["maintain", "--dsn", "postgresql"], "the connection string cannot be read"),
-        (["maintain", "--dsn", "host=h", "--data", "/d"], "name two databases: give only one of them"),
-        (["init", "--facility", "/nowhere/f.toml"], "/nowhere/f.toml"),
-        (["facility", "check", "/nowhere/f.toml"], "/nowhere/f.toml"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), cases(__file__, "a_request_is_refused"))
 def test_a_request_is_refused(data: Path, arguments: list[str], message: str) -> None:
     refused = ringlog(*arguments, RINGLOG_DATA=str(data))
     assert refused.returncode == 2
@@ -204,3 +179,109 @@ def test_an_invalid_data_directory(tmp_path: Path) -> None:
             assert refused.returncode in (1, 2)
             assert refused.stderr.startswith("ringlog: "), refused.stderr
             assert refused.stderr.count("\n") == 1
+
+
+# --- every command has a help text with its options ---
+
+
+def commands(of: Any, *words: str) -> Iterator[tuple[str, ...]]:
+    """The words of every command and group of commands."""
+    yield words
+    if isinstance(of, TyperGroup):
+        for name in of.list_commands(None):
+            yield from commands(of.get_command(None, name), *words, name)
+
+
+@pytest.mark.parametrize("words", [*commands(get_command(app))], ids=" ".join)
+def test_each_command_has_help(words: tuple[str, ...]) -> None:
+    shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    assert shown.exit_code == 0, shown.exception
+    assert f"Usage: ringlog {' '.join(words)}".strip() in shown.output.replace("root", "ringlog")
+    assert "--help" in shown.output
+
+
+def test_the_help_shows_the_whole_url() -> None:
+    shown = CliRunner().invoke(app, ["load", "--help"], terminal_width=200)
+    assert "tds://user@host:port[,host:port …][/database]" in " ".join(shown.output.split())
+
+
+def test_commands_of_the_lab_are_listed_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "  bench " in CliRunner().invoke(app, ["--help"]).output
+    monkeypatch.setattr("ringlog.commands.group.find_spec", lambda _: None)
+    shown = CliRunner().invoke(app, ["--help"]).output
+    assert "  status " in shown
+    assert not [name for name in ("bench", "plan") if f"  {name} " in shown]
+
+
+def test_an_unknown_command_names_a_similar_one() -> None:
+    shown = CliRunner().invoke(app, ["statsu"], env={"COLUMNS": "200", "TERM": "dumb"})
+    assert shown.exit_code == 2
+    assert "Did you mean 'status'" in shown.output
+
+
+def test_expected_errors_exist() -> None:
+    for name in (*EXPECTED, *OF_POSTGRESQL):
+        module, _, error = name.rpartition(".")
+        assert issubclass(getattr(import_module(module), error), Exception), name
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("adopt somewhere", "the URL has no scheme: write tds://user@host:port"),
+        ("adopt tds://sa@127.0.0.1:1/plant", "no password for tds://sa@127.0.0.1:1/plant: give "),
+        ("loadtest normal --time soon", "'soon' is not a duration"),
+    ],
+)
+def test_a_wrong_word_gets_one_line(
+    words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RINGLOG_PASSWORD", raising=False)
+    ended = ringlog(*words.split(), HOME=str(tmp_path))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"ringlog: {message}")
+    assert len(ended.stderr.splitlines()) == 1
+
+
+HEAVY = {"sqlalchemy", "numpy", "pyarrow", "rich", "orjson", "starlette", "pydantic", "ringlog.loadtest"}
+
+
+@pytest.mark.parametrize(
+    ("words", "others"),
+    [
+        ("--help", {"psycopg", "psutil", "importlib.metadata", "tempfile"}),
+        ("--version", {"psycopg", "psutil"}),
+        ("dsn --help", set()),
+        ("status --help", set()),
+        ("signals --help", set()),
+        ("latest --help", set()),
+        ("user --help", set()),
+        ("report losses --help", set()),
+        ("doctor --help", set()),
+        ("export --help", {"psycopg", "psutil", "urllib.request"}),
+        ("plot --help", {"psycopg", "psutil", "urllib.request"}),
+    ],
+)
+def test_a_command_imports_only_its_modules(words: str, others: set[str]) -> None:
+    """Each import costs time at every start: none of these packages, and few modules in total."""
+    loaded = f"import sys; from ringlog.cli import app; app({words.split()!r}, standalone_mode=False); "
+    found = run(sys.executable, "-P", "-c", loaded + "print(*sys.modules)").stdout.splitlines()[-1].split()
+    assert "ringlog.commands.group" in found
+    assert not (HEAVY | others).intersection(found)
+    assert len(found) < (250 if others else 460)
+
+
+def test_the_list_of_commands_describes_each() -> None:
+    """The list has its own texts: no command is imported for it."""
+    shown = CliRunner().invoke(app, ["-h"], terminal_width=120)
+    group = get_command(app)
+    for name in group.list_commands(None):  # type: ignore[attr-defined]
+        (line,) = (line for line in shown.output.splitlines() if line.split()[:1] == [name])
+        assert len(line) <= 120
+        assert len(line.split()) > 2 or name in ("user", "facility")
+
+
+def test_no_option_is_cut_on_a_narrow_terminal() -> None:
+    shown = CliRunner().invoke(app, ["serve", "-h"], env={"COLUMNS": "80", "TERM": "dumb"})
+    assert "--housekeeping" in shown.output or "--http-role" in shown.output
+    assert "…" not in shown.output

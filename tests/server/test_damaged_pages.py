@@ -17,7 +17,7 @@ from ringlog.clients.reconnecting import Interrupted, ReconnectingConnection
 from ringlog.schema.access.rights import Held
 from ringlog.schema.relations.partitions import Week
 from ringlog.server.logins import Right, add_login
-from servers import RunningServer, add_logins, ringlog, serving
+from servers import RunningServer, ringlog, serving
 from waiting import wait_until
 
 TABLES = ("damaged", "sound")
@@ -64,7 +64,6 @@ def test_a_damaged_week_affects_no_other(temporary_directory: Path, tmp_path: Pa
     this = Week.of(datetime.now(UTC)).start
     mondays = [this - 6 * WEEK, this - 5 * WEEK]
     with serving(data, facility=file) as server:
-        add_logins(server)
         fill(server, mondays)
         assert ringlog("maintain", "--data", data).returncode == 0
         place = f"log.{Week(mondays[0]).partition('damaged')}"
@@ -133,21 +132,22 @@ def damage_rings(folder: Path, tmp_path: Path, part: str) -> tuple[Path, Path]:
     file.write_text("\n".join(['timezone = "UTC"', *tables]))
     data = folder / tmp_path.name
     files = []
-    with serving(data, facility=file) as server:
-        add_logins(server)
-        with psycopg.connect(server.dsn, autocommit=True) as connection:
-            for name in RINGS:
-                connection.execute(
-                    sql.SQL(
-                        "select ringlog.{}(row (n, %s + n * interval '1 second', n)::online.{})"
-                        " from generate_series(1, %s) as n"
-                    ).format(sql.Identifier(f"put_{name}"), sql.Identifier(name)),
-                    [START, RING],
-                )
-                files += connection.execute(
-                    "select pg_relation_filepath(%s::regclass)", [f"online.{name}{part}"]
-                ).fetchall()
-            connection.execute("checkpoint")
+    with (
+        serving(data, facility=file) as server,
+        psycopg.connect(server.dsn, autocommit=True) as connection,
+    ):
+        for name in RINGS:
+            connection.execute(
+                sql.SQL(
+                    "select ringlog.{}(row (n, %s + n * interval '1 second', n)::online.{})"
+                    " from generate_series(1, %s) as n"
+                ).format(sql.Identifier(f"put_{name}"), sql.Identifier(name)),
+                [START, RING],
+            )
+            files += connection.execute(
+                "select pg_relation_filepath(%s::regclass)", [f"online.{name}{part}"]
+            ).fetchall()
+        connection.execute("checkpoint")
     for (path,) in files:
         # the first page of an index is read by all; the last ones of a ring have its rows
         damage(data, path, 0 if part else -2)
@@ -236,8 +236,7 @@ def test_a_ring_gets_its_rows_back(temporary_directory: Path, tmp_path: Path) ->
         ]
         # a row stored since is newer
         newer = (empty[0], START + timedelta(seconds=RING + 1), -1.0)
-        with psycopg.connect(server.dsn_of(server.writer)) as writer:
-            writer.execute("select ringlog.put_rung(row (%s, %s, %s)::online.rung)", newer)
+        server.sql("select ringlog.put_rung(row (%s, %s, %s)::online.rung)", newer, login=server.writer)
         whole[newer[0] - 1] = newer
         before = files_of_indexes(server)
         for name, made in (("rung", len(empty) - 1), ("direct", len(empty))):

@@ -58,8 +58,7 @@ def test_a_command_gives_way_to_a_server(stopped: Path) -> None:
     with halted_command(stopped) as (command, let_go_on), serving(stopped) as server:
         assert command.poll() is None
         assert holder(stopped) == server.process.pid
-        with psycopg.connect(server.dsn) as connection:
-            assert connection.execute("select count(*) from ringlog.logged_table").fetchone() != (0,)
+        assert server.sql("select count(*) from ringlog.logged_table")[0] != (0,)
         let_go_on()
         assert command.wait() == 0
         assert holder(stopped) == server.process.pid

@@ -4,7 +4,6 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,53 +11,19 @@ from pathlib import Path
 import psycopg
 import pymssql
 import pytest
+from case_tables import cases
 from psycopg import errors, sql
 
 from ringlog.server.embedded.settings import CONNECTIONS
 from ringlog.server.guards.direct import Direct, Limits, surplus
-from servers import RunningServer, add_logins, serving
+from servers import RunningServer, serving
 from waiting import is_closed, wait_until
 
 NOON = datetime(2034, 1, 1, 12, tzinfo=UTC)
 LIMITS = Limits(of_reader=3, of_readers=5, of_writer=8, of_all=20, unknown=10)
-WRITE_LARGE_OBJECTS = {
-    "lo_creat": "-1",
-    "lo_create": "0",
-    "lo_from_bytea": "0, 'a'",
-    "lo_put": "1, 0, 'a'",
-    "lowrite": "1, 'a'",
-    "lo_truncate": "1, 9",
-    "lo_truncate64": "1, 9",
-}
+WRITE_LARGE_OBJECTS = cases(__file__, "write_large_objects")
 # PostgreSQL's documentation, SQL commands: all that make something that outlives a session
-STORING = (
-    "create table public.stored ()",
-    "create schema stored",
-    "create database stored",
-    "create role stored",
-    "create tablespace stored location '/tmp'",
-    "create extension hstore",
-    "create publication stored for all tables",
-    "create subscription stored connection '' publication stored with (connect = false)",
-    "create event trigger stored on ddl_command_end execute function pg_catalog.now()",
-    "create foreign data wrapper stored",
-    "create language stored handler plpgsql_call_handler",
-    "create access method stored type table handler heap_tableam_handler",
-    "create cast (text as bytea) without function",
-    "create function public.stored() returns integer return 1",
-    "create type public.stored as (a integer)",
-    "create statistics public.stored on relname, relkind from pg_class",
-    "comment on role daq_reader is 'stored'",
-    "comment on database template1 is 'stored'",
-    "comment on table pg_class is 'stored'",
-    "alter database template1 set work_mem = '1MB'",
-    "alter system set work_mem = '1MB'",
-    "copy (select 1) to '/tmp/stored'",
-    "select pg_create_restore_point('stored')",
-    "select pg_create_physical_replication_slot('stored')",
-    "select pg_logical_emit_message(false, 'a', 'stored')",
-    "begin; prepare transaction 'stored'",
-)
+STORING = cases(__file__, "storing")
 SASL = 10  # of AuthenticationRequest (PostgreSQL's documentation, message formats)
 
 
@@ -89,23 +54,15 @@ def test_readers_leave_connections_to_others() -> None:
     assert surplus(connections("a", 3) + connections("b", 2), 20, LIMITS) == []
 
 
-@pytest.fixture(scope="module")
-def own(temporary_directory: Path) -> Iterator[RunningServer]:
-    with serving(temporary_directory / "direct") as server:
-        add_logins(server)
-        yield server
-
-
 def put(session: pymssql.Connection, second: int) -> None:
     session.cursor().callproc("put_sr_rf", (1, datetime(2026, 1, 1, 0, 0, second), 1.0, 1))
 
 
 def of_reader(server: RunningServer) -> int:
-    with psycopg.connect(server.dsn) as admin:
-        row = admin.execute(
-            "select count(*) from pg_stat_activity where usename = %s and application_name = 'crowd'",
-            [server.reader.user],
-        ).fetchone()
+    row = server.sql(
+        "select count(*) from pg_stat_activity where usename = %s and application_name = 'crowd'",
+        [server.reader.user],
+    )[0]
     assert row is not None
     return int(row[0])
 
@@ -188,7 +145,6 @@ def test_notifications_of_a_reader_cost_a_bounded_share(temporary_directory: Pat
     sent = [0] * 2
     # a server whose connections are those of this test
     with serving(temporary_directory / "notified") as server:
-        add_logins(server)
 
         def notify(number: int) -> None:
             with psycopg.connect(server.dsn_of(server.reader), autocommit=True) as reader:
@@ -253,9 +209,7 @@ def test_a_reader_stores_nothing_in_any_database(temporary_directory: Path) -> N
     """The site was made by an earlier ringlog: PostgreSQL's defaults are in force until the next start."""
     data = temporary_directory / "stores"
     with serving(data) as server:
-        add_logins(server)
-        with psycopg.connect(server.dsn, autocommit=True) as admin:
-            admin.execute("create database other template template0")
+        server.sql("create database other template template0")
         for name in ("ringlog", "postgres", "template1"):
             with psycopg.connect(server.dsn, dbname=name, autocommit=True) as admin:
                 admin.execute(sql.SQL("grant connect on database {} to public").format(sql.Identifier(name)))

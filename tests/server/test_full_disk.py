@@ -10,7 +10,7 @@ from pathlib import Path
 import pymssql
 import pytest
 
-from servers import RunningServer, add_logins, ringlog, serving
+from servers import RunningServer, ringlog, serving
 from small_disk import filled, small_disk
 from waiting import wait_until
 
@@ -55,7 +55,6 @@ def test_a_full_disk_and_what_to_free_are_named(temporary_directory: Path) -> No
     facility.write_text(FACILITY)
     with small_disk(folder, "600m"):
         with serving(data, facility=facility) as server:
-            add_logins(server)
             wait_until(lambda: "vacuum" in status(data).stdout)
             # of 600 MB at least a tenth is free
             assert advice not in status(data).stdout

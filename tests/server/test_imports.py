@@ -1,12 +1,15 @@
 """Imports go one way: there are no circles of modules, and no package imports from ringlog/."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+
+from servers import READER, WRITER
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,3 +88,22 @@ def test_the_server_has_none_of_the_libraries_that_its_processes_read_with() -> 
     )
     found = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
     assert found.stdout == "\n"
+
+
+# --- no test depends on another, according to the sources of the tests ---
+
+TESTS = Path(__file__).parents[1]
+# logins that many tests of one server use
+SHARED = (WRITER.user, READER.user, "plain", "display")
+
+
+def test_no_test_counts_the_sessions_of_a_shared_login() -> None:
+    """A session of another test may remain: `own_login` has sessions of one test only."""
+    by_login = re.compile(rf"usename\W{{0,5}}(=|in)\W{{0,5}}({'|'.join(SHARED)})\b")
+    found = [
+        f"{path.relative_to(TESTS)}: {line.strip()}"
+        for path in TESTS.rglob("*.py")
+        for line in path.read_text().splitlines()
+        if by_login.search(line) and "re.compile" not in line
+    ]
+    assert found == []

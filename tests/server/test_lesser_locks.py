@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import errors, sql
 
-from servers import WRITER, Login, RunningServer, add_logins, free_port, ringlog, serving
+from servers import WRITER, Login, RunningServer, free_port, ringlog, serving
 
 pytestmark = pytest.mark.long
 
@@ -50,7 +50,6 @@ def watched(temporary_directory: Path) -> Iterator[tuple[RunningServer, int]]:
     facility.write_text(FACILITY)
     port = free_port()
     with serving(folder / "data", "--metrics", f"127.0.0.1:{port}", facility=facility) as server:
-        add_logins(server)
         yield server, port
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pymssql
 import pytest
 
-from servers import RINGLOG, RunningServer, add_logins, free_port, run, serving
+from servers import RINGLOG, RunningServer, free_port, run, serving
 from waiting import wait_until
 
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z (ERROR| WARN| INFO|DEBUG) (\S+\{.*\}: )?\S+: .+")
@@ -21,7 +21,6 @@ LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z (ERROR| WARN| INFO|DE
 def logging_server(temporary_directory: Path) -> Iterator[RunningServer]:
     options = ("--log-level", "debug", "--log-format", "json", "--http", "127.0.0.1:0")
     with serving(temporary_directory / "logging", *options) as running:
-        add_logins(running)
         yield running
 
 

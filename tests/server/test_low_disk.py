@@ -1,9 +1,7 @@
 """No login fills the disk: the last part of it is kept for writers."""
 
 import os
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -12,7 +10,8 @@ import pytest
 
 from ringlog.server.embedded.settings import GiB, MiB
 from ringlog.server.guards.low_disk import reserve
-from servers import RunningServer, add_logins, serving
+from servers import RunningServer, serving
+from small_disk import small_disk
 from waiting import wait_until
 
 pytestmark = pytest.mark.long
@@ -30,23 +29,11 @@ DIRECT = {
 GLOBAL = 'insert into tsql_global."##filled" select random(), n from generate_series(1, 100000000) as n'
 
 
-@contextmanager
-def small_disk(folder: Path) -> Iterator[None]:
-    """A disk in memory. Mounting requires root."""
-    folder.mkdir()
-    size = f"size={GiB + ROOM + 200 * MiB},mode=755"
-    subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
 @pytest.fixture(scope="module")
 def own(temporary_directory: Path) -> Iterator[RunningServer]:
     assert os.geteuid() == 0, "mounting a small disk takes root"
-    with small_disk(temporary_directory / "kept"), serving(temporary_directory / "kept" / "data") as server:
-        add_logins(server)
+    disk = temporary_directory / "kept"
+    with small_disk(disk, str(GiB + ROOM + 200 * MiB)), serving(disk / "data") as server:
         yield server
 
 

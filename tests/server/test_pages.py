@@ -198,8 +198,7 @@ class Site:
                 begin = f"import pymssql\nfrom datetime import UTC, datetime\npassword = {PASSWORD!r}\n"
                 self._program(sys.executable, "-c", begin + text)
             case "sql" if re.match(r"(create|select \*|select count)", text):
-                with psycopg.connect(self.server.dsn, autocommit=True) as admin:
-                    admin.execute(text.encode())
+                self.server.sql(text.encode())
             case "tsql" if "beam_loss" in text:
                 self._console(text)
             case _:

@@ -4,7 +4,6 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 from ringlog import logs
 from ringlog.server.embedded.settings import MiB
 from ringlog.server.guards.server_log import MOST, File, surplus
-from servers import RunningServer, add_logins, serving
+from servers import RunningServer
 from waiting import wait_until
 
 LINES = 20
@@ -52,13 +51,6 @@ def test_files_of_the_month_before_are_removed() -> None:
 
 def test_the_newest_file_stays() -> None:
     assert surplus([file("newest", 500, 0)], 100 * MiB, NOW) == []
-
-
-@pytest.fixture(scope="module")
-def own(temporary_directory: Path) -> Iterator[RunningServer]:
-    with serving(temporary_directory / "log") as server:
-        add_logins(server)
-        yield server
 
 
 def test_a_login_cannot_fill_the_disk_by_the_log(own: RunningServer) -> None:

@@ -113,16 +113,15 @@ def other_rights(own: Own) -> Iterator[None]:
 
 def stored(own: Own, table: str) -> list[object]:
     """Every kind of row that a writer could have stored."""
-    with psycopg.connect(own.server.dsn) as admin:
-        return admin.execute(
-            f"select 'ring', value::text from online.{table} where time is not null"
-            f" union all select 'log', value::text from log.{table}"
-            " union all select 'claim', spool from ringlog.writer where table_name = %(table)s"
-            " union all select 'event', message from ringlog.event where table_name = %(table)s"
-            " union all select 'ledger', produced::text from ringlog.ledger where table_name = %(table)s"
-            " union all select 'import', file from ringlog.imported_file where table_name = %(table)s",
-            {"table": table},
-        ).fetchall()
+    return own.server.sql(
+        f"select 'ring', value::text from online.{table} where time is not null"
+        f" union all select 'log', value::text from log.{table}"
+        " union all select 'claim', spool from ringlog.writer where table_name = %(table)s"
+        " union all select 'event', message from ringlog.event where table_name = %(table)s"
+        " union all select 'ledger', produced::text from ringlog.ledger where table_name = %(table)s"
+        " union all select 'import', file from ringlog.imported_file where table_name = %(table)s",
+        {"table": table},
+    )
 
 
 # each with the procedure and its arguments, for a table
@@ -226,8 +225,7 @@ def test_a_writer_of_some_tables_over_postgresql(own: Own) -> None:
         for statement in ("table online.beam", "table log.sr_vac", "select * from get_sr_vac()"):
             with pytest.raises(errors.InsufficientPrivilege):
                 connection.execute(statement.encode())
-        with psycopg.connect(own.server.dsn) as admin:
-            ((path,),) = admin.execute("select pg_relation_filepath('online.beam')").fetchall()
+        ((path,),) = own.server.sql("select pg_relation_filepath('online.beam')")
         message = f"invalid page in block 0 of relation {path}"
         with pytest.raises(errors.InsufficientPrivilege, match="beam"):
             connection.execute("select ringlog.mend_ring(%s)", [message])
@@ -449,7 +447,7 @@ def test_a_right_granted_by_hand_lasts_until_the_login_is_removed(own: Own, othe
 def test_doctor_lists_writers_of_all_tables(own: Own) -> None:
     own.user("add", "of_all", "--writer", "--password-stdin", stdin="all")
     said = ringlog("doctor", "--data", own.server.data).stdout
-    assert "of_all may write every table" in said
+    assert "of_all, writer may write every table" in said
     assert "ringlog user change NAME --writes TABLES" in said
     assert "some_writer" not in said
     own.user("remove", "of_all")

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 import traps
 
-from servers import READER, WRITER, RunningServer, add_logins, free_port, ringlog, serving
+from servers import READER, WRITER, RunningServer, free_port, ringlog, serving
 
 pytestmark = pytest.mark.long
 
@@ -86,13 +86,11 @@ def test_ringlogs_own_sessions_spring_no_trap(facility: Path) -> None:
         ("doctor", *at),
     ]
     with serving(data, facility=facility) as server:
-        add_logins(server)
         put(server, (FIRST + number * day for number in range(40)))
         with psycopg.connect(server.dsn, autocommit=True) as administrator:
             traps.make_developer(administrator)
             assert traps.set_traps(administrator, server.dsn_of(traps.DEVELOPER)) > 10_000
-        with psycopg.connect(server.dsn) as careless:
-            careless.execute(CARELESS)
+        server.sql(CARELESS)
         put(server, iter([NOW]))
         for command in commands:
             done = ringlog(*command, stdin="a word of 20 letters")

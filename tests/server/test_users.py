@@ -1,10 +1,9 @@
 """Logins over the years: another password, locked for a while, removed, each during open sessions."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,14 +14,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from ringlog.errors import UsageError
 from ringlog.server import logins
-from servers import RunningServer, ringlog, serving
+from servers import RunningServer, ringlog
 from waiting import PATIENCE, wait_until
-
-
-@pytest.fixture(scope="module")
-def own(temporary_directory: Path) -> Iterator[RunningServer]:
-    with serving(temporary_directory / "users") as server:
-        yield server
 
 
 @pytest.fixture

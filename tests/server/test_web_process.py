@@ -16,7 +16,7 @@ import pytest
 from ringlog.errors import ServerError
 from ringlog.server.embedded.account import Account
 from ringlog.server.processes.web import Web, settings, warn_of_role
-from servers import RunningServer, add_logins, free_port, ringlog, serving
+from servers import RunningServer, free_port, ringlog, serving
 from waiting import PATIENCE, is_alive, wait_until
 
 NOWHERE = "host=127.0.0.1 port=1 dbname=none"
@@ -129,7 +129,6 @@ def test_one_that_dies_while_it_starts_for_the_first_time_is_started_again(
 def test_a_stop_during_answers_is_no_fault(data: Path) -> None:
     port = free_port()
     with ExitStack() as clients, serving(data, "--http", f"127.0.0.1:{port}") as server:
-        add_logins(server)
         live = f"http://127.0.0.1:{port}/api/v1/live?signal=sr_rf/power"
         login = (server.reader.user, server.reader.password)
         answer = clients.enter_context(httpx.stream("GET", live, auth=login))

@@ -9,7 +9,7 @@ import pytest
 from clocks import faketime
 
 from ringlog.schema.relations.partitions import Week
-from servers import RunningServer, add_logins, ringlog, serving
+from servers import RunningServer, ringlog, serving
 from waiting import wait_until
 
 FACILITY = """
@@ -57,7 +57,6 @@ def test_a_clock_that_is_wrong_for_one_start_removes_nothing(
     data = temporary_directory / f"clocked{ahead[1:]}"
     now = datetime.now(UTC)
     with serving(data, facility=facility) as server:
-        add_logins(server)
         put(server, Week.of(now).start - timedelta(days=6), 20)
         put(server, now - timedelta(seconds=20), 20)
     with monkeypatch.context() as wrong:
@@ -66,8 +65,7 @@ def test_a_clock_that_is_wrong_for_one_start_removes_nothing(
         wrong.setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1")
         wrong.setenv("DONT_FAKE_MONOTONIC", "1")
         with serving(data, facility=facility) as server:
-            with psycopg.connect(server.dsn) as connection:
-                (there,) = connection.execute("select now()").fetchone() or (now,)
+            (there,) = server.sql("select now()")[0]
             assert there > now + timedelta(days=41)
 
             def is_logged() -> bool:
@@ -98,7 +96,6 @@ def test_weeks_removed_by_a_wrong_clock_are_restored(temporary_directory: Path, 
     now = datetime.now(UTC)
     begin = now - timedelta(weeks=6)
     with serving(data, facility=facility) as server:
-        add_logins(server)
         put(server, now - timedelta(seconds=20), 20)
         put(server, begin, 20)
         with psycopg.connect(server.dsn) as connection:

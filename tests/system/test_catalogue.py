@@ -5,6 +5,7 @@ from typing import Any, LiteralString
 
 import psycopg
 import pytest
+from case_tables import cases
 from psycopg import sql
 
 from servers import RunningServer
@@ -106,25 +107,7 @@ def test_each_type_has_its_own_usertype(reader: Connection) -> None:
 
 @pytest.mark.parametrize(
     ("type", "name", "length", "precision", "scale", "ase"),
-    [
-        ("numeric(10, 2)", "numeric", 9, 10, 2, "numeric"),
-        ("numeric", "numeric", 17, 38, 18, "numeric"),
-        ("numeric(3, 5)", "numeric", 5, 5, 5, "numeric"),
-        ("numeric(2, -3)", "numeric", 5, 5, 0, "numeric"),
-        ("numeric(100, 50)", "numeric", 17, 38, 18, "numeric"),
-        ("varchar(4000)", "nvarchar", 8000, 0, 0, "varchar"),
-        ("varchar(4001)", "nvarchar", -1, 0, 0, "text"),
-        ("varchar", "nvarchar", -1, 0, 0, "text"),
-        ("text", "nvarchar", -1, 0, 0, "text"),
-        ("char(8)", "nchar", 16, 0, 0, "char"),
-        ("bytea", "varbinary", -1, 0, 0, "image"),
-        ("date", "date", 3, 10, 0, "date"),
-        ("time", "time", 5, 15, 6, "bigtime"),
-        ("timestamp", "datetime2", 8, 26, 6, "bigdatetime"),
-        ("uuid", "uniqueidentifier", 16, 0, 0, "char"),
-        ("jsonb", "nvarchar", -1, 0, 0, "text"),
-        ("integer[]", "nvarchar", -1, 0, 0, "text"),
-    ],
+    cases(__file__, "types_beyond_those_of_a_facility"),
 )
 def test_types_beyond_those_of_a_facility(
     admin: Connection, type: str, name: str, length: int, precision: int, scale: int, ase: str
@@ -143,13 +126,7 @@ def test_types_beyond_those_of_a_facility(
 @pytest.mark.parametrize(
     ("type", "declaration", "characters"),
     # Date and time data types (SQL Server documentation); Babelfish's sp_columns_100 has 14 for time(5)
-    [
-        ("time", "time(5)", 14),
-        ("time", "time(0)", 8),
-        ("timestamp", "datetime2(3)", 23),
-        ("timestamp", "datetime2(0)", 19),
-        ("tsql.datetimeoffset", "datetimeoffset(7)", 34),
-    ],
+    cases(__file__, "the_precision_of_a_moment_is_its_characters"),
 )
 def test_the_precision_of_a_moment_is_its_characters(
     admin: Connection, type: str, declaration: str, characters: int

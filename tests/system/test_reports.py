@@ -9,7 +9,7 @@ from typing import Any, LiteralString, NamedTuple
 import psycopg
 import pytest
 
-from servers import RunningServer, add_logins, serving
+from servers import RunningServer, serving
 from waiting import once, one_sleeps, wait_until
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -176,11 +176,9 @@ def durable(temporary_directory: Path) -> Iterator[RunningServer]:
     It is for one test alone: a session of another test would be counted when it ends.
     """
     with serving(temporary_directory / "durable") as running:
-        add_logins(running)
 
         def is_set() -> bool:
-            with psycopg.connect(running.dsn) as other:
-                return other.execute("show fsync").fetchone() == ("on",)
+            return running.sql("show fsync")[0] == ("on",)
 
         with psycopg.connect(running.dsn, autocommit=True) as admin:
             admin.execute("alter system set fsync = on")

@@ -68,8 +68,7 @@ def migrated(server: RunningServer, clients: Clients) -> Iterator[list[Answer]]:
 
 @pytest.fixture(autouse=True)
 def no_rows(migrated: list[Answer], server: RunningServer) -> None:
-    with psycopg.connect(server.dsn) as admin:
-        admin.execute("truncate site.beam_loss, site.beam_loss_log; update site.ring_position set seq_no = 0")
+    server.sql("truncate site.beam_loss, site.beam_loss_log; update site.ring_position set seq_no = 0")
 
 
 @pytest.fixture
@@ -201,13 +200,12 @@ def test_the_text_is_returned(migrated: list[Answer], clients: Clients) -> None:
 
 def test_a_procedure_of_the_site_uses_the_fast_path(migrated: list[Answer], server: RunningServer) -> None:
     del migrated
-    with psycopg.connect(server.dsn) as admin:
-        shares = admin.execute(
-            "select p.proname, p.prokind = 'f' and p.prosecdef and p.provolatile = 'v' and not p.proretset"
-            " and not o.rolcanlogin and p.proconfig::text like '%search_path=%'"
-            " from pg_proc p join pg_roles o on o.oid = p.proowner"
-            " where p.pronamespace = 'site'::regnamespace order by 1"
-        ).fetchall()
+    shares = server.sql(
+        "select p.proname, p.prokind = 'f' and p.prosecdef and p.provolatile = 'v' and not p.proretset"
+        " and not o.rolcanlogin and p.proconfig::text like '%search_path=%'"
+        " from pg_proc p join pg_roles o on o.oid = p.proowner"
+        " where p.pronamespace = 'site'::regnamespace order by 1"
+    )
     assert shares == [
         ("add_loss", False), ("correct_loss", True), ("loss_steps", False), ("mean_loss", True),
         ("put_beam_loss", True),

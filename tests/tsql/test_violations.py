@@ -201,14 +201,12 @@ def test_texts_of_violations(
 
 def test_texts_of_other_errors_are_unchanged(clients: Clients) -> None:
     """A statement of uncertain kind, and errors raised by a procedure in PL/pgSQL itself."""
-    import psycopg
 
-    with psycopg.connect(clients.server.dsn, autocommit=True) as admin:
-        admin.execute(
-            "create function violations.raises() returns int language plpgsql as $$ begin"
-            " raise unique_violation using message = 'there is such a signal', table = 't',"
-            " schema = 'violations'; end $$"
-        )
+    clients.server.sql(
+        "create function violations.raises() returns int language plpgsql as $$ begin"
+        " raise unique_violation using message = 'there is such a signal', table = 't',"
+        " schema = 'violations'; end $$"
+    )
     answer = clients.tsql(AUTHOR, "select dbo.raises()", section="7.4", database=SITE)
     assert [(each.number, each.text) for each in answer.errors] == [
         (2601, "there is such a signal (SQLSTATE 23505)")

@@ -25,7 +25,7 @@ from client_compat import (
     python,
     tdsodbc,
 )
-from servers import Login, add_logins, ringlog, serving
+from servers import Login, ringlog, serving
 from tds_clients import Param
 
 KNOWN = {client.id: client for client in IN_THE_CLEAR}
@@ -103,7 +103,6 @@ def encrypted(programs: Programs, temporary_directory: Path) -> Iterator[Clients
         "required",
     )
     with serving(temporary_directory / "client-compat-served", *options) as server:
-        add_logins(server)
         # go-mssqldb needs this suffix
         named = shutil.copy(certificate, directory / "ringlog.pem")
         yield Clients(server, programs, temporary_directory / "client-compat-encrypted", Path(named))

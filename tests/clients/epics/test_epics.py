@@ -25,7 +25,7 @@ from ringlog.loader.statistics import Statistics
 from ringlog.schema.alarms import status_name
 from ringlog.schema.facility import Column, Table
 from ringlog_lab.epics import own_ports
-from servers import RunningServer, add_logins, free_port, serving
+from servers import RunningServer, free_port, serving
 from waiting import wait_until
 
 HERE = Path(__file__).parent
@@ -66,7 +66,6 @@ def epics_server(temporary_directory: Path) -> Iterator[RunningServer]:
     )
     facility.write_text(halves + (HERE / "tables.toml").read_text())
     with serving(temporary_directory / "epics", facility=facility) as running:
-        add_logins(running)
         yield running
 
 

@@ -18,7 +18,7 @@ from clocks import faketime
 from iocs import PUTTING, Ioc, Programs, Source
 
 from ringlog_lab.epics import own_ports
-from servers import RINGLOG, RunningServer, add_logins, free_port, serving
+from servers import RINGLOG, RunningServer, free_port, serving
 from waiting import wait_until
 
 FACILITY = Path(__file__).with_name("epics_samples.toml").read_text()
@@ -91,7 +91,6 @@ def own(temporary_directory: Path) -> Iterator[RunningServer]:
     facility = temporary_directory / "samples.toml"
     facility.write_text(FACILITY)
     with serving(temporary_directory / "samples", facility=facility) as running:
-        add_logins(running)
         yield running
 
 

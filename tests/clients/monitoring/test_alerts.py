@@ -7,7 +7,6 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import psycopg
 from prometheus_client import CollectorRegistry, generate_latest
 
 import ringlog as package
@@ -62,8 +61,7 @@ def test_a_silent_table_and_a_server_that_is_gone_raise_their_alerts(data: Path,
         f"scrape_configs: [{{job_name: ringlog, static_configs: [{{targets: ['127.0.0.1:{counts}']}}]}}]\n"
     )
     with serving(data, "--metrics", f"127.0.0.1:{counts}") as server:
-        with psycopg.connect(server.dsn) as admin:
-            admin.execute("select ringlog.put_sr_rf(row (1, now() + interval '1 hour', 1, 1)::online.sr_rf)")
+        server.sql("select ringlog.put_sr_rf(row (1, now() + interval '1 hour', 1, 1)::online.sr_rf)")
         command = ["prometheus", f"--config.file={configuration}", f"--storage.tsdb.path={tmp_path / 'tsdb'}"]
         command.append(f"--web.listen-address=127.0.0.1:{prometheus}")
         with (tmp_path / "log").open("w") as log, subprocess.Popen(command, stderr=log) as process:

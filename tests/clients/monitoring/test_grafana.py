@@ -98,10 +98,11 @@ def test_sql(web, query: Query) -> None:
         assert ("every_type/a_real",) in rows
         # each of them can be drawn, and chosen with any others
         names = "\n".join(name for (name,) in rows)
-        with psycopg.connect(web.server.dsn_of(web.server.reader)) as connection:
-            trends = connection.execute(
-                "select distinct signal from ringlog.get_trends(%s, %s, %s, 10)", (names, FROM, TO)
-            ).fetchall()
+        trends = web.server.sql(
+            "select distinct signal from ringlog.get_trends(%s, %s, %s, 10)",
+            (names, FROM, TO),
+            login=web.server.reader,
+        )
         assert {("every_type/a_real",), ("every_type/an_int",)} <= {*trends}
 
 

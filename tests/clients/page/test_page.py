@@ -56,12 +56,11 @@ def test_a_drag_zooms_and_back_goes_back(page: Page) -> None:
 
 def test_samples_far_apart_are_points(page: Page, web) -> None:
     """The usual step is a second: no line leads to the sample two minutes before, nor to the one after."""
-    with psycopg.connect(web.server.dsn) as connection:
-        connection.execute(
-            "insert into log.sr_vac (seq_no, time, pressure_1)"
-            " select 1, timestamptz '2026-06-01 12:00Z' + step * interval '1 s', 1"
-            " from unnest(array[0, 120, 121, 122, 123, 124, 240]) as step"
-        )
+    web.server.sql(
+        "insert into log.sr_vac (seq_no, time, pressure_1)"
+        " select 1, timestamptz '2026-06-01 12:00Z' + step * interval '1 s', 1"
+        " from unnest(array[0, 120, 121, 122, 123, 124, 240]) as step"
+    )
     span = "from=2026-06-01T11:58:00Z&to=2026-06-01T12:06:00Z&utc=1"
     page.goto(chart_of("sr_vac_ccg_1/pressure", span=span))
     expect(page.locator(".legend")).to_contain_text("1")
@@ -128,15 +127,13 @@ def test_other_views_of_the_same_time(page: Page, mode: str) -> None:
 def test_values_appear_when_they_are_written(page: Page, web) -> None:
     page.goto(chart_of("sr_vac_ccg_2/pressure", span="last=600"))
     expect(page.locator(".legend")).to_contain_text("sr_vac_ccg_2/pressure")
-    with psycopg.connect(web.server.dsn) as connection:
-        connection.execute(
-            "insert into log.sr_vac (seq_no, time, pressure_2) select 1, now() - interval '9 s', 1.5e-8"
-        )
+    web.server.sql(
+        "insert into log.sr_vac (seq_no, time, pressure_2) select 1, now() - interval '9 s', 1.5e-8"
+    )
     page.get_by_role("button", name="Live").click()
     page.get_by_role("button", name="Live").click()
     expect(page.locator(".legend")).to_contain_text("1.5000e-8")
-    with psycopg.connect(web.server.dsn) as connection:
-        connection.execute("update online.sr_vac set time = now(), pressure_2 = 2.5e-8 where seq_no = 2")
+    web.server.sql("update online.sr_vac set time = now(), pressure_2 = 2.5e-8 where seq_no = 2")
     expect(page.locator(".legend")).to_contain_text("2.5000e-8")
 
 
@@ -145,10 +142,9 @@ def test_the_legend_of_a_long_time_shows_new_values(page: Page, web) -> None:
     page.goto(chart_of("sr_vac_ccg_3/pressure", span="last=86400"))
     expect(page.locator(".legend")).to_contain_text("sr_vac_ccg_3/pressure")
     for value in ("3.5000e-8", "4.5000e-8"):
-        with psycopg.connect(web.server.dsn) as connection:
-            connection.execute(
-                "update online.sr_vac set time = now(), pressure_3 = %s where seq_no = 3", [float(value)]
-            )
+        web.server.sql(
+            "update online.sr_vac set time = now(), pressure_3 = %s where seq_no = 3", [float(value)]
+        )
         expect(page.locator(".legend")).to_contain_text(value)
 
 
@@ -201,18 +197,16 @@ def test_status_shows_every_table(page: Page) -> None:
 
 
 def test_a_table_whose_writer_runs_is_current(page: Page, web) -> None:
-    with psycopg.connect(web.server.dsn) as connection:
-        # like the report of a writer of `ringlog load` about itself: clients/figures.py
-        connection.execute(
-            "insert into ringlog.writer (table_name, epoch, spool, name, since, state)"
-            " values ('sr_rf', 1, 'page', 'linac process 7', now(), 'running')"
-        )
+    # like the report of a writer of `ringlog load` about itself: clients/figures.py
+    web.server.sql(
+        "insert into ringlog.writer (table_name, epoch, spool, name, since, state)"
+        " values ('sr_rf', 1, 'page', 'linac process 7', now(), 'running')"
+    )
     current = page.locator("#tables tbody tr").filter(has_text="linac process 7").filter(has_text="current")
 
     def is_current() -> bool:
         """The state while the writer writes, however long the page's request takes."""
-        with psycopg.connect(web.server.dsn) as connection:
-            connection.execute("update online.sr_rf set time = now() where seq_no = 1")
+        web.server.sql("update online.sr_rf set time = now() where seq_no = 1")
         return current.is_visible()
 
     try:

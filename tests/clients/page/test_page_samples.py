@@ -10,7 +10,7 @@ from chromium import chart_of, cursors
 from playwright.sync_api import Page, expect
 from webs import OPEN, Web
 
-from servers import add_logins, free_port, ringlog, serving
+from servers import free_port, ringlog, serving
 
 BEGIN = datetime(2026, 5, 1, 12, tzinfo=UTC)
 FACILITY = """
@@ -37,7 +37,6 @@ def web(temporary_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     port = free_port()
     options = ("--http", f"127.0.0.1:{port}", "--http-role", OPEN.user)
     with serving(temporary_directory / "scope", *options, facility=file) as running:
-        add_logins(running)
         words = ("user", "add", OPEN.user, "--reader", "--password-stdin", "--data", running.data)
         assert ringlog(*words, stdin=OPEN.password).returncode == 0
         with psycopg.connect(running.dsn, autocommit=True) as connection:

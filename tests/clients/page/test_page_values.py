@@ -131,13 +131,12 @@ def picture(page: Page) -> str:
 @pytest.fixture
 def pressures(web) -> str:
     """A span of 300 pressures, of which each 60th is 0."""
-    with psycopg.connect(web.server.dsn) as connection:
-        connection.execute(
-            "insert into log.sr_vac (seq_no, time, pressure_1)"
-            " select 1, timestamptz '2026-06-02 12:00Z' + step * interval '1 s',"
-            " case when step % 60 > 0 then 1e-8 * 10 ^ (step % 3) else 0 end"
-            " from generate_series(0, 299) step on conflict do nothing"
-        )
+    web.server.sql(
+        "insert into log.sr_vac (seq_no, time, pressure_1)"
+        " select 1, timestamptz '2026-06-02 12:00Z' + step * interval '1 s',"
+        " case when step % 60 > 0 then 1e-8 * 10 ^ (step % 3) else 0 end"
+        " from generate_series(0, 299) step on conflict do nothing"
+    )
     return "from=2026-06-02T12:00:00Z&to=2026-06-02T12:10:00Z&utc=1"
 
 

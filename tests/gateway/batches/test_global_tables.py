@@ -9,12 +9,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pymssql
 import pytest
+from case_tables import cases
+from talks import hold, talks
 
-from servers import Login, RunningServer, add_logins, serving
+from servers import Login, RunningServer, serving
 from tds_clients import Admin, Clients, error_number, errors_of
 from waiting import wait_until
 
@@ -70,21 +73,10 @@ def left(dsn: str) -> list[str]:
         return [name for (name,) in found]
 
 
-def test_another_login_reads_and_writes_it(maker: pymssql.Connection, other: pymssql.Cursor) -> None:
-    run(maker, "create table ##shared (Id int identity, Name varchar(5)) insert ##shared (name) values ('a')")
-    other.execute("insert ##shared (name) values ('b') update ##shared set name = 'c' where id = 1")
-    other.execute("set identity_insert ##shared on insert ##shared (id, name) values (9, 'd')")
-    other.execute("insert ##shared (name) values ('e') delete ##shared where id = 2")
-    assert rows(other, "select id, name from ##shared order by id") == [(1, "c"), (9, "d"), (10, "e")]
-    assert [column[0] for column in other.description or ()] == ["Id", "Name"]
-    assert error_number(other, "create table ##shared (a int)") == 2714
-    assert error_number(other, "drop table ##shared") == 3701
-    run(maker, "drop table ##shared")
-    with maker.cursor() as cursor:
-        assert is_gone(cursor)
-        # and with other types, for which earlier plans would be wrong
-        cursor.execute("create table ##shared (Id varchar(3)) insert ##shared values ('x')")
-    assert rows(other, "select id from ##shared") == [("x",)]
+@talks(__file__, versions=("7.4",))
+def test_talks(clients: Clients, admin: Admin, version: str, talk: dict[str, Any]) -> None:
+    hold(talk, version, clients, admin)
+    wait_until(lambda: left(clients.server.dsn) == [])
 
 
 def test_bulk_copy_fills_it(maker: pymssql.Connection, other: pymssql.Cursor) -> None:
@@ -143,7 +135,6 @@ def test_it_ends_with_a_killed_gateway(temporary_directory: Path) -> None:
         return server.connect(login.user, login.password)
 
     with serving(data) as server:
-        add_logins(server)
         connection = session(server, server.reader)
         run(connection, "create table ##shared (a int) create table ##second (a int)")
         server.process.kill()
@@ -187,38 +178,10 @@ def test_no_other_session_keeps_one(clients: Clients, other: pymssql.Cursor) -> 
 
 
 # statements of a login that has psql too, on a global table of its own
-ATTACHED = {
-    "trigger": "create trigger t before insert on {} for each row execute function pg_temp.attack()",
-    "rule": "create rule r as on insert to {} do also select pg_backend_pid()",
-    "policy": "create policy p on {} using (pg_temp.constant(1) = 1)",
-    "default": "alter table {} alter column a set default pg_temp.constant(1)",
-    "check": "alter table {} add check (pg_temp.constant(a) = 1)",
-    "index": "create index on {} (pg_temp.constant(a))",
-    "child": "create temporary table child () inherits ({})",
-    "owner": "alter table {} owner to current_user",
-    "truncate": "truncate {}",
-    "drop": "drop table {}",
-    "table": 'create table tsql_global."##other" (a int)',
-    "view": 'create view tsql_global."##other" as select 1 as a',
-    "function": "create function tsql_global.f() returns int language sql return 1",
-    "type": "create domain tsql_global.d as int",
-    "note": "insert into tsql.global_table select 1, marker from tsql.global_table",
-}
+ATTACHED = cases(__file__, "attached")
 
 # Columns of drafts. A user of the table would run code of its maker, or show what only the user may read.
-UNFIT = {
-    "default": "a int default pg_temp.constant(1)",
-    "effect": "a int default pg_backend_pid()",
-    "query": "a xml default query_to_xml('select 1', true, true, '')",
-    "check": "a int check (pg_temp.constant(a) = 1)",
-    "computed": "a int, b int generated always as (pg_temp.constant(a)) stored",
-    "domain": "a pg_temp.positive",
-    "enumeration": "a pg_temp.mood",
-    "hidden domain": "a int default (1::pg_temp.positive)::int",
-    "text search": "a tsvector default to_tsvector('english'::regconfig, 'x')",
-    "table": "a int check (satisfies_hash_partition(16384::oid, 2, 0, a))",
-    "exclusion": "a int, exclude using btree (a with =)",
-}
+UNFIT = cases(__file__, "unfit")
 
 
 @pytest.fixture
@@ -256,18 +219,7 @@ def test_a_draft_with_code_is_refused(psql: psycopg.Connection, kind: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("harmless", "default"),
-    [
-        (
-            "create operator pg_temp.@@@ (leftarg = tsquery, rightarg = text, function = ts_rewrite)",
-            "ts_rewrite('a', 'select ''a''::tsquery, to_tsquery(current_user)')::text",
-        ),
-        (
-            "create domain pg_temp.path as text;"
-            " create cast (pg_temp.path as text) with function pg_read_file(text)",
-            "pg_read_file('PG_VERSION')",
-        ),
-    ],
+    ("harmless", "default"), cases(__file__, "an_own_operator_or_cast_makes_no_function_harmless")
 )
 def test_an_own_operator_or_cast_makes_no_function_harmless(
     psql: psycopg.Connection, harmless: str, default: str
@@ -298,38 +250,6 @@ def test_what_hangs_on_a_draft_is_not_shared(psql: psycopg.Connection, other: py
         ["ringlog_owner"],
     )
     assert found.fetchone() == (False, False, False, True)
-
-
-def test_a_default_that_calls_a_procedure_is_refused(maker: pymssql.Connection) -> None:
-    with maker.cursor() as cursor:
-        for default in ("ringlog.dbo.claim_writer('sr_rf', 'x')", "ringlog.dbo.list_signals('x')"):
-            with pytest.raises(pymssql.Error):
-                cursor.execute(f"create table ##job (a int, z int default {default})")
-        assert error_number(cursor, "select * from ##job") == 208
-
-
-def test_only_its_session_defines_one_anew(maker: pymssql.Connection, other: pymssql.Cursor) -> None:
-    run(
-        maker,
-        "create table ##shared (id int identity (7, 2) constraint PK_own primary key, Name varchar(5) null)",
-    )
-    run(maker, "insert ##shared (name) values ('a')")
-    for text, number in (
-        ("alter table ##shared add b int", 4902),
-        ("create index i on ##shared (name)", 1088),
-        ("truncate table ##shared", 4701),
-        ("drop table ##shared", 3701),
-    ):
-        assert error_number(other, text) == number, text
-    run(maker, "alter table ##shared add b int not null default 5 create unique index i on ##shared (name)")
-    run(maker, "insert ##shared (name) values ('b')")
-    assert rows(other, "select id, Name, b from ##shared order by id") == [(7, "a", 5), (9, "b", 5)]
-    assert [column[0] for column in other.description or ()] == ["id", "Name", "b"]
-    assert error_number(other, "insert ##shared (name) values ('b')") == 2601
-    run(maker, "drop index ##shared.i alter table ##shared drop constraint PK_own")
-    other.execute("set identity_insert ##shared on insert ##shared (id, name) values (7, 'b')")
-    run(maker, "truncate table ##shared insert ##shared (name) values ('c')")
-    assert rows(other, "select id, name from ##shared") == [(7, "c")]
 
 
 def test_a_session_has_a_limited_number(psql: psycopg.Connection) -> None:

@@ -1,19 +1,23 @@
 """`set transaction isolation level`, `set lock_timeout`: the visibility of other transactions, and the wait
 for locks.
 
-SQL Server: SET TRANSACTION ISOLATION LEVEL, SET LOCK_TIMEOUT; errors 1205 and 1222.
-"""
+SQL Server: SET TRANSACTION ISOLATION LEVEL, SET LOCK_TIMEOUT; errors 1205 and 1222."""
 
 from collections.abc import Iterator
 from typing import Any
 
-import pymssql
 import pytest
+from case_tables import cases
+from talks import hold, talks
 
-from tds_clients import Admin, Clients, error_number, rows_of
+from authors import author_with_schema
+from ringlog.clients import call, connect
+from servers import Login, RunningServer
+from tds_clients import Admin, Answer, Clients
+from waiting import wait_until
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def shared(admin: Admin) -> Iterator[None]:
     admin.execute(
         "create table public.shared_by_two (id integer primary key, n integer);"
@@ -24,114 +28,124 @@ def shared(admin: Admin) -> Iterator[None]:
     admin.execute("drop table public.shared_by_two")
 
 
-@pytest.fixture
-def one(clients: Clients) -> Iterator[pymssql.Cursor]:
-    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
-        yield cursor
+@talks(__file__)
+def test_talks(clients: Clients, admin: Admin, shared: None, version: str, talk: dict[str, Any]) -> None:
+    hold(talk, version, clients, admin)
 
 
-@pytest.fixture
-def other(clients: Clients) -> Iterator[pymssql.Cursor]:
-    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
-        yield cursor
+# --- a log's time compared with the clock: only the selected weeks are opened ---
 
 
-def value(cursor: pymssql.Cursor, query: str) -> Any:
-    cursor.execute(query)
-    ((found,),) = cursor.fetchall()
-    return found
+# PostgreSQL locks each partition of a plan before it runs.
+LOCKED = r"""
+select count(*) from pg_locks join pg_class on pg_class.oid = relation
+join pg_namespace on pg_namespace.oid = relnamespace
+where pid = %s and nspname = 'log' and relname like 'every\_type\_%%' and relkind = 'r'
+"""
+PARTITIONS = "select count(*) from pg_inherits where inhparent = 'weeks.every_type'::regclass"
 
 
-SUM = "select sum(n) from shared_by_two"
+def number(admin: Admin, query: str, *values: object) -> int:
+    row = admin.execute(query.encode(), values or None).fetchone()
+    assert row is not None
+    return int(str(row[0]))
 
 
-@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
-def test_reads_are_repeated(one: pymssql.Cursor, other: pymssql.Cursor, level: str) -> None:
-    one.execute(f"set transaction isolation level {level} begin transaction")
-    assert value(one, SUM) == 30
-    other.execute("update shared_by_two set n = 11 where id = 1")
-    assert value(one, SUM) == 30
-    one.execute("commit")
-    assert value(one, SUM) == 31
-    # it also applies to the next transaction, also after a rollback of the first
-    one.execute("begin transaction update shared_by_two set n = 0 where id = 2 rollback begin transaction")
-    assert value(one, SUM) == 31
-    other.execute("update shared_by_two set n = 10 where id = 1")
-    assert value(one, SUM) == 31
-    one.execute("rollback set transaction isolation level read committed begin transaction")
-    assert value(one, SUM) == 30
-    other.execute("update shared_by_two set n = 0")
-    assert value(one, SUM) == 0
-    one.execute("commit")
-
-
-def test_unserializable_transactions_are_not_both_committed(
-    one: pymssql.Cursor, other: pymssql.Cursor
+@pytest.mark.parametrize(
+    "condition", cases(__file__, "weeks_are_chosen_when_a_query_with_the_clock_is_planned")
+)
+def test_weeks_are_chosen_when_a_query_with_the_clock_is_planned(
+    clients: Clients, admin: Admin, condition: str
 ) -> None:
-    for cursor in (one, other):
-        cursor.execute("set transaction isolation level serializable begin transaction")
-        assert value(cursor, SUM) == 30
-    one.execute("update shared_by_two set n = 0 where id = 1 commit")
-    assert error_number(other, "update shared_by_two set n = 0 where id = 2 commit") == 1205
-    assert value(other, "select @@trancount") == 0
-    assert value(one, SUM) == 20
+    assert number(admin, PARTITIONS) >= 5
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+        cursor.execute("set transaction isolation level serializable begin tran")
+        for _ in range(4):
+            # from the sixth execution on PostgreSQL may use one plan for all times if it costs no more
+            cursor.execute(f"select count(*) from log..every_type where {condition}")
+            assert cursor.fetchone() == (0,)
+        cursor.execute("select @@spid")
+        spid = cursor.fetchone()
+        assert spid is not None
+        # the number comes first in the name of the session's connection
+        pid = number(admin, "select pid from pg_stat_activity where application_name like %s", f"{spid[0]} %")
+        # two weeks at the turn of a week
+        assert 1 <= number(admin, LOCKED, pid) <= 2
+        cursor.execute("rollback")
 
 
-def test_levels(one: pymssql.Cursor) -> None:
-    for level, shown in [("serializable", 3), ("repeatable read", 2), ("read uncommitted", 1)]:
-        one.execute(f"set transaction isolation level {level}")
-        assert value(one, "select @@isolation") == shown
-    assert error_number(one, "set transaction isolation level snapshot") == 195
-    one.execute("begin transaction")
-    value(one, "select count(*) from shared_by_two")
-    one.execute("update shared_by_two set n = 1 where id = 1")
-    assert error_number(one, "set transaction isolation level serializable") == 195
-    one.execute("rollback")
+def test_the_text_of_a_time_includes_microseconds(server: RunningServer) -> None:
+    moment = "2026-03-04 05:06:07.123456"
+    address = f"tds://{server.writer.user}@{server.host}:{server.port}"
+    with connect(address, server.writer.password) as connection:
+        call(connection, "put_sr_rf", seq_no=9, time=moment)
+    texts = ", ".join(f"convert(varchar(30), time, {style})" for style in (121, 126, 120, 14))
+    address = f"tds://{server.reader.user}@{server.host}:{server.port}"
+    with connect(address, server.reader.password) as connection, connection.cursor() as cursor:
+        cursor.execute(f"select {texts}, cast(time as varchar(30)) from log..sr_rf where time = '{moment}'")
+        assert cursor.fetchall() == [
+            (moment, moment.replace(" ", "T"), moment[:19], "05:06:07:123", "Mar  4 2026  5:06AM")
+        ]
 
 
-def test_a_lock_timeout_is_kept(one: pymssql.Cursor, other: pymssql.Cursor) -> None:
-    one.execute("begin transaction update shared_by_two set n = 1 where id = 1")
-    assert value(other, "select @@lock_timeout") == -1
-    for timeout in (0, 20):
-        other.execute(f"set lock_timeout {timeout}")
-        assert value(other, "select @@lock_timeout") == timeout
-        # the statement ends, but neither its batch's transaction nor its earlier changes
-        other.execute("begin transaction update shared_by_two set n = 2 where id = 2")
-        assert error_number(other, "update shared_by_two set n = 2 where id = 1") == 1222
-        assert value(other, "select n from shared_by_two where id = 2") == 2
-        other.execute("rollback")
-        assert error_number(other, "update shared_by_two set n = 2 where id = 1") == 1222
-    one.execute("commit")
-    other.execute("declare @n int = -1 set lock_timeout @n update shared_by_two set n = 2 where id = 1")
-    assert (value(other, "select @@lock_timeout"), value(other, SUM)) == (-1, 22)
+# --- a select on a log with archived weeks ---
+
+OWN = Login("archived_weeks", "archived-weeks")
+COLD = "every_type"
+FROM = f"from log..{COLD} where"
 
 
-def test_hints_lock_read_rows(one: pymssql.Cursor, other: pymssql.Cursor) -> None:
-    """SQL Server, "Table hints": UPDLOCK until the transaction ends; NOWAIT, READPAST; HOLDLOCK."""
-    read = "select n from shared_by_two with (updlock{}) where id = {}"
-    one.execute("begin transaction")
-    assert value(one, read.format("", 1)) == 10
-    assert error_number(other, read.format(", nowait", 1)) == 1222
-    assert rows_of(other, "select id from shared_by_two with (updlock, readpast) order by id") == [(2,)]
-    # readers wait for none of them
-    assert value(other, SUM) == 30
-    one.execute("rollback")
-    assert value(other, read.format(", nowait", 1)) == 10
-    one.execute("begin transaction")
-    assert value(one, "select count(*) from shared_by_two with (updlock, holdlock) where id = 3") == 0
-    other.execute("set lock_timeout 20")
-    assert error_number(other, "insert shared_by_two values (3, 3)") == 1222
-    one.execute("rollback")
-    other.execute("begin transaction insert shared_by_two values (3, 3) rollback")
+@pytest.fixture(scope="module", autouse=True)
+def cold_week(clients: Clients, admin: Admin) -> Iterator[None]:
+    with author_with_schema(clients.server, OWN, "readers_of_weeks"):
+        admin.execute(
+            "insert into ringlog.cold_week (table_name, begins, ends, file, rows, bytes, sha256)"
+            f" values ('{COLD}', '2026-01-05Z', '2026-01-12Z', 'none', 1, 1, '')"
+        )
+        admin.execute("notify ringlog_catalogue, 'moved'")
+        wait_until(lambda: said(clients, "5.0", f"select max(time) from log..{COLD}").messages)
+        yield
+        admin.execute("delete from ringlog.cold_week")
+        admin.execute("notify ringlog_catalogue, 'moved'")
 
 
-def test_a_change_locks_its_table(one: pymssql.Cursor, other: pymssql.Cursor) -> None:
-    """SQL Server, "Table hints", TABLOCK: of a change until the transaction ends."""
-    other.execute("set lock_timeout 20")
-    one.execute("begin transaction")
-    assert value(one, "select sum(n) from shared_by_two with (tablock)") == 30
-    other.execute("begin transaction update shared_by_two set n = n where id = 2 rollback")
-    one.execute("update shared_by_two with (tablock) set n = n where id = 1")
-    assert error_number(other, "update shared_by_two set n = n where id = 2") == 1222
-    assert value(other, SUM) == 30
-    one.execute("rollback")
+def said(clients: Clients, version: str, text: str) -> Answer:
+    with clients.ct(OWN, version) as client:
+        return client.language(text)
+
+
+@pytest.mark.parametrize("version", ["5.0", "7.4"])
+@pytest.mark.parametrize("text", cases(__file__, "a_select_that_does_not_reach_them"))
+def test_a_select_that_does_not_reach_them(clients: Clients, version: str, text: str) -> None:
+    messages = said(clients, version, text).messages
+    assert [message for message in messages if message.number != 5701] == []
+
+
+@pytest.mark.parametrize("version", ["5.0", "7.4"])
+@pytest.mark.parametrize("text", cases(__file__, "one_that_reaches_them"))
+def test_one_that_reaches_them(clients: Clients, version: str, text: str) -> None:
+    error = said(clients, version, text).error
+    assert "1 weeks of table every_type are not in PostgreSQL but in the archive: 2026w02" in error.text
+
+
+@pytest.mark.parametrize("version", ["5.0", "7.4"])
+@pytest.mark.parametrize("text", cases(__file__, "one_that_may_reach_them"))
+def test_one_that_may_reach_them(clients: Clients, version: str, text: str) -> None:
+    (message,) = said(clients, version, text).messages
+    assert message.severity <= 10
+    assert 'Weeks of "log"."every_type" before 2026-01-12' in message.text
+
+
+@pytest.mark.parametrize("version", ["5.0", "7.4"])
+def test_a_procedure_and_a_view(clients: Clients, version: str) -> None:
+    with clients.ct(OWN, version) as client:
+        client.language("use readers_of_weeks")
+        for text in (
+            f"create procedure since @t datetime as select count(*) {FROM} time > @t",
+            f"create view every_row as select seq_no from log..{COLD}",
+        ):
+            assert client.language(text).errors == []
+        assert client.language("exec since '20260201'").messages == []
+        assert "archive" in client.language("exec since '20260101'").error.text
+        assert "archive" in client.language("select count(*) from every_row").messages[0].text
+        client.language("drop procedure since drop view every_row")

@@ -1,12 +1,13 @@
 """Batches that are programs, beside the cases of programs.toml: sessions, cancelling, nesting, transactions.
 
 The expected answers follow SQL Server's documentation of each statement (Transact-SQL reference; for errors
-"TRY...CATCH", "@@ERROR", "SET XACT_ABORT"), and for TDS 5.0 the same if ASE's reference manual agrees.
-"""
+"TRY...CATCH", "@@ERROR", "SET XACT_ABORT"), and for TDS 5.0 the same if ASE's reference manual agrees."""
 
 import time
+from typing import Any
 
 import pytest
+from talks import hold, talks
 
 from tds_clients import Admin, Answer, Clients, Message, Param
 from waiting import PATIENCE
@@ -17,63 +18,17 @@ BOTH = pytest.mark.parametrize("version", ["5.0", "7.4"])
 ROW, MESSAGE, COUNT = "row", "message", "count"
 
 
+@talks(__file__)
+def test_talks(clients: Clients, admin: Admin, version: str, talk: dict[str, Any]) -> None:
+    hold(talk, version, clients, admin)
+
+
 def said(answer: Answer) -> list[tuple[str, object]]:
     return [
         (kind, value.text if isinstance(value, Message) else value)
         for kind, value in answer.events
         if kind != "columns" and (kind, value) != (COUNT, -1)
     ]
-
-
-@BOTH
-def test_a_check_of_a_table_is_caught(clients: Clients, version: str) -> None:
-    with clients.ct(clients.server.writer, version) as client:
-        answer = client.language(
-            "begin try exec enter_myself 'bad' end try begin catch"
-            " select case when error_number() in (547, 548) then 'check' end end catch"
-        )
-        assert (answer.errors, answer.rows) == ([], [["check"]])
-
-
-@BOTH
-def test_a_temporary_table_belongs_to_its_session(clients: Clients, version: str) -> None:
-    with (
-        clients.ct(clients.server.reader, version) as client,
-        clients.ct(clients.server.reader, version) as other,
-    ):
-        assert client.language("create table #t (id int)").errors == []
-        assert other.language("select * from #t").error.number == 208
-        assert client.language("drop table #t").errors == []
-        assert client.language("select * from #t").error.number == 208
-        assert other.language("create table #t (a int) drop table #t").errors == []
-
-
-@BOTH
-def test_a_failed_statement_keeps_the_transaction_and_a_conversion_ends_it(
-    clients: Clients, version: str
-) -> None:
-    with clients.ct(clients.server.reader, version) as client:
-        client.language("create table #t (id int not null primary key)")
-        answer = client.language(
-            "begin tran insert #t values (1) insert #t values (1) insert #t values (2) "
-            "select @@trancount commit select count(*) from #t"
-        )
-        assert [error.number for error in answer.errors] == [2601 if version == "5.0" else 2627]
-        assert answer.rows == [["1"], ["2"]]
-        answer = client.language("begin tran insert #t values (3) select convert(int, 'x') print 'never'")
-        assert [error.number for error in answer.errors] == [245]
-        assert client.language("select @@trancount select count(*) from #t").rows == [["0"], ["2"]]
-
-
-def test_xact_abort(clients: Clients) -> None:
-    with clients.ct(clients.server.reader, "7.4") as client:
-        client.language("create table #t (id int not null primary key)")
-        answer = client.language(
-            "set xact_abort on begin tran insert #t values (1) insert #t values (1) print 'never'"
-        )
-        assert [error.number for error in answer.errors] == [2627]
-        assert client.language("select @@trancount select count(*) from #t").rows == [["0"], ["0"]]
-        assert client.language("set xact_abort off select 1 / 0 select 2").rows == [["2"]]
 
 
 @BOTH
@@ -142,23 +97,60 @@ def test_several_result_sets_of_a_procedure(clients: Clients, admin: Admin, vers
     admin.execute("drop procedure gateway_test.several")
 
 
+# --- a batch is compiled before it runs ---
+
+MISSING = "insert #t values (1) begin tran insert #t values (2) select * from no_such commit"
+
+
+def test_no_statement_has_run(clients: Clients) -> None:
+    with clients.ct(clients.server.reader) as client:
+        client.language("create table #t (a int)")
+        answer = client.language(MISSING)
+        assert [error.number for error in answer.errors] == [208]
+        assert (answer.counts, answer.rows) == ([-1], [])
+        assert client.language("select @@error, @@trancount, @@rowcount").rows == [["208", "0", "0"]]
+        assert client.language("select count(*) from #t").rows == [["0"]]
+
+
+def test_a_dynamic_statement_is_compiled_first_too(clients: Clients) -> None:
+    with clients.ct(clients.server.reader) as client:
+        client.language("create table #t (a int)")
+        client.prepare("both", "insert #t values (1) select * from no_such")
+        assert [error.number for error in client.execute("both").errors] == [208]
+        assert client.language("select count(*) from #t").rows == [["0"]]
+
+
+# the second statement, and its error
+UNFIT = [
+    ("select no_such from #t", 207),
+    ("update #t set no_such = 1", 207),
+    ("if 1 = 2 delete from #t where no_such = 1", 207),
+    ("if exists (select no_such from #t) print 'there'", 207),
+    ("declare @n int select @n = no_such from #t", 207),
+    ("select a.a from #t as a, #t as b where a = 1", 209),
+    ("select x.a from #t", 4104),
+    ("insert #t values (1, 'x', 3)", 213),
+    ("insert #t values (1)", 213),
+    ("insert #t select a from #t", 213),
+    ("insert #t (a) select a, b from #t", 121),
+    ("select a from #t union select a, b from #t", 205),
+    ("select sum(max(a)) from #t", 130),
+    ("select a from #t where count(*) > 1", 147),
+]
+
+
 @BOTH
-def test_a_procedure_that_is_defined_can_be_called_at_once(
-    clients: Clients, admin: Admin, version: str
+@pytest.mark.parametrize(("statement", "number"), UNFIT)
+def test_nothing_runs_of_a_batch_with_a_statement_that_does_not_fit(
+    clients: Clients, version: str, statement: str, number: int
 ) -> None:
-    """Also inside a transaction, where no other session sees it."""
-    admin.execute("grant create on schema gateway_test to daq_writer")
-    with clients.ct(clients.server.writer, version) as client:
-        assert client.language("use gateway_test").errors == []
-        create = "create procedure doubled @a int, @b int output as set @b = @a * 2 return 3"
-        assert client.language(create).errors == []
-        answer = client.call("doubled", [Param("int", "4", "@a"), Param("int", None, "@b", out=True)])
-        assert (answer.statuses, answer.outputs) == ([3], {"@b": "8"})
-        assert client.language("drop procedure doubled").errors == []
-        assert client.call("doubled").error.number == 2812
-        client.language("begin tran")
-        assert client.language(create.replace("doubled", "for_now")).errors == []
-        assert client.language("declare @b int exec for_now 5, @b output select @b").rows == [["10"]]
-        client.language("rollback")
-        assert client.call("for_now").error.number == 2812
-    admin.execute("revoke create on schema gateway_test from daq_writer")
+    with clients.ct(clients.server.reader, version) as client:
+        client.language("create table #t (a int, b varchar(10))")
+        for _ in range(3):
+            answer = client.language(f"insert #t values (1, 'x') select 1 {statement}")
+            assert ([error.number for error in answer.errors], answer.rows) == ([number], [])
+        client.language("begin tran insert #t values (2, 'y')")
+        answer = client.language(f"insert #t values (1, 'x') commit {statement}")
+        assert [error.number for error in answer.errors] == [number]
+        assert client.language("select a, @@trancount from #t").rows == [["2", "1"]]
+        client.language("commit")

@@ -1,16 +1,18 @@
 """Schemas in a database.
 
 SQL Server's documentation: CREATE SCHEMA; Transact-SQL syntax conventions, "Multipart names"; Catalog Views;
-CREATE PROCEDURE, "Best practices": unqualified names are looked up in the procedure's schema, then in dbo.
-"""
+CREATE PROCEDURE, "Best practices": unqualified names are looked up in the procedure's schema, then in dbo."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pymssql
 import pytest
+from case_tables import cases
+from talks import hold, talks
 
 from servers import Login
-from tds_clients import Admin, Clients, error_number, errors_of, rows_of
+from tds_clients import Admin, Clients, rows_of
 
 OWNER = Login("works", "works")
 OTHER = Login("strangers", "strangers")
@@ -35,64 +37,34 @@ def databases(admin: Admin) -> Iterator[None]:
     admin.execute("notify ringlog_catalogue")
 
 
+BEGIN, END = cases(__file__, "begin"), cases(__file__, "end")
+SITES = {"works": OWNER, "strangers": OTHER}
+
+
+@talks(__file__, versions=("7.4",))
+def test_talks(clients: Clients, admin: Admin, version: str, talk: dict[str, Any]) -> None:
+    hold(talk, version, clients, admin, SITES, "works", "works_db", BEGIN, END)
+
+
 @pytest.fixture
 def owner(clients: Clients) -> Iterator[pymssql.Cursor]:
     """A session in a database with schema `hr`, which has a table, as dbo has another of the name."""
-    with clients.pymssql(OWNER) as connection, connection.cursor() as cursor:
-        cursor.execute("use works_db")
-        cursor.execute("create schema hr")
-        cursor.execute("create table staff (id int not null primary key, name varchar(20))")
-        cursor.execute(
-            "create table hr.staff (id int not null constraint pk_hr_staff primary key, boss int null "
-            "constraint fk_boss references staff, name varchar(20) default 'new')"
-        )
-        cursor.execute("insert staff values (1, 'dbo') insert hr.staff values (2, 1, 'hr')")
+    with clients.pymssql(OWNER, database="works_db") as connection, connection.cursor() as cursor:
+        for text in BEGIN:
+            cursor.execute(text)
         yield cursor
-        cursor.execute("drop procedure if exists hr.pick, pick, hr.made drop function if exists hr.twice")
-        cursor.execute("drop view if exists hr.bosses drop table if exists hr.own, hr.staff, staff")
-        cursor.execute("drop schema hr")
+        for text in END:
+            cursor.execute(text)
+
+
+def test_a_schema_is_no_database(owner: pymssql.Cursor, clients: Clients) -> None:
+    with pytest.raises(pymssql.Error):
+        clients.pymssql(OWNER, database="hr")
 
 
 def only(cursor: pymssql.Cursor, text: str) -> tuple[object, ...] | None:
     cursor.execute(text)
     return cursor.fetchone()
-
-
-def test_names_of_two_and_three_parts(owner: pymssql.Cursor) -> None:
-    for name, value in (
-        ("staff", "dbo"),
-        ("dbo.staff", "dbo"),
-        ("hr.staff", "hr"),
-        ("works_db.hr.staff", "hr"),
-        ("Works_DB.HR.Staff", "hr"),
-        ("works_db..staff", "dbo"),
-    ):
-        assert only(owner, f"select name from {name}") == (value,), name
-    assert only(owner, "select works_db.hr.staff.name from works_db.hr.staff") == ("hr",)
-    owner.execute("update works_db.hr.staff set name = 'both' from hr.staff h join staff d on d.id = h.boss")
-    assert only(owner, "select name from hr.staff") == ("both",)
-    for text in (
-        "select * from strangers_db.hr.staff",
-        "delete online.hr.staff",
-        "select * from works_db.nowhere.staff",
-    ):
-        assert error_number(owner, text) == 208, text
-
-
-def test_a_schema_is_no_database(owner: pymssql.Cursor, clients: Clients) -> None:
-    assert error_number(owner, "use hr") == 911
-    assert only(owner, "select count(*) from sysdatabases where name = 'hr'") == (0,)
-    assert only(owner, "select db_id('hr')") == (None,)
-    assert error_number(owner, "drop database hr") == 3701
-    assert error_number(owner, "drop schema works_db") == 3701
-    assert error_number(owner, "drop schema hr") == 3729
-    with pytest.raises(pymssql.Error):
-        clients.pymssql(OWNER, database="hr")
-    owner.execute("use strangers_db")
-    assert error_number(owner, "drop schema hr") == 3701
-    assert error_number(owner, "create schema mine") == 262
-    owner.execute("use works_db")
-    assert error_number(owner, "create schema HR") == 2714
 
 
 def test_the_catalogue_lists_schemas(owner: pymssql.Cursor) -> None:
@@ -149,106 +121,42 @@ def test_the_catalogue_lists_schemas(owner: pymssql.Cursor) -> None:
     assert owner.fetchall()[0][:2] == ("staff", "hr")
 
 
-def test_properties_are_of_one_schema(owner: pymssql.Cursor) -> None:
-    for schema in ("hr", "dbo"):
-        owner.execute(f"sp_addextendedproperty 'of', '{schema}', 'schema', '{schema}', 'table', 'staff'")
-    for schema in ("hr", "dbo"):
-        listed = f"fn_listextendedproperty('of', 'schema', '{schema}', 'table', 'staff', null, null)"
-        assert only(owner, f"select value from {listed}") == (schema,)
+# --- names are resolved within a database: nothing is called, dropped or identified in another one ---
+
+DEVELOPER = Login("bounded", "bounded")
 
 
-def test_procedures_look_into_their_schema_first(owner: pymssql.Cursor) -> None:
-    """Compiled ones and ones that the gateway runs."""
-    owner.execute("create table hr.own (a int) insert hr.own values (7)")
-    owner.execute("create procedure pick as select 'dbo'")
-    # the gateway runs a procedure that executes a text
-    for head in ("", "exec ('select 0') "):
-        begin = [(0,)] if head else []
-        read = "select name, (select a from own), db_name() from staff"
-        owner.execute(f"create procedure hr.made as {head}{read} exec pick")
-        assert rows_of(owner, "exec hr.made") == [*begin, ("hr", 7, "works_db"), ("dbo",)]
-        owner.execute("create procedure hr.pick as select 'hr'")
-        owner.execute(f"alter procedure hr.made as {head}exec pick exec dbo.pick select name from dbo.staff")
-        assert rows_of(owner, "exec works_db.hr.made") == [*begin, ("hr",), ("dbo",), ("dbo",)]
-        owner.execute("drop procedure hr.made, hr.pick")
-    assert error_number(owner, "exec online.hr.made") == 2812
-
-
-def test_calls_by_rpc_name_schemas(clients: Clients, owner: pymssql.Cursor) -> None:
-    owner.execute("create procedure hr.pick as return 5")
-    for name in ("hr.pick", "works_db.hr.pick", "[works_db].[hr].[pick]"):
-        assert rows_of(owner, f"declare @s int exec @s = {name} select @s") == [(5,)]
-    with clients.pymssql(OWNER, database="works_db") as connection, connection.cursor() as cursor:
-        cursor.callproc("works_db.hr.pick", ())
-        while cursor.nextset():
-            pass
-        assert cursor.returnvalue == 5
-        with pytest.raises(pymssql.Error) as missing:
-            cursor.callproc("strangers_db.hr.pick", ())
-        assert errors_of(missing.value).number == 2812
-
-
-def test_a_stranger_shows_nothing_in_a_database(owner: pymssql.Cursor, admin: Admin) -> None:
-    """A comment alone puts no schema into a database of others."""
+@pytest.fixture(scope="module", autouse=True)
+def developers(admin: Admin) -> Iterator[None]:
+    """Two developers of a site, and their logins."""
     admin.execute(
-        "create schema lure authorization strangers; set role strangers; create table lure.staff (a int);"
-        "grant usage on schema lure to public; grant select on lure.staff to public;"
-        "comment on schema lure is 'T-SQL schema of works_db'; reset role; notify ringlog_catalogue"
+        "create role bounds nologin;"
+        "create schema near authorization bounds; create schema far authorization bounds;"
+        f"create role {DEVELOPER.user} login password '{DEVELOPER.password}' in role bounds, daq_reader;"
+        f"grant {DEVELOPER.user} to ringlog_gateway with inherit false, set true;"
+        f"alter role {DEVELOPER.user} set role = bounds; grant daq_reader to bounds"
     )
-    try:
-        assert only(owner, "select count(*) from sys.schemas where name = 'lure'") == (0,)
-        lured = "select count(*) from information_schema.tables where table_schema = 'lure'"
-        assert only(owner, lured) == (0,)
-    finally:
-        admin.execute("drop schema lure cascade")
+    yield
+    admin.execute(
+        f"drop schema near, far cascade; drop owned by bounds, {DEVELOPER.user};"
+        f"drop role {DEVELOPER.user}, bounds; notify ringlog_catalogue"
+    )
 
 
-def test_rights_on_objects_of_a_schema(owner: pymssql.Cursor, clients: Clients) -> None:
-    owner.execute("create procedure hr.pick as select name from staff")
-    with clients.pymssql(OTHER, database="works_db") as connection, connection.cursor() as other:
-        for text in ("select name from hr.staff", "exec hr.pick"):
-            assert error_number(other, text) == 229
-        owner.execute("grant select on hr.staff to strangers grant execute on works_db.hr.pick to strangers")
-        for text in ("select name from hr.staff", "exec hr.pick"):
-            assert rows_of(other, text) == [("hr",)]
-        owner.execute("revoke all on hr.staff from strangers")
-        assert error_number(other, "select name from hr.staff") == 229
+@talks(__file__, versions=("7.4", "7.1"), table="near")
+def test_developers(clients: Clients, admin: Admin, version: str, talk: dict[str, Any]) -> None:
+    hold(
+        talk,
+        version,
+        clients,
+        admin,
+        {"bounded": DEVELOPER},
+        "bounded",
+        "near",
+        **cases(__file__, "developers"),
+    )
 
 
-def test_procedures_of_the_system_take_names_with_schemas(owner: pymssql.Cursor) -> None:
-    owner.execute("create procedure hr.pick as select 1")
-    assert rows_of(owner, "sp_helptext 'works_db.hr.pick'") == [("create procedure hr.pick as select 1",)]
-    assert error_number(owner, "sp_helptext 'pick'") == 15009
-    owner.execute("sp_rename 'hr.staff', 'people'")
-    assert rows_of(owner, "select name from hr.people") == [("hr",)]
-    owner.execute("sp_rename 'hr.people', 'staff'")
-    owner.execute("create table hr.own (id int identity primary key)")
-    owner.execute("set identity_insert works_db.hr.own on insert hr.own (id) values (7)")
-    owner.execute("set identity_insert hr.own off insert hr.own default values")
-    assert rows_of(owner, "select id from hr.own") == [(7,), (8,)]
-    assert rows_of(owner, "select ident_current('hr.own')") == [(8,)]
-    owner.execute("truncate table works_db.hr.own")
-    owner.execute("create index By_Name on hr.staff (name)")
-    assert rows_of(owner, "select name from sys.indexes where index_id = 3") == [("By_Name",)]
-    owner.execute("drop index hr.staff.By_Name")
-
-
-def test_dropping_a_database_drops_its_schemas(owner: pymssql.Cursor) -> None:
-    owner.execute("create database brief")
-    owner.execute("use brief")
-    owner.execute("create schema inside")
-    owner.execute("create table brief.inside.t (a int)")
-    assert error_number(owner, "alter database brief collate SQL_Latin1_General_CP1_CI_AS") == 5072
-    owner.execute("use works_db")
-    owner.execute("drop database brief")
-    assert error_number(owner, "select * from inside.t") == 208
-    owner.execute("create schema inside")
-    owner.execute("drop schema inside")
-    owner.execute("create database inside")
-    owner.execute("use inside")
-    owner.execute("use works_db")
-    owner.execute("drop database inside")
-    owner.execute("begin transaction create schema inside")
-    owner.execute("create table works_db.inside.t (a int)")
-    owner.execute("rollback")
-    assert error_number(owner, "select * from works_db.inside.t") == 208
+def test_databases_are_listed_everywhere(clients: Clients) -> None:
+    with clients.pymssql(DEVELOPER, database="near") as connection, connection.cursor() as cursor:
+        assert rows_of(cursor, "exec sp_databases")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pymssql
 import pytest
+from case_tables import cases
 
 import raw_tds
 from raw_tds import BIG, LITTLE, Order, RawClient
@@ -162,26 +163,7 @@ def refused(run: Run, text: str) -> int:
 
 # "Cursors", "Keyset-driven cursors"; sp_cursoropen: scrollopt and ccopt may be returned changed
 @pytest.mark.parametrize(
-    ("select", "scroll", "concurrency", "given"),
-    [
-        ("select * from #u", KEYSET, OPTIMISTIC, [KEYSET, OPTIMISTIC, 3]),
-        (
-            "select id, v w from #u as x where n > 1 order by 2",
-            DYNAMIC,
-            OPTIMISTIC_VALUES,
-            [KEYSET, OPTIMISTIC_VALUES, 2],
-        ),
-        (
-            "select v from #u order by id for update of v",
-            FORWARD_ONLY,
-            SCROLL_LOCKS,
-            [FORWARD_ONLY, OPTIMISTIC, -1],
-        ),
-        ("select count(*) from #u", KEYSET, OPTIMISTIC, [STATIC, READ_ONLY, 1]),
-        ("select u.id from #u u, #t t where u.id = t.id", KEYSET, OPTIMISTIC, [STATIC, READ_ONLY, 3]),
-        # "if the table has no unique index, the keyset cursor is converted to a static cursor"
-        ("select * from #nokey", KEYSET, OPTIMISTIC, [STATIC, READ_ONLY, 0]),
-    ],
+    ("select", "scroll", "concurrency", "given"), cases(__file__, "which_cursors_change_rows")
 )
 def test_which_cursors_change_rows(
     changed: Run, select: str, scroll: int, concurrency: int, given: list[int]
@@ -233,18 +215,7 @@ def test_changes_of_others_are_seen_and_not_overwritten(changed: Run) -> None:
     assert changed("select v from #u where id = 1") == [[("mine",)]]
 
 
-@pytest.mark.parametrize(
-    ("what", "number"),
-    [
-        ("{cursor}, 33, 1, '', @nosuch = 1", 207),
-        ("{cursor}, 33, 1, '', @v = 'longer than ten'", 8152),
-        ("{cursor}, 33, 1, ''", 16902),
-        ("{cursor}, 33, 1, '', 'update #u set v = 1'", 16902),
-        ("{cursor}, 1000, 1, ''", 16902),
-        ("{cursor}, 4, 0, '', @id = 1", 2627),
-        ("77, 33, 1, '', @v = 'x'", 16909),
-    ],
-)
+@pytest.mark.parametrize(("what", "number"), cases(__file__, "changes_that_are_refused"))
 def test_changes_that_are_refused(changed: Run, what: str, number: int) -> None:
     _, (_, cursor, *_) = opened(changed, "select id, v from #u order by id", KEYSET, OPTIMISTIC)
     changed(f"exec sp_cursorfetch {cursor}, {NEXT}, 0, 1")
@@ -279,23 +250,7 @@ def test_prepared_cursors(run: Run) -> None:
     assert fetched(run, again, NEXT) == ([5, 6], 0, 1, 2)
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("exec sp_cursor {cursor}, 33, 1, N''", 16929),
-        ("exec sp_cursorfetch {cursor}, 64, 1, 1", 16902),
-        ("exec sp_cursorfetch {cursor}, 2, 0, 0", 16902),
-        ("exec sp_cursorfetch {cursor}, 2, 0, -1", 16902),
-        ("exec sp_cursorfetch 77, 2, 0, 1", 16909),
-        ("exec sp_cursorclose null", 16902),
-        ("declare @h int exec sp_cursoropen @h output, N'update #t set v = 1', 8, 1", 16938),
-        ("declare @h int exec sp_cursoropen @h output, N'select 1 select 2', 8, 1", 16938),
-        ("declare @h int exec sp_cursoropen @h output, N'exec sp_who', 8, 1", 16937),
-        ("declare @h int exec sp_cursoropen @h output, N'select * from #no', 8, 1", 208),
-        ("declare @h int exec sp_cursoropen @h output, N'select from #t', 8, 1", 156),
-        ("declare @h int exec sp_cursoropen @h output, N'select 1', 12, 1", 16902),
-    ],
-)
+@pytest.mark.parametrize(("text", "number"), cases(__file__, "refusals"))
 def test_refusals(run: Run, text: str, number: int) -> None:
     _, (_, cursor, *_) = opened(run, "select id from #t", STATIC)
     with pytest.raises(pymssql.Error) as error:

@@ -1,19 +1,18 @@
 """T-SQL's transactions: by text, by the requests of drivers, and left open."""
 
 import struct
+from typing import Any
 
 import pymssql
 import pytest
+from talks import hold, talks
 
 import raw_tds
 from raw_tds import BATCH7, BIG, CHAINED, DATEFORMAT, LITTLE, Order, RawClient, batch7, option
 from servers import Login, RunningServer
-from tds_clients import SEVENS, Admin, Clients, Param, rows_of, violated_check
+from tds_clients import Admin, Clients, rows_of
 
 pytestmark = pytest.mark.usefixtures("functions")
-VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
-# by group commit if there is no transaction, and on the caller's own connection
-ENTER = pytest.mark.parametrize("enter", ["enter", "enter_myself"])
 
 
 @pytest.fixture(autouse=True)
@@ -25,137 +24,9 @@ def entries(admin: Admin) -> list[object]:
     return [entry for (entry,) in admin.execute("select entry from gateway_test.journal order by id")]
 
 
-@VERSIONS
-@ENTER
-def test_rollback_undoes_and_commit_keeps(clients: Clients, admin: Admin, version: str, enter: str) -> None:
-    with clients.ct(clients.server.writer, version) as client:
-        assert client.language("begin tran").errors == []
-        assert client.call(enter, [Param("char", "undone")]).statuses == [0]
-        assert client.language(f"exec {enter} 'undone too'").statuses == [0]
-        assert entries(admin) == [], "nobody else sees it yet"
-        assert client.language("rollback tran select @@trancount").rows == [["0"]]
-        assert entries(admin) == []
-        assert client.language(f"begin transaction exec {enter} 'a' exec {enter} 'b' commit").errors == []
-        assert entries(admin) == ["a", "b"]
-
-
-@VERSIONS
-def test_trancount_and_levels(clients: Clients, admin: Admin, version: str) -> None:
-    with clients.ct(clients.server.writer, version) as client:
-        answer = client.language(
-            "select @@trancount begin tran select @@trancount begin tran select @@trancount "
-            "exec enter 'a' commit select @@trancount"
-        )
-        assert answer.rows == [["0"], ["1"], ["2"], ["1"]]
-        assert entries(admin) == []
-        assert client.language("commit select @@trancount").rows == [["0"]]
-        assert entries(admin) == ["a"]
-        assert client.language("begin tran begin tran exec enter 'b' rollback select @@trancount").rows == [
-            ["0"]
-        ]
-        assert entries(admin) == ["a"]
-
-
-@VERSIONS
-@ENTER
-def test_a_statement_that_fails_keeps_the_transaction(
-    clients: Clients, admin: Admin, version: str, enter: str
-) -> None:
-    with clients.ct(clients.server.writer, version) as client:
-        assert client.language(f"begin tran exec {enter} 'before'").statuses == [0]
-        assert client.call(enter, [Param("char", "bad")]).error.number == violated_check(version)
-        assert client.call("no_such").error.number == 2812
-        assert client.language("select * from no_such").error.number == 208
-        assert client.language("select 1 +").error.number == 102
-        duplicate = 2601 if version == "5.0" else 2627
-        assert client.language(f"exec {enter} 'before'").error.number == duplicate
-        assert client.language(f"exec {enter} 'after' select @@trancount").rows == [["1"]]
-        assert client.language("commit").errors == []
-    assert entries(admin) == ["before", "after"]
-
-
-@VERSIONS
-def test_savepoints(clients: Clients, admin: Admin, version: str) -> None:
-    with clients.ct(clients.server.writer, version) as client:
-        # SQL Server, "SAVE TRANSACTION": 32 characters at most
-        long = "s" * (100 if version == "5.0" else 31)
-        long_names = [long + "1", long + "2"]
-        answer = client.language(
-            "begin tran exec enter 'a' save tran one exec enter 'b' save tran two exec enter 'c' "
-            "rollback tran one exec enter 'd'"
-        )
-        assert answer.errors == []
-        gone = client.language("rollback tran two")
-        assert gone.error[:2] == (6401, 16)
-        assert "Cannot roll back two" in gone.error.text
-        assert client.language("exec enter 'e' rollback tran one exec enter 'f' select @@trancount").rows == [
-            ["1"]
-        ]
-        for name in long_names:
-            assert client.language(f"save tran {name} exec enter '{name[-1]}'").errors == []
-        assert client.language(f"rollback tran {long_names[0]}").errors == []
-        assert client.language("commit").errors == []
-    assert entries(admin) == ["a", "f"]
-
-
-@VERSIONS
-def test_a_transaction_has_a_name(clients: Clients, admin: Admin, version: str) -> None:
-    with clients.ct(clients.server.writer, version) as client:
-        assert client.language("begin tran whole exec enter 'a' rollback tran whole").errors == []
-        assert client.language("select @@trancount").rows == [["0"]]
-        assert client.language("begin tran whole exec enter 'b' commit tran whole").errors == []
-        assert client.language("begin tran whole rollback tran other").error.number == 6401
-    assert entries(admin) == ["b"]
-
-
-def test_ends_without_a_beginning(clients: Clients) -> None:
-    with clients.ct(clients.server.writer, "7.4") as client:
-        assert client.language("commit").error[:2] == (3902, 16)
-        assert client.language("rollback").error[:2] == (3903, 16)
-        assert client.language("save tran a").error[:2] == (628, 16)
-        assert client.language("if @@trancount > 0 commit").errors == []
-    with clients.ct(clients.server.writer, "5.0") as client:
-        assert client.language("commit rollback").errors == [], "Sybase says nothing of it"
-
-
-@VERSIONS
-def test_a_transaction_left_open_is_rolled_back(clients: Clients, admin: Admin, version: str) -> None:
-    with clients.ct(clients.server.writer, version) as client:
-        assert client.language("begin tran exec enter 'lost'").statuses == [0]
-    with clients.ct(clients.server.writer, version) as client:
-        # the row lock of the first would make this one wait
-        assert client.language("exec enter 'lost'").statuses == [0]
-    assert entries(admin) == ["lost"]
-
-
-@VERSIONS
-def test_the_database_used_in_a_transaction_outlives_its_rollback(clients: Clients, version: str) -> None:
-    with clients.ct(clients.server.reader, version) as client:
-        answer = client.language("begin tran select 1 use log select current_schema() rollback")
-        assert answer.rows == [["1"], ["log"]]
-        assert client.language("select current_schema()").rows == [["log"]]
-        answer = client.language(
-            "begin tran select 1 save tran s use online rollback tran s select current_schema() commit"
-        )
-        assert answer.rows == [["1"], ["online"]]
-
-
-def test_a_commit_that_fails_is_reported(clients: Clients, admin: Admin) -> None:
-    """A constraint that is checked at the end of the transaction."""
-    admin.execute(
-        "create table gateway_test.child (parent int references gateway_test.journal (id) "
-        "deferrable initially deferred); grant insert on gateway_test.child to daq_writer; "
-        "create function gateway_test.orphan() returns int language sql "
-        "as 'insert into gateway_test.child values (-1) returning 0'; notify ringlog_catalogue"
-    )
-    for version in ("5.0", "7.4"):
-        with clients.ct(clients.server.writer, version) as client:
-            assert client.language("begin tran exec enter 'with it' exec orphan").statuses == [0, 0]
-            assert client.language("commit").error[:2] == (547, 16)
-            assert client.language("select @@trancount").rows == [["0"]]
-            assert client.call("orphan").error.number == (546 if version == "5.0" else 547)
-    admin.execute("drop function gateway_test.orphan; drop table gateway_test.child")
-    assert entries(admin) == []
+@talks(__file__)
+def test_by_text(clients: Clients, admin: Admin, version: str, talk: dict[str, Any]) -> None:
+    hold(talk, version, clients, admin)
 
 
 def test_the_end_of_postgresqls_connection_ends_the_transaction(clients: Clients, admin: Admin) -> None:
@@ -196,22 +67,6 @@ def test_a_driver_that_only_begins_holds_nothing(clients: Clients, admin: Admin,
         assert admin.execute(idle, [own_login.user]).fetchone() == (0,)
 
 
-@VERSIONS
-def test_implicit_transactions(clients: Clients, admin: Admin, version: str) -> None:
-    setting = "chained" if version == "5.0" else "implicit_transactions"
-    with clients.ct(clients.server.writer, version) as client:
-        assert client.language(f"set {setting} on").errors == []
-        assert client.call("enter", [Param("char", "a")]).statuses == [0]
-        assert client.language("select @@trancount").rows == [["1"]]
-        assert entries(admin) == []
-        assert client.language("commit").errors == []
-        assert entries(admin) == ["a"]
-        assert client.language("exec enter 'b' rollback select @@trancount").rows == [["0"]]
-        assert client.language("commit").errors == []
-        assert client.language(f"set {setting} off exec enter 'c'").errors == []
-    assert entries(admin) == ["a", "c"]
-
-
 @pytest.mark.parametrize("order", [LITTLE, BIG])
 def test_chained_by_option_token(server: RunningServer, admin: Admin, order: Order) -> None:
     """As set by ct_options and DBD::Sybase's AutoCommit."""
@@ -236,7 +91,6 @@ def test_an_unsupported_option_is_refused(server: RunningServer) -> None:
 
 
 # --- requests of drivers, byte by byte ---
-
 
 TRANSACTION, RESET = 0x0E, 0x08
 BEGIN, COMMIT, ROLLBACK, SAVE = 5, 7, 8, 9
@@ -324,53 +178,3 @@ def test_a_connection_that_is_reset_begins_anew(server: RunningServer, admin: Ad
         assert environment(reply[3 + length :]) == 18
         assert "online".encode("utf-16-le") in reply
     assert entries(admin) == ["kept"]
-
-
-SAVEPOINT_OF_JTDS = (
-    "if @@trancount = 0 begin set implicit_transactions off begin tran set implicit_transactions on end "
-    "save tran x"
-)
-"""ConnectionJDBC3.setSavepoint"""
-
-
-@pytest.mark.parametrize("version", SEVENS)
-def test_only_statements_on_tables_begin_a_transaction(clients: Clients, version: str) -> None:
-    """SQL Server: SET IMPLICIT_TRANSACTIONS."""
-
-    def count() -> list[list[str | None]]:
-        return client.language("select @@trancount").rows
-
-    with clients.ct(clients.server.writer, version) as client:
-        client.language("set implicit_transactions on")
-        client.language(
-            "declare @a int set @a = 1 + 1 if @a > 1 print 'x' select 1, getdate() set nocount off"
-        )
-        assert count() == [["0"]]
-        client.language(SAVEPOINT_OF_JTDS)
-        assert count() == [["1"]]
-        client.language("commit")
-        assert count() == [["0"]]
-        client.language("begin tran")
-        assert count() == [["2"]]
-        client.language("rollback")
-        client.language("select count(*) from sr_vac")
-        assert count() == [["1"]]
-
-
-@VERSIONS
-def test_an_idle_reader_locks_nothing(clients: Clients, admin: Admin, version: str) -> None:
-    admin.execute(
-        "create table public.read_by_many (a int); grant select on public.read_by_many to daq_reader"
-    )
-    try:
-        with clients.ct(clients.server.reader, version) as client:
-            client.language("set chained on" if version == "5.0" else "set implicit_transactions on")
-            assert client.language("select a from read_by_many select @@trancount").rows == [["1"]]
-            admin.execute("set lock_timeout = '100s'; truncate public.read_by_many")
-            admin.execute("alter table public.read_by_many add b int")
-            assert client.language("select count(b) from read_by_many select @@trancount").rows == [
-                ["0"],
-                ["1"],
-            ]
-    finally:
-        admin.execute("drop table public.read_by_many; reset lock_timeout")

@@ -13,7 +13,7 @@ import psycopg
 import pymssql
 import pytest
 
-from servers import Login, RunningServer, add_logins, ringlog, serving
+from servers import Login, RunningServer, ringlog, serving
 from tds_clients import Clients, Param, errors_of
 
 FACILITY = Path(__file__).with_name("parameters.toml").read_text()
@@ -28,7 +28,6 @@ def parameter_server(
     facility = tmp_path_factory.mktemp("parameters") / "facility.toml"
     facility.write_text(FACILITY)
     with serving(temporary_directory / "parameters", facility=facility) as running:
-        add_logins(running)
         for login, right in (
             (EVERYTHING, ["--parameter-writer"]),
             (MAGNETS_ONLY, ["--parameter", "magnet_set"]),

@@ -17,7 +17,7 @@ from ringlog.schema.change import run
 from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.installing.install import InstallRefused, install
 from ringlog.server.logins import GATEWAY
-from servers import FACILITY, RunningServer, add_logins, ringlog, serving
+from servers import FACILITY, RunningServer, ringlog, serving
 from tds_clients import Clients, Param, errors_of
 from waiting import is_taken, wait_until
 from writing import Writers
@@ -47,7 +47,6 @@ def own_server(temporary_directory: Path) -> Iterator[RunningServer]:
     facility = temporary_directory / "changing.toml"
     facility.write_text(TEXT)
     with serving(temporary_directory / "changing", facility=facility) as server:
-        add_logins(server)
         yield server
 
 
@@ -207,7 +206,6 @@ type = "real"
 def new_clients(ct_program: Path, temporary_directory: Path, tmp_path: Path) -> Iterator[Clients]:
     """Clients of a server with the columns of the tests' facility."""
     with serving(temporary_directory / tmp_path.name) as server:
-        add_logins(server)
         yield Clients.of(server, ct_program, tmp_path)
 
 
@@ -302,8 +300,7 @@ def test_a_column_that_was_dropped_before_the_installation(new_clients: Clients,
     with new_clients.ct(server.writer) as five, new_clients.pymssql(server.writer) as seven:
         for _ in range(3):
             assert five.call("put_sr_rf", row).statuses == [0]
-        with psycopg.connect(server.dsn, autocommit=True) as admin:
-            admin.execute("".join(obstacle.sql for obstacle in refused.value.obstacles).encode())
+        server.sql("".join(obstacle.sql for obstacle in refused.value.obstacles).encode())
         error = five.call("put_sr_rf", row).error
         assert error.number == 50000
         assert "its table was changed, and ringlog init has not been run since" in error.text

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from case_tables import cases
 
 from authors import create_login
 from servers import Login
@@ -67,15 +68,7 @@ def check(admin: Admin, places: set[str]) -> None:
         assert current_user in (CALLER.user, OWNER), place
 
 
-CALLS = {
-    "put_domain": "1",
-    "put_row": "1, 2",
-    "put_default": "",
-    "put_stores": "1",
-    "put_out": "1",
-    "put_stranger": "1",
-    "put_with_type": "1",
-}
+CALLS = cases(__file__, "calls")
 GENERAL = {"put_any": "1", "put_variadic": "1"}
 """Functions whose arguments have no types of their own: PostgreSQL says which for each call."""
 
@@ -163,27 +156,7 @@ def test_bulk_copy(clients: Clients, admin: Admin) -> None:
     check(admin, {"check of a table", "generated column", "index", "trigger", "deferred trigger"})
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "create function ringlog.put_sr_vac(r text) returns integer language sql as 'select 0'",
-        "create function tsql.put() returns integer language sql as 'select 0'",
-        "create function online.put() returns integer language sql as 'select 0'",
-        "create trigger t before update on online.sr_vac for each row execute function recording.trap()",
-        "create rule r as on update to online.sr_vac do also select 1",
-        "create policy p on weeks.sr_vac using (true)",
-        "create index on online.sr_vac (seq_no)",
-        "create table recording.child () inherits (online.sr_vac)",
-        "create table recording.part partition of weeks.sr_vac default",
-        "create table recording.refers (s integer references online.sr_vac)",
-        "create table recording.refers (at timestamptz, s integer,"
-        " foreign key (at, s) references log.sr_vac_default)",
-        "alter table online.sr_vac alter power set default recording.with_default()",
-        "alter domain recording.checked owner to ringlog_owner",
-        "alter function recording.put_domain owner to ringlog_owner",
-        "create event trigger e on ddl_command_start execute function recording.trap()",
-    ],
-)
+@pytest.mark.parametrize("statement", cases(__file__, "a_site_attaches_nothing_to_ringlogs_objects"))
 def test_a_site_attaches_nothing_to_ringlogs_objects(admin: Admin, site: None, statement: str) -> None:
     """So no code of a site runs inside ringlog's own procedures."""
     admin.execute(f"grant daq_writer, daq_reader, parameter_writer to {OWNER}; set role {OWNER}".encode())

@@ -14,7 +14,7 @@ import pytest
 import raw_tds
 from raw_tds import BATCH7, RawClient
 from ringlog.clients import call, connect
-from servers import Login, RunningServer, add_logins, ringlog, serving
+from servers import Login, RunningServer, ringlog, serving
 from waiting import wait_until
 
 pytestmark = pytest.mark.long
@@ -33,9 +33,7 @@ def crowded(temporary_directory: Path) -> Iterator[RunningServer]:
     """A server whose PostgreSQL has few connections."""
     data = temporary_directory / "crowds"
     with serving(data) as running:
-        add_logins(running)
-        with psycopg.connect(running.dsn, autocommit=True) as admin:
-            admin.execute(f"alter system set max_connections = {MOST_CONNECTIONS}")
+        running.sql(f"alter system set max_connections = {MOST_CONNECTIONS}")
         for login in (SLOW, OTHER, LIMITED, NEW):
             words = ["user", "add", login.user, "--reader", "--password-stdin", "--data", running.data]
             assert ringlog(*words, stdin=login.password).returncode == 0

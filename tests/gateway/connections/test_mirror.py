@@ -14,7 +14,7 @@ from mirrors import RunningMirror, mirroring
 from psycopg import sql
 
 from ringlog.gateway import Mirror
-from servers import FACILITY, RunningServer, add_logins, ringlog, serving
+from servers import FACILITY, RunningServer, ringlog, serving
 from tds_clients import Clients, Param, rows_of
 from waiting import PATIENCE
 
@@ -23,7 +23,6 @@ from waiting import PATIENCE
 def new_server(temporary_directory: Path) -> Iterator[RunningServer]:
     """The server to which the site moves: the same facility, the same logins."""
     with serving(temporary_directory / "new", facility=FACILITY) as running:
-        add_logins(running)
         yield running
 
 
@@ -61,8 +60,7 @@ def through(mirrored: RunningMirror, server: RunningServer, ct_program: Path, tm
 
 
 def rows(server: RunningServer) -> list[tuple[object, ...]]:
-    with psycopg.connect(server.dsn) as connection:
-        return connection.execute('select seq_no, "time", power from log.sr_rf order by 2, 1').fetchall()
+    return server.sql('select seq_no, "time", power from log.sr_rf order by 2, 1')
 
 
 BEGIN = datetime(2026, 3, 4, 5, 0, 0)
@@ -98,14 +96,13 @@ def test_calls_reach_both_and_agree(
 def test_differences_are_reported_and_no_client_sees_them(
     through: Clients, mirrored: RunningMirror, server: RunningServer, new_server: RunningServer
 ) -> None:
-    with psycopg.connect(new_server.dsn, autocommit=True) as administrator:
-        administrator.execute(
-            "create function ringlog.only_new(out v integer) language sql as 'select 7';"
-            "grant execute on function ringlog.only_new to daq_reader;"
-            "select ringlog.put_every_type("
-            "row (1, '2026-02-02', 1.5, 2.5, 3, 4, 5, true, 'here only')::online.every_type);"
-            "notify ringlog_catalogue"
-        )
+    new_server.sql(
+        "create function ringlog.only_new(out v integer) language sql as 'select 7';"
+        "grant execute on function ringlog.only_new to daq_reader;"
+        "select ringlog.put_every_type("
+        "row (1, '2026-02-02', 1.5, 2.5, 3, 4, 5, true, 'here only')::online.every_type);"
+        "notify ringlog_catalogue"
+    )
     with through.pymssql(server.reader) as client, client.cursor() as cursor:
         with pytest.raises(pymssql.Error, match="only_new"):
             cursor.callproc("only_new")
@@ -118,8 +115,7 @@ def test_differences_are_reported_and_no_client_sees_them(
     assert missing["login"] == server.reader.user
     more = reported["select a_varchar", "rows"]
     assert (more["old"], more["new"]) == ("0 in all", "number 1 of 1: 'here only'")
-    with psycopg.connect(new_server.dsn, autocommit=True) as administrator:
-        administrator.execute("drop function ringlog.only_new; notify ringlog_catalogue")
+    new_server.sql("drop function ringlog.only_new; notify ringlog_catalogue")
 
 
 CAPTURES = sorted((Path(__file__).parents[1] / "captures").glob("*.bin"))
@@ -195,10 +191,7 @@ def test_switched_over_and_back(
             assert row is not None
             return "new" if row[0] else "old"
 
-    with psycopg.connect(new_server.dsn, autocommit=True) as administrator:
-        administrator.execute(
-            "select ringlog.put_sr_vac(row (1, '2026-02-02', 1, 1, 1, true)::online.sr_vac)"
-        )
+    new_server.sql("select ringlog.put_sr_vac(row (1, '2026-02-02', 1, 1, 1, true)::online.sr_vac)")
     with through.pymssql(server.reader) as before:
         assert which(before) == "old"
         said = ringlog("mirror-switch", "new", "--control", mirrored.control)
@@ -227,7 +220,6 @@ def test_an_encrypted_session_passes_and_is_not_compared(
         serving(temporary_directory / "old-tls", *files, "--tls", "required") as old,
         mirroring(tmp_path, f"{old.host}:{old.port}", f"{new_server.host}:{new_server.port}") as mirrored,
     ):
-        add_logins(old)
         with (
             pymssql.connect(
                 server=mirrored.host,

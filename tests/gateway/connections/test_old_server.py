@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
+from case_tables import cases
 
 from ringlog.adoption.rings import moment
 from ringlog.adoption.server.session import connected
@@ -22,56 +23,15 @@ from servers import Login, RunningServer
 from tds_clients import PLAIN
 
 VERSIONS = ("5.0", "7.1", "7.4")
-_VALUES = {
-    "bit": "1",
-    "tinyint": "200",
-    "smallint": "-32768",
-    "int": "-2147483648",
-    "bigint": "9223372036854775807",
-    "real": "0.1",
-    "float": "-1e300",
-    "numeric(38, 10)": "-1234567890123456789.0123456789",
-    "decimal(5, 2)": "999.99",
-    "money": "-922337203685477.5808",
-    "smallmoney": "214748.3647",
-    "char(5)": "'ab'",
-    "varchar(20)": "'größe'",
-    "varchar(300)": "replicate('x', 300)",
-    "text": "'long'",
-    "binary(4)": "0x01020300",
-    "varbinary(10)": "0x00ff",
-    "varbinary(300)": "convert(varbinary(300), replicate('x', 300))",
-    "image": "0x0102",
-    "datetime": "'2026-03-29 02:30:15.997'",
-    "smalldatetime": "'2026-03-29 02:30'",
-    "date": "'1999-12-31'",
-    "time": "'23:59:59.997'",
-}
-_OF_7 = {
-    "nchar(5)": "N'日本'",
-    "nvarchar(20)": "N'日本😀'",
-    "nvarchar(max)": "replicate(N'é', 2000)",
-    "ntext": "N'日本'",
-    "varchar(max)": "replicate('é', 2000)",
-    "varbinary(max)": "0x0102",
-    "uniqueidentifier": "'00112233-4455-6677-8899-AABBCCDDEEFF'",
-}
+_VALUES = cases(__file__, "_values")
+_OF_7 = cases(__file__, "_of_7")
 _OF_7_3 = {
     "datetime2(7)": "'2026-03-29 02:30:15.1234567'",
     "datetime2(3)": "'0001-01-01 00:00:00.001'",
     "time(6)": "'23:59:59.999999'",
     "datetimeoffset(6)": "'2026-03-29 02:30:15.123456 +09:00'",
 }
-_OF_5 = {
-    "bigdatetime": "'2026-03-29 02:30:15.123456'",
-    "bigtime": "'23:59:59.999999'",
-    "unichar(5)": "'ab'",
-    "univarchar(20)": "'größe'",
-    "unitext": "'größe'",
-    "unsigned smallint": "65535",
-    "unsigned int": "4294967295",
-    "unsigned bigint": "18446744073709551615",
-}
+_OF_5 = cases(__file__, "_of_5")
 
 
 def address(server: RunningServer, login: Login, database: str = "") -> Address:

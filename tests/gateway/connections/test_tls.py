@@ -20,7 +20,7 @@ from raw_tds import RawClient
 from relay import relay
 from ringlog.clients import Address
 from ringlog.history.sources import tds
-from servers import Login, RunningServer, add_logins, free_port, ringlog, serving
+from servers import Login, RunningServer, free_port, ringlog, serving
 from tds_clients import rows_of
 from waiting import PATIENCE, wait_until
 
@@ -40,18 +40,6 @@ def encrypting(directory: Path, certificate: Path, use: str) -> Iterator[Running
     key = certificate.with_suffix(".key")
     options = ["--tls-cert", str(certificate), "--tls-key", str(key), "--tls", use]
     with serving(directory / f"tls-{use}", *options) as server:
-        login = server.reader
-        added = ringlog(
-            "user",
-            "add",
-            login.user,
-            "--reader",
-            "--password-stdin",
-            "--data",
-            server.data,
-            stdin=login.password,
-        )
-        assert added.returncode == 0, added.stderr
         yield server
 
 
@@ -373,7 +361,6 @@ def test_a_renewed_certificate_is_taken_without_a_restart(
 
     with serving(data, *options) as server:
         log = data.with_name(data.name + ".stderr")
-        add_logins(server)
         assert f"the certificate {crt} expires on" in log.read_text()
         assert 0 < left() < 86_400
         before = certificate_shown(server)

@@ -8,9 +8,10 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pymssql
 import pytest
+from case_tables import cases
 from psycopg import sql
 
-from servers import RunningServer, add_logins, serving
+from servers import RunningServer, serving
 from tds_clients import Answer, Clients, CtClient, Param, errors_of
 
 ZURICH = ZoneInfo("Europe/Zurich")
@@ -40,7 +41,6 @@ def zurich(temporary_directory: Path) -> Iterator[RunningServer]:
     ]
     facility.write_text('timezone = "Europe/Zurich"\n' + "\n".join(tables))
     with serving(temporary_directory / "zurich", facility=facility) as server:
-        add_logins(server)
         yield server
 
 
@@ -71,10 +71,7 @@ def stored(server: RunningServer, table: str) -> list[tuple[datetime, int]]:
 
 
 def empty(server: RunningServer, table: str) -> None:
-    with psycopg.connect(server.dsn) as connection:
-        connection.execute(
-            f'truncate weeks.{table}, ringlog.arrival; update online.{table} set "time" = null'
-        )
+    server.sql(f'truncate weeks.{table}, ringlog.arrival; update online.{table} set "time" = null')
 
 
 @pytest.mark.parametrize("version", [5, pytest.param(7, marks=pytest.mark.long)])
@@ -108,12 +105,11 @@ def test_reading_by_repeated_times_uses_the_later(zurich_clients: Clients) -> No
     """Like PostgreSQL: only for writers the table's newest row decides."""
     server = zurich_clients.server
     empty(server, "every_5_text")
-    with psycopg.connect(server.dsn) as connection:
-        connection.execute(
-            "insert into log.every_5_text (seq_no, time, number)"
-            " select n + 1, %s + n * interval '1 min', n from generate_series(0, 239) as n",
-            [AUTUMN],
-        )
+    server.sql(
+        "insert into log.every_5_text (seq_no, time, number)"
+        " select n + 1, %s + n * interval '1 min', n from generate_series(0, 239) as n",
+        [AUTUMN],
+    )
     with zurich_clients.ct(server.reader) as client:
         answer = client.language("exec get_every_5_text_range @from_time = '2025-10-26 02:00', @max_rows = 1")
     assert [row[2] for row in answer.rows] == ["120"]
@@ -167,44 +163,8 @@ def test_a_time_with_its_offset_is_that_instant(zurich_clients: Clients) -> None
 
 
 # Each way of T-SQL's texts to give a time without a zone where an instant is compared or stored.
-TEXTS = {
-    "literal": "select count(*) from log..seen where time >= {t}",
-    "literal before": "select count(*) from log..seen where {t} < time",
-    "between": "select count(*) from log..seen where time between {t} and '2025-04-01'",
-    "in": "select count(*) from log..seen where time in ({t}, '2025-04-01')",
-    "not equal": "select count(*) from log..seen where time <> {t}",
-    "ring": "select count(*) from online..seen where time >= {t}",
-    "datetime": "select count(*) from log..seen where time >= convert(datetime, {t})",
-    "smalldatetime": "select count(*) from log..seen where time >= convert(smalldatetime, {t})",
-    "dateadd": "select count(*) from log..seen where time >= dateadd(minute, 0, {t})",
-    "subquery": "select count(*) from log..seen where time in (select convert(datetime, {t}))",
-    "variable": "declare @d datetime set @d = {t} select count(*) from log..seen where time >= @d",
-    "text": "declare @d varchar(30) set @d = {t} select count(*) from log..seen where time >= @d",
-    "column": "create table #s (t datetime) insert #s values ({t})"
-    " select count(*) from log..seen as seen, #s where seen.time >= #s.t",
-    "nullif": "select nullif(time, {t}) from log..seen",
-    "isnull": "select isnull(case when number < 0 then time end, {t}) from log..seen",
-    "case": "select case when number < 0 then time else convert(datetime, {t}) end from log..seen",
-    "coalesce": "select coalesce(case when number < 0 then time end, convert(datetime, {t})) from log..seen",
-    "procedure": "exec get_seen_range @from_time = {t}",
-    "procedure variable": "declare @d datetime set @d = {t} exec get_seen_range @from_time = @d",
-    "insert": "insert plant..own values ({t})",
-    "insert variable": "declare @d datetime set @d = {t} insert plant..own values (@d)",
-    "insert select": "insert plant..own select convert(datetime, {t})",
-    "update": "update plant..own set t = {t}",
-    "delete": "delete plant..own where t = {t}",
-    "select into": "select time into #c from log..seen insert #c values ({t})",
-}
-SQL_SERVER_TEXTS = {
-    "datetime2": "select count(*) from log..seen where time >= cast({t} as datetime2)",
-    "variable of datetime2": "declare @d datetime2 set @d = {t}"
-    " select count(*) from log..seen where time >= @d",
-    "parameter": "exec sp_executesql N'select count(*) from log..seen where time >= @d', N'@d datetime',"
-    " @d = {t}",
-    "parameter of insert": "exec sp_executesql N'insert plant..own values (@d)', N'@d datetime2', @d = {t}",
-    "merge": "merge plant..own as a using (select {t} as s) as b on a.t = b.s"
-    " when not matched then insert (t) values (b.s);",
-}
+TEXTS = cases(__file__, "texts")
+SQL_SERVER_TEXTS = cases(__file__, "sql_server_texts")
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pymssql
 import pytest
+from case_tables import cases
 
 from authors import author_with_schema
 from described_columns import ERROR, described
@@ -25,62 +26,7 @@ def client(server: RunningServer) -> Iterator[RawClient]:
         yield client
 
 
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        ("cast(1 as tinyint)", "int[1]"),
-        ("cast(1 as bigint)", "int[8]"),
-        ("1", "int[4] not null"),
-        ("null", "int[4]"),
-        ("cast('a' as varchar(10))", "varchar(10)"),
-        ("cast('a' as char(10))", "char(10)"),
-        ("cast(N'é' as nvarchar(10))", "nvarchar(10)"),
-        ("cast('a' as varchar(max))", "varchar(max)"),
-        ("'abc'", "varchar(3) not null"),
-        ("N'abc'", "nvarchar(3) not null"),
-        ("'abc' + 'de'", "varchar(5)"),
-        ("'abc' + N'de'", "nvarchar(5)"),
-        ("upper('abc')", "varchar(3)"),
-        ("0x0102", "varbinary(2) not null"),
-        ("cast(0x01 as binary(4))", "binary(4)"),
-        ("cast(1.5 as decimal(10,2))", "decimal(10,2)"),
-        ("cast(1.5 as numeric(10,2))", "numeric(10,2)"),
-        ("1.50", "numeric(3,2) not null"),
-        ("cast(1 as decimal(10,2)) + cast(1 as decimal(8,4))", "decimal(13,4)"),
-        ("cast(1 as decimal(5,2)) * cast(1 as decimal(4,1))", "decimal(10,3)"),
-        ("sum(cast(1 as decimal(10,2)))", "decimal(38,2)"),
-        ("$1.5 * 2", "money[8]"),
-        ("cast(1 as smallmoney)", "money[4]"),
-        ("sum(cast(1 as smallmoney))", "money[8]"),
-        ("cast(1 as smallmoney) * 2", "money[4]"),
-        ("cast(1 as smallmoney) + cast(1 as money)", "money[8]"),
-        ("cast('a' as char(3)) + cast('b' as char(2))", "char(5)"),
-        ("cast('a' as char(3)) + cast('b' as varchar(2))", "varchar(5)"),
-        ("max(cast('a' as char(3)))", "char(3)"),
-        ("case when 1 = 1 then cast('a' as char(3)) else cast('b' as char(5)) end", "char(5)"),
-        ("cast(0x01 as varbinary(2)) + cast(0x02 as binary(3))", "varbinary(5)"),
-        ("cast(0x01 as binary(2)) + cast(0x02 as binary(3))", "binary(5)"),
-        ("getdate() + 1", "datetime[8]"),
-        ("cast('2026-01-01' as smalldatetime) - 1", "datetime[4]"),
-        ("round(cast(1 as smallint), 0)", "int[4]"),
-        ("count(*)", "int[4]"),
-        ("count_big(*)", "int[8]"),
-        ("max(cast(1 as tinyint))", "int[1]"),
-        ("getdate()", "datetime[8]"),
-        ("sysdatetime()", "datetime2(7)"),
-        ("sysdatetimeoffset()", "datetimeoffset(7)"),
-        ("cast('2026-01-01' as smalldatetime)", "datetime[4]"),
-        ("cast('2026-01-01' as datetime2(3))", "datetime2(3)"),
-        ("cast('2026-01-01' as datetimeoffset(2))", "datetimeoffset(2)"),
-        ("cast('10:00' as time(0))", "time(0)"),
-        ("cast('2026-01-01' as date)", "date"),
-        ("newid()", "uniqueidentifier[16]"),
-        ("case when 1 = 1 then cast(1 as tinyint) else cast(2 as smallint) end", "int[2]"),
-        ("coalesce(cast(null as varchar(3)), 'abcde')", "varchar(5)"),
-        ("isnull(cast(null as varchar(3)), 'abcde')", "varchar(3) not null"),
-        ("isnull(cast(null as real), 0)", "float[4] not null"),
-    ],
-)
+@pytest.mark.parametrize(("expression", "expected"), cases(__file__, "types_of_expressions"))
 def test_types_of_expressions(client: RawClient, expression: str, expected: str) -> None:
     assert described(client, f"select {expression}") == [expected]
 

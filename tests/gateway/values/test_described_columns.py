@@ -3,44 +3,22 @@
 From SQL Server's documentation: "Precision, scale, and length" (arithmetic of decimals, concatenation, CASE
 and UNION), "Data type precedence", "Arithmetic operators", the return types of SUM, AVG, MIN, MAX, ISNULL,
 COALESCE, NULLIF, LEFT, UPPER, DATEADD, ABS, ROUND and POWER. Expressions are nullable but for ISNULL with a
-constant ("Specify computed columns in a table").
-"""
+constant ("Specify computed columns in a table")."""
 
 from collections.abc import Iterator
 from decimal import Decimal
 
 import psycopg
 import pytest
+from case_tables import cases
 
+import raw_tds
 from described_columns import described
 from raw_tds import BATCH7, RawClient, batch7
 from servers import RunningServer
 from tds_clients import Clients, rows_of
 
-COLUMNS = {
-    "i": "int not null",
-    "n": "int",
-    "s": "smallint",
-    "t": "tinyint",
-    "b": "bigint",
-    "d": "decimal(10,2)",
-    "e": "decimal(5,3)",
-    "u": "numeric(8,1)",
-    "m": "money",
-    "sm": "smallmoney",
-    "r": "real",
-    "f": "float",
-    "c": "char(5)",
-    "vc": "varchar(20)",
-    "nc": "nchar(4)",
-    "nvc": "nvarchar(30)",
-    "dt": "datetime",
-    "sdt": "smalldatetime",
-    "da": "date",
-    "d2": "datetime2(3)",
-    "bt": "bit",
-    "vb": "varbinary(8)",
-}
+COLUMNS = cases(__file__, "columns")
 ROW = (
     "1, 2, 3, 4, 5, 1.25, 2.125, 3.5, 4.5, 5.5, 1.5, 2.5, 'ab', 'cd', N'ef', N'gh', "
     "'2026-01-02 03:04:05.123', '2026-01-02 03:04', '2026-01-02', '2026-01-02 03:04:05.123', 1, 0x0102"
@@ -58,116 +36,7 @@ def client(server: RunningServer) -> Iterator[RawClient]:
         yield client
 
 
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        ("i + 1", "int[4]"),
-        ("s + s", "int[2]"),
-        ("t + t", "int[1]"),
-        ("t + s", "int[2]"),
-        ("b + i", "int[8]"),
-        ("-s", "int[2]"),
-        ("t & 3", "int[4]"),
-        ("d + i", "decimal(13,2)"),
-        ("d + e", "decimal(12,3)"),
-        ("d - e", "decimal(12,3)"),
-        ("d * e", "decimal(16,5)"),
-        ("d / e", "decimal(19,8)"),
-        ("d % e", "decimal(5,3)"),
-        ("-d", "decimal(10,2)"),
-        ("m + m", "money[8]"),
-        ("m * i", "money[8]"),
-        ("m / 2", "money[8]"),
-        ("-m", "money[8]"),
-        ("sm + m", "money[8]"),
-        ("m + d", "decimal(20,4)"),
-        ("r + r", "float[4]"),
-        ("r + i", "float[4]"),
-        ("r + f", "float[8]"),
-        ("f + d", "float[8]"),
-        ("sum(i)", "int[4]"),
-        ("sum(s)", "int[4]"),
-        ("sum(t)", "int[4]"),
-        ("sum(b)", "int[8]"),
-        ("sum(d)", "decimal(38,2)"),
-        ("avg(d)", "decimal(38,6)"),
-        ("avg(s)", "int[4]"),
-        ("sum(m)", "money[8]"),
-        ("sum(sm)", "money[8]"),
-        ("avg(sm)", "money[8]"),
-        ("sum(r)", "float[8]"),
-        ("sum(d * e)", "decimal(38,5)"),
-        ("max(t)", "int[1]"),
-        ("max(d)", "decimal(10,2)"),
-        ("max(u)", "numeric(8,1)"),
-        ("max(m)", "money[8]"),
-        ("max(sm)", "money[4]"),
-        ("max(vc)", "varchar(20)"),
-        ("max(c)", "char(5)"),
-        ("min(nc)", "nchar(4)"),
-        ("min(nvc)", "nvarchar(30)"),
-        ("min(dt)", "datetime[8]"),
-        ("max(sdt)", "datetime[4]"),
-        ("max(da)", "date"),
-        ("max(d2)", "datetime2(3)"),
-        ("count(vc)", "int[4]"),
-        ("case when i > 0 then s else i end", "int[4]"),
-        ("case when i > 0 then t else s end", "int[2]"),
-        ("case when i > 0 then d else e end", "decimal(11,3)"),
-        ("case when i > 0 then d end", "decimal(10,2)"),
-        ("case when i > 0 then m else i end", "money[8]"),
-        ("case when i > 0 then vc else c end", "varchar(20)"),
-        ("case when i > 0 then vc else nvc end", "nvarchar(30)"),
-        ("case when i > 0 then dt else sdt end", "datetime[8]"),
-        ("case i when 1 then 'yes' else vc end", "varchar(20)"),
-        ("case when i > 0 then bt else bt end", "bit[1]"),
-        ("isnull(n, 0)", "int[4] not null"),
-        ("isnull(s, 0)", "int[2] not null"),
-        ("isnull(t, 0)", "int[1] not null"),
-        ("isnull(d, 0)", "decimal(10,2) not null"),
-        ("isnull(m, 0)", "money[8] not null"),
-        ("isnull(vc, '')", "varchar(20) not null"),
-        ("isnull(c, '')", "char(5) not null"),
-        ("isnull(nvc, N'x')", "nvarchar(30) not null"),
-        ("isnull(dt, '1900-01-01')", "datetime[8] not null"),
-        ("isnull(d, e)", "decimal(10,2)"),
-        ("coalesce(vc, nvc)", "nvarchar(30)"),
-        ("coalesce(s, i)", "int[4]"),
-        ("coalesce(d, e)", "decimal(11,3)"),
-        ("nullif(vc, 'x')", "varchar(20)"),
-        ("nullif(d, 0)", "decimal(10,2)"),
-        ("nullif(dt, '1900-01-01')", "datetime[8]"),
-        ("vc + 'x'", "varchar(21)"),
-        ("c + vc", "varchar(25)"),
-        ("vc + nvc", "nvarchar(50)"),
-        ("vc + N'x'", "nvarchar(21)"),
-        ("upper(vc)", "varchar(20)"),
-        ("lower(nvc)", "nvarchar(30)"),
-        ("left(vc, 20)", "varchar(20)"),
-        ("rtrim(c)", "varchar(5)"),
-        ("len(vc)", "int[4]"),
-        ("convert(varchar(10), i)", "varchar(10)"),
-        ("cast(d as decimal(12,4))", "decimal(12,4)"),
-        ("dateadd(day, 1, dt)", "datetime[8]"),
-        ("dateadd(day, 1, sdt)", "datetime[4]"),
-        ("dateadd(day, 1, da)", "date"),
-        ("dateadd(day, 1, d2)", "datetime2(3)"),
-        ("dt + 1", "datetime[8]"),
-        ("dt - 1", "datetime[8]"),
-        ("sdt + 1", "datetime[4]"),
-        ("datediff(day, dt, da)", "int[4]"),
-        ("abs(d)", "decimal(10,2)"),
-        ("abs(m)", "money[8]"),
-        ("round(d, 1)", "decimal(10,2)"),
-        ("round(m, 1)", "money[8]"),
-        ("round(s, 1)", "int[4]"),
-        ("power(d, 2)", "decimal(38,2)"),
-        ("vb + vb", "varbinary(16)"),
-        ("max(d) over ()", "decimal(10,2)"),
-        ("lag(dt) over (order by i)", "datetime[8]"),
-        ("d + @d", "decimal(12,3)"),
-    ],
-)
+@pytest.mark.parametrize(("expression", "expected"), cases(__file__, "types_of_expressions_over_columns"))
 def test_types_of_expressions_over_columns(client: RawClient, expression: str, expected: str) -> None:
     assert described(client, f"declare @d decimal(5,3) select {expression} from #t") == [expected]
 
@@ -204,16 +73,7 @@ def test_a_column_of_another_type_is_noticed(client: RawClient, server: RunningS
             admin.execute("drop table public.of_types")
 
 
-@pytest.mark.parametrize(
-    "batch",
-    [
-        "begin tran select isnull(d * 2, 0) from [public].of_types commit",
-        "select 1" + 2 * " select isnull(d * 2, 0) from [public].of_types",
-        "begin tran select 1 select isnull(d * 2, 0) from [public].of_types rollback",
-        "declare @n int = 2 select isnull(d * @n, 0) from [public].of_types",
-        "begin try select isnull(d * 2, 0) from [public].of_types end try begin catch select -1.0 end catch",
-    ],
-)
+@pytest.mark.parametrize("batch", cases(__file__, "values_follow_a_column_of_another_type"))
 def test_values_follow_a_column_of_another_type(clients: Clients, server: RunningServer, batch: str) -> None:
     """In a transaction, in a batch whose queries are sent ahead, with variables, and in TRY."""
     with (
@@ -235,3 +95,74 @@ def test_values_follow_a_column_of_another_type(clients: Clients, server: Runnin
                     assert doubled == [Decimal(value) * 2] * batch.count("isnull")
         finally:
             admin.execute("drop table public.of_types")
+
+
+# --- `select … for browse`: the client gets the tables of the columns, and the keys of the rows ---
+
+TABLE = (
+    "create table #t (Id int not null, b varchar(10), n int not null, primary key (Id, n)) "
+    "insert #t values (1, 'x', 5)"
+)
+SELECT = "select b as B2, n, n * 2 as twice from #t for browse"
+# the columns: b under another name, a part of the key, an expression, and the hidden other part of the key
+ORIGINS = [(1, 1, 0x20, "b"), (2, 1, 0x08, ""), (3, 0, 0x04, ""), (4, 1, 0x18, "")]
+
+
+@pytest.fixture
+def raw(server: RunningServer) -> Iterator[RawClient]:
+    with RawClient(server.host, server.port) as client:
+        yield client
+
+
+def test_tokens_of_sql_server(server: RunningServer, raw: RawClient) -> None:
+    raw.log_in7(server.reader)
+    raw.send(raw_tds.BATCH7, raw_tds.batch7(TABLE))
+    raw.receive()
+    raw.send(raw_tds.BATCH7, raw_tds.batch7(SELECT))
+    reply = raw.receive()
+    wide = {name: len(name).to_bytes(1) + name.encode("utf-16-le") for name in ("b", "#t")}
+    tables = b"\x01" + len("#t").to_bytes(2, "little") + wide["#t"][1:]
+    columns = b"".join(bytes([n, t, status]) + wide.get(name, b"") for n, t, status, name in ORIGINS)
+    expected = b"".join(
+        token + len(body).to_bytes(2, "little") + body
+        for token, body in ((b"\xa4", tables), (b"\xa5", columns))
+    )
+    assert expected in reply
+    # the key follows the list
+    assert reply[reply.index(expected) + len(expected) :].startswith(
+        b"\xd1\x01\x00x\x04\x05\x00\x00\x00\x04\x0a\x00\x00\x00\x04\x01\x00\x00\x00"
+    )
+
+
+def test_tokens_of_ase(server: RunningServer, raw: RawClient) -> None:
+    raw.log_in5(server.reader)
+    raw.language(TABLE)
+    raw.send(raw_tds.NORMAL, raw_tds.language(SELECT))
+    reply = raw.receive()
+    columns = b"".join(
+        bytes([n, t, status]) + (bytes([len(name)]) + name.encode() if name else b"")
+        for n, t, status, name in ORIGINS
+    )
+    expected = b"\xa4\x03\x00\x02#t\xa5" + len(columns).to_bytes(2, "little") + columns
+    assert expected in reply
+    # ROWFMT2: catalogue, schema and table, which are empty, then the column's own name and its status
+    for name, status in (("B2", 0), ("n", 2), ("twice", 0), ("Id", 3)):
+        own = b"\x00\x00\x00" + len(name).to_bytes(1) + name.encode()
+        assert reply[reply.index(own) + len(own)] & 3 == status, name
+
+
+@pytest.mark.parametrize("section", ["5.0", "7.4"])
+def test_rows_and_tables_without_a_key(clients: Clients, section: str) -> None:
+    with clients.ct(clients.server.reader, section) as client:
+        client.language(TABLE)
+        assert client.language("select b, n, Id from #t where Id = 1 for browse").rows == [["x", "5", "1"]]
+        client.language("create table #u (a int) insert #u values (7)")
+        assert client.language("select a from #u for browse").rows == [["7"]]
+        assert client.language("select count(*) from #u for browse").rows == [["1"]]
+        for text in (
+            "select a from #u union select a from #u for browse",
+            "select a into #v from #u for browse",
+            "declare @a int select @a = a from #u for browse",
+            "select a from (select a from #u for browse) as d",
+        ):
+            assert [error.number for error in client.language(text).errors] == [102], text

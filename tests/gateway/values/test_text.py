@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any
 
 import ctds
 import pymssql
 import pytest
+from case_tables import cases
+from talks import hold, talks
 
 from raw_tds import NORMAL, RawClient, dbrpc, language, read_reply
 from servers import RunningServer
-from tds_clients import PLAIN, Admin, Answer, Clients, errors_of, rows_of, violated_check
+from tds_clients import PLAIN, Admin, Clients, errors_of, rows_of
 
 pytestmark = pytest.mark.usefixtures("functions")
 Unchanged = Callable[[], AbstractContextManager[None]]
@@ -132,61 +135,6 @@ def test_an_empty_text(clients: Clients, version: str, value: str) -> None:
         assert row[8] == value
 
 
-@VERSIONS
-def test_several_statements_in_a_batch(clients: Clients, version: str) -> None:
-    with clients.ct(clients.server.reader, version) as client:
-        answer = client.language(
-            "exec status 1 exec status 2; exec status @value = 3\nselect 4 as four print 'five'"
-        )
-        assert answer.statuses == [1, 2, 3]
-        assert (answer.rows, answer.messages) == ([["4"]], [(0, 0, "five")])
-
-
-def test_a_batch_that_begins_with_the_name_of_a_procedure(clients: Clients) -> None:
-    with clients.ct(clients.server.reader) as client:
-        assert client.language("status 5").statuses == [5]
-        assert client.language("ringlog.dbo.get_sr_rf 0").statuses == [0]
-
-
-@VERSIONS
-def test_an_error_in_the_middle_of_a_batch(clients: Clients, admin: Admin, version: str) -> None:
-    """T-SQL continues after a violated constraint and an unknown procedure; after a syntax error nothing
-    runs."""
-    before = f"exec enter 'before {version}'"
-    after = f"exec enter 'after {version}'"
-    with clients.ct(clients.server.writer, version) as client:
-        broken = client.language(f"{before} exec enter 'bad' {after} exec enter '{version}'")
-        assert [error.number for error in broken.errors] == [violated_check(version)]
-        assert broken.statuses == [0, 0, 0]
-        unknown = client.language(f"exec enter 'one {version}' exec no_such exec enter 'two {version}'")
-        assert [error.number for error in unknown.errors] == [2812]
-        assert unknown.statuses == [0, 0]
-        nothing = client.language(f"exec enter 'never {version}' selct 1")
-        assert [error.number for error in nothing.errors] == [102]
-        assert nothing.statuses == []
-    entries = admin.execute(
-        "select entry from gateway_test.journal where entry like %s order by id", [f"%{version}"]
-    ).fetchall()
-    assert [entry for (entry,) in entries] == [
-        f"before {version}",
-        f"after {version}",
-        version,
-        f"one {version}",
-        f"two {version}",
-    ]
-
-
-@VERSIONS
-def test_error_and_rowcount_variables(clients: Clients, version: str) -> None:
-    with clients.ct(clients.server.writer, version) as client:
-        answer = client.language("exec enter 'bad' select @@error, @@rowcount select @@error")
-        assert answer.rows == [[str(violated_check(version)), "0"], ["0"]]
-        assert client.language("exec no_such").error.number == 2812
-        assert client.language("select @@error").rows == [["2812"]]
-        assert client.language("select generate_series(1, 3) select @@rowcount as n").rows[-1] == ["3"]
-        assert client.language("print 'x' select @@error, @@trancount").rows == [["0", "0"]]
-
-
 @pytest.mark.parametrize("version", ["5.0", "7.1", "7.2", "7.3", "7.4"])
 def test_select_of_every_type_with_tsql(clients: Clients, version: str) -> None:
     answer = clients.tsql(clients.server.reader, "select * from gateway_test.types", section=version)
@@ -214,32 +162,15 @@ def test_select_of_every_type_with_tsql(clients: Clients, version: str) -> None:
     assert set(answer.rows[2]) == {"NULL"}
 
 
-def test_databases(clients: Clients) -> None:
-    with clients.ct(clients.server.reader) as client:
-        assert client.language("select current_schema()").rows == [["online"]]
-        used = client.language("use log")
-        assert used.messages == [(5701, 10, "Changed database context to 'log'.")]
-        assert client.language("select current_schema()").rows == [["log"]]
-        assert client.language("select count(*) from sr_rf where seq_no < 0").rows == [["0"]]
-        assert client.language("use [online] select current_schema()").rows == [["online"]]
-        refused = client.language("use nowhere select 1")
-        assert (refused.error[:2], refused.rows) == ((911, 16), [])
-        assert client.language("select current_schema()").rows == [["online"]]
+@talks(__file__)
+def test_talks(clients: Clients, admin: Admin, version: str, talk: dict[str, Any]) -> None:
+    hold(talk, version, clients, admin)
 
 
 def test_use_before_anything_else_with_pymssql(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         cursor.execute("use log")
         assert rows_of(cursor, "select current_schema()") == [("log",)]
-
-
-@pytest.mark.parametrize(
-    "table", ["log..sr_rf", "log.dbo.sr_rf", "[log]..[sr_rf]", "[log].sr_rf", "log.sr_rf", '"log".sr_rf']
-)
-def test_names_of_tables(clients: Clients, table: str) -> None:
-    with clients.ct(clients.server.reader, "7.4") as client:
-        answer = client.language(f"select count(*) from {table} where seq_no < 0")
-        assert (answer.errors, answer.rows) == ([], [["0"]])
 
 
 @VERSIONS
@@ -255,16 +186,7 @@ def test_a_reader_may_not_put(clients: Clients, nothing_written: Unchanged, vers
 
 @VERSIONS
 @pytest.mark.parametrize("right", ["reader", "writer"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "update online.every_type set a_real = 9",
-        "update every_type set a_real = 9 where seq_no = 1",
-        "delete from log.every_type",
-        "delete from online..every_type",
-        "insert into log.every_type (seq_no, time) values (1, '2024-01-01')",
-    ],
-)
+@pytest.mark.parametrize("text", cases(__file__, "no_login_may_write_without_the_procedures"))
 def test_no_login_may_write_without_the_procedures(
     clients: Clients, nothing_written: Unchanged, version: str, right: str, text: str
 ) -> None:
@@ -275,24 +197,7 @@ def test_no_login_may_write_without_the_procedures(
     assert "permission denied" in answer.error.text
 
 
-REFUSED = {
-    "declare @x int, @x int": "@x",
-    "declare @x geography": "geography",
-    "set @x = 1": "@x",
-    "select @x": "@x",
-    "exec status @x": "@x",
-    "exec @r = status 1": "@r",
-    "exec status @value = @y output": "@y",
-    "kill 1": "kill",
-    "exec status 1 2": "2",
-    "exec status 1,": "','",
-    "exec": "exec",
-    "select 'never ends": "never ends",
-    "declare @x int select @@spid, @x = 1": "assigns",
-    "set noexec on": "set noexec on",
-    "set dateformat dmm": "set dateformat dmm",
-    "commit tran exec status 1 save tran": "tran",
-}
+REFUSED = cases(__file__, "refused")
 
 
 @pytest.mark.parametrize("text", REFUSED)
@@ -309,17 +214,7 @@ def test_unsupported_constructs_are_named(clients: Clients, nothing_written: Unc
 
 
 @VERSIONS
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("select * from no_such_table", 208),
-        ("select no_such_column from every_type", 207),
-        ("select 1 +", 102),
-        ("select 1 / 0", 8134),
-        ("select cast('x' as int)", 245),
-        ("select 2147483647 + 1", 8115),
-    ],
-)
+@pytest.mark.parametrize(("text", "number"), cases(__file__, "errors_of_queries"))
 def test_errors_of_queries(clients: Clients, version: str, text: str, number: int) -> None:
     with clients.ct(clients.server.reader, version) as client:
         answer = client.language(text)
@@ -353,24 +248,7 @@ def test_several_requests_in_one_message(server: RunningServer) -> None:
         assert more == [1] * (len(more) - 1) + [0]
 
 
-START_UP = [
-    # pymssql 2.4
-    "SET ARITHABORT ON;SET CONCAT_NULL_YIELDS_NULL ON;SET ANSI_NULLS ON;SET ANSI_NULL_DFLT_ON ON;"
-    "SET ANSI_PADDING ON;SET ANSI_WARNINGS ON;SET ANSI_NULL_DFLT_ON ON;SET CURSOR_CLOSE_ON_COMMIT ON;"
-    "SET QUOTED_IDENTIFIER ON;SET TEXTSIZE 2147483647;",
-    # tedious 19
-    "set ansi_nulls on\nset ansi_null_dflt_on on\nset ansi_padding on\nset ansi_warnings on\n"
-    "set arithabort on\nset concat_null_yields_null on\nset cursor_close_on_commit off\n"
-    "set datefirst 7\nset dateformat mdy\nset implicit_transactions off\nset language us_english\n"
-    "set numeric_roundabort off\nset quoted_identifier on\nset textsize 2147483647\n"
-    "set transaction isolation level read committed",
-    # jTDS 1.3.1
-    "SET TRANSACTION ISOLATION LEVEL 1 SET CHAINED OFF",
-    # ctds 1.14
-    "SET ARITHABORT ON;SET IMPLICIT_TRANSACTIONS OFF",
-    # pyodbc
-    "IF @@TRANCOUNT > 0 COMMIT",
-]
+START_UP = cases(__file__, "start_up")
 
 
 @pytest.mark.parametrize("text", START_UP)
@@ -423,17 +301,6 @@ def test_executesql(clients: Clients) -> None:
         with pytest.raises(pymssql.Error):
             cursor.callproc("sp_executesql", ("select * from no_such",))
         assert rows_of(cursor, "select 2") == [(2,)]
-
-
-def empty(answer: Answer) -> bool:
-    return not (answer.rows or answer.messages or answer.failed)
-
-
-@pytest.mark.parametrize("text", [" ", "-- a comment", "/* one /* in another */ */", ";;"])
-def test_empty_batches(clients: Clients, text: str) -> None:
-    for version in ("5.0", "7.4"):
-        with clients.ct(clients.server.reader, version) as client:
-            assert empty(client.language(text))
 
 
 def test_parameters_are_cut_and_padded_as_declared(server: RunningServer) -> None:

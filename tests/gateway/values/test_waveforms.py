@@ -14,7 +14,7 @@ import pytest
 
 import raw_tds
 from ringlog.clients import call, connect
-from servers import RunningServer, add_logins, ringlog, serving
+from servers import RunningServer, ringlog, serving
 from tds_clients import TDSODBC
 
 BEGIN = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -50,7 +50,6 @@ def scope_server(
         """
     )
     with serving(temporary_directory / "waveforms", facility=facility) as running:
-        add_logins(running)
         yield running
 
 
@@ -257,8 +256,7 @@ def from_pytds(server: RunningServer) -> bytes:
 
 
 def from_psycopg(server: RunningServer) -> bytes:
-    with psycopg.connect(server.dsn_of(server.reader)) as connection:
-        ((value,),) = connection.execute("select value from ringlog.get_waveform('scope/trace')").fetchall()
+    ((value,),) = server.sql("select value from ringlog.get_waveform('scope/trace')", login=server.reader)
     return struct.pack(f"<{len(value)}d", *value)
 
 
@@ -276,7 +274,6 @@ def test_points_are_rows_for_consoles(scope_server: RunningServer) -> None:
 
 
 # --- refused ---
-
 
 REFUSED: list[tuple[tuple[bytes | str | None, ...], str]] = [
     ((b"\1\2\3",), "Parameter '@trace' of put_scope: 3 bytes are not a whole number of the 8-byte elements"),
@@ -340,11 +337,9 @@ def test_a_facility_may_use_big_endian_packed_points(temporary_directory: Path, 
     points = [1.5, -2.0, 1e300]
     big = struct.pack(">3d", *points)
     with serving(temporary_directory / "big", facility=facility) as running:
-        add_logins(running)
         by_ctds(running, BEGIN, big)
         assert from_pytds(running) == big
-        with psycopg.connect(running.dsn_of(running.reader)) as connection:
-            assert connection.execute("select trace from log.scope").fetchall() == [(points,)]
+        assert running.sql("select trace from log.scope", login=running.reader) == [(points,)]
         for scheme in ("tds", "tds+ctds"):
             url = f"{scheme}://{running.reader.user}@{running.host}:{running.port}"
             with connect(url, running.reader.password) as client:

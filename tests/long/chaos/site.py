@@ -4,10 +4,9 @@ import os
 import random
 import secrets
 import subprocess
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -345,12 +344,6 @@ class Site:
             with psycopg.connect(self.server.dsn, autocommit=True) as connection:
                 connection.execute(f"--{text}".encode())
             self.command("init", "--facility", str(self.facility))
-
-
-def in_background(work: Callable[[], object]) -> threading.Thread:
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    return thread
 
 
 def build_ct_client(folder: Path) -> Path:

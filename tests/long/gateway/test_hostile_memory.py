@@ -13,7 +13,7 @@ MiB = 2**20
 @pytest.mark.timeout(1200)
 def test_twenty_hostile_sessions(data: Path) -> None:
     with serving(data, prepared=False) as server:
-        add_logins(server)
+        add_logins(server.dsn)
         seen = attack(server, sessions=20, seconds=600, put=put_row)
         print(f"gateway {seen.most_of_gateway // MiB} MiB, a backend {seen.most_of_a_backend // MiB} MiB")
         print(f"{len(seen.latencies)} puts, the longest {max(seen.latencies):.3f} s; answers {seen.numbers}")

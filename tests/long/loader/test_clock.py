@@ -15,7 +15,7 @@ import pytest
 from clocks import faketime
 
 from ringlog.clients import Address
-from servers import RINGLOG, RunningServer, add_logins, serving
+from servers import RINGLOG, RunningServer, serving
 from waiting import PATIENCE, wait_until
 
 FACILITY = Path(__file__).with_name("clock.toml")
@@ -39,7 +39,6 @@ def read(table):
 @pytest.fixture
 def clock_server(temporary_directory: Path) -> Iterator[RunningServer]:
     with serving(temporary_directory / "clock", facility=FACILITY) as running:
-        add_logins(running)
         yield running
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import psycopg
 import pytest
+from case_tables import cases
 from psycopg import sql
 
 from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
@@ -262,14 +263,7 @@ def test_results_of_another_version_are_refused(tmp_path: Path) -> None:
         Results.read(tmp_path / "old.json")
 
 
-@pytest.mark.parametrize(
-    ("said", "package"),
-    [
-        ("client.h:6:10: fatal error: ctpublic.h: No such file or directory", "apt install freetds-dev"),
-        ("/usr/bin/ld: cannot find -lct", "apt install freetds-dev"),
-        ("load.h:9:10: fatal error: stdint.h: No such file or directory", "cannot be built"),
-    ],
-)
+@pytest.mark.parametrize(("said", "package"), cases(__file__, "missing_requirements_of_a_build_are_named"))
 def test_missing_requirements_of_a_build_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, package: str
 ) -> None:
@@ -427,28 +421,7 @@ def test_an_interrupted_run_leaves_nothing_behind(temporary_directory: Path, aga
     assert not [*folder.glob("ringlog-bench-*")]
 
 
-MEASURED: dict[str, Any] = {
-    "part": "write",
-    "round": 0,
-    "columns": 10,
-    "connections": 60,
-    "acknowledged": 1000,
-    "seconds": 1.0,
-    "p50": 0.001,
-    "p99": 0.002,
-    "p999": 0.003,
-    "max": 0.004,
-    "silence": 0.0,
-    "clients": 0.2,
-    "gateway": 0.1,
-    "postgres": 0.5,
-    "backends": 0.4,
-    "others": 0.0,
-    "cores": 2,
-    "wal": 1,
-    "memory": 1,
-    "by_second": [[1000, 0.004]],
-}
+MEASURED: dict[str, Any] = cases(__file__, "measured")
 
 
 def test_verdicts(tmp_path: Path) -> None:

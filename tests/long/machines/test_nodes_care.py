@@ -3,16 +3,19 @@
 import json
 import os
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 from object_stores import object_store
 from pyiceberg.catalog.rest import RestCatalog
 
+from clusters import Cluster, cluster_in
 from servers import free_port, ringlog, serving_external
-from sites import WHERE, Site, client, install, put
+from sites import WHERE, Site, client, install, put, start
 
 # servers of their own, on a machine that others may use too
 pytestmark = pytest.mark.timeout(900)
@@ -157,3 +160,144 @@ def test_each_server_has_its_own_archive(site: Site) -> None:
         damaged = folder / "nodes" / "b" / "cavities" / "2026w33.parquet"
         damaged.write_bytes(damaged.read_bytes()[:-100])
         assert "1 are damaged" in done(site, "archive", "verify", code=1)
+
+
+# --- old rows from files into tables of several servers ---
+
+OLD = "2026-03-02T00:00"
+
+
+def import_files(site: Site, folder: Path) -> tuple[int, str]:
+    url = f"postgresql://writer@127.0.0.1:{site.servers[None].port}/plant"
+    words = ("load", "--backfill", "--facility", site.facility, "--source", f"csv:{folder}", "--url", url)
+    done = ringlog(*words, RINGLOG_PASSWORD="secret", timeout=200)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_each_table_gets_its_rows_on_its_server(site: Site) -> None:
+    for name in ("b", "c"):
+        # the installer is not a superuser, and cannot copy passwords to the nodes
+        with site.admin(name) as connection:
+            connection.execute("alter role writer password 'secret'")
+    folder = site.folder / "old"
+    folder.mkdir()
+    for table in WHERE:
+        lines = [f"{OLD}:{second:02}Z,{second}" for second in range(30)]
+        (folder / f"{table}.csv").write_text("\n".join(["time,count", *lines, ""]))
+    code, said = import_files(site, folder)
+    assert code == 0, said
+    for table, node in WHERE.items():
+        assert f"{table}: 30 rows, 30 new, 0 already stored" in said
+        assert site.rows(table, node) == Counter(range(30))
+
+    # rows for a table whose copy would be replaced by a move are refused
+    with site.admin("c") as connection:
+        connection.execute("insert into ringlog.moved_part (table_name, part) values ('vacuum', '')")
+    (folder / "vacuum.csv").write_text(f"time,count\n{OLD}:40Z,40\n")
+    code, said = import_files(site, folder)
+    assert code == 1
+    assert "table 'vacuum' is moving to this server, nothing was imported" in said
+    assert site.rows("vacuum", "c") == Counter(range(30))
+
+    site.servers["b"].die()
+    code, said = import_files(site, folder)
+    assert code == 1
+    assert "node b: " in said
+
+
+# --- a backup of tables on several servers, and its restore ---
+
+SERVERS = (None, "b", "c")
+
+
+def rows_in(cluster: Cluster, table: str) -> Counter[int]:
+    with psycopg.connect(cluster.conninfo("plant")) as connection:
+        query = f'select count::int from log."{table}"'.encode()
+        return Counter(number for (number,) in connection.execute(query).fetchall())
+
+
+def copies(folder: Path, node: str | None) -> list[Path]:
+    return sorted((folder / "nodes" / node if node else folder).glob("base/*"))
+
+
+def test_all_servers_are_copied_and_restored(site: Site) -> None:
+    folder = site.folder / "copies"
+    refused = ringlog("backup", folder, RINGLOG_DSN=site.dsn)
+    assert refused.returncode == 1
+    assert "alter role … replication, and a line for replication in pg_hba.conf" in refused.stderr
+    for name in SERVERS:
+        with site.admin(name) as connection:
+            connection.execute("alter role keeper replication")
+    some = ("--writer", "--reader", "--tables", "cavities,vacuum")
+    added = ringlog("user", "add", "some", *some, "--password-stdin", stdin="secret", RINGLOG_DSN=site.dsn)
+    assert added.returncode == 0, added.stderr
+    with serving_external(site.dsn, site.folder / "serve.log") as address, client(address) as cursor:
+        for table in WHERE:
+            put(cursor, table, 1)
+        made = ringlog("backup", folder, RINGLOG_DSN=site.dsn, timeout=200)
+        assert made.returncode == 0, made.stderr
+        for table in WHERE:
+            put(cursor, table, 2)
+        site.servers["c"].die()
+        partly = ringlog("backup", folder, "--keep", 1, RINGLOG_DSN=site.dsn, timeout=200)
+        assert partly.returncode == 1
+        assert "node c cannot be reached" in partly.stderr
+        start(site.servers["c"])
+    # a server that could not be copied now keeps its existing copy
+    (first,), (of_b,), (of_c,) = (copies(folder, name) for name in SERVERS)
+    sets = sorted((folder / "sets").iterdir())
+    assert [[member["path"] for member in json.loads(file.read_text())] for file in sets] == [
+        [str(first.relative_to(folder)), str(of_b.relative_to(folder))]
+    ]
+    checked = ringlog("verify", "--backup", folder, timeout=200)
+    assert checked.stdout == f"{first}\n{of_b}\n{of_c}\nno errors were found\n"
+
+    for (table, name), rows in zip(WHERE.items(), ([1, 2], [1, 2], [1]), strict=True):
+        restored = cluster_in(site.folder / f"new_{name}")
+        words = () if name is None else ("--node", name)
+        made = ringlog("restore", folder, *words, "--data", restored.data, timeout=200)
+        assert made.returncode == 0, made.stderr
+        assert "start it with PostgreSQL 15" in made.stdout
+        start(restored)
+        try:
+            assert rows_in(restored, table) == Counter(rows)
+            with psycopg.connect(restored.conninfo("plant")) as connection:
+                rights = connection.execute(
+                    "select has_function_privilege('some', %s::regproc, 'execute'),"
+                    " has_table_privilege('some', %s, 'select')",
+                    [f"ringlog.put_{table}", f"log.{table}"],
+                ).fetchone()
+                assert rights == ((False, False) if name is None else (True, True))
+        finally:
+            restored.die()
+    every = site.folder / "every"
+    made = ringlog("restore", folder, "--all", "--data", every, timeout=200)
+    assert made.returncode == 0, made.stderr
+    assert all((every / name / "PG_VERSION").exists() for name in ("first", "nodes/b", "nodes/c"))
+    again = ringlog("restore", folder, "--node", "c", "--data", every / "nodes" / "c")
+    assert "exists already: restore makes a new data directory" in again.stderr
+    for words, why in (
+        (("--node", "d"), "has no copy of node d; it has copies of b, c"),
+        (("--node", "c", "--to", "2026-11-20"), f"--to is the name of one of them, {of_c.name}"),
+    ):
+        refused = ringlog("restore", folder, *words, "--data", site.folder / "other")
+        assert refused.returncode == 2
+        assert why in refused.stderr
+
+    (of_b / "PG_VERSION").write_text("16\n")
+    checked = ringlog("verify", "--backup", folder, timeout=200)
+    assert checked.returncode == 1
+    assert f"{of_b / 'PG_VERSION'} differs from its checksum: this copy is damaged" in checked.stdout
+    refused = ringlog("restore", folder, "--node", "b", "--data", site.folder / "other")
+    assert "differs from its checksum: this copy is damaged" in refused.stderr
+    assert not (site.folder / "other").exists()
+
+
+def test_no_backup_is_made_of_a_table_half_way(site: Site) -> None:
+    with site.admin(None) as connection:
+        connection.execute(
+            "insert into ringlog.move (table_name, source, target) values ('vacuum', 'c', 'b')"
+        )
+    refused = ringlog("backup", site.folder / "copies", RINGLOG_DSN=site.dsn)
+    assert refused.returncode == 1
+    assert "vacuum from node c to node b: unfinished, so its rows are on two servers" in refused.stderr
