@@ -175,7 +175,7 @@ def test_notifications_of_a_reader_cost_a_bounded_share(temporary_directory: Pat
                     thread.join()
             took = time.monotonic() - begun
             (_, after) = admin.execute(sessions).fetchone() or (None, 0)
-    # the gateway renews four connections, at most four times a second; the server's guards make some of their own
+    # the gateway renews four connections, at most four times a second; the server's guards make some too
     assert after - before < 64 + (4 * 4 + 4) * took
 
 
