@@ -60,7 +60,7 @@ def filled(value: Any, text: str) -> Any:
 
 
 def compare(answer: Answer, wanted: Mapping[str, Any]) -> None:
-    """Compares what is given of an answer."""
+    """Compares an answer with the parts of it that a step gives."""
     for key in LISTS:
         assert getattr(answer, key) == plain(wanted.get(key, getattr(answer, key))), (key, answer)
     match wanted.get("outputs"):

@@ -1,3 +1,6 @@
+//! Finds the types of a statement's undeclared parameters (SQL Server, "sp_describe_undeclared_parameters", "Parameter
+//! selection algorithm").
+
 use super::base_scope;
 use crate::error::Error;
 use crate::facts::session;

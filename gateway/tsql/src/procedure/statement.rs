@@ -226,7 +226,7 @@ pub fn refused(kind: &Tree, line: u32) -> Error {
     Error::refused(what, why, line)
 }
 
-/// The first words of a statement that no body contains.
+/// The words by which an error names a statement that a body must not contain.
 fn first_words(kind: &Tree) -> String {
     match kind {
         Tree::AlterTable { .. } => "alter table".to_owned(),
