@@ -21,13 +21,6 @@ const OPTIONS: [(&str, CursorOption); 13] = [
     ("type_warning", CursorOption::TypeWarning),
 ];
 
-impl CursorOption {
-    /// Its keyword in DECLARE.
-    pub fn word(self) -> &'static str {
-        OPTIONS.iter().find(|(_, option)| *option == self).map_or("", |(word, _)| word)
-    }
-}
-
 impl<'t> Parser<'t> {
     /// Whether `name [options] cursor` comes next.
     pub(super) fn declares_cursor(&self) -> bool {
