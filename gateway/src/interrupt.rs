@@ -29,6 +29,8 @@ pub struct Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Raised,
+    /// Raised for a statement that was written for other declarations of its tables, and has not run.
+    Outdated,
     /// Raised, but not caught by any CATCH: the gateway does not support the statement.
     Refused,
     /// On its way to the CATCH around it.
@@ -99,12 +101,13 @@ impl From<&PgError> for Failure {
             // THROW in a procedure
             Some(RAISED) if message.number >= 50000 => Ends::Batch,
             // an error of T-SQL itself, with its own number
-            Some(state) if state.starts_with('S') || state == RAISED => return message.into(),
+            Some(state) if state.starts_with('S') || state == RAISED => errors::ends(message.number),
             _ if error.is_fatal() => Ends::Batch,
             None => Ends::Batch,
             Some(state) => errors::sqlstate_ends(state),
         };
-        Failure::new(message, ends)
+        let stage = if error.is_outdated() { Stage::Outdated } else { Stage::Raised };
+        Failure { stage, ..Failure::new(message, ends) }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Queries that depend on the declarations of their tables: before they are prepared the declarations are compared with
-//! the present ones, and the query is compiled again if they differ.
+//! Queries that depend on the declarations of their tables: when they are prepared, and at each run, the types of the
+//! columns are compared with those that they were written for.
 
 use super::declarations::nullable;
 use super::described::{Described, Prepared};
@@ -8,14 +8,14 @@ use super::parameters::{self, Typing};
 use crate::convert::{PgType, SqlType};
 use crate::postgres::message::PgColumn;
 use crate::postgres::PgError;
-use crate::program::{Bound, ListItem, ResultType, Sql, Uses};
+use crate::program::{ListItem, ResultType, Sql, Uses};
 use std::sync::Arc;
 use tsql::quoting::quoted;
 use tsql::schema::{Object, WHOLE};
 
 impl Open {
-    /// Prepares a query that depends on declarations, by the present ones. None if it depends on none, or cannot be
-    /// compiled again.
+    /// Prepares a query with the checks of its columns. None if it depends on none. Error `is_outdated`: they have other
+    /// types now.
     pub(super) async fn prepare_bound(
         &mut self,
         sql: &Sql,
@@ -25,54 +25,28 @@ impl Open {
     ) -> Result<Option<Arc<Described>>, PgError> {
         let Some(bound) = &sql.bound else { return Ok(None) };
         let mut checks = Vec::new();
-        match self.prepare_checked(bound, sql, types, typing, is_kept, &mut checks).await {
-            Ok(Some(prepared)) => return Ok(Some(Described::new(Prepared { checks, ..prepared }))),
-            Ok(None) => {}
-            Err(error) if error.is_fatal() || error.own_number().is_some() => return Err(error),
-            Err(_) => self.undo_failure().await?,
-        }
-        self.close(&checks)?;
-        Ok(None)
-    }
-
-    /// `checks` receives the names of the prepared statements that check the columns.
-    async fn prepare_checked(
-        &mut self,
-        bound: &Bound,
-        sql: &Sql,
-        types: &[SqlType],
-        typing: Typing,
-        is_kept: bool,
-        checks: &mut Vec<String>,
-    ) -> Result<Option<Prepared>, PgError> {
-        for _ in 0..2 {
-            self.know(bound.uses().iter().map(|one| &one.name)).await?;
-            let tables = self.tables.clone();
-            let typed = match bound.uses().hold_in(&*tables) {
-                true => None,
-                false => bound
-                    .again(tables, &sql.variables)
-                    .map_err(|error| PgError::refused(error.number, error.text))?,
-            };
-            let (sql, uses, items) = match &typed {
-                Some(typed) => (&typed.sql, &typed.uses, &typed.items),
-                None => (sql, bound.uses(), &bound.items),
-            };
-            if !self.are_so(uses, is_kept, checks).await? {
-                // another session has changed one of the tables
-                self.close(&std::mem::take(checks))?;
+        match self.are_so(&bound.uses, is_kept, &mut checks).await {
+            Ok(true) => {}
+            Ok(false) => {
+                self.close(&checks)?;
                 self.forget_declarations();
-                continue;
+                return Err(PgError::changed());
             }
-            let (text, oids) = parameters::statement(sql, types, typing);
-            let mut prepared = self.prepare_text(&text, &oids, is_kept).await?;
-            if sql.facts.adds_nulls {
-                nullable(&mut prepared.columns);
+            Err(error) if error.is_fatal() => return Err(error),
+            // the login may not read a column, or it is gone, which the query itself will show
+            Err(_) => {
+                self.undo_failure().await?;
+                self.close(&std::mem::take(&mut checks))?;
             }
-            let prepared = of_types(prepared, items, sql.variables.is_empty());
-            return self.with_pointers(prepared, sql, types, typing, is_kept).await.map(Some);
         }
-        Ok(None)
+        let (text, oids) = parameters::statement(sql, types, typing);
+        let mut prepared = self.prepare_text(&text, &oids, is_kept).await?;
+        if sql.facts.adds_nulls {
+            nullable(&mut prepared.columns);
+        }
+        let prepared = of_types(Prepared { checks, ..prepared }, &bound.items, sql.variables.is_empty());
+        let prepared = self.with_pointers(prepared, sql, types, typing, is_kept).await?;
+        Ok(Some(Described::new(prepared)))
     }
 
     /// Whether the columns have these types in PostgreSQL; checked at each run of the query.

@@ -28,6 +28,7 @@ mod unfinished;
 
 pub use begin_commit::uncommittable;
 pub use connection::Backend;
+pub use described::Described;
 pub use notices::{Counted, Meaning};
 pub use parameters::{Parameter, Typing};
 pub use result_set::columns::{

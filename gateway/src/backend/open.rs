@@ -329,15 +329,19 @@ impl Open {
         self.prepare_query(sql, types, typing).await
     }
 
-    /// Closes prepared statements if PostgreSQL's error shows that they are outdated.
-    pub(super) fn forget_outdated(&mut self, error: &PgError) -> Result<bool, PgError> {
+    /// Closes prepared statements if PostgreSQL's error shows that they are outdated. Whether the query can run again as
+    /// it is; one that depends on declarations must be written again.
+    pub(super) fn forget_outdated(&mut self, sql: &Sql, error: &mut PgError) -> Result<bool, PgError> {
         // feature_not_supported: cached plan must not change result type; invalid_sql_statement_name
         let is_outdated = matches!(error.sqlstate(), Some("0A000" | "26000"));
         if is_outdated {
             self.forget_prepared()?;
             self.forget_declarations();
         }
-        Ok(is_outdated)
+        if is_outdated && sql.bound.is_some() {
+            error.set_outdated();
+        }
+        Ok(is_outdated && sql.bound.is_none())
     }
 
     /// A query that is prepared on this connection.

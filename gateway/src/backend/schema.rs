@@ -21,6 +21,17 @@ impl Backend {
         Ok(open.map(|open| open.tables.clone()).unwrap_or_default())
     }
 
+    /// All declarations known to the session, with those of these names; global temporary tables are read each time.
+    pub async fn declared(&mut self, names: impl Iterator<Item = &String>) -> Result<Arc<Snapshot>, PgError> {
+        let snapshot = self.snapshot()?;
+        let lacked: BTreeSet<String> =
+            names.filter(|name| !snapshot.has(name) || is_global(name)).cloned().collect();
+        match lacked.is_empty() {
+            true => Ok(snapshot),
+            false => self.know(&lacked).await,
+        }
+    }
+
     /// Reads the declarations of tables by their names in SQL. Returns all declarations known to the session.
     pub async fn know(&mut self, names: &BTreeSet<String>) -> Result<Arc<Snapshot>, PgError> {
         match self.statement(async |open| open.ask_for(names.iter()).await).await {
@@ -47,23 +58,6 @@ impl Backend {
 impl Open {
     pub(super) fn forget_tables(&mut self) {
         self.tables = Arc::default();
-    }
-
-    /// The same for those of `names` that are not known yet, within a statement.
-    pub(super) async fn know(&mut self, names: impl Iterator<Item = &String>) -> Result<(), PgError> {
-        let is_known = |name: &String| self.tables.has(name) && !is_global(name);
-        let lacked: Vec<&String> = names.filter(|name| !is_known(name)).collect();
-        if lacked.is_empty() {
-            return Ok(());
-        }
-        match self.ask_for(lacked.iter().copied()).await {
-            Err(error) if error.is_fatal() => Err(error),
-            Err(_) => {
-                self.note_tables(lacked.into_iter(), HashMap::new());
-                self.undo_failure().await
-            }
-            Ok(()) => Ok(()),
-        }
     }
 
     /// Reads the columns of tables and views: type and modifier as PostgreSQL sends them, a type of schema tsql that is

@@ -122,15 +122,18 @@ impl Backend {
         self.follow_definitions()?;
         loop {
             let described = self.statement(async |open| open.describe_query(sql, types, typing).await).await;
-            let error = match described {
+            let mut error = match described {
                 Ok(described) => return Ok(described),
                 Err(error) => error,
             };
             if let (false, Some(open)) = (is_new, &mut self.open) {
                 is_new = true;
-                if open.forget_outdated(&error)? {
+                if open.forget_outdated(sql, &mut error)? {
                     continue;
                 }
+            }
+            if error.is_outdated() {
+                return Err(error);
             }
             match typing.after(&error) {
                 Some(next) => typing = next,
@@ -392,8 +395,8 @@ impl Backend {
             Err(Unfinished::Refused(error)) if !error.is_fatal() => error,
             ran => return ran,
         };
-        let mut typing = Typing::Declared;
-        if !self.may_run_again(source, &mut typing, &error).await? {
+        let (mut error, mut typing) = (error, Typing::Declared);
+        if !self.may_run_again(source, &mut typing, &mut error).await? {
             return Err(Unfinished::Refused(error));
         }
         match self.run_once(client, source, typing, rows).await {
@@ -410,18 +413,17 @@ impl Backend {
         &mut self,
         source: &Source<'_>,
         typing: &mut Typing,
-        error: &PgError,
+        error: &mut PgError,
     ) -> Result<bool, PgError> {
-        let Source::Query { parameters, .. } = source else {
+        let Source::Query { sql, parameters, .. } = source else {
             return Ok(false);
         };
         let Some(open) = self.open.as_mut() else {
             return Ok(false);
         };
-        if !open.forget_outdated(error)? {
-            let Some(next) = typing.after(error).filter(|_| !parameters.is_empty()) else {
-                return Ok(false);
-            };
+        if !open.forget_outdated(sql, error)? {
+            let next = typing.after(error).filter(|_| !parameters.is_empty() && !error.is_outdated());
+            let Some(next) = next else { return Ok(false) };
             *typing = next;
         }
         if self.transaction.started {

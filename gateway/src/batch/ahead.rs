@@ -56,7 +56,8 @@ impl Interpreter {
 fn reading(statement: &Statement) -> Option<&Query> {
     let Action::Query(query) = &statement.action else { return None };
     let sql = &query.sql;
-    (query.only_reads() && query.assigns.is_empty() && sql.facts.keeps()).then_some(query)
+    let is_ready = query.only_reads() && query.assigns.is_empty() && !sql.is_deferred();
+    (is_ready && sql.facts.keeps()).then_some(query)
 }
 
 /// The values of the variables of `sql`; None if one depends on the statements before.

@@ -29,8 +29,10 @@ impl Interpreter {
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
         match action {
-            CursorAction::Declare { name, query, columns, scrolls, is_filled, changes } => {
-                let values = self.parameters(client, query, variables).await?;
+            CursorAction::Declare { name, query, scrolls, is_filled, changes } => {
+                let written = self.written(client, &query.sql, false).await?;
+                let query = written.as_deref().unwrap_or(query);
+                let values = self.parameters(client, &query.sql, variables).await?;
                 let value = |parameter: Parameter<'_>| {
                     (parameter.name.to_owned(), parameter.sql_type, parameter.value.into_owned().into_owned())
                 };
@@ -40,8 +42,8 @@ impl Interpreter {
                 kept.keep(bytes, MOST_BYTES, "the variables of a cursor").map_err(Failure::of_value)?;
                 let cursor = Cursor {
                     _kept: kept,
-                    query: query.clone(),
-                    columns: columns.clone(),
+                    query: query.sql.clone(),
+                    columns: query.columns.clone(),
                     scrolls: *scrolls,
                     is_filled: *is_filled,
                     values,

@@ -218,23 +218,24 @@ impl Interpreter {
             shape.inputs.push(input(output_type(pg_type, -1, &dialect)));
         }
         if let Some(query) = described(&prepared.program.statements) {
-            shape.names.clone_from(&query.columns);
             // the client sends the types of values only with the values
-            let types = vec![SqlType::TEXT; query.sql.variables.len()];
-            let backend = self.procedures.describing(client, query).await?;
-            match backend.describe(&query.sql, &types).await {
+            let (written, described) = self.written_and_described(client, query, |_| SqlType::TEXT).await?;
+            let query = written.as_deref().unwrap_or(query);
+            shape.names.clone_from(&query.columns);
+            match described {
                 Ok(described) => {
                     for (name, oid) in query.sql.variables.iter().zip(&described.parameters) {
                         shape.set_input(name, output_type(PgType::from_oid(*oid), -1, &dialect));
                     }
                     shape.columns = described.columns.clone();
                     if let (Some(filled), false) = (&query.filled, dialect.is_ct_library) {
+                        let backend = self.procedures.describing(client, query).await?;
                         shape.set_inputs_of_columns(filled, backend, &dialect).await;
                     }
                 }
                 // described when the types of the values are known
                 Err(error) if Typing::Declared.after(&error).is_some() => {}
-                Err(error) => return Err(backend.message_of(&error, client)),
+                Err(error) => return Err(error.to_message()),
             }
         }
         Ok(shape)

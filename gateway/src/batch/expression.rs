@@ -3,6 +3,7 @@
 use super::interpreter::Interpreter;
 use super::session_variables::{type_of, variable, SessionState};
 use super::variables::Variables;
+use super::written::is_outdated;
 use crate::backend::{Completed, Parameter, Rows, Source};
 use crate::client::Client;
 use crate::convert::{from_pg, PgType, SqlType};
@@ -36,6 +37,23 @@ impl Interpreter {
 
     /// Runs `sql` and returns its only row; nothing is sent to the client.
     pub(super) async fn evaluate(
+        &mut self,
+        client: &mut Client,
+        sql: &Sql,
+        variables: &Variables<'_>,
+    ) -> Result<Vec<Value<'static>>, Interrupt> {
+        let mut is_again = false;
+        loop {
+            let written = self.written(client, sql, true).await?;
+            let now = written.as_deref().map_or(sql, |query| &query.sql);
+            let mut found = self.evaluate_written(client, now, variables).await;
+            if !found.as_mut().is_err_and(|interrupt| is_outdated(interrupt, &mut is_again)) {
+                return found;
+            }
+        }
+    }
+
+    async fn evaluate_written(
         &mut self,
         client: &mut Client,
         sql: &Sql,

@@ -89,15 +89,10 @@ impl Interpreter {
             let declared = declarations.iter().find(|declaration| declaration.name == *name);
             declared.map_or(SqlType::TEXT, sql_type)
         };
-        let types: Vec<SqlType> = query.sql.variables.iter().map(type_of).collect();
-        let backend = self.procedures.describing(client, query).await?;
-        match backend.describe(&query.sql, &types).await {
-            Ok(described) => {
-                let dialect = Dialect::new(Version::Tds74);
-                Ok(described_as(&described.columns, query.columns.as_deref(), &dialect))
-            }
-            Err(error) => Err(backend.message_of(&error, client)),
-        }
+        let (written, described) = self.written_and_described(client, query, type_of).await?;
+        let described = described.map_err(|error| error.to_message())?;
+        let titles = written.as_deref().unwrap_or(query).columns.as_deref();
+        Ok(described_as(&described.columns, titles, &Dialect::new(Version::Tds74)))
     }
 }
 

@@ -8,7 +8,7 @@ use super::running::Running;
 use super::server_cursor::ServerCursors;
 use super::tries::Tries;
 use super::variables::Variables;
-use crate::backend::uncommittable;
+use crate::backend::{uncommittable, Backend};
 use crate::calls::Procedures;
 use crate::client::{self, refuse_settings, Client};
 use crate::gateway::{Gateway, DEFAULT_DATABASES};
@@ -166,7 +166,8 @@ impl Interpreter {
         for _ in 0..MOST_ROUNDS {
             let schema = Asking::new(snapshot);
             let compiled = programs.compile(text, settings, lifts, &schema).await;
-            snapshot = match self.renewed(client, &schema, compiled.is_err(), &mut is_new).await? {
+            let backend = &mut self.procedures.backend;
+            snapshot = match renewed(backend, client, &schema, compiled.is_err(), &mut is_new).await? {
                 Some(renewed) => renewed,
                 None => match compiled? {
                     Some(compiled) => return Ok(compiled),
@@ -199,34 +200,13 @@ impl Interpreter {
             let asking = Asking::new(snapshot);
             let schema: Arc<dyn Schema> = asking.clone();
             let done = work(&schema);
-            snapshot = match self.renewed(client, &asking, done.is_err(), &mut is_new).await? {
+            let backend = &mut self.procedures.backend;
+            snapshot = match renewed(backend, client, &asking, done.is_err(), &mut is_new).await? {
                 Some(renewed) => renewed,
                 None => return done.map_err(|error| refusal(&error)),
             };
         }
         Err(too_many_names())
-    }
-
-    /// The schema with which a text is compiled again: with the names that were missing, or, once after a failure, with
-    /// all declarations read anew, since others may have changed them. None: compilation succeeded.
-    async fn renewed(
-        &mut self,
-        client: &mut Client,
-        schema: &Asking,
-        failed: bool,
-        is_new: &mut bool,
-    ) -> Result<Option<Arc<Snapshot>>, ServerMessage> {
-        let backend = &mut self.procedures.backend;
-        if schema.lacks() {
-            let known = backend.know(&schema.lacked()).await;
-            return known.map(Some).map_err(|error| backend.message_of(&error, client));
-        }
-        if failed && schema.is_used() && !*is_new {
-            *is_new = true;
-            backend.forget_tables();
-            return Ok(Some(Arc::default()));
-        }
-        Ok(None)
     }
 
     /// Called after a definition, which may change the meaning of names and tables.
@@ -314,10 +294,31 @@ impl Interpreter {
     }
 }
 
-/// How often the declarations of one text's tables are read: once, unless the text has an error.
-const MOST_ROUNDS: usize = 100;
+/// The schema with which a text is compiled again: with the names that were missing, or, once after a failure, with all
+/// declarations read anew, since others may have changed them. None: compilation succeeded.
+pub(super) async fn renewed(
+    backend: &mut Backend,
+    client: &mut Client,
+    schema: &Asking,
+    failed: bool,
+    is_new: &mut bool,
+) -> Result<Option<Arc<Snapshot>>, ServerMessage> {
+    if schema.lacks() {
+        let known = backend.know(&schema.lacked()).await;
+        return known.map(Some).map_err(|error| backend.message_of(&error, client));
+    }
+    if failed && schema.is_used() && !*is_new {
+        *is_new = true;
+        backend.forget_tables();
+        return Ok(Some(Arc::default()));
+    }
+    Ok(None)
+}
 
-fn too_many_names() -> ServerMessage {
+/// How often the declarations of one text's tables are read: once, unless the text has an error.
+pub(super) const MOST_ROUNDS: usize = 100;
+
+pub(super) fn too_many_names() -> ServerMessage {
     ServerMessage::error(8623, 16, "The batch names more tables than can be looked for.")
 }
 

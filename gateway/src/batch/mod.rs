@@ -40,5 +40,6 @@ mod transactions;
 mod tries;
 mod undeclared;
 mod variables;
+mod written;
 
 pub use interpreter::Interpreter;

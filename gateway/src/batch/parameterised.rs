@@ -209,12 +209,9 @@ impl Interpreter {
                 let declared = prepared.declarations.iter().find(|declaration| declaration.name == *name);
                 declared.map_or(SqlType::TEXT, sql_type)
             };
-            let types: Vec<SqlType> = query.sql.variables.iter().map(type_of).collect();
-            let backend = self.procedures.describing(client, query).await?;
-            let described = match backend.describe(&query.sql, &types).await {
-                Ok(described) => described,
-                Err(error) => return Err(backend.message_of(&error, client)),
-            };
+            let (written, described) = self.written_and_described(client, query, type_of).await?;
+            let described = described.map_err(|error| error.to_message())?;
+            let query = written.as_deref().unwrap_or(query);
             if wants_columns && !described.columns.is_empty() && query.assigns.is_empty() {
                 put_description(&described.columns, query.columns.as_deref(), &mut client.reply);
                 client.reply.done(Scope::InProcedure, Status::empty(), None);

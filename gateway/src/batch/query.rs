@@ -3,6 +3,7 @@
 use super::interpreter::Interpreter;
 use super::session_variables::type_of;
 use super::variables::Variables;
+use super::written::is_outdated;
 use crate::backend::{declaring, put_description, uncommittable, Completed, Parameter, Rows, Source};
 use crate::client::Client;
 use crate::convert::{client_type, declared, from_pg, PgType};
@@ -24,6 +25,23 @@ const MOST_MOVES: usize = 2;
 
 impl Interpreter {
     pub(super) async fn run_query(
+        &mut self,
+        client: &mut Client,
+        query: &Query,
+        variables: &mut Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        let mut is_again = false;
+        loop {
+            let written = self.written(client, &query.sql, query.only_reads()).await?;
+            let now = written.as_deref().unwrap_or(query);
+            let mut ran = self.run_written(client, now, variables).await;
+            if !ran.as_mut().is_err_and(|interrupt| is_outdated(interrupt, &mut is_again)) {
+                return ran;
+            }
+        }
+    }
+
+    async fn run_written(
         &mut self,
         client: &mut Client,
         query: &Query,

@@ -25,6 +25,8 @@ pub struct Notice {
     pub before: Vec<Notice>,
     /// Rows selected before the error cannot be sent.
     pub lost_rows: bool,
+    /// The statement was written for other declarations of its tables, and has not run.
+    pub is_outdated: bool,
 }
 
 impl Notice {
@@ -196,6 +198,24 @@ impl PgError {
             message: text,
             ..Notice::default()
         }))
+    }
+
+    /// 2801 for a statement that was written for other declarations of its tables.
+    pub fn changed() -> PgError {
+        let text = "The definition of a table has changed since the statement was compiled.";
+        let mut error = PgError::refused(2801, String::from(text));
+        error.set_outdated();
+        error
+    }
+
+    pub fn set_outdated(&mut self) {
+        if let PgError::Server(notice) = self {
+            notice.is_outdated = true;
+        }
+    }
+
+    pub fn is_outdated(&self) -> bool {
+        matches!(self, PgError::Server(notice) if notice.is_outdated)
     }
 
     /// The number of such an error.

@@ -28,6 +28,8 @@ pub struct Asking {
     snapshot: Arc<Snapshot>,
     lacked: Mutex<BTreeSet<String>>,
     is_used: AtomicBool,
+    /// The global temporary tables have just been queried.
+    has_globals: bool,
 }
 
 impl Snapshot {
@@ -61,8 +63,8 @@ impl Schema for Snapshot {
 
 impl Schema for Asking {
     fn object(&self, key: &str) -> Option<Object> {
-        // other sessions may create it again
-        if is_global(key) {
+        // other sessions may create it again before the text runs
+        if is_global(key) && !self.has_globals {
             return None;
         }
         let Some(known) = self.snapshot.objects.get(key) else {
@@ -77,7 +79,16 @@ impl Schema for Asking {
 
 impl Asking {
     pub fn new(snapshot: Arc<Snapshot>) -> Arc<Asking> {
-        Arc::new(Asking { snapshot, lacked: Mutex::default(), is_used: AtomicBool::new(false) })
+        Asking::with(snapshot, false)
+    }
+
+    /// For a statement that is about to run.
+    pub fn of_all(snapshot: Arc<Snapshot>) -> Arc<Asking> {
+        Asking::with(snapshot, true)
+    }
+
+    fn with(snapshot: Arc<Snapshot>, has_globals: bool) -> Arc<Asking> {
+        Arc::new(Asking { snapshot, lacked: Mutex::default(), is_used: AtomicBool::new(false), has_globals })
     }
 
     /// Whether the text names a table that the session has not queried.

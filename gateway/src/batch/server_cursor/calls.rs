@@ -145,6 +145,7 @@ impl Interpreter {
             outputs.retain(|output| is_output(params, output));
             return self.execute(client, prepared, params, places.values, outputs, form).await;
         };
+        let selection = self.written_selection(client, selection).await?;
         let scroll = integer(client, params, places.scroll, PROCEDURE, "scrollopt")?;
         let rows = integer(client, params, places.scroll + 2, PROCEDURE, "rowcount")?;
         let rows = rows.filter(|rows| *rows > 0).unwrap_or(DEFAULT_ROWS);

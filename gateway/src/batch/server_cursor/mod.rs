@@ -10,7 +10,10 @@ mod position;
 mod rows;
 
 use super::cursors::no_such_cursor;
+use super::interpreter::Interpreter;
 use super::prepared::Prepared;
+use crate::client::Client;
+use crate::interrupt::Interrupt;
 use crate::program::{Action, CursorAction, Program, Sql, Statement, Title};
 use crate::tds::cursor::Status;
 use crate::tds::tokens::message::ServerMessage;
@@ -132,6 +135,21 @@ pub(super) struct Selection {
     titles: Option<Vec<Title>>,
 }
 
+impl Interpreter {
+    /// The select for the present declarations of its tables.
+    pub(super) async fn written_selection(
+        &mut self,
+        client: &mut Client,
+        selection: Selection,
+    ) -> Result<Selection, Interrupt> {
+        let written = self.written(client, &selection.sql, false).await?;
+        Ok(match written {
+            Some(query) => Selection { sql: query.sql.clone(), titles: query.columns.clone() },
+            None => selection,
+        })
+    }
+}
+
 impl Selection {
     /// The select of a program that consists only of it. None for other programs.
     pub(super) fn of(program: &Program) -> Option<Selection> {
@@ -140,8 +158,8 @@ impl Selection {
             Action::Query(query) if query.only_reads() && query.assigns.is_empty() && !query.browses => {
                 Some(Selection { sql: query.sql.clone(), titles: query.columns.clone() })
             }
-            Action::Cursor(CursorAction::Declare { query, columns, .. }) => {
-                Some(Selection { sql: query.clone(), titles: columns.clone() })
+            Action::Cursor(CursorAction::Declare { query, .. }) => {
+                Some(Selection { sql: query.sql.clone(), titles: query.columns.clone() })
             }
             Action::Variables(names) => {
                 let places: Vec<_> = (0..names.len()).map(variable).collect();

@@ -192,6 +192,7 @@ impl Interpreter {
         let Some(selection) = Selection::of(&prepared.program) else {
             return Err(no_cursor_for(&prepared).into());
         };
+        let selection = self.written_selection(client, selection).await?;
         let expected = prepared.program.placeholders;
         if params.len() < expected {
             let text = format!("The cursor has {expected} parameters and {} values were sent.", params.len());

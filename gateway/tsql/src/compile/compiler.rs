@@ -1,11 +1,10 @@
 //! The state of the compilation of a batch, and SQL with its variables.
 
-use crate::program::{Bound, ListItem, Settings, Sql, Tree, Uses};
+use crate::program::{Settings, Sql};
 use crate::resolve::Scope;
 use crate::translate::Numbered;
-use crate::tree::{self, Position};
+use crate::tree;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// The labels of one list of statements, with their numbers.
 pub type Labels = HashMap<String, u32>;
@@ -25,22 +24,6 @@ pub struct Compiler<'t> {
     /// The labels of the lists of statements around the current one, innermost last.
     pub labels: Vec<Labels>,
     pub last_label: u32,
-}
-
-impl Compiler<'_> {
-    /// SQL with its dependencies. `at`: the position in the text of `tree`'s result.
-    pub fn bound(
-        &self,
-        sql: &str,
-        mut numbered: Numbered,
-        (at, items): (Position, Vec<ListItem>),
-        tree: impl FnOnce() -> Tree,
-    ) -> Sql {
-        let uses = Uses::new(std::mem::take(&mut numbered.uses), &self.scope);
-        let of = (self.text, at);
-        let bound = (!uses.is_empty()).then(|| Bound::new(tree(), of, &self.scope, &numbered, uses, items));
-        Sql { bound: bound.map(Arc::new), ..numbered_sql(sql, numbered) }
-    }
 }
 
 /// `select …` of the variables written so far.

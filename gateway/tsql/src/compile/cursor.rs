@@ -1,34 +1,31 @@
 //! Cursors of a batch, which the session opens and reads row by row.
 
 use super::compiler::{numbered_sql, Compiler};
+use super::written;
 use crate::error::Error;
 use crate::facts::types::{Type, INT};
 use crate::fragments;
-use crate::program::{Action, Changes, CursorAction, Expression, FetchFrom, Sql};
-use crate::translate::{self, Numbered, Value, Verb};
+use crate::program::{Action, Changes, CursorAction, Expression, FetchFrom, Query, Sql, Tree as Bindable};
+use crate::translate::{self, Numbered, Value};
 use crate::tree::{CursorOption, DeclareCursor, Direction, Fetch, StatementKind as Tree};
 
 impl Compiler<'_> {
     pub(super) fn declare_cursor(&mut self, declare: &DeclareCursor) -> Result<Action, Error> {
         let name = declare.name.known();
-        let mut numbered = Numbered::default();
         let select = Tree::Select(Box::new(declare.query.clone()));
-        let translated = translate::statement(&select, &self.scope, &mut numbered)?;
-        let translated = translated
-            .filter(|translated| translated.kind == Verb::Select && translated.assigns.is_empty())
-            .ok_or_else(|| {
-                Error::refused(&format!("cursor {name}"), "a cursor reads a select", declare.query.at)
-            })?;
+        let is_plain = |query: &Query| query.only_reads() && query.assigns.is_empty();
+        let written = written::statement(&select, &self.scope)?.filter(|written| is_plain(&written.query));
+        let written = written.ok_or_else(|| {
+            Error::refused(&format!("cursor {name}"), "a cursor reads a select", declare.query.at)
+        })?;
         let has = |wanted: &[CursorOption]| declare.options.iter().any(|option| wanted.contains(option));
         use CursorOption::{Dynamic, FastForward, ForwardOnly, Insensitive, Keyset, Scroll, Static};
         let scrolls =
             has(&[Scroll, Static, Insensitive, Keyset, Dynamic]) && !has(&[ForwardOnly, FastForward]);
-        let sql = numbered_sql(&translated.sql, numbered);
-        let query = Sql { row_sources: translated.row_sources, ..sql };
+        let query = self.bound(written, declare.query.at, || Bindable::Statement(select));
         Ok(Action::Cursor(CursorAction::Declare {
             name,
-            query,
-            columns: translated.columns,
+            query: Box::new(query),
             scrolls,
             is_filled: has(&[Static, Insensitive, Keyset]),
             changes: Changes::of(declare)?,

@@ -1,7 +1,6 @@
 //! Compiles a batch: its tree becomes the program that the session runs. Everything is compiled or refused before any
 //! statement runs.
 
-mod again;
 mod call;
 mod compiler;
 mod cursor;
@@ -12,6 +11,7 @@ mod procedure;
 mod session;
 mod undeclared;
 mod value;
+mod written;
 
 pub use call::{insert_of_rows, text_for};
 pub use keyed::{keyed, Keyed};
@@ -38,7 +38,7 @@ use crate::program::{
 use crate::resolve::names::Relation;
 use crate::resolve::{changing, defined_tables, names, Scope};
 use crate::schema::{Schema, Unknown};
-use crate::translate::{self, Clock, Numbered, Verb};
+use crate::translate::{self, Numbered};
 use crate::tree::{
     self, AlterDatabase, Assign, CreateProcedure, Declared, DropObjects, ObjectKind, Raise,
     StatementKind as Tree, TableVariable, TransactionName,
@@ -47,6 +47,7 @@ use compiler::{selected, Compiler};
 use procedure::Given;
 use std::sync::Arc;
 use value::literal;
+use written::Written;
 
 /// The most bytes of all SQL of a program.
 const LONGEST: usize = 16 << 20;
@@ -407,41 +408,12 @@ impl Compiler<'_> {
     /// A select, insert, update or delete.
     fn query(&mut self, statement: &tree::Statement) -> Result<Action, Error> {
         let tree = &statement.kind;
-        let mut numbered = Numbered::default();
-        let Some(mut translated) = translate::statement(tree, &self.scope, &mut numbered)? else {
+        let Some(written) = written::statement(tree, &self.scope)? else {
             return self.definition(tree);
         };
-        if numbered.clock == Clock::Compared && numbered.facts.created.is_none() {
-            let mut clocked = Numbered::clocked();
-            let again = translate::statement(tree, &self.scope, &mut clocked)?;
-            // a statement has one time
-            if let Some(again) = again.filter(|_| clocked.clock == Clock::Variables) {
-                (translated, numbered) = (again, clocked);
-            }
-        }
-        self.makes_temporary |= numbered.facts.defines_temporary() && !numbered.facts.names_global();
-        let browses = numbered.browses;
-        let of = (statement.at, std::mem::take(&mut translated.items));
-        let sql = self.bound(&translated.sql, numbered, of, || Bindable::Statement(tree.clone()));
-        let sql = Sql { row_sources: translated.row_sources, ..sql };
-        Ok(Action::Query(Query {
-            sql,
-            kind: match translated.kind {
-                Verb::Select | Verb::SelectInto => QueryKind::Select,
-                Verb::Insert => QueryKind::Insert,
-                Verb::Update => QueryKind::Update,
-                Verb::Delete => QueryKind::Delete,
-                Verb::Merge => QueryKind::Merge,
-            },
-            assigns: translated.assigns,
-            current: translated.current,
-            columns: translated.columns,
-            into: translated.into,
-            limited: translated.limited,
-            padded: None,
-            filled: translated.filled,
-            browses,
-        }))
+        let facts = &written.query.sql.facts;
+        self.makes_temporary |= facts.defines_temporary() && !facts.names_global();
+        Ok(Action::Query(self.bound(written, statement.at, || Bindable::Statement(tree.clone()))))
     }
 
     fn definition(&mut self, statement: &Tree) -> Result<Action, Error> {
@@ -546,9 +518,9 @@ impl Compiler<'_> {
         }
         let mut numbered = Numbered::default();
         let sql = translate::condition(condition, &self.scope, &mut numbered)?;
-        let (sql, of) = (format!("select {sql}"), (condition.at(), Vec::new()));
+        let written = Written::value(&sql, numbered, &self.scope);
         let tree = || Bindable::Condition(condition.clone());
-        Ok(Condition::Sql(self.bound(&sql, numbered, of, tree)))
+        Ok(Condition::Sql(self.bound(written, condition.at(), tree).sql))
     }
 
     /// `function`: the SQL function that converts the value to seconds.

@@ -1,6 +1,7 @@
 //! Values of a statement. Literals, and variables of the same type, are evaluated without PostgreSQL.
 
 use super::compiler::Compiler;
+use super::written::Written;
 use crate::error::Error;
 use crate::facts::types::Type;
 use crate::program::{Expression, Literal, Tree as Bindable};
@@ -25,9 +26,8 @@ impl Compiler<'_> {
         }
         let mut numbered = Numbered::default();
         let sql = translate::value(value, &self.scope, &mut numbered, target)?.sql;
-        let of = (value.at(), Vec::new());
-        let sql =
-            self.bound(&format!("select {sql}"), numbered, of, || Bindable::Value(value.clone(), target));
+        let written = Written::value(&sql, numbered, &self.scope);
+        let sql = self.bound(written, value.at(), || Bindable::Value(value.clone(), target)).sql;
         Ok(match sql.as_variable() {
             Some(name) => Expression::Variable(name.to_owned()),
             None => Expression::Sql(sql),

@@ -1,14 +1,16 @@
-//! Statements that depend on the declarations of their tables. After a change of a declaration the statement is written
-//! again from its tree (`compile/again.rs`).
+//! Statements that depend on the declarations of their tables. One whose tables do not exist yet, or have changed, is
+//! written when it runs (`compile/written.rs`).
 
+use super::Query;
 use crate::facts::types::Type;
 use crate::resolve::Scope;
-use crate::schema::{Object, Schema};
-use crate::translate::{Clock, ListItem, Numbered};
+use crate::schema::{is_table, Object, Schema};
+use crate::translate::ListItem;
 use crate::tree::{Expression, Position, StatementKind};
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// The source of written SQL.
 #[derive(Debug)]
@@ -20,20 +22,27 @@ pub enum Tree {
     Value(Expression, Option<Type>),
 }
 
-/// The declarations that SQL depends on, and its source.
+/// The source of SQL that depends on declarations.
 #[derive(Debug)]
-pub struct Bound {
+pub struct Source {
     pub(crate) tree: Tree,
     pub(crate) scope: Scope,
-    /// Times are variables.
-    pub(crate) is_clocked: bool,
-    uses: Uses,
-    /// The items of its list, if it returns rows.
-    pub items: Vec<ListItem>,
+    pub(crate) line: u32,
     /// Two with the same digest are written alike.
     digest: u64,
     /// Its approximate bytes.
     size: usize,
+    /// As written for the schemas in which it has run.
+    written: RwLock<Vec<Arc<Query>>>,
+}
+
+/// The declarations that SQL depends on, and its source.
+#[derive(Debug)]
+pub struct Bound {
+    pub source: Arc<Source>,
+    pub uses: Uses,
+    /// The items of its list, if it returns rows.
+    pub items: Vec<ListItem>,
 }
 
 /// Tables and columns whose declarations were used, with these declarations.
@@ -52,7 +61,7 @@ pub struct Use {
 
 impl PartialEq for Bound {
     fn eq(&self, other: &Bound) -> bool {
-        self.digest == other.digest
+        self.digest() == other.digest()
     }
 }
 
@@ -89,47 +98,62 @@ impl Uses {
         self.0.iter()
     }
 
+    /// A table that does not exist.
+    pub fn missing(&self) -> Option<&str> {
+        let missing = self.0.iter().find(|one| one.object.is_none() && is_table(&one.name));
+        missing.map(|one| one.name.as_str())
+    }
+
     /// Whether the schema still has these declarations.
     pub fn hold_in(&self, schema: &dyn Schema) -> bool {
         self.0.iter().all(|one| one.object == schema.object(&one.name))
     }
 }
 
-impl Bound {
+impl Source {
     /// `text`: the batch, which contains `tree`.
-    pub fn new(
-        tree: Tree,
-        (text, at): (&str, Position),
-        scope: &Scope,
-        numbered: &Numbered,
-        uses: Uses,
-        items: Vec<ListItem>,
-    ) -> Bound {
-        let types: Vec<_> = numbered.names.iter().map(|name| scope.variables.get(name)).collect();
+    pub(crate) fn new(tree: Tree, (text, at): (&str, Position), scope: &Scope) -> Source {
+        let mut variables: Vec<_> = scope.variables.iter().collect();
+        variables.sort_unstable_by_key(|(name, _)| *name);
         let mut hasher = DefaultHasher::new();
-        (text, at.start, types, scope.dialect.name, scope.nulls_equal).hash(&mut hasher);
-        let scope = Scope { schema: None, changing: Default::default(), ..scope.clone() };
-        Bound {
+        (text, at.start, variables, scope.dialect.name, scope.nulls_equal).hash(&mut hasher);
+        Source {
             tree,
-            scope,
-            is_clocked: numbered.clock == Clock::Variables,
-            uses,
-            items,
+            scope: Scope { schema: None, changing: Default::default(), ..scope.clone() },
+            line: at.line,
             digest: hasher.finish(),
             // a tree is much larger than its text
             size: 16 * at.range().len(),
+            written: RwLock::default(),
         }
     }
 
-    pub fn uses(&self) -> &Uses {
-        &self.uses
+    /// The query as written for these declarations.
+    pub fn written_for(&self, schema: &dyn Schema) -> Option<Arc<Query>> {
+        let written = self.written.read().unwrap_or_else(PoisonError::into_inner);
+        let is_meant =
+            |query: &&Arc<Query>| query.sql.bound.as_ref().is_none_or(|bound| bound.uses.hold_in(schema));
+        written.iter().rev().find(is_meant).cloned()
     }
 
+    pub fn keep(&self, query: &Arc<Query>) {
+        let mut written = self.written.write().unwrap_or_else(PoisonError::into_inner);
+        if written.len() >= MOST_WRITTEN {
+            written.remove(0);
+        }
+        written.push(query.clone());
+    }
+}
+
+impl Bound {
     pub fn digest(&self) -> u64 {
-        self.digest
+        self.source.digest
     }
 
     pub fn size(&self) -> usize {
-        self.size
+        self.source.size
     }
 }
+
+/// The most queries kept of one source.
+const MOST_WRITTEN: usize = 8;

@@ -22,7 +22,7 @@ impl Uses {
             is_elsewhere |= matches!(statement.action, Action::Use(_));
             statement.action.own_sql(&mut |sql| {
                 let bound = sql.bound.as_ref().filter(|_| !is_elsewhere);
-                let uses = bound.into_iter().flat_map(|bound| bound.uses().iter());
+                let uses = bound.into_iter().flat_map(|bound| bound.uses.iter());
                 uses.filter(|one| !scope.changing.contains(own_name(&one.name))).for_each(|one| all.add(one));
             });
         });
@@ -49,7 +49,8 @@ pub fn demanded(statements: &[Statement], made: &[Relation]) -> Vec<Demanded> {
 
 impl Program {
     /// The SQL after the first effect, with the lines of its statements, which must be valid before anything runs:
-    /// without statements that name tables that the batch creates or changes, or system views, which differ here.
+    /// without statements that are written when they run, or name tables that the batch creates or changes, or system
+    /// views, which differ here.
     pub fn compiled_first(&self) -> Vec<(u32, &Sql)> {
         let mut found = Vec::new();
         behind_effect(&self.statements, &mut |line, sql| found.push((line, sql)));
@@ -62,6 +63,7 @@ impl Program {
             let mut tables = sql.facts.tables.iter().filter(|table| table.kind != RelationKind::Function);
             tables.all(|table| is_looked_for(table) && !redefined.contains(&table.own.as_str()))
                 && !sql.facts.names_global()
+                && !sql.is_deferred()
         });
         found
     }

@@ -5,7 +5,7 @@ mod demanded;
 mod sql;
 
 pub(crate) use bound::Tree;
-pub use bound::{Bound, Use, Uses};
+pub use bound::{Bound, Source, Use, Uses};
 pub(crate) use demanded::demanded;
 #[cfg(test)]
 pub(crate) use demanded::each;
@@ -183,9 +183,7 @@ pub enum Action {
 pub enum CursorAction {
     Declare {
         name: String,
-        query: Sql,
-        /// The names of its columns, if they differ from PostgreSQL's.
-        columns: Option<Vec<Title>>,
+        query: Box<Query>,
         scrolls: bool,
         /// Static or keyset-driven: @@cursor_rows is the number of its rows.
         is_filled: bool,
@@ -277,7 +275,7 @@ impl QueryKind {
 }
 
 /// SQL for PostgreSQL as a statement of its own.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     pub sql: Sql,
     pub kind: QueryKind,
@@ -470,7 +468,7 @@ impl Action {
             Action::Raise { message: sql, .. } | Action::Throw(Some(sql)) | Action::ChangeText(sql) => {
                 found(sql);
             }
-            Action::Cursor(CursorAction::Declare { query, .. }) => found(query),
+            Action::Cursor(CursorAction::Declare { query, .. }) => found(&query.sql),
             Action::If { condition: Condition::Sql(sql), .. }
             | Action::While { condition: Condition::Sql(sql), .. } => found(sql),
             _ => {}
@@ -506,7 +504,7 @@ impl Action {
                 Executed::Procedure(execute) => execute.size(),
                 Executed::Text(text) => text.size(),
             },
-            Action::Cursor(CursorAction::Declare { query, .. }) => query.len(),
+            Action::Cursor(CursorAction::Declare { query, .. }) => query.sql.size(),
             Action::Define(define) => define.statements.iter().map(String::len).sum(),
             Action::GiveTable(given) => given.copy.sql.size(),
             Action::If { condition, then, otherwise } => condition.size() + all(then) + all(otherwise),

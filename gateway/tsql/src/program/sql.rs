@@ -36,6 +36,16 @@ impl Sql {
         self
     }
 
+    /// Removes the text of SQL whose tables do not exist yet: it is written when it runs.
+    pub(crate) fn clear(&mut self) {
+        (self.fragments, self.variables) = (Vec::new(), Vec::new());
+    }
+
+    /// Whether it is written when it runs.
+    pub fn is_deferred(&self) -> bool {
+        self.fragments.is_empty()
+    }
+
     /// The query of a `create table … as`.
     pub fn query(&self) -> Sql {
         let mut sql = self.part();

@@ -1,0 +1,114 @@
+//! Queries as written for the present declarations of their tables. A table that does not exist when its text is
+//! compiled, or is another one since, is bound when its statement runs, as SQL Server does ("Deferred Name Resolution
+//! and Compilation").
+
+use super::interpreter::{renewed, too_many_names, Interpreter, MOST_ROUNDS};
+use crate::backend::{Backend, Described};
+use crate::client::Client;
+use crate::convert::SqlType;
+use crate::interrupt::{Failure, Interrupt, Stage};
+use crate::postgres::PgError;
+use crate::program::{Asking, Query, Sql};
+use crate::tds::tokens::message::ServerMessage;
+use std::sync::Arc;
+use tsql::schema::Schema;
+
+impl Interpreter {
+    /// The query for the present declarations of the tables of `sql`; None: as compiled. `only_reads`: a node may have
+    /// the tables.
+    pub(super) async fn written(
+        &mut self,
+        client: &mut Client,
+        sql: &Sql,
+        only_reads: bool,
+    ) -> Result<Option<Arc<Query>>, Failure> {
+        let Some(bound) = &sql.bound else { return Ok(None) };
+        let backend = match only_reads {
+            true => self.procedures.backend_of(client, sql).await?,
+            false => &mut self.procedures.backend,
+        };
+        let declared = backend.declared(bound.uses.iter().map(|one| &one.name)).await;
+        let mut snapshot = declared.map_err(|error| failed(backend, client, &error))?;
+        if !sql.is_deferred() && bound.uses.hold_in(&*snapshot) {
+            return Ok(None);
+        }
+        let mut is_new = false;
+        for _ in 0..MOST_ROUNDS {
+            if let Some(query) = bound.source.written_for(&*snapshot) {
+                return Ok(Some(query));
+            }
+            let asking = Asking::of_all(snapshot.clone());
+            let written = bound.source.write(asking.clone());
+            if let Some(renewed) = renewed(backend, client, &asking, written.is_err(), &mut is_new).await? {
+                snapshot = renewed;
+                continue;
+            }
+            let is_missing = |name: &&String| tsql::schema::is_table(name) && snapshot.table(name).is_none();
+            let mut known = bound.uses.iter().map(|one| &one.name);
+            if let Some(table) = known.find(is_missing) {
+                return Err(missing(backend, client, sql, table).await);
+            }
+            let refused = |error: tsql::Error| PgError::refused(error.number, error.text);
+            let query = Arc::new(written.map_err(|error| Failure::from(&refused(error)))?);
+            let bound_now = query.sql.bound.as_ref();
+            if let Some(table) = bound_now.and_then(|bound| bound.uses.missing()) {
+                return Err(missing(backend, client, sql, table).await);
+            }
+            bound.source.keep(&query);
+            return Ok(Some(query));
+        }
+        Err(too_many_names().into())
+    }
+
+    /// The same with PostgreSQL's description. `type_of`: the type of a variable.
+    pub(super) async fn written_and_described(
+        &mut self,
+        client: &mut Client,
+        query: &Query,
+        type_of: impl Fn(&String) -> SqlType,
+    ) -> Result<(Option<Arc<Query>>, Result<Arc<Described>, PgError>), ServerMessage> {
+        let mut is_again = false;
+        loop {
+            let written = self.written(client, &query.sql, query.only_reads()).await;
+            let written = written.map_err(|failure| failure.message)?;
+            let now = written.as_deref().unwrap_or(query);
+            let types: Vec<SqlType> = now.sql.variables.iter().map(&type_of).collect();
+            let backend = self.procedures.describing(client, now).await?;
+            let described = backend.describe(&now.sql, &types).await;
+            if let Err(error) = &described {
+                backend.check(error, client);
+                if error.is_outdated() && !std::mem::replace(&mut is_again, true) {
+                    continue;
+                }
+            }
+            return Ok((written, described));
+        }
+    }
+}
+
+/// Whether a statement has not run because it was written for other declarations. The second time its error stays.
+pub(super) fn is_outdated(interrupt: &mut Interrupt, is_again: &mut bool) -> bool {
+    match interrupt {
+        Interrupt::Failed(failure) if failure.stage == Stage::Outdated => {
+            failure.stage = Stage::Raised;
+            !std::mem::replace(is_again, true)
+        }
+        _ => false,
+    }
+}
+
+/// PostgreSQL's error for a query of a table that it does not have, or does not show to this login.
+async fn missing(backend: &mut Backend, client: &mut Client, sql: &Sql, table: &str) -> Failure {
+    let mut probe = Sql::plain(format!("select from {table}"));
+    probe.facts.clone_from(&sql.facts);
+    match backend.describe(&probe, &[]).await {
+        Err(error) => failed(backend, client, &error),
+        // another session has just created it
+        Ok(_) => Failure::from(&PgError::changed()),
+    }
+}
+
+fn failed(backend: &mut Backend, client: &mut Client, error: &PgError) -> Failure {
+    backend.check(error, client);
+    error.into()
+}
