@@ -7,8 +7,9 @@ use super::prepared::PreparedStatements;
 use super::running::Running;
 use super::server_cursor::ServerCursors;
 use super::tries::Tries;
+use super::under_schema::under_schema;
 use super::variables::Variables;
-use crate::backend::{uncommittable, Backend};
+use crate::backend::uncommittable;
 use crate::calls::Procedures;
 use crate::client::{self, refuse_settings, Client};
 use crate::gateway::{Gateway, DEFAULT_DATABASES};
@@ -17,10 +18,10 @@ use crate::program::{refusal, Asking, Compiled, Declaration, Latest, Settings, S
 use crate::tds::login::Login;
 use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
+use std::future::ready;
 use std::sync::Arc;
 use tsql::facts::errors::is_arithmetic;
 use tsql::long_names::LongNames;
-use tsql::schema::Schema;
 use tsql::Databases;
 
 pub struct Interpreter {
@@ -134,7 +135,7 @@ impl Interpreter {
     ) -> Result<Compiled, ServerMessage> {
         let partial = self.gateway.catalogue().partial_in(text, &settings.database);
         let settings = &Settings { partial, ..settings.clone() };
-        let schema = Asking::new(self.snapshot(client)?);
+        let schema = Asking::new(self.snapshot(client)?, false);
         if let Some(latest) = self.latest.get(text, settings, lifts, &schema) {
             self.gateway.metrics.compiled_again.inc();
             return Ok(latest.clone());
@@ -161,21 +162,8 @@ impl Interpreter {
         lifts: bool,
     ) -> Result<Compiled, ServerMessage> {
         let programs = self.gateway.programs.clone();
-        let mut snapshot = self.snapshot(client)?;
-        let mut is_new = false;
-        for _ in 0..MOST_ROUNDS {
-            let schema = Asking::new(snapshot);
-            let compiled = programs.compile(text, settings, lifts, &schema).await;
-            let backend = &mut self.procedures.backend;
-            snapshot = match renewed(backend, client, &schema, compiled.is_err(), &mut is_new).await? {
-                Some(renewed) => renewed,
-                None => match compiled? {
-                    Some(compiled) => return Ok(compiled),
-                    None => Arc::default(),
-                },
-            };
-        }
-        Err(too_many_names())
+        let compile = |schema| programs.compile(text, settings, lifts, schema);
+        under_schema(&mut self.procedures.backend, client, false, compile).await
     }
 
     /// Reads the declarations of parameters, which may use types of the site.
@@ -185,28 +173,10 @@ impl Interpreter {
         text: &str,
     ) -> Result<Vec<Declaration>, ServerMessage> {
         let dialect = client.dialect().of_texts();
-        self.under_schema(client, |schema| tsql::declarations(text, dialect, &**schema)).await
-    }
-
-    /// Does work that depends on the schema, again until it knows all names.
-    pub(super) async fn under_schema<T>(
-        &mut self,
-        client: &mut Client,
-        work: impl Fn(&Arc<dyn Schema>) -> Result<T, tsql::Error>,
-    ) -> Result<T, ServerMessage> {
-        let mut snapshot = self.snapshot(client)?;
-        let mut is_new = false;
-        for _ in 0..MOST_ROUNDS {
-            let asking = Asking::new(snapshot);
-            let schema: Arc<dyn Schema> = asking.clone();
-            let done = work(&schema);
-            let backend = &mut self.procedures.backend;
-            snapshot = match renewed(backend, client, &asking, done.is_err(), &mut is_new).await? {
-                Some(renewed) => renewed,
-                None => return done.map_err(|error| refusal(&error)),
-            };
-        }
-        Err(too_many_names())
+        let read = |schema: Arc<Asking>| {
+            ready(tsql::declarations(text, dialect, &*schema).map_err(|error| refusal(&error)))
+        };
+        under_schema(&mut self.procedures.backend, client, false, read).await
     }
 
     /// Called after a definition, which may change the meaning of names and tables.
@@ -292,34 +262,6 @@ impl Interpreter {
             _ => failure,
         }
     }
-}
-
-/// The schema with which a text is compiled again: with the names that were missing, or, once after a failure, with all
-/// declarations read anew, since others may have changed them. None: compilation succeeded.
-pub(super) async fn renewed(
-    backend: &mut Backend,
-    client: &mut Client,
-    schema: &Asking,
-    failed: bool,
-    is_new: &mut bool,
-) -> Result<Option<Arc<Snapshot>>, ServerMessage> {
-    if schema.lacks() {
-        let known = backend.know(&schema.lacked()).await;
-        return known.map(Some).map_err(|error| backend.message_of(&error, client));
-    }
-    if failed && schema.is_used() && !*is_new {
-        *is_new = true;
-        backend.forget_tables();
-        return Ok(Some(Arc::default()));
-    }
-    Ok(None)
-}
-
-/// How often the declarations of one text's tables are read: once, unless the text has an error.
-pub(super) const MOST_ROUNDS: usize = 100;
-
-pub(super) fn too_many_names() -> ServerMessage {
-    ServerMessage::error(8623, 16, "The batch names more tables than can be looked for.")
 }
 
 /// The number of PostgreSQL's error for a change in a read-only transaction.

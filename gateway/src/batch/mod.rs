@@ -39,6 +39,7 @@ mod texts;
 mod transactions;
 mod tries;
 mod undeclared;
+mod under_schema;
 mod variables;
 mod written;
 

@@ -3,13 +3,16 @@
 use super::first_result::{on_the_wire, system_type, LONG_NAME, NAME};
 use super::interpreter::Interpreter;
 use super::parameterised::{statement_of, text_of};
+use super::under_schema::under_schema;
 use crate::calls::Returned;
 use crate::client::Client;
 use crate::convert::{client_type, declared, PgType};
+use crate::program::{refusal, Asking};
 use crate::tds::call::Param;
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::{TypeInfo, TypeToken, Value, MAX};
+use std::future::ready;
 use std::sync::Arc;
 use tsql::schema::Schema;
 use tsql::Undeclared;
@@ -53,8 +56,11 @@ impl Interpreter {
         let declared = text_of(client, params, 1)?.unwrap_or_default();
         let declarations = self.declarations(client, &declared).await?;
         let settings = self.compiling_with(client, &declarations);
-        let find = |schema: &Arc<dyn Schema>| tsql::undeclared(&text, &settings, schema);
-        let parameters = self.under_schema(client, find).await?;
+        let find = |schema: Arc<Asking>| {
+            let schema: Arc<dyn Schema> = schema;
+            ready(tsql::undeclared(&text, &settings, &schema).map_err(|error| refusal(&error)))
+        };
+        let parameters = under_schema(&mut self.procedures.backend, client, false, find).await?;
         let mut rows = Vec::with_capacity(parameters.len());
         for (parameter, number) in parameters.iter().zip(1..) {
             let of = type_of(parameter)?;

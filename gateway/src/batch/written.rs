@@ -2,7 +2,8 @@
 //! compiled, or is another one since, is bound when its statement runs, as SQL Server does ("Deferred Name Resolution
 //! and Compilation").
 
-use super::interpreter::{renewed, too_many_names, Interpreter, MOST_ROUNDS};
+use super::interpreter::Interpreter;
+use super::under_schema::under_schema;
 use crate::backend::{Backend, Described};
 use crate::client::Client;
 use crate::convert::SqlType;
@@ -10,8 +11,8 @@ use crate::interrupt::{Failure, Interrupt, Stage};
 use crate::postgres::PgError;
 use crate::program::{Asking, Query, Sql};
 use crate::tds::tokens::message::ServerMessage;
+use std::future::ready;
 use std::sync::Arc;
-use tsql::schema::Schema;
 
 impl Interpreter {
     /// The query for the present declarations of the tables of `sql`; None: as compiled. `only_reads`: a node may have
@@ -28,36 +29,29 @@ impl Interpreter {
             false => &mut self.procedures.backend,
         };
         let declared = backend.declared(bound.uses.iter().map(|one| &one.name)).await;
-        let mut snapshot = declared.map_err(|error| failed(backend, client, &error))?;
-        if !sql.is_deferred() && bound.uses.hold_in(&*snapshot) {
+        let schema = declared.map_err(|error| failed(backend, client, &error))?;
+        if !sql.is_deferred() && bound.uses.hold_in(&*schema) {
             return Ok(None);
         }
-        let mut is_new = false;
-        for _ in 0..MOST_ROUNDS {
-            if let Some(query) = bound.source.written_for(&*snapshot) {
-                return Ok(Some(query));
-            }
-            let asking = Asking::of_all(snapshot.clone());
-            let written = bound.source.write(asking.clone());
-            if let Some(renewed) = renewed(backend, client, &asking, written.is_err(), &mut is_new).await? {
-                snapshot = renewed;
-                continue;
-            }
-            let is_missing = |name: &&String| tsql::schema::is_table(name) && snapshot.table(name).is_none();
-            let mut known = bound.uses.iter().map(|one| &one.name);
-            if let Some(table) = known.find(is_missing) {
-                return Err(missing(backend, client, sql, table).await);
-            }
-            let refused = |error: tsql::Error| PgError::refused(error.number, error.text);
-            let query = Arc::new(written.map_err(|error| Failure::from(&refused(error)))?);
-            let bound_now = query.sql.bound.as_ref();
-            if let Some(table) = bound_now.and_then(|bound| bound.uses.missing()) {
-                return Err(missing(backend, client, sql, table).await);
-            }
-            bound.source.keep(&query);
-            return Ok(Some(query));
+        let source = &bound.source;
+        let write = |schema: Arc<Asking>| {
+            let refused = |error: tsql::Error| PgError::refused(error.number, error.text).to_message();
+            ready(match source.written_for(&*schema) {
+                Some(query) => Ok((query, false)),
+                None => source.write(schema).map(|query| (Arc::new(query), true)).map_err(refused),
+            })
+        };
+        let written = under_schema(backend, client, true, write).await;
+        let schema = backend.snapshot().map_err(|error| failed(backend, client, &error))?;
+        let uses = written.as_ref().ok().and_then(|(query, _)| Some(&query.sql.bound.as_ref()?.uses));
+        if let Some(table) = uses.unwrap_or(&bound.uses).missing_in(&*schema) {
+            return Err(missing(backend, client, sql, table).await);
         }
-        Err(too_many_names().into())
+        let (query, is_new) = written?;
+        if is_new {
+            source.keep(&query);
+        }
+        Ok(Some(query))
     }
 
     /// The same with PostgreSQL's description. `type_of`: the type of a variable.

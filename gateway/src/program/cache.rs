@@ -78,19 +78,19 @@ impl Programs {
         Programs { kept: Mutex::new(kept), metrics: metrics.clone() }
     }
 
-    /// The program of a text; None if the schema lacks a table. `lifts`: variables may replace its literals.
+    /// The program of a text. `lifts`: variables may replace its literals. If the schema lacks a name, which must be asked
+    /// for, there may be an error instead.
     pub async fn compile(
         self: &Arc<Self>,
         text: &str,
         settings: &Settings,
         lifts: bool,
-        schema: &Arc<Asking>,
-    ) -> Result<Option<Compiled>, ServerMessage> {
+        schema: Arc<Asking>,
+    ) -> Result<Compiled, ServerMessage> {
         if text.len() <= LONGEST_AT_ONCE {
-            return self.compile_here(text, settings, lifts, schema);
+            return self.compile_here(text, settings, lifts, &schema);
         }
         let (programs, text, settings) = (self.clone(), text.to_owned(), settings.clone());
-        let schema = schema.clone();
         let compiling =
             tokio::task::spawn_blocking(move || programs.compile_here(&text, &settings, lifts, &schema));
         compiling.await.unwrap_or_else(|_| Err(no_compiler()))
@@ -102,7 +102,7 @@ impl Programs {
         settings: &Settings,
         lifts: bool,
         schema: &Arc<Asking>,
-    ) -> Result<Option<Compiled>, ServerMessage> {
+    ) -> Result<Compiled, ServerMessage> {
         let reading = unless_it_panics(|| Reading::new(text, settings))?;
         let key = key(settings, lifts, &reading);
         let known = find(&self.kept.lock(), &key, &reading, schema);
@@ -111,18 +111,18 @@ impl Programs {
                 self.metrics.compiled_again.inc();
                 program
             }
-            None if schema.lacks() => return Ok(None),
+            None if schema.lacks() => {
+                let text = "The text names objects that have not been looked for.";
+                return Err(ServerMessage::error(8623, 16, text));
+            }
             None => {
                 let start = Instant::now();
                 let under: Arc<dyn Schema> = schema.clone();
-                let compiled = unless_it_panics(|| reading.compile(settings, lifts, &under));
-                if schema.lacks() {
-                    return Ok(None);
+                let program = Arc::new(unless_it_panics(|| reading.compile(settings, lifts, &under))?);
+                if !schema.lacks() {
+                    self.metrics.compilations.observe(start.elapsed().as_secs_f64());
+                    keep(&mut self.kept.lock(), key, Variant::new(&program, &reading));
                 }
-                self.metrics.compilations.observe(start.elapsed().as_secs_f64());
-                let program = Arc::new(compiled?);
-                let variant = Variant::new(&program, &reading);
-                keep(&mut self.kept.lock(), key, variant);
                 program
             }
         };
@@ -136,7 +136,7 @@ impl Programs {
             value: literal::value_of(value),
         });
         let literals = given.collect();
-        Ok(Some(Compiled { program, literals }))
+        Ok(Compiled { program, literals })
     }
 }
 
@@ -272,11 +272,11 @@ mod tests {
 
     fn compile(programs: &Programs, text: &str) -> Compiled {
         let settings = Settings { quoted_identifiers: true, ..Settings::default() };
-        programs.compile_here(text, &settings, true, &unknown()).unwrap().unwrap()
+        programs.compile_here(text, &settings, true, &unknown()).unwrap()
     }
 
     fn unknown() -> Arc<Asking> {
-        Asking::new(Arc::default())
+        Asking::new(Arc::default(), false)
     }
 
     #[test]
@@ -366,11 +366,11 @@ mod tests {
             database: database.into(),
             ..Settings::default()
         };
-        let one = programs.compile_here(text, &settings(true, "a"), true, &unknown()).unwrap().unwrap();
+        let one = programs.compile_here(text, &settings(true, "a"), true, &unknown()).unwrap();
         for (settings, lifts) in
             [(settings(false, "a"), true), (settings(true, "b"), true), (settings(true, "a"), false)]
         {
-            let other = programs.compile_here(text, &settings, lifts, &unknown()).unwrap().unwrap();
+            let other = programs.compile_here(text, &settings, lifts, &unknown()).unwrap();
             assert!(!Arc::ptr_eq(&one.program, &other.program), "{settings:?} {lifts}");
         }
     }

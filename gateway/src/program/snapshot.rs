@@ -78,16 +78,7 @@ impl Schema for Asking {
 }
 
 impl Asking {
-    pub fn new(snapshot: Arc<Snapshot>) -> Arc<Asking> {
-        Asking::with(snapshot, false)
-    }
-
-    /// For a statement that is about to run.
-    pub fn of_all(snapshot: Arc<Snapshot>) -> Arc<Asking> {
-        Asking::with(snapshot, true)
-    }
-
-    fn with(snapshot: Arc<Snapshot>, has_globals: bool) -> Arc<Asking> {
+    pub fn new(snapshot: Arc<Snapshot>, has_globals: bool) -> Arc<Asking> {
         Arc::new(Asking { snapshot, lacked: Mutex::default(), is_used: AtomicBool::new(false), has_globals })
     }
 

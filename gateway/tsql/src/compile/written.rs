@@ -106,7 +106,7 @@ impl Compiler<'_> {
     /// The query with its source. `at`: the position in the text of `tree`'s result.
     pub(super) fn bound(&self, written: Written, at: Position, tree: impl FnOnce() -> Tree) -> Query {
         let knows_tables = self.scope.schema.as_ref().is_none_or(|schema| schema.is_complete());
-        let is_later = knows_tables && written.uses.missing().is_some();
+        let is_later = knows_tables && written.uses.lack_a_table();
         let mut query = written.of(|| Arc::new(Source::new(tree(), (self.text, at), &self.scope)));
         if is_later {
             query.sql.clear();
@@ -174,7 +174,7 @@ mod tests {
         for (text, expected) in [
             ("select 1 from t where isnull(dt, 0) < 5", "coalesce(dt, tsql.to_datetime(0))"),
             ("update t set a = 1 where isnull(dt, 0) < 5", "coalesce(dt, tsql.to_datetime(0))"),
-            ("delete t where isnull(x.dt, 0) < 5", "tsql.isnull(x.dt, 0"),
+            ("delete t where isnull(x.dt, 0) < 5", "coalesce(x.dt, 0)"),
             ("if exists (select * from t x where isnull(x.dt, 0) < 5) print 'x'", "coalesce(x.dt, tsql"),
             ("select x.b from (select d as b from t) x where x.b * x.b > 1", "::numeric(11,4)"),
             ("with w (b) as (select d from t) select 1 from w where b * b > 1", "::numeric(11,4)"),

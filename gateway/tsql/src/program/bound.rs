@@ -98,10 +98,15 @@ impl Uses {
         self.0.iter()
     }
 
-    /// A table that does not exist.
-    pub fn missing(&self) -> Option<&str> {
-        let missing = self.0.iter().find(|one| one.object.is_none() && is_table(&one.name));
-        missing.map(|one| one.name.as_str())
+    /// Whether a table did not exist.
+    pub fn lack_a_table(&self) -> bool {
+        self.0.iter().any(|one| one.object.is_none() && is_table(&one.name))
+    }
+
+    /// The first table that a schema lacks.
+    pub fn missing_in(&self, schema: &dyn Schema) -> Option<&str> {
+        let mut names = self.0.iter().map(|one| one.name.as_str());
+        names.find(|name| is_table(name) && schema.object(name).is_none())
     }
 
     /// Whether the schema still has these declarations.

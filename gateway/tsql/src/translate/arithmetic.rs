@@ -47,8 +47,7 @@ pub fn refuse(
     }
 }
 
-/// With a whole number bytes become one, and with a number a text becomes one ("Data type precedence"). In a bit
-/// operation with a column bytes become a whole number, as only one operand can be bytes ("& (Bitwise AND)").
+/// With a whole number bytes become one, and with a number a text becomes one ("Data type precedence").
 fn of_one_kind(
     operator: &str,
     left: Value,
@@ -56,17 +55,6 @@ fn of_one_kind(
     line: u32,
     dialect: &Dialect,
 ) -> Result<[Value; 2], Error> {
-    let is_short = |of: Option<Type>| {
-        of.is_some_and(|of| of.family == Family::Binary && of.length.is_some_and(|length| length <= 4))
-    };
-    if matches!(operator, "&" | "|" | "^") {
-        if left.of.is_none() && is_short(right.of) {
-            return Ok([left, converted(right, INT, line, dialect)?]);
-        }
-        if is_short(left.of) && right.of.is_none() {
-            return Ok([converted(left, INT, line, dialect)?, right]);
-        }
-    }
     let is_number = |of: Family| match of {
         Family::Money => true,
         Family::Integer | Family::Decimal | Family::Float => "+-*/%".contains(operator),

@@ -170,12 +170,7 @@ impl Translation<'_> {
             _ => None,
         });
         if let Some(found) = named {
-            let dialect = self.dialect();
-            return Ok(values.map(|value| match value.of {
-                Some(of) if of.is_text() => as_collated(value, found, dialect),
-                None if found != Collation::Insensitive => as_collated(value, found, dialect),
-                _ => value,
-            }));
+            return Ok(values.map(|value| as_collated(value, found)));
         }
         Ok(values)
     }
@@ -188,10 +183,7 @@ impl Translation<'_> {
         if !self.scope.folds || !values.iter().all(|value| is_of_database(value) || is_open(value)) {
             return values;
         }
-        values.map(|value| match value.of {
-            Some(_) => as_collated(value, Collation::Insensitive, self.dialect()),
-            None => value,
-        })
+        values.map(|value| as_collated(value, Collation::Insensitive))
     }
 
     /// A type of values of no column, under that collation.
@@ -214,7 +206,7 @@ impl Translation<'_> {
                 let value = self.value(operand)?;
                 refuse_collation(&value, operand)?;
                 match self.scope.collation(&collation.text) {
-                    Some(found) => Ok(as_collated(value, found, self.dialect())),
+                    Some(found) => Ok(as_collated(value, found)),
                     // which refuses it
                     None => self.value(side),
                 }

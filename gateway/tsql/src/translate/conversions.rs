@@ -47,11 +47,6 @@ impl Translation<'_> {
         let is_narrow = value.text().is_some_and(str::is_ascii) || !value.is_national();
         let twin = target.twin || (target.is_text() && !is_narrow);
         let target = target.with_case(value.case());
-        let value = if target.is_text() && target.length.is_some() {
-            self.of_any_collation(value, &cast.operand)
-        } else {
-            value
-        };
         let convert = if tries { tried } else { converted };
         let Some(style) = &cast.style else {
             let value = convert(value, target, line, dialect)?;
@@ -164,9 +159,7 @@ fn is_zero(style: &Expression) -> bool {
 pub fn wide_bytes(text: &Value) -> Value {
     let sql = match text.of {
         _ if text.is_null() => String::from("tsql.wide_bytes(null)"),
-        Some(of) if of.is_text() => format!("tsql.wide_bytes({})", text.sql),
-        // only PostgreSQL knows its type
-        _ => format!("tsql.wide_bytes_of({})", text.sql),
+        _ => format!("tsql.wide_bytes({})", text.sql),
     };
     Value::new(sql, VARBINARY)
 }

@@ -1,14 +1,11 @@
 //! Values.
 
 use super::arithmetic::{arithmetic, sign};
-use super::conditions::is_column;
 use super::item::Written;
 use super::translation::Translation;
 use super::value::{self, implicit, Constant, Form, Value};
-use super::walk::any;
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
-use crate::facts::functions::rule;
 use crate::facts::types::{self, nvarchar, unified, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
 use crate::lexer::ACTION;
 use crate::resolve::names::{identifier, stored};
@@ -48,7 +45,7 @@ impl Translation<'_> {
                     let why = "its order is that of a language; it is for =, <>, in and like";
                     return Err(Error::refused(&format!("collate {}", collation.text), why, collation.at));
                 };
-                Ok(as_collated(value, found, self.dialect()))
+                Ok(as_collated(value, found))
             }
             Expression::AtTimeZone { operand, zone } => self.at_time_zone(operand, zone),
             _ => Err(Error::new(102, "Incorrect syntax: a condition where a value is expected.", line)),
@@ -269,21 +266,6 @@ impl Translation<'_> {
         Ok(Value::of(sql, of))
     }
 
-    /// A value of unknown type whose collation its place loses, as it becomes that of the database: a text of another is
-    /// refused there.
-    pub fn of_any_collation(&self, value: Value, written: &Expression) -> Value {
-        // functions of the system give texts of the database
-        let is_of_system =
-            matches!(written, Expression::Function(call) if rule(&call.name.name.to_lowercase()).is_none());
-        let is_of_database = self.scope.folds && (is_of_system || !any(written, &mut is_column));
-        if value.of.is_some() || value.is_null() || is_of_database {
-            return value;
-        }
-        let function = if self.scope.folds { "of_no_case" } else { "of_any_collation" };
-        let sql = format!("tsql.{function}({})", value.sql);
-        value.with_sql(sql)
-    }
-
     fn scalar(&mut self, query: &Query) -> Result<Value, Error> {
         let Written { sql, mut items } = self.subquery(query, Some(1))?;
         if query.for_json.is_some() {
@@ -309,7 +291,7 @@ pub fn refuse_collation(value: &Value, written: &Expression) -> Result<(), Error
 }
 
 /// A text under another collation.
-pub fn as_collated(value: Value, collation: Collation, dialect: &Dialect) -> Value {
+pub fn as_collated(value: Value, collation: Collation) -> Value {
     let case = if collation == Collation::Insensitive { types::Case::Ignored } else { types::Case::Counts };
     let folds = case == types::Case::Ignored;
     match value.of {
@@ -319,16 +301,7 @@ pub fn as_collated(value: Value, collation: Collation, dialect: &Dialect) -> Val
             let of = Type { case, ..of };
             Value::new(format!("({})::{}", value.sql, of.sql()), of)
         }
-        // only PostgreSQL knows its type
-        _ if folds => {
-            let text = as_text(value, dialect);
-            let of = Type { case, ..text.of.unwrap_or(varchar(None)) };
-            Value::new(format!("{}::{}", text.sql, of.sql()), of)
-        }
-        _ => {
-            let sql = format!("tsql.with_case({})", value.sql);
-            value.with_sql(sql)
-        }
+        _ => value,
     }
 }
 

@@ -267,10 +267,7 @@ impl CallTranslation<'_, '_, '_> {
             return Ok(second);
         }
         let Some(of) = first.of else {
-            if second.is_null() {
-                return Ok(first);
-            }
-            return Ok(Value::unknown(format!("tsql.isnull({}, {})", first.sql, second.sql)));
+            return Ok(Value::unknown(format!("coalesce({}, {})", first.sql, second.sql)));
         };
         // the result has the length of the variable or literal
         let keeps_length = of.name == "varchar" && of.length.is_some();
@@ -292,28 +289,19 @@ impl CallTranslation<'_, '_, '_> {
                 values.push(value);
             }
         }
-        let Some(of) = unified(values.iter().map(|value| value.of)) else {
-            return values
-                .into_iter()
-                .rev()
-                .map(|value| value.sql)
-                .reduce(|rest, value| format!("tsql.either({value}, {rest})"))
-                .map(Value::unknown)
-                .ok_or_else(|| {
-                    let text =
-                        "At least one of the arguments to COALESCE must be an expression that is not NULL.";
-                    Error::new(4127, text, self.line)
-                });
-        };
+        if values.is_empty() {
+            let text = "At least one of the arguments to COALESCE must be an expression that is not NULL.";
+            return Err(Error::new(4127, text, self.line));
+        }
+        let of = unified(values.iter().map(|value| value.of));
         let mut parts = Vec::with_capacity(values.len());
         for value in values {
-            parts.push(if value.of == Some(of) {
-                value.sql
-            } else {
-                implicit(value, of, self.line, self.dialect())?.sql
+            parts.push(match of {
+                Some(of) if value.of != Some(of) => implicit(value, of, self.line, self.dialect())?.sql,
+                _ => value.sql,
             });
         }
-        Ok(Value::new(format!("coalesce({})", parts.join(", ")), of))
+        Ok(Value::of(format!("coalesce({})", parts.join(", ")), of))
     }
 
     /// greatest and least: nulls do not count.

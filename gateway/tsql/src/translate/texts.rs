@@ -104,9 +104,8 @@ impl CallTranslation<'_, '_, '_> {
         }
         let values = self.values()?;
         let mut parts = Vec::with_capacity(values.len());
-        for (value, written) in values.iter().zip(self.arguments) {
-            let value = self.translation.of_any_collation(value.clone(), written);
-            parts.push(format!("coalesce({}, '')", self.as_text(&value)?));
+        for value in &values {
+            parts.push(format!("coalesce({}, '')", self.as_text(value)?));
         }
         Ok(text_result(format!("concat({})", parts.join(", ")), None, &values))
     }
@@ -119,9 +118,8 @@ impl CallTranslation<'_, '_, '_> {
         }
         let values = self.values()?;
         let mut parts = Vec::with_capacity(values.len());
-        for (value, written) in values.iter().zip(self.arguments) {
-            let value = self.translation.of_any_collation(value.clone(), written);
-            parts.push(self.as_text(&value)?);
+        for value in &values {
+            parts.push(self.as_text(value)?);
         }
         let separator = parts.remove(0);
         let sql = format!("concat_ws(coalesce({separator}, ''), {})", parts.join(", "));

@@ -133,7 +133,7 @@ impl CallTranslation<'_, '_, '_> {
         if is_coarse && matches!(part, "microsecond" | "nanosecond") {
             return Err(self.refused_part(9810, part));
         }
-        // PostgreSQL determines by all types together whether a column is a datetime
+        // PostgreSQL determines by all types together which type a placeholder has
         let cast = if value.of.is_none() && !value.is_null() { "::text" } else { "" };
         let sql = format!("tsql.dateadd('{part}'{cast}, {number}, {})", moment(&value));
         Ok(match of {
@@ -245,7 +245,7 @@ impl CallTranslation<'_, '_, '_> {
         if !fits {
             return Err(self.lacks_part(part, &value));
         }
-        // only PostgreSQL knows whether a column is a datetime, determined by both types
+        // as in date_add
         let cast = if value.of.is_none() && least_fraction(part) > 0 { "::text" } else { "" };
         let sql = format!("tsql.datetrunc('{part}'{cast}, {})", moment(&value));
         let of = value.of.map(|of| if of.is_time() { of } else { DATETIME2 });
