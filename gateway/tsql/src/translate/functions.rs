@@ -316,8 +316,8 @@ impl CallTranslation<'_, '_, '_> {
         }
         let known = values.iter().filter(|value| !value.is_null()).map(|value| value.of);
         let Some(of) = unified(known).map(|of| self.translation.type_by_default(of)) else {
-            let why = "the types of its arguments are not known here: convert them";
-            return Err(Error::refused(&format!("{}()", self.name), why, self.line));
+            let parts: Vec<String> = values.into_iter().map(|value| value.sql).collect();
+            return Ok(Value::unknown(format!("{}({})", self.name, parts.join(", "))));
         };
         let mut parts = Vec::with_capacity(values.len());
         for value in values {
