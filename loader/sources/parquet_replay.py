@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from typing import Any, ClassVar
 
 from ringlog.loader.sources import Row, SourceError
-from ringlog.loader.sources.replay import Replay
+from ringlog.loader.sources.replay import BLOCK_BYTES, BLOCK_ROWS, Replay
 from ringlog.loader.sources.values import fit
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Column, Table
@@ -61,8 +61,10 @@ class ParquetReplay(Replay):
             error = found
         answering.send(error)
 
-    def read(self, table: Table) -> Iterator[Row]:
+    def read(self, table: Table) -> Iterator[Sequence[Row]]:
         """All rows of the table's file, in order. Raises SourceError naming file, row and column."""
+        import pyarrow as pa
+
         from ringlog.loader.sources.blocks import File
 
         recording = File(self.file(table), table, self.zone, _VALUES)
@@ -74,7 +76,11 @@ class ParquetReplay(Replay):
                 _readings(block[column.name], column) if column.name in names else [None] * len(block)
                 for column in table.columns
             ]
-            yield from map(Row, block["time"].to_pylist(), zip(*columns, strict=True))
+            times = block["time"].cast(pa.int64()).to_pylist()
+            rows = [*map(Row.of, times, zip(*columns, strict=True))]
+            together = max(1, min(BLOCK_ROWS, BLOCK_BYTES // max(len(row.content) for row in rows)))
+            for begin in range(0, len(rows), together):
+                yield rows[begin : begin + together]
 
 
 def _readings(values: Any, column: Column) -> list[Any]:
