@@ -120,7 +120,11 @@ def stored(readings: Sequence[Reading]) -> Content:
     """A row's readings in the form of a spool."""
     waveforms = [reading for reading in readings if isinstance(reading, bytes)]
     shown = [{"bytes": len(reading)} if isinstance(reading, bytes) else reading for reading in readings]
-    text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    return with_waveforms(json.dumps(shown, ensure_ascii=False, separators=(",", ":")), waveforms)
+
+
+def with_waveforms(text: str, waveforms: Sequence[bytes]) -> Content:
+    """A row's content from its JSON, which has {"bytes": length} for each of these waveforms."""
     if not waveforms:
         return text
     encoded = text.encode()
