@@ -10,7 +10,7 @@ from typing import Any, Self
 from ringlog.clients.moments import HOUR
 from ringlog.clients.procedure import Argument
 from ringlog.clients.readings import Content, Reading, restored
-from ringlog.clients.spool.spool import Shares
+from ringlog.clients.spool.books import Shares
 from ringlog.schema.column_type import ColumnType
 
 _HOUR = HOUR * 1000  # in nanoseconds

@@ -20,14 +20,14 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from ringlog.clients.moments import HOUR
 from ringlog.clients.readings import Content, Reading, restored
-from ringlog.clients.spool.books import Books, Event, Hour
+from ringlog.clients.spool.books import Books, Event, Hour, Shares
 from ringlog.clients.spool.damage import Count, CountFile, Row, finish_rescue, read_count, rescue
 from ringlog.clients.spool.file import (
     DAMAGED,
@@ -69,22 +69,9 @@ class Spooled(NamedTuple):
         return restored(self.content)
 
 
-Shares: TypeAlias = Sequence[tuple[int, int]]
-"""The ledger's counts for a row of the spool: times (microseconds since 1970), each with a number of rows."""
-
-
 def one_row(time: int, content: Content) -> Shares:
     """The shares of a row that is one row of its table."""
     return ((time, 1),)
-
-
-def _by_hour(counted: Iterable[Shares]) -> Counter[int]:
-    """The sums of some shares by hour, in microseconds since 1970."""
-    found: Counter[int] = Counter()
-    for shares in counted:
-        for moment, rows in shares:
-            found[moment // HOUR * HOUR] += rows
-    return found
 
 
 def _locked(
@@ -421,7 +408,7 @@ class Spool:
         try:
             self._sql("begin immediate")
             self._database.executemany("delete from row where id = ?", [(row,) for row in self._done])
-            self._count_done()
+            self._books.count_done(self._done.values())
             for hour, rows in self._given_up.items():
                 self._books.count(hour, produced=rows, thinned=rows)
                 self._books.note(
@@ -447,20 +434,6 @@ class Spool:
             self._keep_count()
         return True
 
-    def _count_done(self) -> None:
-        """Counts the acknowledged rows in the ledger."""
-        done = [*self._done.values()]
-        late = _by_hour(shares for shares, is_late, _ in done if is_late)
-        refused = _by_hour(refused for _, _, refused in done)
-        acknowledged = _by_hour(shares for shares, _, _ in done)
-        for hour in acknowledged.keys() | refused.keys():
-            self._books.count(
-                hour,
-                acknowledged=acknowledged[hour] - refused[hour],
-                refused=refused[hour],
-                late=late[hour],
-            )
-
     def _take_in(self) -> bool:
         """Writes the rows in memory into the file."""
         state = self._state
@@ -475,8 +448,7 @@ class Spool:
             nonlocal state
             rows = [*numbered()]
             self._database.executemany("insert into row values (?, ?, ?, ?, ?)", rows)
-            for hour, produced in _by_hour(shares for _, _, shares in self._held).items():
-                self._books.count(hour, produced=produced)
+            self._books.count_produced(shares for _, _, shares in self._held)
             number, moment, seq_no, _, _ = rows[-1]
             state = state._replace(id=number, seq_no=seq_no, time=moment)
             state.store(self._database)
