@@ -12,6 +12,9 @@ from ringlog.schema.facility import Column
 Reading: TypeAlias = bool | int | float | str | bytes | None
 """A column's value in its type of the facility file; a waveform is packed; None: no reading."""
 
+Content: TypeAlias = str | bytes
+"""A row's readings in the form of a spool: JSON, with waveforms followed by their unchanged bytes."""
+
 _LENGTH = struct.Struct("<I")
 
 
@@ -113,18 +116,22 @@ def _whole(point: Any) -> int:
     return number
 
 
-def stored(readings: Sequence[Reading]) -> str | bytes:
-    """A row's readings in the form of a spool: JSON, followed by the unchanged bytes of waveforms."""
+def stored(readings: Sequence[Reading]) -> Content:
+    """A row's readings in the form of a spool."""
     waveforms = [reading for reading in readings if isinstance(reading, bytes)]
     shown = [{"bytes": len(reading)} if isinstance(reading, bytes) else reading for reading in readings]
-    text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    return with_waveforms(json.dumps(shown, ensure_ascii=False, separators=(",", ":")), waveforms)
+
+
+def with_waveforms(text: str, waveforms: Sequence[bytes]) -> Content:
+    """A row's content from its JSON, which has {"bytes": length} for each of these waveforms."""
     if not waveforms:
         return text
     encoded = text.encode()
     return b"".join([_LENGTH.pack(len(encoded)), encoded, *waveforms])
 
 
-def restored(content: str | bytes) -> tuple[Reading, ...]:
+def restored(content: Content) -> tuple[Reading, ...]:
     """The readings from the result of `stored`."""
     if isinstance(content, str):
         return tuple(json.loads(content))

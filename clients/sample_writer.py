@@ -11,6 +11,7 @@ from ringlog.clients import samples
 from ringlog.clients.address import Address
 from ringlog.clients.figures import Figures
 from ringlog.clients.procedure import Argument, Refused
+from ringlog.clients.readings import stored
 from ringlog.clients.reconnecting import Interrupted
 from ringlog.clients.samples import Samples
 from ringlog.clients.spool.sender import Sender
@@ -72,7 +73,7 @@ class SampleWriter(Writer):
             assert isinstance(self._sender, SampleSender)
             self._sender.taken += len(taken)
             for part in taken.parts(_BYTES) if self.kind.is_array else [taken]:
-                self.take(time.time_ns() // 1000, part.stored(self.kind))
+                self.take([(time.time_ns() // 1000, stored(part.stored(self.kind)))])
 
     def waiting_times(self) -> dict[int, int]:
         """The latest time of each signal in the spool, by their numbers, in nanoseconds since 1970."""
@@ -143,9 +144,7 @@ class SampleSender(Sender):
             self._figures.refused += 1
             self._figures.message = f"a sample is refused: {message}"
             self._spool.note("refused", moment, message, None, 1)
-        for row in rows:
-            self._spool.acknowledge(row, refused=[(moment, 1) for moment, _ in refused])
-            refused = []
+        self._spool.acknowledge(rows, refused=[(moment, 1) for moment, _ in refused])
         self._figures.spooled = self._spool.depth
         return True
 

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from ringlog.clients.moments import HOUR
 from ringlog.clients.procedure import Argument
-from ringlog.clients.readings import Reading
-from ringlog.clients.spool.spool import Shares
+from ringlog.clients.readings import Content, Reading, restored
+from ringlog.clients.spool.books import Shares
 from ringlog.schema.column_type import ColumnType
 
 _HOUR = HOUR * 1000  # in nanoseconds
@@ -118,10 +118,10 @@ class Samples:
         return sent if "samples" in sent else sent | {"samples": "{" + ",".join(map(_quoted, values)) + "}"}
 
 
-def shares(time: int, readings: Sequence[Reading]) -> Shares:
+def shares(time: int, content: Content) -> Shares:
     """The ledger's count of a spool's row: its samples, by the hours of their own times."""
     times: array[int] = array("q")
-    times.frombytes(_packed(readings[1]))
+    times.frombytes(_packed(restored(content)[1]))
     first, last = min(times) // _HOUR, max(times) // _HOUR
     if first == last:
         return [(first * HOUR, len(times))]

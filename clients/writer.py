@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from ringlog.clients.address import Address
 from ringlog.clients.figures import Counts, Figures
 from ringlog.clients.moments import microseconds, moment_of
 from ringlog.clients.password import find_password
-from ringlog.clients.readings import Reading, waveform
+from ringlog.clients.readings import Content, Reading, restored, stored, waveform
 from ringlog.clients.reconnecting import Failed, ReconnectingConnection, Released
 from ringlog.clients.spool.file import Former
 from ringlog.clients.spool.sender import Sender
@@ -25,6 +25,7 @@ from ringlog.schema.facility_files.facility_file import load_facility
 
 log = logging.getLogger(__name__)
 
+_NUL = r"\u0000"
 # Seconds between two reports of a writer.
 _REPORT_EVERY = 30.0
 # Seconds in which an ending writer sends waiting rows, and then releases its table and reports: on a busy
@@ -124,22 +125,30 @@ class Writer:
             values[place] = (
                 waveform(reading, column) if column.is_waveform and reading is not None else reading
             )
-        self.take(microseconds(time), values)
+        self.take([(microseconds(time), stored(values))])
 
-    def take(self, time: int, readings: list[Reading] | tuple[Reading, ...]) -> None:
-        """Takes a row: microseconds since 1970, and readings in the order of the table's columns. A text with
-        a NUL, which PostgreSQL cannot hold, is no reading, and an event."""
-        for place, reading in enumerate(readings):
-            if isinstance(reading, str) and "\0" in reading:
-                message = f"{self.table.columns[place].name}: a text with a NUL cannot be stored"
-                self.note("unfit", time, message)
-                readings = [*readings[:place], None, *readings[place + 1 :]]
-        self._spool.put(time, readings)
+    def take(self, rows: Sequence[tuple[int, Content]]) -> None:
+        """Takes rows, which are on disk when this returns: microseconds since 1970, and the readings in the
+        order of the table's columns, in the form of a spool. A text with a NUL, which PostgreSQL cannot hold,
+        is no reading, and an event."""
+        self._spool.put([(time, self._without_nul(time, content)) for time, content in rows])
         self.figures.spooled = self._spool.depth
         self.figures.thinned = self._spool.thinned
         if self.figures.oldest == 0:
-            self.figures.oldest = time
+            self.figures.oldest = rows[0][0]
         self._sender.wake()
+
+    def _without_nul(self, time: int, content: Content) -> Content:
+        # JSON escapes it; a text with a backslash may look alike
+        if not (_NUL in content if isinstance(content, str) else _NUL.encode() in content):
+            return content
+        readings = [*restored(content)]
+        for index, reading in enumerate(readings):
+            if isinstance(reading, str) and "\0" in reading:
+                message = f"{self.table.columns[index].name}: a text with a NUL cannot be stored"
+                self.note("unfit", time, message)
+                readings[index] = None
+        return stored(readings)
 
     def note(
         self, kind: str, time: int, message: str, until: int | None = None, rows: int | None = None

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -200,6 +200,41 @@ class BcpFile:
     @property
     def done(self) -> int: ...
     def read(self, bytes: int) -> tuple[int, list[tuple[bytes | None, bytes | None, bytes]]] | None: ...
+
+CellKind: TypeAlias = tuple[int, int] | float | int | str
+"""Of a column: least and greatest whole number, the greatest number, the most characters of a text, or its
+type."""
+
+class CsvFile:
+    """A recording in CSV, for one thread: first its names, then, with a conversion, its rows. Raises
+    ValueError, for the text up to `line`, and OSError."""
+
+    def __init__(self, path: Path) -> None: ...
+    @property
+    def line(self) -> int: ...
+    def names(self) -> list[str]: ...
+    def convert(
+        self,
+        columns: int,
+        cells: Sequence[tuple[int, CellKind, Callable[[str], str]]],
+        below: int | None,
+        time: Callable[[str], tuple[int, int]],
+    ) -> None:
+        """`cells` are those behind the time: the index of the column in the table, its kind, and a function
+        for cells of other forms, which returns JSON or raises the error. `time` returns microseconds since
+        1970 and nanoseconds, which are for the column `below`."""
+
+    def read(self, rows: int, size: int) -> list[tuple[int, str]]:
+        """The next rows, at the end none: their times, and their readings in the form of a spool. At most so
+        many, and about so many bytes. An error is raised when the rows before it have been read."""
+
+class Batch:
+    """Rows of a spool as the argument of put_<table>_batch. A column is its name, and whether it is a
+    real."""
+
+    def __init__(self, columns: Sequence[tuple[str, bool]]) -> None: ...
+    def text(self, rows: Sequence[tuple[int | None, int, str]]) -> str:
+        """Of rows: seq_no, microseconds since 1970, and readings without waveforms. Raises ValueError."""
 
 class PbError(Exception): ...
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ringlog.clients.moments import moment_of
 from ringlog.gateway import _core
 from ringlog.loader.schedule import SECOND, Schedule
 from ringlog.loader.sources import Changed, Note, Reading, Row, Wait
@@ -34,7 +33,7 @@ class Filter:
         wanted = (
             not self._on
             or last is None
-            or (self._longest is not None and (row.time - last.time).total_seconds() >= self._longest)
+            or (self._longest is not None and row.time - last.time >= self._longest * SECOND)
             # a new time is not a change
             or _core.moved(self._deadbands, last.values, row.values, self._below)
         )
@@ -70,7 +69,7 @@ class Cells:
         """
         self.native.set(readings, stamp, nanoseconds)
 
-    def rows(self, wait: Wait) -> Iterator[Row]:
+    def rows(self, wait: Wait) -> Iterator[Sequence[Row]]:
         """Rows according to the table's policy, for ever."""
         while True:
             try:
@@ -82,20 +81,20 @@ class Cells:
     def _monitors(self) -> bool:
         return self._table.sample.mode == "monitor"
 
-    def _scanned(self, wait: Wait) -> Iterator[Row]:
+    def _scanned(self, wait: Wait) -> Iterator[Sequence[Row]]:
         schedule = Schedule.of(self._table.name, self._table.cycle)
         for due in schedule.instants(wait, self._statistics):
             values = self.native.scan()
             self._statistics.dropped += self.native.take_dropped()
-            yield Row(moment_of(due), values)
+            yield [Row.of(due, values)]
 
-    def _monitored(self, wait: Wait) -> Iterator[Row]:
+    def _monitored(self, wait: Wait) -> Iterator[Sequence[Row]]:
         while True:
             wait(min(_LOOK, self._table.cycle / 4))
             rows = self.native.due()
             self._statistics.dropped += self.native.take_dropped()
-            for stamp, values in rows:
-                yield Row(moment_of(stamp), values)
+            if rows:
+                yield [Row.of(stamp, values) for stamp, values in rows]
 
 
 def clock_message(name: str, distance: int) -> str:

@@ -102,21 +102,23 @@ def _fill(
     every = [*key, *data]
     texts = {column for column in key if "char" in types.get(column, "").lower()}
 
+    this = sql.Identifier(name or "x").as_string()
+    names = {
+        column: {
+            "column": sql.Identifier(column).as_string(),
+            "name": sql.Literal(column).as_string(),
+            "type": types.get(column, "text"),
+            "this": this,
+            # as T-SQL compares texts: blanks at their ends do not count
+            "begin": "rtrim(" if column in texts else "",
+            "end": ", ' ')" if column in texts else "",
+        }
+        for column in every
+    }
+
     def each(pattern: str, columns: Iterable[str], between: str = ", ") -> sql.Composable:
-        template = sql.SQL(pattern)
-        parts = (
-            template.format(
-                column=sql.Identifier(column),
-                name=sql.Literal(column),
-                type=sql.SQL(types.get(column, "text")),
-                this=sql.Identifier(name or "x"),
-                # as T-SQL compares texts: blanks at their ends do not count
-                begin=sql.SQL("rtrim(" if column in texts else ""),
-                end=sql.SQL(", ' ')" if column in texts else ""),
-            ).as_string()
-            for column in columns
-        )
-        return sql.SQL(between.join(parts))
+        # quoted once: each time again would be a fifth of the first start's Python
+        return sql.SQL(between.join(pattern.format_map(names[column]) for column in columns))
 
     parts: dict[str, Callable[[], sql.Composable]] = {
         "procedure": lambda: sql.Identifier("ringlog", name or "x"),

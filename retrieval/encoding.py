@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ringlog.gateway._core import encode_events, encode_header, encode_lines
-from ringlog.history.buffers import Values, buffers_of
+from ringlog.gateway.buffers import Values, buffers_of
 
 Piece: TypeAlias = "bytes | tuple[str, Values] | tuple[str, Values, bytes]"
 """Constant bytes of each line, or a style of gateway/encode/src/lines.rs with a value per line; in CSV also

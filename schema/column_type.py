@@ -172,20 +172,7 @@ class ColumnType:
     @property
     def sqlalchemy(self) -> "TypeEngine[Any]":
         """SQLAlchemy's type of it."""
-        import sqlalchemy as sa
-        from sqlalchemy.dialects import postgresql
-
-        if self.is_array:
-            return postgresql.ARRAY(self.element.sqlalchemy, dimensions=1)
-        match self.kind:
-            case Kind.VARCHAR:
-                return sa.VARCHAR(self.length)
-            case Kind.NUMERIC:
-                return sa.NUMERIC(self.digits, self.scale)
-            case Kind.DATETIME:
-                return postgresql.TIMESTAMP(timezone=True)
-        found: TypeEngine[Any] = getattr(sa, self.sql.replace(" ", "_"))()
-        return found
+        return _sqlalchemy(self)
 
     @property
     def numpy(self) -> str:
@@ -227,6 +214,25 @@ TYPES = {
     if elsewhere.array_oid is not None or not column_type.is_array
 }
 """The types by their OIDs, without sizes."""
+
+
+@cache
+def _sqlalchemy(column_type: ColumnType) -> "TypeEngine[Any]":
+    # SQLAlchemy caches its SQL in the object: one per column would be a tenth of the first start's Python
+    import sqlalchemy as sa
+    from sqlalchemy.dialects import postgresql
+
+    if column_type.is_array:
+        return postgresql.ARRAY(column_type.element.sqlalchemy, dimensions=1)
+    match column_type.kind:
+        case Kind.VARCHAR:
+            return sa.VARCHAR(column_type.length)
+        case Kind.NUMERIC:
+            return sa.NUMERIC(column_type.digits, column_type.scale)
+        case Kind.DATETIME:
+            return postgresql.TIMESTAMP(timezone=True)
+    found: TypeEngine[Any] = getattr(sa, column_type.sql.replace(" ", "_"))()
+    return found
 
 
 @cache

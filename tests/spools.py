@@ -2,9 +2,11 @@
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from ringlog.clients.readings import Reading, stored
 from ringlog.clients.spool.spool import Spool, Spooled
 
 
@@ -25,3 +27,8 @@ def everything(spool: Spool) -> list[Spooled]:
         rows.append(row)
         last = row.id
     return rows
+
+
+def put(spool: Spool, time: int, readings: Sequence[Reading]) -> None:
+    """Puts a row into an open spool."""
+    spool.put([(time, stored(readings))])

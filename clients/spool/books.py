@@ -5,7 +5,8 @@ They are written in the transactions of the spool.
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ringlog.clients.moments import HOUR
@@ -18,6 +19,10 @@ EVENTS = 500
 _KEPT = 14 * 24 * HOUR
 # The range of datetime, in microseconds since 1970. A time outside it comes from a damaged file.
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_000_000
+
+
+Shares: TypeAlias = Sequence[tuple[int, int]]
+"""The ledger's counts for a row of the spool: times (microseconds since 1970), each with a number of rows."""
 
 
 class Hour(NamedTuple):
@@ -80,6 +85,20 @@ class Books:
             f"insert or replace into ledger ({LEDGER}, changed, crc) values (?, ?, ?, ?, ?, ?, ?, 1, ?)",
             (*hour, seal_of(*hour)),
         )
+
+    def count_produced(self, shares: Iterable[Shares]) -> None:
+        """Counts the shares of new rows."""
+        for hour, produced in _by_hour(shares).items():
+            self.count(hour, produced=produced)
+
+    def count_done(self, done: Collection[tuple[Shares, bool, Shares]]) -> None:
+        """Counts acknowledged rows: their shares, whether they were late, and shares that were refused."""
+        acknowledged = _by_hour(shares for shares, _, _ in done)
+        late = _by_hour(shares for shares, is_late, _ in done if is_late)
+        refused = _by_hour(shares for _, _, shares in done)
+        for hour in acknowledged.keys() | refused.keys():
+            stored = acknowledged[hour] - refused[hour]
+            self.count(hour, acknowledged=stored, refused=refused[hour], late=late[hour])
 
     def note(self, kind: str, time: int, message: str, until: int | None, rows: int | None) -> None:
         """Adds an event."""
@@ -152,6 +171,15 @@ class Books:
 
     def events_reported(self, last: Event) -> None:
         self._db.execute("delete from event where id <= ?", (last.id,))
+
+
+def _by_hour(counted: Iterable[Shares]) -> Counter[int]:
+    """The sums of some shares by hour, in microseconds since 1970."""
+    found: Counter[int] = Counter()
+    for shares in counted:
+        for moment, rows in shares:
+            found[moment // HOUR * HOUR] += rows
+    return found
 
 
 def _is_sound(stored: Stored) -> bool:

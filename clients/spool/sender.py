@@ -1,10 +1,8 @@
 """Sends the rows of a spool until they are acknowledged."""
 
 import json
-import math
 import os
 import socket
-import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,10 +13,11 @@ from zoneinfo import ZoneInfo
 from ringlog.clients.figures import Figures, State
 from ringlog.clients.moments import microseconds, moment_of
 from ringlog.clients.procedure import Argument, Refused, output
-from ringlog.clients.readings import Reading, array_text, swapped
+from ringlog.clients.readings import Reading, array_text, stored, swapped
 from ringlog.clients.reconnecting import Failed, Interrupted, ReconnectingConnection
 from ringlog.clients.spool.books import EVENTS, Event
 from ringlog.clients.spool.spool import Spool, Spooled
+from ringlog.gateway import _core
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Table
 
@@ -36,7 +35,6 @@ _QUIET = 1.0
 _RELEASES = 3
 # Errors of a row whose place in the log (seq_no and time) has another row: raised by put, or by the key.
 _PLACE_TAKEN = frozenset({2601, 2627})
-_REAL = struct.Struct("f")
 
 
 class Sender:
@@ -60,7 +58,8 @@ class Sender:
         self._table = table.name
         self._columns = [column.name for column in table.columns]
         types = [column.type for column in table.columns]
-        self._reals = [place for place, each in enumerate(types) if each == ColumnType(Kind.REAL)]
+        reals = [each == ColumnType(Kind.REAL) for each in types]
+        self._batch = _core.Batch([*zip(self._columns, reals, strict=True)])
         self._texts = [place for place, each in enumerate(types) if not each.is_fixed]
         # long rows gain nothing from a batch, and JSON would make them longer
         self._one_by_one = any(column.is_waveform for column in table.columns)
@@ -321,33 +320,28 @@ class Sender:
         return True
 
     def _as_json(self, rows: Sequence[Spooled]) -> str:
-        """Rows in ASCII, which every driver can send at any length."""
-        return json.dumps([self._object(row) for row in rows], separators=(",", ":"))
+        """Rows in the form of the batch's procedure, with the same values as in single calls."""
+        return self._batch.text([(row.seq_no, row.time, self._as_text(row)) for row in rows])
 
-    def _object(self, row: Spooled) -> dict[str, Reading]:
-        """A row in the form of the batch's procedure, with the same values as in a single call."""
-        readings = list(row.readings)
-        for place in self._reals:
-            value = readings[place]
-            if isinstance(value, float):
-                # the server refuses rows that are too large
-                with suppress(OverflowError):
-                    (readings[place],) = _REAL.unpack(_REAL.pack(value))
+    def _as_text(self, row: Spooled) -> str:
+        """A row's readings in JSON."""
+        if isinstance(row.content, str):
+            return row.content
+        readings = [*row.readings]
         for place, column in self._packed.items():
             if isinstance(elements := readings[place], bytes):
                 readings[place] = array_text(elements, column)
-        for place, value in enumerate(readings):
-            if isinstance(value, float) and not math.isfinite(value):
-                readings[place] = str(value)
-        moment = moment_of(row.time).isoformat()
-        return {"seq_no": row.seq_no, "time": moment, **dict(zip(self._columns, readings, strict=True))}
+        return str(stored(readings))
 
     def _stored(self, rows: Sequence[Spooled], late: bool) -> None:
         """The server has stored these rows."""
-        for row in rows:
-            self._spool.acknowledge(row, late)
-            self._figures.bytes += self._width + sum(_length(row.readings[place]) for place in self._texts)
-            if self._acknowledged:
+        self._spool.acknowledge(rows, late)
+        self._figures.bytes += len(rows) * self._width
+        if self._texts:
+            for readings in (row.readings for row in rows):
+                self._figures.bytes += sum(_length(readings[place]) for place in self._texts)
+        if self._acknowledged:
+            for row in rows:
                 self._acknowledged(row.seq_no or 0, moment_of(row.time))
         self._figures.late += late * len(rows)
         self._figures.spooled = self._spool.depth

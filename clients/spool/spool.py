@@ -20,14 +20,14 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from ringlog.clients.moments import HOUR
-from ringlog.clients.readings import Reading, restored, stored
-from ringlog.clients.spool.books import Books, Event, Hour
+from ringlog.clients.readings import Content, Reading, restored
+from ringlog.clients.spool.books import Books, Event, Hour, Shares
 from ringlog.clients.spool.damage import Count, CountFile, Row, finish_rescue, read_count, rescue
 from ringlog.clients.spool.file import (
     DAMAGED,
@@ -62,14 +62,14 @@ class Spooled(NamedTuple):
     id: int
     time: int
     seq_no: int | None
-    readings: tuple[Reading, ...]
+    content: Content
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        return restored(self.content)
 
 
-Shares: TypeAlias = Sequence[tuple[int, int]]
-"""The ledger's counts for a row of the spool: times (microseconds since 1970), each with a number of rows."""
-
-
-def one_row(time: int, readings: Sequence[Reading]) -> Shares:
+def one_row(time: int, content: Content) -> Shares:
     """The shares of a row that is one row of its table."""
     return ((time, 1),)
 
@@ -98,7 +98,7 @@ class Spool:
 
     `rows` is the size of the ring, `columns` are the names of the data columns, `budget` is in bytes. Raises
     SpoolError if another process has it, it belongs to another table, or it has rows of removed columns.
-    `shares` returns the ledger's counts for a row's readings.
+    `shares` returns the ledger's counts for a row's time and content.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Spool:
         rows: int,
         budget: int = GiB,
         former: Former = Former(),  # noqa: B008
-        shares: Callable[[int, Sequence[Reading]], Shares] = one_row,
+        shares: Callable[[int, Content], Shares] = one_row,
     ) -> None:
         if budget < LEAST_BUDGET:
             raise SpoolError(f"a spool's budget of {budget} bytes is below {LEAST_BUDGET}, 1 MiB")
@@ -120,7 +120,7 @@ class Spool:
         self._shares = shares
         self._lock = threading.RLock()
         # rows that are not on the disk yet, and the number of dropped ones by hour
-        self._held: list[tuple[int, str | bytes, Shares]] = []
+        self._held: list[tuple[int, Content, Shares]] = []
         self._given_up: Counter[int] = Counter()
         # acknowledged rows that are still in the file: their shares, whether they were late, and the shares
         # that were refused
@@ -172,16 +172,17 @@ class Spool:
 
     # --- the source's side ---
 
-    def put(self, time: int, readings: Sequence[Reading]) -> None:
-        """Stores a row durably; `time` in microseconds since 1970. It never waits for the server. On a full
-        disk it makes room, and if that fails keeps some rows in memory."""
-        content = stored(readings)
-        if isinstance(content, str):
-            # no surrogates, which cannot be stored
-            content.encode()
+    def put(self, rows: Sequence[tuple[int, Content]]) -> None:
+        """Stores rows durably, in one transaction: their times in microseconds since 1970, and contents. It
+        never waits for the server. On a full disk it makes room, and if that fails keeps some rows in
+        memory."""
+        size = 0
+        for _, content in rows:
+            # a text has no surrogates, which cannot be stored
+            size += len(content.encode() if isinstance(content, str) else content)
         with self._lock:
-            self._held.append((time, content, self._shares(time, readings)))
-            self._store(len(content))
+            self._held += [(time, content, self._shares(time, content)) for time, content in rows]
+            self._store(size)
 
     @_locked
     def _store(self, more: int) -> None:
@@ -252,7 +253,7 @@ class Spool:
             size -= len(content)
             if found and (size < 0 or len(found) >= rows):
                 break
-            found.append(Spooled(number, time, seq_no, restored(content)))
+            found.append(Spooled(number, time, seq_no, content))
             if len(found) >= rows:
                 break
         waiting.close()
@@ -263,13 +264,15 @@ class Spool:
         return found
 
     @_locked
-    def acknowledge(self, row: Spooled, late: bool = False, refused: Shares = ()) -> None:
-        """The server has the row: it is removed with the next put, or at `settle`. `late`: later rows arrived
-        before. `refused` are the shares that the server will never take."""
-        if row.id not in self._done:
-            self._doubtful.discard(row.id)
-            self._done[row.id] = self._shares(row.time, row.readings), late, refused
-            self.depth -= 1
+    def acknowledge(self, rows: Sequence[Spooled], late: bool = False, refused: Shares = ()) -> None:
+        """The server has the rows: they are removed with the next put, or at `settle`. `late`: later rows
+        arrived before. `refused` are the shares that the server will never take."""
+        for row in rows:
+            if row.id not in self._done:
+                self._doubtful.discard(row.id)
+                self._done[row.id] = self._shares(row.time, row.content), late, refused
+                refused = ()
+                self.depth -= 1
         if len(self._done) < _TOGETHER or not self._commit():
             self._keep_count()
 
@@ -290,7 +293,7 @@ class Spool:
                 row.id,
             )
             self._sql("delete from row where id = ?", row.id)
-            shares = self._shares(row.time, row.readings)
+            shares = self._shares(row.time, row.content)
             for moment, rows in shares:
                 self._books.count(moment, refused=rows)
             self._books.note("refused", row.time, reason, None, sum(rows for _, rows in shares))
@@ -404,12 +407,8 @@ class Spool:
         was done then."""
         try:
             self._sql("begin immediate")
-            for row, (shares, late, refused) in self._done.items():
-                self._sql("delete from row where id = ?", row)
-                for moment, rows in shares:
-                    self._books.count(moment, acknowledged=rows, late=late * rows)
-                for moment, rows in refused:
-                    self._books.count(moment, acknowledged=-rows, refused=rows)
+            self._database.executemany("delete from row where id = ?", [(row,) for row in self._done])
+            self._books.count_done(self._done.values())
             for hour, rows in self._given_up.items():
                 self._books.count(hour, produced=rows, thinned=rows)
                 self._books.note(
@@ -439,15 +438,19 @@ class Spool:
         """Writes the rows in memory into the file."""
         state = self._state
 
+        def numbered() -> Iterator[tuple[int, int, int | None, Content, int]]:
+            seq_no = state.seq_no
+            for number, (moment, content, _) in enumerate(self._held, state.id + 1):
+                seq_no = None if seq_no is None else seq_no % self._rows + 1
+                yield number, moment, seq_no, content, checksum(self._seal, number, moment, seq_no, content)
+
         def insert() -> None:
             nonlocal state
-            for moment, content, shares in self._held:
-                seq_no = None if state.seq_no is None else state.seq_no % self._rows + 1
-                state = state._replace(id=state.id + 1, seq_no=seq_no, time=moment)
-                crc = checksum(self._seal, state.id, moment, seq_no, content)
-                self._sql("insert into row values (?, ?, ?, ?, ?)", state.id, moment, seq_no, content, crc)
-                for of, rows in shares:
-                    self._books.count(of, produced=rows)
+            rows = [*numbered()]
+            self._database.executemany("insert into row values (?, ?, ?, ?, ?)", rows)
+            self._books.count_produced(shares for _, _, shares in self._held)
+            number, moment, seq_no, _, _ = rows[-1]
+            state = state._replace(id=number, seq_no=seq_no, time=moment)
             state.store(self._database)
 
         if not self._commit(insert):
@@ -571,9 +574,9 @@ class Spool:
     def _shares_of(self, row: int, moment: int) -> Shares:
         """The shares of a row that is in the file."""
         if self._shares is one_row:
-            return one_row(moment, ())
+            return one_row(moment, "")
         (content,) = self._sql("select readings from row where id = ?", row).fetchone()
-        return self._shares(moment, restored(content))
+        return self._shares(moment, content)
 
     def _is_sent(self, row: int) -> bool:
         return row in self._in_flight or row in self._doubtful

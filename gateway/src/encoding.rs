@@ -118,6 +118,8 @@ impl GivenPiece {
         let style = match style.as_str() {
             "json" => Style::Json,
             "json_bits" => Style::JsonBits,
+            "reading" => Style::Reading,
+            "raw" => Style::Raw,
             "csv" => Style::Csv(missing),
             "seconds" => Style::Seconds,
             "below_second" => Style::BelowSecond,

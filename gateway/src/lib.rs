@@ -30,6 +30,7 @@ pub mod pb;
 pub mod postgres;
 pub mod program;
 mod python;
+mod recordings;
 mod room;
 mod sampling;
 mod scheduler;

@@ -260,6 +260,8 @@ mod _core {
     #[pymodule_export]
     use crate::pb::{PbError, PyPbFile};
     #[pymodule_export]
+    use crate::recordings::{PyBatch, PyCsvFile};
+    #[pymodule_export]
     use crate::sampling::{py_moved, PyCells, PyChannelAccess, PySignals};
     #[pymodule_export]
     use crate::summaries::{combine, summarise, whole_figures};

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from ringlog.gateway._core import encode_rows
-from ringlog.history.buffers import buffers_of
+from ringlog.gateway.buffers import buffers_of
 
 
 def messages(batch: pa.RecordBatch) -> tuple[memoryview, np.ndarray]:

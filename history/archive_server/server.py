@@ -6,7 +6,6 @@ lines are those of `lists`.
 
 import ctypes
 import fcntl
-import gc
 import io
 import logging
 import os
@@ -32,6 +31,7 @@ from ringlog.history.archive_server.rows import resident
 from ringlog.history.archive_server.session import Session
 from ringlog.history.archive_server.settings import Settings
 from ringlog.history.archive_server.wire import CANCEL, Closed, Password, Wire
+from ringlog.history.memory import give_back_memory
 from ringlog.history.priority import lower_process
 from ringlog.history.privileges import become
 
@@ -137,9 +137,7 @@ class Clients:
                     sessions = [*self._sessions.values()]
                 for session in sessions:
                     session.cancel(starved=True)
-                gc.collect()
-                with suppress(AttributeError, OSError):
-                    ctypes.CDLL(None).malloc_trim(0)
+                give_back_memory()
 
     def _serve(self, client: socket.socket) -> None:
         wire = Wire(client)

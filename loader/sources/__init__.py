@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 
+from ringlog.clients.readings import Content, restored, stored
 from ringlog.clients.readings import Reading as Reading
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import SampleTable, Table
@@ -28,10 +29,19 @@ class SourceError(Exception):
 
 
 class Row(NamedTuple):
-    """The readings of a table's columns, in their order, at one time (with its zone)."""
+    """The readings of a table's columns, in their order and in the form of a spool, at one time in
+    microseconds since 1970."""
 
-    time: datetime
-    values: tuple[Reading, ...]
+    time: int
+    content: Content
+
+    @classmethod
+    def of(cls, time: int, values: Sequence[Reading]) -> Self:
+        return cls(time, stored(values))
+
+    @property
+    def values(self) -> tuple[Reading, ...]:
+        return restored(self.content)
 
 
 class Source(Protocol):
@@ -47,9 +57,9 @@ class Source(Protocol):
 
     def rows(
         self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics, note: Note
-    ) -> Iterator[Row]:
-        """Rows later than `after` (the time of the table's last row, if known). Waits for a row's time by
-        `wait`, which raises Changed only where `recorded` is not.
+    ) -> Iterator[Sequence[Row]]:
+        """Rows later than `after` (the time of the table's last row, if known): those together that are due
+        together. Waits for a row's time by `wait`, which raises Changed only where `recorded` is not.
 
         Counts in `statistics`, as `missed`, cycles that passed without a reading because the caller returned
         too late, and as `skipped`, its rows that are not later than `after`. Raises SourceError.

@@ -5,17 +5,26 @@ are missing in the file, and empty cells, have no reading. Times are ISO 8601, a
 without an offset they are of the facility's time zone. A table with nanoseconds takes them from the times.
 """
 
-import csv
+import json
+import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
+from ringlog.clients.moments import microseconds
+from ringlog.gateway import _core
 from ringlog.loader.sources import Reading, Row, SourceError
-from ringlog.loader.sources.replay import Replay, below_microseconds, moment_from, places_of
+from ringlog.loader.sources.replay import (
+    BLOCK_BYTES,
+    BLOCK_ROWS,
+    Replay,
+    below_microseconds,
+    moment_from,
+    places_of,
+)
 from ringlog.loader.sources.values import LARGEST_REAL, decimal, within
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Column, Table
@@ -31,46 +40,70 @@ class CsvReplay(Replay):
     suffix: ClassVar[str] = "csv"
     form: ClassVar[str] = "CSV"
 
-    def read(self, table: Table) -> Iterator[Row]:
+    def read(self, table: Table) -> Iterator[Sequence[Row]]:
         """All rows of the table's file, in order. Raises SourceError naming file and line."""
-        file = self.file(table)
+        path = self.file(table)
         try:
-            with file.open(encoding="utf-8-sig", newline="") as text:
-                reader = csv.reader(text, strict=True)
-                try:
-                    yield from self._parse(table, reader)
-                except (ValueError, csv.Error) as error:
-                    raise SourceError(f"{file}, line {max(1, reader.line_num)}: {error}") from None
+            file = _core.CsvFile(path)
+            try:
+                self._convert(table, file)
+                while rows := file.read(BLOCK_ROWS, BLOCK_BYTES):
+                    yield [Row(*row) for row in rows]
+            except ValueError as error:
+                raise SourceError(f"{path}, line {max(1, file.line)}: {error}") from None
         except OSError as error:
-            raise SourceError(f"{file}: {error.strerror}") from None
+            raise SourceError(f"{path}: {os.strerror(error.errno or 0)}") from None
 
-    def _parse(self, table: Table, lines: Iterator[list[str]]) -> Iterator[Row]:
-        header = next(lines, None)
+    def _convert(self, table: Table, file: _core.CsvFile) -> None:
+        """Reads the first line, and prepares the conversion of the others."""
+        header = file.names()
         if not header or header[0] != "time":
             raise ValueError("the first line must name the columns, the first of them 'time'")
         places = places_of(table, header[1:])
-        cells = [(place, cell_reader(table.columns[place], self.zone)) for place in places]
         # a column of the file takes precedence over the nanoseconds of its times
         below = None if table.nanoseconds in places else table.nanoseconds
-        previous: datetime | None = None
-        for line in lines:
-            if len(line) != len(header):
-                raise ValueError(f"{len(line)} cells, the first line has {len(header)}")
-            when, nanoseconds = below_microseconds(line[0]) if below is not None else (line[0], 0)
-            moment = moment_from(when, self.zone)
-            if previous is not None and moment <= previous:
-                raise ValueError(f"time {line[0]} is not later than the line before")
-            values: list[Reading] = [None] * len(table.columns)
-            if below is not None:
-                values[below] = nanoseconds
-            for (place, convert), text in zip(cells, line[1:], strict=True):
-                if text:
-                    try:
-                        values[place] = convert(text)
-                    except ValueError as error:
-                        raise ValueError(f"column {table.columns[place].name}: {error}") from None
-            yield Row(moment, tuple(values))
-            previous = moment
+        previous: int | None = None
+
+        def moment(text: str) -> tuple[int, int]:
+            nonlocal previous
+            when, nanoseconds = below_microseconds(text) if below is not None else (text, 0)
+            taken = microseconds(moment_from(when, self.zone))
+            if previous is not None and taken <= previous:
+                raise ValueError(f"time {text} is not later than the line before")
+            previous = taken
+            return taken, nanoseconds
+
+        columns = [table.columns[place] for place in places]
+        cells = [
+            (place, _kind(column), _shown(column, self.zone))
+            for place, column in zip(places, columns, strict=True)
+        ]
+        file.convert(len(table.columns), cells, below, moment)
+
+
+def _kind(column: Column) -> "_core.CellKind":
+    """A column's type in the form for native code, which reads most cells; the others are left to
+    `cell_reader`."""
+    kind = column.type
+    if kind.is_array:
+        return str(kind)
+    if kind.bits is not None:
+        half = 1 << kind.bits - 1
+        return -half, half - 1
+    return _largest(column) if kind.is_float else kind.length or str(kind)
+
+
+def _shown(column: Column, zone: ZoneInfo) -> Callable[[str], str]:
+    """A function that reads a cell into JSON."""
+    read = cell_reader(column, zone)
+
+    def shown(text: str) -> str:
+        try:
+            return json.dumps(read(text), ensure_ascii=False)
+        except ValueError as error:
+            raise ValueError(f"column {column.name}: {error}") from None
+
+    return shown
 
 
 def cell_reader(column: Column, zone: ZoneInfo) -> Callable[[str], Reading]:
@@ -96,7 +129,7 @@ def _integer(text: str, column: Column) -> Reading:
 
 def _number_reader(column: Column) -> Callable[[str], Reading]:
     """Reads most cells of most files, so it computes nothing that all cells of a column share."""
-    largest = LARGEST_REAL if column.type.kind is Kind.REAL else sys.float_info.max
+    largest = _largest(column)
     is_number = _NUMBER.fullmatch
 
     def read(text: str) -> Reading:
@@ -108,6 +141,10 @@ def _number_reader(column: Column) -> Callable[[str], Reading]:
         return value
 
     return read
+
+
+def _largest(column: Column) -> float:
+    return LARGEST_REAL if column.type.kind is Kind.REAL else sys.float_info.max
 
 
 def _bit(text: str) -> bool:

@@ -200,7 +200,7 @@ class Epics:
 
     def rows(
         self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics, note: Note
-    ) -> Iterator[Row]:
+    ) -> Iterator[Sequence[Row]]:
         """Rows as the table's sampling policy makes them."""
         cells = Cells(table, statistics)
         named: dict[str, _Signal] = {}

@@ -7,7 +7,7 @@ event, and ignored; a valid line is not answered.
 
 import socketserver
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -42,7 +42,7 @@ class Lines:
 
     def rows(
         self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics, note: Note
-    ) -> Iterator[Row]:
+    ) -> Iterator[Sequence[Row]]:
         """Rows as the table's sampling policy makes them."""
         cells = Cells(table, statistics)
         reader = LineReader(table)

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, ClassVar
 
+from ringlog.clients.readings import with_waveforms
+from ringlog.gateway import _core
 from ringlog.loader.sources import Row, SourceError
-from ringlog.loader.sources.replay import Replay
+from ringlog.loader.sources.replay import BLOCK_BYTES, BLOCK_ROWS, Replay
 from ringlog.loader.sources.values import fit
 from ringlog.schema.column_type import Kind
-from ringlog.schema.facility import Column, Table
+from ringlog.schema.facility import Table
 
 _VALUES = 100_000
 """in memory at a time"""
@@ -61,7 +63,7 @@ class ParquetReplay(Replay):
             error = found
         answering.send(error)
 
-    def read(self, table: Table) -> Iterator[Row]:
+    def read(self, table: Table) -> Iterator[Sequence[Row]]:
         """All rows of the table's file, in order. Raises SourceError naming file, row and column."""
         from ringlog.loader.sources.blocks import File
 
@@ -69,16 +71,44 @@ class ParquetReplay(Replay):
         if recording.numbered:
             raise SourceError(f"{recording.path}: table {table.name} has no column or signal 'seq_no'")
         for block in recording.blocks():
-            names = block.schema.names
-            columns = [
-                _readings(block[column.name], column) if column.name in names else [None] * len(block)
-                for column in table.columns
-            ]
-            yield from map(Row, block["time"].to_pylist(), zip(*columns, strict=True))
+            rows = _rows(block, table)
+            longest = max((len(row.content) for row in rows), default=1)
+            together = max(1, min(BLOCK_ROWS, BLOCK_BYTES // longest))
+            for begin in range(0, len(rows), together):
+                yield rows[begin : begin + together]
 
 
-def _readings(values: Any, column: Column) -> list[Any]:
-    """The readings of a column's converted values."""
-    if column.is_waveform or column.type.kind in (Kind.DATETIME, Kind.NUMERIC):
-        return [fit(value, column) for value in values.to_pylist()]
-    return list(values.to_pylist())
+def _rows(block: Any, table: Table) -> list[Row]:
+    """The rows of a block of converted columns."""
+    import pyarrow as pa
+
+    from ringlog.gateway.buffers import buffers_of
+
+    # a value for each row, also where the file has no other column
+    pieces: list[Any] = [("raw", buffers_of(pa.array(["["] * len(block), pa.string())))]
+    packed: list[list[Any]] = []
+    for index, column in enumerate(table.columns):
+        pieces += [b","] if index else []
+        if column.name not in block.schema.names:
+            pieces.append(b"null")
+            continue
+        values = block[column.name]
+        if column.is_waveform or column.type.kind in (Kind.DATETIME, Kind.NUMERIC):
+            fitting = [fit(value, column) for value in values.to_pylist()]
+            if column.is_packed:
+                packed.append(fitting)
+                lengths = [
+                    f'{{"bytes":{len(each)}}}' if isinstance(each, bytes) else "null" for each in fitting
+                ]
+                pieces.append(("raw", buffers_of(pa.array(lengths, pa.string()))))
+                continue
+            values = pa.array(fitting, pa.string())
+        pieces.append(("reading", buffers_of(values)))
+    lines = _core.encode_lines([*pieces, b"]\n"]).decode().split("\n")[:-1]
+    times = block["time"].cast(pa.int64()).to_pylist()
+    if not packed:
+        return [*map(Row, times, lines)]
+    return [
+        Row(moment, with_waveforms(line, [each for each in waveforms if each is not None]))
+        for moment, line, *waveforms in zip(times, lines, *packed, strict=True)
+    ]

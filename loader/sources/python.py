@@ -19,14 +19,14 @@ function runs in a process of its own for each table.
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ringlog.clients.moments import microseconds, moment_of
+from ringlog.clients.moments import microseconds
 from ringlog.loader.schedule import Schedule
 from ringlog.loader.sources import Changed, Note, Reading, Row, SourceError, Wait
 from ringlog.loader.sources.values import fit
@@ -59,7 +59,7 @@ class Python:
 
     def rows(
         self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics, note: Note
-    ) -> Iterator[Row]:
+    ) -> Iterator[Sequence[Row]]:
         """The function's rows. Raises SourceError if it does not exist, or returns anything but rows."""
         function = self._function()
         readings = _Readings(self, table, note)
@@ -90,7 +90,7 @@ class Python:
         statistics: Statistics,
         readings: "_Readings",
         note: Note,
-    ) -> Iterator[Row]:
+    ) -> Iterator[Sequence[Row]]:
         schedule = Schedule.of(table.name, table.cycle)
         for due in schedule.instants(wait, statistics):
             try:
@@ -100,11 +100,11 @@ class Python:
                 statistics.message = f"{type(error).__name__}: {error}"
                 continue
             if given is not None:
-                yield Row(moment_of(due), readings.take(given, due))
+                yield [Row.of(due, readings.take(given, due))]
 
     def _generated(
         self, function: Callable[[Table], Any], table: Table, wait: Wait, readings: "_Readings"
-    ) -> Iterator[Row]:
+    ) -> Iterator[Sequence[Row]]:
         for row in function(table):
             # the generator decides when rows are made
             with suppress(Changed):
@@ -115,7 +115,8 @@ class Python:
                 raise SourceError(f"{self} gave {row!r}, which is not (time, readings)") from None
             if not isinstance(moment, datetime) or moment.tzinfo is None:
                 raise SourceError(f"{self} gave the time {moment!r}: it must be a datetime with its zone")
-            yield Row(moment, readings.take(given, microseconds(moment)))
+            taken = microseconds(moment)
+            yield [Row.of(taken, readings.take(given, taken))]
 
     def __str__(self) -> str:
         return f"python:{self.module}:{self.name}"

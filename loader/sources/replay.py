@@ -11,9 +11,14 @@ from pathlib import Path
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
+from ringlog.clients.moments import microseconds
+from ringlog.loader.schedule import SECOND
 from ringlog.loader.sources import Note, Row, SourceError, Wait
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Facility, Table
+
+BLOCK_ROWS, BLOCK_BYTES = 256, 2**16
+"""Limits of a block: rows, and about as many characters of readings; the smallest spool's log has 128 KiB."""
 
 
 @dataclass(frozen=True)
@@ -61,23 +66,31 @@ class Replay(ABC):
         wait: Wait,
         statistics: Statistics,
         note: Note | None = None,
-    ) -> Iterator[Row]:
+    ) -> Iterator[Sequence[Row]]:
         """The rows later than `after`, with the recording's pauses between them."""
-        start: tuple[float, datetime] | None = None
-        for row in self.read(table):
-            if after is not None and row.time <= after:
-                statistics.skipped += 1
-                continue
-            if start is None:
-                start = time.monotonic(), row.time
-            # by the monotonic clock, so that a change of the wall clock does not delay the recording
-            due = start[0] + (row.time - start[1]).total_seconds() / self.speed
-            wait(due - time.monotonic())
-            yield row
+        last = None if after is None else microseconds(after)
+        start: tuple[float, int] | None = None
+        for block in self.read(table):
+            rows = [row for row in block if last is None or row.time > last]
+            statistics.skipped += len(block) - len(rows)
+            while rows:
+                if start is None:
+                    start = time.monotonic(), rows[0].time
+                # by the monotonic clock, so that a change of the wall clock does not delay the recording
+                passed = time.monotonic() - start[0]
+                wait((rows[0].time - start[1]) / SECOND / self.speed - passed)
+                passed = max(0.0, time.monotonic() - start[0]) * SECOND
+                # the first one is due, however its wait is rounded
+                due = 1
+                while due < len(rows) and (rows[due].time - start[1]) / self.speed <= passed:
+                    due += 1
+                yield rows[:due]
+                rows = rows[due:]
 
     @abstractmethod
-    def read(self, table: Table) -> Iterator[Row]:
-        """All rows of the table's file. Raises SourceError naming the file and place at fault."""
+    def read(self, table: Table) -> Iterator[Sequence[Row]]:
+        """All rows of the table's file, in blocks that a spool takes in one transaction. Raises SourceError
+        naming the file and place at fault."""
 
     def file(self, table: Table) -> Path:
         """The table's file."""

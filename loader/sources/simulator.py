@@ -7,7 +7,6 @@ from datetime import datetime
 from random import Random
 from typing import ClassVar
 
-from ringlog.clients.moments import moment_of
 from ringlog.loader.schedule import SECOND, Schedule, now
 from ringlog.loader.sources import Changed, Describe, Event, Note, Receive, Row, Subscriptions, Wait, Wanted
 from ringlog.loader.sources.signals import Signal, signal
@@ -34,7 +33,7 @@ class Simulator:
         wait: Wait,
         statistics: Statistics,
         note: Note | None = None,
-    ) -> Iterator[Row]:
+    ) -> Iterator[Sequence[Row]]:
         """A row at each instant of the table's cycle, for ever; past instants are skipped."""
         signals = self.signals(table)
         while True:
@@ -45,10 +44,10 @@ class Simulator:
 
     def _instants(
         self, table: Table, signals: Sequence[Signal], wait: Wait, statistics: Statistics
-    ) -> Iterator[Row]:
+    ) -> Iterator[Sequence[Row]]:
         schedule = Schedule.of(table.name, table.cycle / self.speed)
         for due in schedule.instants(wait, statistics):
-            yield self.row(table, signals, due)
+            yield [self.row(table, signals, due)]
 
     def subscriptions(self, table: SampleTable, receive: Receive, describe: Describe) -> Subscriptions:
         """A sample of each signal a second, or `speed` of them; without properties."""
@@ -66,7 +65,7 @@ class Simulator:
         """The row at `moment`, in microseconds since 1970."""
         noise = Random(f"{self.seed} {table.name} {moment}")
         values = tuple(one(moment / SECOND, noise) for one in signals)
-        return Row(moment_of(moment), values)
+        return Row.of(moment, values)
 
 
 class _Samples:

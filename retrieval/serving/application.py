@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import cast
 
+import anyio
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -42,7 +43,10 @@ def application(access: Access, limits: Limits, data: str | None = None) -> ASGI
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(queries.tidied)
+            yield
+            tasks.cancel_scope.cancel()
         queries.connections.close()
 
     app = Starlette(

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -100,22 +100,29 @@ class Connections:
     def _give(self, login: Login, connection: Connection) -> None:
         with suppress(Error):
             connection.rollback()
-        now = time.monotonic()
         with self._lock:
-            self._idle.append((now, login, connection))
-            oldest = now - _IDLE
-            drop = list(self._idle[:-_KEPT])
-            drop += [entry for entry in self._idle[-_KEPT:] if entry[0] < oldest]
-            self._idle = [entry for entry in self._idle if entry not in drop]
-        for _, _, old in drop:
-            old.close()
+            self._idle.append((time.monotonic(), login, connection))
+        self.close_old()
+
+    def close_old(self) -> None:
+        """Closes connections that are idle for a minute, and the oldest of too many."""
+        oldest = time.monotonic() - _IDLE
+        with self._lock:
+            kept = [entry for entry in self._idle[-_KEPT:] if entry[0] >= oldest]
+            old = self._idle[: len(self._idle) - len(kept)]
+            self._idle = kept
+        _close(old)
 
     def close(self) -> None:
         """Closes idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for _, _, connection in idle:
-            connection.close()
+        _close(idle)
+
+
+def _close(idle: Iterable[tuple[float, Login, Connection]]) -> None:
+    for _, _, connection in idle:
+        connection.close()
 
 
 def _is_near(login: Login) -> bool:

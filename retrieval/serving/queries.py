@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from ringlog.history.archive.folder import Damaged
 from ringlog.history.connection import ReadError
+from ringlog.history.memory import give_back_memory
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.access import Login
 from ringlog.retrieval.serving.compression import coding, compressed
@@ -32,6 +33,7 @@ _SENT = 1 << 18  # bytes given to a connection at once: so many may be unsent wh
 _AHEAD = 8 << 20  # bytes of an answer that may be made before they are sent
 _AHEAD_OF_ALL = 128 << 20  # bytes of all answers
 _LOOK = 0.05  # seconds between two looks whether enough is sent
+_TIDIED = 30.0  # seconds between two looks at what queries have left behind
 _SHORT = 2  # slots that long answers leave
 _SLOW = 10.0  # seconds for a block, after which an unfinished answer ends if others wait
 Work = Callable[[Servers], Iterator[Part]]
@@ -53,6 +55,8 @@ class Queries:
         # a thread per query, and a few to cancel queries
         self._threads = ThreadPoolExecutor(2 * limits.queries + 4, "query")
         self._waiting = 0
+        self._begun = self._running = 0
+        """queries since the start, and of the present"""
 
     async def answer(self, login: Login, work: Callable[[Servers], Result]) -> Result:
         """The result of `work` with the servers, run in a thread. Raises Refused."""
@@ -66,6 +70,17 @@ class Queries:
                 return await self._in_thread(run)
             except (ReadError, Damaged) as error:
                 raise refused(error, login.name) from error
+
+    async def tidied(self) -> None:
+        """For ever closes old connections, and gives back memory a while after the last query."""
+        given_back = self._begun
+        while True:
+            before = self._begun
+            await asyncio.sleep(_TIDIED)
+            await self._in_thread(self.connections.close_old)
+            if self._begun == before != given_back and self._running == 0:
+                await self._in_thread(give_back_memory)
+                given_back = before
 
     def stream(
         self,
@@ -107,9 +122,12 @@ class Queries:
             raise
         finally:
             self._waiting -= 1
+        self._begun += 1
+        self._running += 1
         try:
             yield release
         finally:
+            self._running -= 1
             release()
 
     async def run(self, login: Login, work: Work, send: Callable[[Sequence[Part], bool], Any]) -> None:

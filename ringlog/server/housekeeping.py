@@ -10,12 +10,12 @@ from functools import partial
 
 import sqlalchemy
 
+from ringlog.history.memory import give_back_memory
 from ringlog.schema.relations import partitions, rings
 from ringlog.schema.relations.partitions import MaintenanceReport, maintain
 from ringlog.schema.relations.sample_tables import merge
 from ringlog.schema.relations.statistics import turn_off_near
 from ringlog.server.embedded.postgres import Stopped
-from ringlog.server.guards.memory import give_back_memory
 from ringlog.server.processes.background import in_background
 
 log = logging.getLogger(__name__)

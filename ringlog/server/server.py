@@ -18,6 +18,7 @@ from ringlog.clients import listening
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway import Gateway, Tls
 from ringlog.gateway.tsql_schema import install as install_tsql
+from ringlog.history.memory import give_back_memory
 from ringlog.monitoring.callers import callers_kept
 from ringlog.monitoring.exported import Watch
 from ringlog.monitoring.metrics import served, together
@@ -38,7 +39,6 @@ from ringlog.server.guards.disk import full_disk_named
 from ringlog.server.guards.lock_table import locks_kept_for_writers
 from ringlog.server.guards.low_disk import disk_kept_for_writers
 from ringlog.server.guards.low_memory import memory_limited
-from ringlog.server.guards.memory import give_back_memory
 from ringlog.server.guards.server_log import server_log_limited
 from ringlog.server.guards.storing import forbid_storing
 from ringlog.server.guards.temporary import bytes_allowed, temporary_files_limited

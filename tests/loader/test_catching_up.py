@@ -21,6 +21,7 @@ from ringlog.clients.spool.spool import Spool
 from ringlog.clients.writer import Writer, spool_file
 from ringlog.schema.facility import Facility, Table
 from servers import RunningServer
+from spools import put
 from waiting import PATIENCE, wait_until
 
 BEGIN = datetime(2024, 2, 5, 12, tzinfo=UTC)
@@ -45,7 +46,7 @@ class Site:
         columns = [column.name for column in self.table.columns]
         spool = Spool(file, self.table.name, columns, self.table.rows)
         for moment, readings in rows:
-            spool.put(microseconds(moment), readings)
+            put(spool, microseconds(moment), readings)
         spool.close()
 
     def writer(self, figures: Counts, stored: list[datetime] | None = None) -> Writer:

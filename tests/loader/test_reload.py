@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from ringlog.clients.moments import moment_of
 from ringlog.loader.control.control_socket import ControlSocket, ring
 from ringlog.loader.control.policy_channel import Policy, PolicyChannel
 from ringlog.loader.control.reload import Reloaded
@@ -168,9 +167,9 @@ def table(sample: str, deadband: float, folder: Path) -> Table:
 
 def test_deadbands_and_modes_change_between_two_rows(tmp_path: Path) -> None:
     filtered = Filter(table('"scan"', 5.0, tmp_path))
-    assert [filtered.takes(Row(moment_of(0), (value,))) for value in (1.0, 3.0)] == [True, False]
+    assert [filtered.takes(Row.of(0, (value,))) for value in (1.0, 3.0)] == [True, False]
     filtered.adopt(table('"scan"', 0.5, tmp_path))
-    assert filtered.takes(Row(moment_of(0), (3.0,)))
+    assert filtered.takes(Row.of(0, (3.0,)))
 
     policies = PolicyChannel()
     cells = Cells(table('"monitor"', 0.0, tmp_path), Statistics())
@@ -184,7 +183,7 @@ def test_deadbands_and_modes_change_between_two_rows(tmp_path: Path) -> None:
 
     cells.set([(0, 7.0)], 1_000_000)
     # a waiting update is in the first scanned row
-    assert next(cells.rows(wait)).values == (7.0,)
+    assert next(cells.rows(wait))[0].values == (7.0,)
     # the latest of several policies applies
     assert policies.take() is None
     policies.give(Policy.of(table('"monitor"', 1.0, tmp_path)))

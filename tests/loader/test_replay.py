@@ -6,9 +6,10 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,6 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ringlog.clients.moments import HOUR, microseconds, moment_of
+from ringlog.loader.schedule import SECOND
 from ringlog.loader.sources import Row, SourceError
 from ringlog.loader.sources.csv_replay import CsvReplay
 from ringlog.loader.sources.parquet_replay import ParquetReplay
@@ -45,7 +48,7 @@ def replay(folder: Path, zone: str = "Asia/Tokyo", speed: float = math.inf) -> C
 
 def rows(folder: Path, table: Table, text: str, zone: str = "Asia/Tokyo") -> list[Row]:
     (folder / f"{table.name}.csv").write_text(text)
-    return list(replay(folder, zone).rows(table, None, lambda seconds: None, Statistics()))
+    return [*chain(*replay(folder, zone).rows(table, None, lambda seconds: None, Statistics()))]
 
 
 def test_names_signals_and_empty_cells(tmp_path: Path, table: Table) -> None:
@@ -56,11 +59,13 @@ def test_names_signals_and_empty_cells(tmp_path: Path, table: Table) -> None:
         '2026-03-01T09:00:00.000001,1,-1.5e3,"on, twice",9223372036854775807\n'
         "2026-03-01 00:00:00.000002Z,false,,,\n",
     ) == [
-        Row(
-            datetime(2026, 3, 1, 0, 0, 0, 1, UTC),
+        Row.of(
+            microseconds(datetime(2026, 3, 1, 0, 0, 0, 1, UTC)),
             (-1500.0, None, None, None, 9223372036854775807, True, "on, twice"),
         ),
-        Row(datetime(2026, 3, 1, 0, 0, 0, 2, UTC), (None, None, None, None, None, False, None)),
+        Row.of(
+            microseconds(datetime(2026, 3, 1, 0, 0, 0, 2, UTC)), (None, None, None, None, None, False, None)
+        ),
     ]
 
 
@@ -69,7 +74,7 @@ def test_nanoseconds_come_from_the_times(tmp_path: Path, table: Table) -> None:
     finer = replace(table, columns=(*table.columns, below))
     text = "time\n2026-11-20T14:00:00.123456789Z\n2026-11-20T14:00:01.5Z\n2026-11-20T14:00:02.0000004+00:00\n"
     found = rows(tmp_path, finer, text)
-    assert [(row.time.microsecond, row.values[-1]) for row in found] == [(123456, 789), (500000, 0), (0, 400)]
+    assert [(row.time % SECOND, row.values[-1]) for row in found] == [(123456, 789), (500000, 0), (0, 400)]
     with pytest.raises(SourceError, match="finer than a microsecond"):
         rows(tmp_path, table, text)
     # a column of the file has it
@@ -86,7 +91,7 @@ def test_a_repeated_hour_needs_its_offset(tmp_path: Path, table: Table) -> None:
     both = rows(
         tmp_path, table, f"{head}2026-10-25 02:30+02:00,1\n2026-10-25 02:30+01:00,2\n", "Europe/Berlin"
     )
-    assert both[1].time - both[0].time == timedelta(hours=1)
+    assert both[1].time - both[0].time == HOUR
 
 
 @pytest.mark.parametrize(
@@ -163,14 +168,25 @@ def test_pauses_are_those_of_the_recording(tmp_path: Path, table: Table) -> None
         assert expected - took <= pause <= expected
 
 
+def test_rows_that_are_due_together_come_together(tmp_path: Path, table: Table) -> None:
+    lines = [f"2026-03-01 00:{number // 60:02}:{number % 60:02},{number}" for number in range(200)]
+    (tmp_path / "every_type.csv").write_text("\n".join(["time,a_real", *lines]))
+    # each pause lasts 0.1 s, in which ten seconds of the recording pass
+    paced = [*replay(tmp_path, speed=100.0).rows(table, None, lambda seconds: time.sleep(0.1), Statistics())]
+    assert len(paced) <= 20
+    assert [row.values[0] for row in chain(*paced)] == [*range(200)]
+    (whole,) = replay(tmp_path).rows(table, None, lambda seconds: None, Statistics())
+    assert whole == [*chain(*paced)]
+
+
 def test_rows_in_the_table_are_skipped_and_counted(tmp_path: Path, table: Table) -> None:
     (tmp_path / "every_type.csv").write_text(
         "time,a_real\n2026-03-01 09:00:00,1\n2026-03-01 09:00:01,2\n2026-03-01 09:00:02,3\n"
     )
     statistics = Statistics()
     after = datetime(2026, 3, 1, 0, 0, 1, tzinfo=UTC)
-    left: Iterator[Row] = replay(tmp_path).rows(table, after, lambda seconds: None, statistics)
-    assert [row.values[0] for row in left] == [3.0]
+    left = replay(tmp_path).rows(table, after, lambda seconds: None, statistics)
+    assert [row.values[0] for row in chain(*left)] == [3.0]
     assert statistics.skipped == 2
 
 
@@ -213,21 +229,25 @@ def test_every_type_is_read(tmp_path: Path, every_type: Table) -> None:
     write(tmp_path, times(), **EVERY)
     source = parquet_replay(tmp_path)
     source.check([every_type])
-    rows = [*source.rows(every_type, BEGIN, lambda seconds: None, Statistics())]
-    assert [row.time for row in rows] == [BEGIN + timedelta(seconds=1), BEGIN + timedelta(seconds=2)]
+    rows = [*chain(*source.rows(every_type, BEGIN, lambda seconds: None, Statistics()))]
+    assert [moment_of(row.time) for row in rows] == [BEGIN + timedelta(seconds=number) for number in (1, 2)]
     assert rows[0].values == (None, 2.0, 2, 2, -(2**63), False, "")
     assert math.isnan(float(str(rows[1].values[0])))
     assert rows[1].values[1:] == (None, 3, None, 0, None, None)
 
 
+def first(source: ParquetReplay, table: Table) -> datetime:
+    return moment_of(next(source.read(table))[0].time)
+
+
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_times_without_a_zone_are_the_facilitys(tmp_path: Path, every_type: Table, unit: str) -> None:
     write(tmp_path, times(unit=unit, zone=None), a_real=[1.0, 2.0, 3.0])
-    assert next(parquet_replay(tmp_path).read(every_type)).time == BEGIN - timedelta(hours=9)
+    assert first(parquet_replay(tmp_path), every_type) == BEGIN - timedelta(hours=9)
     write(tmp_path, times(unit=unit, zone="America/New_York"), a_real=[1.0, 2.0, 3.0])
-    assert next(parquet_replay(tmp_path).read(every_type)).time == BEGIN
+    assert first(parquet_replay(tmp_path), every_type) == BEGIN
     write(tmp_path, ["2018-03-01T00:00:00+00:00"], a_real=[1.0])
-    assert next(parquet_replay(tmp_path).read(every_type)).time == BEGIN
+    assert first(parquet_replay(tmp_path), every_type) == BEGIN
 
 
 def test_nanoseconds_come_from_the_times_of_parquet(tmp_path: Path, every_type: Table) -> None:
@@ -235,13 +255,13 @@ def test_nanoseconds_come_from_the_times_of_parquet(tmp_path: Path, every_type: 
     finer = replace(every_type, columns=(*every_type.columns, below))
     begin = int(BEGIN.timestamp()) * 1_000_000_000
     write(tmp_path, pa.array([begin + 1_234, begin + 5_000], pa.timestamp("ns", "UTC")), a_real=[1.0, 2.0])
-    rows = [*parquet_replay(tmp_path).read(finer)]
-    assert [(row.time, row.values[-1]) for row in rows] == [
+    rows = [*chain(*parquet_replay(tmp_path).read(finer))]
+    assert [(moment_of(row.time), row.values[-1]) for row in rows] == [
         (BEGIN + timedelta(microseconds=1), 234),
         (BEGIN + timedelta(microseconds=5), 0),
     ]
     write(tmp_path, ["2018-03-01T00:00:00.000001234Z"], a_real=[1.0])
-    assert next(parquet_replay(tmp_path).read(finer)).values[-1] == 234
+    assert next(parquet_replay(tmp_path).read(finer))[0].values[-1] == 234
 
 
 @pytest.mark.parametrize(
@@ -309,7 +329,7 @@ def test_lists_are_waveforms(tmp_path: Path) -> None:
         "states": pa.array([["ready", 'a "b", c'], None, [""]]),
     }
     pq.write_table(pa.table({"time": times(), **recorded}), tmp_path / "scope.parquet")
-    rows = [row.values for row in parquet_replay(tmp_path).read(Table("scope", 3, 1.0, columns))]
+    rows = [row.values for row in chain(*parquet_replay(tmp_path).read(Table("scope", 3, 1.0, columns)))]
     assert rows == [
         (
             struct.pack("<3d", 0.1, math.nan, -math.inf),

@@ -19,6 +19,7 @@ from ringlog.loader.sources.properties import decimal_places, limit_properties, 
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import SamplePolicy, SampleTable
+from spools import put
 
 SECOND = 10**9
 NOW = time.time_ns() // SECOND * SECOND
@@ -326,10 +327,10 @@ def test_samples_survive_the_spool(kind: str, values: list[Any], tmp_path: Path)
     of = ColumnType.of(kind)
     names = [*NAMES, "lengths"] if of.is_array else NAMES
     spool = Spool(tmp_path / "pvs.spool", "pvs", names, 1, shares=samples.shares)
-    spool.put(5, own.stored(of))
+    put(spool, 5, own.stored(of))
     (row,) = spool.batch(0, spool.newest, 9, 10**6)
     assert Samples.joined([row.readings], of) == own
-    spool.acknowledge(row, refused=[(0, 1)])
+    spool.acknowledge([row], refused=[(0, 1)])
     spool.settle()
     assert [(hour.hour, hour.produced, hour.acknowledged, hour.refused) for hour in spool.hours()] == [
         (place * 3_600_000_000, 1, int(place > 0), int(place == 0)) for place in range(3)

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from ringlog.clients.moments import HOUR
-from ringlog.clients.readings import Reading
+from ringlog.clients.readings import Reading, stored
 from ringlog.clients.spool.file import Former, SpoolError
 from ringlog.clients.spool.spool import Spool
 from small_disk import small_disk
-from spools import everything
+from spools import everything, put
 
 COLUMNS = ["current", "state"]
 NOON = 1_780_000_000_000_000 // HOUR * HOUR
@@ -38,7 +38,7 @@ def test_rows_are_returned_exactly_and_in_order(tmp_path: Path) -> None:
     with closing(opened(tmp_path / "s")) as spool:
         spool.begin(3, NOON - SECOND)
         for number, row in enumerate(readings):
-            spool.put(NOON + number, row)
+            put(spool, NOON + number, row)
     with closing(opened(tmp_path / "s")) as spool:
         rows = everything(spool)
         assert [row.readings for row in rows] == readings
@@ -53,17 +53,17 @@ def test_rows_are_returned_exactly_and_in_order(tmp_path: Path) -> None:
 def test_rows_are_numbered_when_the_position_of_the_ring_is_known(tmp_path: Path) -> None:
     with closing(opened(tmp_path / "s")) as spool:
         for number in range(3):
-            spool.put(NOON + number, (1.0, None))
+            put(spool, NOON + number, (1.0, None))
         assert [row.seq_no for row in everything(spool)] == [None] * 3
         spool.begin(4, NOON - 1)
-        spool.put(NOON + 3, (1.0, None))
+        put(spool, NOON + 3, (1.0, None))
         assert [row.seq_no for row in everything(spool)] == [5, 1, 2, 3]
         # this spool's own rows, which the server does not have yet, are later than the server's
         spool.begin(4, NOON - 1)
         assert spool.seq_no == 3
         # another writer has written meanwhile
         spool.begin(2, NOON + 1000)
-        spool.put(NOON + 2000, (1.0, None))
+        put(spool, NOON + 2000, (1.0, None))
         assert [row.seq_no for row in everything(spool)] == [5, 1, 2, 3, 3]
 
 
@@ -71,10 +71,10 @@ def test_only_acknowledged_rows_are_removed_and_the_ledger_balances(tmp_path: Pa
     with closing(opened(tmp_path / "s")) as spool:
         spool.begin(0, None)
         for number in range(6):
-            spool.put(NOON + number * HOUR // 3, (number, None))
+            put(spool, NOON + number * HOUR // 3, (number, None))
         first, second, third = everything(spool)[:3]
-        spool.acknowledge(first)
-        spool.acknowledge(third, late=True)
+        spool.acknowledge([first])
+        spool.acknowledge([third], late=True)
         spool.refuse(second, "error 8152: too long")
         spool.repeat()
         spool.settle()
@@ -86,7 +86,7 @@ def test_only_acknowledged_rows_are_removed_and_the_ledger_balances(tmp_path: Pa
         assert (books[NOON + HOUR].produced, books[NOON + HOUR].acknowledged) == (3, 0)
         assert sum(hour.repeated for hour in books.values()) == 1
         # a count that the server has received is not sent again, unless it has changed meanwhile
-        spool.put(NOON + HOUR, (6, None))
+        put(spool, NOON + HOUR, (6, None))
         for hour in books.values():
             spool.hour_reported(hour)
         assert [(hour.hour, hour.produced) for hour in spool.hours()] == [(NOON + HOUR, 4)]
@@ -97,21 +97,47 @@ def test_only_acknowledged_rows_are_removed_and_the_ledger_balances(tmp_path: Pa
         assert spool.events() == []
 
 
+def test_rows_that_come_together_share_a_commit(tmp_path: Path) -> None:
+    with closing(opened(tmp_path / "s")) as spool:
+        spool.begin(4, None)
+        commits: list[str] = []
+        spool._database.set_trace_callback(lambda text: commits.append(text) if text == "commit" else None)
+        spool.put([(NOON + number * HOUR // 2, stored((number, "on"))) for number in range(300)])
+        assert len(commits) == 1
+        rows = spool.batch(0, spool.newest, 1000, 2**20)
+        assert [(row.id, row.seq_no) for row in rows[:3]] == [(1, 5), (2, 1), (3, 2)]
+        # with the next rows' commit they leave the file
+        spool.acknowledge(rows[:200])
+        spool.put([(NOON + 150 * HOUR, stored((300, "on")))])
+        assert len(commits) == 2
+        spool._database.set_trace_callback(None)
+        books = {hour.hour: hour for hour in spool.hours()}
+        assert (books[NOON].produced, books[NOON].acknowledged) == (2, 2)
+        assert sum(hour.acknowledged for hour in books.values()) == 200
+        assert spool.depth == 101
+    # none of them is stored if one cannot be
+    with closing(opened(tmp_path / "s")) as spool:
+        with pytest.raises(UnicodeEncodeError):
+            spool.put([(NOON, stored((1, "on"))), (NOON, stored((2, "\ud800")))])
+        assert spool.depth == 101
+
+
 PUTTING = """
 import sys, time
 from pathlib import Path
+from ringlog.clients.readings import stored
 from ringlog.clients.spool.spool import Spool
 spool = Spool(Path(sys.argv[1]), "magnets", ["current", "state"], 5)
 spool.begin(0, None)
-number, last = spool.newest, 0
+last = 0
 while True:
-    number += 1
-    spool.put(number * 1000, (number, "x" * 500))
-    if number % 3 == 0:
-        row = spool.after(last)
-        spool.acknowledge(row)
-        last = row.id
-    print(number, flush=True)
+    # a row, or four together
+    numbers = range(spool.newest + 1, spool.newest + (5 if spool.newest % 3 else 2))
+    spool.put([(number * 1000, stored((number, "x" * 500))) for number in numbers])
+    rows = spool.batch(last, spool.newest, 2, 1000)
+    spool.acknowledge(rows)
+    last = rows[-1].id
+    print(spool.newest, flush=True)
 """
 
 
@@ -129,8 +155,8 @@ def test_kill_leaves_every_row_that_was_put(tmp_path: Path) -> None:
             put = max(put, *(int(line) for line in process.stdout.read().split()), 0)
         with closing(opened(file)) as spool:
             rows = everything(spool)
-            # the row that the kill cut off may have been put, too
-            assert put <= spool.newest <= put + 1
+            # the rows that the kill cut off may have been put, too
+            assert put <= spool.newest <= put + 4
             assert rows[-1].id == spool.newest
             assert [row.readings[0] for row in rows] == [row.id for row in rows]
             acknowledged = sum(hour.acknowledged for hour in spool.hours())
@@ -145,7 +171,7 @@ def test_a_full_budget_thins_the_oldest_rows_and_reports_that(memory: Path) -> N
     with closing(opened(file, budget=2**20)) as spool:
         spool.begin(0, None)
         for number in range(4000):
-            spool.put(NOON + number * SECOND, (number, "x" * 400))
+            put(spool, NOON + number * SECOND, (number, "x" * 400))
             used = sum(part.stat().st_size for part in memory.iterdir())
             assert used <= 2**20
         rows = everything(spool)
@@ -176,7 +202,7 @@ def test_a_full_disk_loses_only_rows_in_the_ledger(tmp_path: Path) -> None:
         with closing(opened(disk / "s", budget=2**21)) as spool:
             spool.begin(0, None)
             for number in range(3000):
-                spool.put(NOON + number * SECOND, (number, "x" * 400))
+                put(spool, NOON + number * SECOND, (number, "x" * 400))
                 if number == 500:
                     # another program takes the remaining space
                     fill(disk / "other")
@@ -187,9 +213,9 @@ def test_a_full_disk_loses_only_rows_in_the_ledger(tmp_path: Path) -> None:
             assert produced == thinned + len(rows)
             assert rows[-1].readings[0] == 2999 or produced < 3000
             for row in rows:
-                spool.acknowledge(row)
+                spool.acknowledge([row])
             (disk / "other").unlink()
-            spool.put(NOON + 3000 * SECOND, (3000, None))
+            put(spool, NOON + 3000 * SECOND, (3000, None))
             spool.settle()
             assert spool.depth == 1
             assert sum(hour.produced for hour in spool.hours()) == 3001
@@ -201,13 +227,13 @@ def test_a_row_possibly_on_the_server_is_not_reported_lost(memory: Path) -> None
     with closing(opened(memory / "s", budget=2**20)) as spool:
         spool.begin(0, None)
         for number in range(200):
-            spool.put(NOON + number * SECOND, (number, "x" * 400))
+            put(spool, NOON + number * SECOND, (number, "x" * 400))
         sent = spool.batch(20, 100, 30, 10**9)
         assert [row.id for row in sent] == [*range(21, 51)]
         spool.repeat(unknown=True)
         for number in range(200, 4000):
             spool.after(spool.newest - 1)
-            spool.put(NOON + number * SECOND, (number, "x" * 400))
+            put(spool, NOON + number * SECOND, (number, "x" * 400))
         assert {row.id for row in sent} <= {row.id for row in everything(spool)}
         assert spool.thinned == sum(hour.thinned for hour in spool.hours()) > 2000
 
@@ -233,7 +259,7 @@ def test_a_spool_is_for_one_process_and_one_table(tmp_path: Path) -> None:
 def test_rows_follow_their_columns_when_the_facility_file_changes(tmp_path: Path) -> None:
     file = tmp_path / "s"
     with closing(opened(file)) as spool:
-        spool.put(NOON, (1.5, "on"))
+        put(spool, NOON, (1.5, "on"))
     with closing(opened(file, ["state", "voltage", "current"])) as spool:
         assert everything(spool)[0].readings == ("on", None, 1.5)
     with pytest.raises(SpoolError, match="rows with column current, which magnets no longer has"):
@@ -243,7 +269,7 @@ def test_rows_follow_their_columns_when_the_facility_file_changes(tmp_path: Path
 def test_a_renamed_table_keeps_its_spool(tmp_path: Path) -> None:
     former = Former("magnets", {"current": "amperes"})
     with closing(opened(tmp_path / "magnets.spool")) as spool:
-        spool.put(NOON, (1.5, "on"))
+        put(spool, NOON, (1.5, "on"))
         name = spool.name
         with pytest.raises(SpoolError, match="a process still writes this table by its former name"):
             Spool(tmp_path / "coils.spool", "coils", ["amperes", "state"], 5, former=former)

@@ -21,7 +21,7 @@ from ringlog.clients.spool.spool import Spool
 from ringlog.clients.writer import Writer, spool_file
 from ringlog.schema.facility import Facility
 from servers import RunningServer, ringlog
-from spools import everything
+from spools import everything, put
 
 COLUMNS = ["current", "state"]
 NOON = 1_780_000_000_000_000 // HOUR * HOUR
@@ -42,7 +42,7 @@ def filled(file: Path, rows: int = ROWS) -> Path:
     spool = opened(file)
     spool.begin(0, None)
     for number in range(rows):
-        spool.put(NOON + number * SECOND, reading(number))
+        put(spool, NOON + number * SECOND, reading(number))
     kept = file.with_name("kept")
     kept.mkdir()
     for each in file.parent.glob(f"{file.name}*"):
@@ -104,7 +104,7 @@ def test_a_row_with_a_changed_bit_is_set_aside(memory: Path, before: bytes, afte
         (event,) = damages(spool)
         assert (event.time, event.rows) == (NOON + 7 * SECOND, 1)
         assert event.message == f"rows were damaged on the disk: they are in the table refused of {file}"
-        spool.put(NOON + HOUR, (1.0, "on"))
+        put(spool, NOON + HOUR, (1.0, "on"))
         assert everything(spool)[-1].readings == (1.0, "on")
     with closing(sqlite3.connect(file)) as db:
         db.text_factory = bytes
@@ -125,7 +125,7 @@ def test_half_a_file_is_renamed_and_its_rows_are_sent(memory: Path) -> None:
         (event,) = damages(spool)
         (aside,) = memory.glob("s-damaged-*")
         assert (event.rows, str(aside) in event.message) == (5000 - len(rows), True)
-        spool.put(NOON + HOUR, (1.0, "on"))
+        put(spool, NOON + HOUR, (1.0, "on"))
         assert everything(spool)[-1].id == 5001
     # it is repaired
     with closing(opened(file)) as spool:
@@ -137,7 +137,7 @@ def test_a_file_that_is_no_database_is_renamed(memory: Path) -> None:
     file = memory / "s"
     file.write_text("this is no database at all" * 200)
     with closing(opened(file)) as spool:
-        spool.put(NOON, (1.0, "on"))
+        put(spool, NOON, (1.0, "on"))
         assert len(everything(spool)) == 1
     (aside,) = memory.glob("s-damaged-*")
     assert aside.read_text().endswith("no database at all")
@@ -148,14 +148,14 @@ def test_damage_under_a_running_writer(memory: Path) -> None:
     with closing(opened(file)) as spool:
         first = spool.after(0)
         assert first is not None
-        spool.acknowledge(first)
+        spool.acknowledge([first])
         name = spool.name
         with file.open("r+b") as disk:
             for page in range(40, 60):
                 disk.seek(page * 4096)
                 disk.write(random.randbytes(4096))
         rows = everything(spool)
-        spool.put(NOON + HOUR, (1.0, "on"))
+        put(spool, NOON + HOUR, (1.0, "on"))
         rows = everything(spool)
         assert (spool.name, rows[0].id, rows[-1].id) == (name, 2, 6001)
         assert all(row.readings == reading(row.id - 1) for row in rows[:-1])
@@ -175,7 +175,7 @@ def test_damaged_figures_and_events_are_named(memory: Path) -> None:
     change(file, b"words of a gap", b"wordc of a gap")
     with closing(opened(file)) as spool:
         # one that is counted on is not made sound by that
-        spool.put(NOON + SECOND, (1.0, "on"))
+        put(spool, NOON + SECOND, (1.0, "on"))
         assert [hour.produced for hour in spool.hours()] == [1]
         for _ in range(2):
             gap, *_ = events = spool.events()
@@ -211,7 +211,7 @@ def test_any_bit_of_the_file(memory: Path) -> None:
                 for row in rows
             ), told
             assert len(rows) == spool.depth == ROWS - spool.thinned, told
-            spool.put(NOON + HOUR, (1.0, "on"))
+            put(spool, NOON + HOUR, (1.0, "on"))
             assert everything(spool)[-1].readings == (1.0, "on"), told
             spool.events()
             spool.hours()
@@ -231,7 +231,7 @@ def test_rows_lost_with_a_missing_log_are_counted(memory: Path, damage: Callable
         assert (event.rows, event.until) == (lost, NOON + (ROWS - 1) * SECOND)
         assert event.message == f"{file} has lost its newest rows: its -wal file was removed or damaged"
         # another row does not get the number of a lost one
-        spool.put(NOON + HOUR, (1.0, "on"))
+        put(spool, NOON + HOUR, (1.0, "on"))
         assert everything(spool)[-1].id == ROWS + 1
     with closing(opened(file)) as spool:
         assert len(damages(spool)) == 1
@@ -242,10 +242,10 @@ def test_rows_that_the_server_has_are_not_lost_with_the_log(memory: Path) -> Non
     spool = opened(file)
     spool.begin(0, None)
     for number in range(ROWS):
-        spool.put(NOON + number * SECOND, reading(number))
+        put(spool, NOON + number * SECOND, reading(number))
         row = spool.after(number)
         assert row is not None
-        spool.acknowledge(row)
+        spool.acknowledge([row])
     for each in (file, memory / "s-count"):
         shutil.copy(each, memory / f"copy-{each.name}")
     spool.close()
@@ -269,7 +269,7 @@ def test_a_removed_spool_is_counted(memory: Path) -> None:
 def test_a_spool_is_readable_only_by_its_owner(memory: Path) -> None:
     folder = memory / "folder"
     with closing(opened(folder / "s")) as spool:
-        spool.put(NOON, (1.0, "on"))
+        put(spool, NOON, (1.0, "on"))
         files = [*folder.iterdir()]
         assert {each.name for each in files} == {"s", "s-wal", "s-count", "s-reserve"}
         assert {stat.S_IMODE(each.stat().st_mode) for each in files} == {0o600}
@@ -291,7 +291,7 @@ def test_the_report_names_rows_lost_with_a_missing_log(
     folder = file.parent / "copy"
     with closing(Spool(file, table.name, columns, table.rows)) as spool:
         for number in range(ROWS):
-            spool.put(first + number * SECOND, [number if name == "an_int" else None for name in columns])
+            put(spool, first + number * SECOND, [number if name == "an_int" else None for name in columns])
         folder.mkdir()
         for each in (file, file.with_name(f"{file.name}-count")):
             shutil.copy(each, folder / each.name)

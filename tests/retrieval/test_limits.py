@@ -3,13 +3,17 @@
 import asyncio
 import resource
 import socket
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import anyio
 import httpx
+import psutil
 import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
@@ -29,7 +33,10 @@ from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.serving.server import listen
 from ringlog.retrieval.serving.settings import LoginServer
 from ringlog.retrieval.signals import demand
+from servers import free_port, serving
 from waiting import wait_until
+
+MiB = 2**20
 
 
 @contextmanager
@@ -313,3 +320,59 @@ def test_slow_readers_leave_slots_to_others(web: Web, anyone: httpx.Client, larg
         assert time.monotonic() - began < 30
         data = {"signal": "sr_rf/power", "from": "2024-03-01", "to": "2024-03-02", "limit": "10"}
         assert anyone.get("/api/v1/data", params=data).status_code == 200
+
+
+LARGE = """
+[[table]]
+name = "scope"
+rows = 10
+cycle = 1.0
+
+[[table.column]]
+name = "trace"
+signal = "scope/trace"
+type = "double[]"
+points = 10000
+"""
+
+
+@pytest.mark.long
+def test_the_memory_of_large_answers_is_given_back(temporary_directory: Path) -> None:
+    folder = Path(tempfile.mkdtemp(dir=temporary_directory))
+    folder.chmod(0o755)
+    facility, port = folder / "large.toml", free_port()
+    facility.write_text(LARGE)
+    options = ("--http", f"127.0.0.1:{port}", "--http-role", "reader")
+    with serving(folder / "data", *options, facility=facility) as running:
+        running.sql(
+            "insert into weeks.scope select 1 + n % 10, now() - 2 * interval '1 hour' + n * interval '1 s',"
+            " array(select random() from generate_series(1, 10000)) from generate_series(1, 1000) as n"
+        )
+        (process,) = (
+            child
+            for child in psutil.Process(running.process.pid).children()
+            if "ringlog.server.processes.web_process" in child.cmdline()
+        )
+        now = datetime.now(UTC)
+        asked = {
+            "signal": "scope/trace",
+            "from": (now - timedelta(hours=4)).isoformat(),
+            "to": now.isoformat(),
+        }
+        url = f"http://127.0.0.1:{port}/api/v1/data"
+
+        def read(_: int) -> int:
+            size = 0
+            parameters, headers = asked | {"format": "arrow"}, {"Accept-Encoding": "identity"}
+            with httpx.stream("GET", url, params=parameters, headers=headers, timeout=600) as answer:
+                assert answer.status_code == 200
+                for part in answer.iter_raw():
+                    size += len(part)
+            return size
+
+        with ThreadPoolExecutor(12) as readers:
+            sizes = [*readers.map(read, range(24))]
+        assert min(sizes) >= 1000 * 10_000 * 8
+        kept = process.memory_info().rss
+        assert kept > 220 * MiB
+        wait_until(lambda: process.memory_info().rss < 0.75 * kept)

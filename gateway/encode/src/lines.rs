@@ -16,6 +16,10 @@ pub enum Style<'a> {
     Json,
     /// The same with bits as true and false.
     JsonBits,
+    /// The same with NaN, Infinity and -Infinity, as a writer's spool has readings.
+    Reading,
+    /// A text as it is.
+    Raw,
     /// CSV, with this text for a missing value. Lists are JSON in quotes, with NaN and Infinity.
     Csv(&'a [u8]),
     /// The seconds of nanoseconds.
@@ -48,6 +52,15 @@ pub fn lines(pieces: &[Piece<'_>], count: usize) -> Vec<u8> {
             match style {
                 Style::Json => json(&mut out, column.get(index), false),
                 Style::JsonBits => json(&mut out, column.get(index), true),
+                Style::Reading => match column.get(index) {
+                    Value::Bit(bit) => json(&mut out, Value::Bit(bit), true),
+                    value => plain(&mut out, value, named_number),
+                },
+                Style::Raw => {
+                    if let Value::Text(text) = column.get(index) {
+                        out.extend_from_slice(text);
+                    }
+                }
                 Style::Csv(missing) => csv(&mut out, column.get(index), missing),
                 Style::Seconds => whole(&mut out, column.whole(index).div_euclid(SECOND)),
                 Style::BelowSecond => whole(&mut out, column.whole(index).rem_euclid(SECOND)),
@@ -116,7 +129,7 @@ fn json_number(_: f64) -> &'static [u8] {
     NULL
 }
 
-fn csv_number(number: f64) -> &'static [u8] {
+fn named_number(number: f64) -> &'static [u8] {
     match number {
         number if number.is_nan() => b"NaN",
         number if number > 0.0 => b"Infinity",
@@ -165,9 +178,9 @@ fn csv(out: &mut Vec<u8>, value: Value<'_>, missing: &[u8]) {
         }
         Value::List(points) => {
             out.push(b'"');
-            list(out, points, csv_number);
+            list(out, points, named_number);
             out.push(b'"');
         }
-        value => plain(out, value, csv_number),
+        value => plain(out, value, named_number),
     }
 }
