@@ -23,7 +23,8 @@ with Context("pva") as context:
 
 SOURCE = """
 import json, sys, time
-from p4p.nt import NTScalar
+import numpy
+from p4p.nt import NTNDArray, NTScalar
 from p4p.server import Server
 from p4p.server.thread import SharedPV
 
@@ -31,7 +32,11 @@ kinds = {"d": NTScalar("d"), "ad": NTScalar("ad")}
 pvs = {}
 
 def update(kind, value, age, severity):
-    made = kinds[kind].wrap(value, timestamp=time.time() - age)
+    if kind in kinds:
+        made = kinds[kind].wrap(value, timestamp=time.time() - age)
+    else:
+        # an image of this type of numpy
+        made = NTNDArray().wrap(numpy.array(value, kind))
     if severity:
         made["alarm.severity"], made["alarm.status"] = severity, 1
     return made
@@ -52,8 +57,8 @@ with Server(providers=[pvs]):
 
 
 class Source:
-    """A PV Access server of PVs that begin with these updates: name, type ("d" or "ad"), value, age of the
-    value in seconds, severity. An alarm that is none is not marked in an update."""
+    """A PV Access server whose PVs begin with these updates: name, type ("d", "ad", or numpy's of an image),
+    value, age of the value in seconds, severity. An alarm that is none is not marked in an update."""
 
     def __init__(self, environment: dict[str, str], *updates: tuple[str, str, object, float, int]) -> None:
         port = str(free_port())

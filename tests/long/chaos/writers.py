@@ -1,8 +1,6 @@
 """Writers over TDS, a thread each: it sends a row until it is acknowledged, and then the next one."""
 
-import math
 import random
-import struct
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -15,6 +13,7 @@ import pymssql
 from pymssql import _mssql
 
 from chaos.ledger import Ledger, Row, microseconds
+from chaos.recordings import any_double, any_int
 from servers import Login
 from tds_clients import Answer, CtClient, Param
 
@@ -60,13 +59,7 @@ class Writer(threading.Thread, ABC):
         """A row of random values, with a time of the writer's own clock, which always advances."""
         self._place = self._place % self._rows + 1
         self._last = max(self._last + 1, microseconds(moment))
-        return Row(self._place, self._last, *self._values())
-
-    def _values(self) -> tuple[float, int]:
-        level = math.nan
-        while not math.isfinite(level):
-            (level,) = struct.unpack("<d", self._draw.randbytes(8))
-        return level, self._draw.randint(-(2**31), 2**31 - 1)
+        return Row(self._place, self._last, any_double(self._draw), any_int(self._draw))
 
     def send(self, row: Row) -> None:
         """Sends a row until it is acknowledged."""
@@ -148,7 +141,7 @@ class Retained(Seven):
     def next_row(self, moment: datetime) -> Row:
         self._place = self._place % self._rows + 1
         before = self._draw.random() * _NINE_WEEKS
-        return Row(self._place, microseconds(moment - before), *self._values())
+        return Row(self._place, microseconds(moment - before), any_double(self._draw), any_int(self._draw))
 
 
 class Five(Writer):
