@@ -6,7 +6,6 @@ from functools import partial
 
 import pytest
 from chaos.archive import DISK, FAULTS, FULL_DISK, ArchivedSite
-from chaos.operators import OperatedSite
 from chaos.site import placed
 from chaos.writing import WritingSite
 
@@ -33,9 +32,3 @@ def test_log_and_archive_together_have_every_row_once() -> None:
     assert figures.good, figures
     assert figures.notes["rows in the archive"] > 0
     assert figures.operations["full disk"] > 0
-
-
-def test_the_commands_of_operators_lose_nothing() -> None:
-    with placed(partial(OperatedSite, recorded=300)) as site:
-        figures = site.operate(random.Random(SEED), faults=8.0, commands=3.0)
-    assert figures.good, f"seed {SEED}: {figures}"

@@ -31,7 +31,7 @@ _GRACE = 3.0
 """seconds after a restart in which connections are made again"""
 _STARTED, _DRAINED = 120.0, 600.0
 """seconds until the server and writers work, and until `ringlog load` has ended after its recordings"""
-_PATIENCE = 300.0
+_PATIENCE = 900.0
 """the most seconds of a command"""
 BUDGET = 1024
 """MiB of a spool; a smaller one may have to thin rows"""
@@ -209,9 +209,7 @@ class LoadedSite(Site):
 
     def tend(self) -> None:
         super().tend()
-        if self.load is not None and (code := self.load.poll()):
-            if code == 2:
-                raise RuntimeError(f"ringlog load: {self._said_by_load()}")
+        if self.load is not None and self.load.poll():
             self.start_load()
 
     def works(self) -> bool:
