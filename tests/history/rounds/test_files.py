@@ -338,18 +338,6 @@ def test_a_file_that_differs_drops_nothing(
     assert stored(table) == before
 
 
-@pytest.mark.long
-@pytest.mark.usefixtures("archived")
-def test_retention_deletes_files(
-    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
-) -> None:
-    table.execute("update ringlog.logged_table set retention = '8 weeks'")
-    lines = [*archive(engine, conninfo, NOW)]
-    # 8 weeks before 10 June is 15 April, in week 16
-    assert lines == [f"set aside every_type/2026w{n}.parquet: past retention" for n in range(10, 16)]
-    assert not (folder / "every_type/2026w15.parquet").exists()
-
-
 def test_another_table_with_a_former_name_has_its_own_files(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, archived: Rows
 ) -> None:

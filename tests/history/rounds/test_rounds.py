@@ -13,15 +13,13 @@ import psutil
 import psycopg
 import pytest
 import sqlalchemy as sa
-from kills import killed_around
 from psycopg import errors, sql
 from typer.testing import CliRunner
 
 from ringlog.cli import app
-from ringlog.history.archive import archiving, file_owner, leaving
+from ringlog.history.archive import archiving, file_owner
 from ringlog.history.archive.manifest import ColdWeek, note
 from ringlog.history.archive.parquet import files
-from ringlog.history.archive.recall import recall
 from ringlog.history.archive.round import Round
 from ringlog.history.summaries.summarising import summarise
 from ringlog.schema import change
@@ -139,31 +137,6 @@ def test_late_rows_of_an_archived_week_are_in_its_trends(
         assert len([*archive(engine, conninfo, NOW)]) in (0, 2)
 
 
-def test_rows_that_arrive_while_a_week_is_written(
-    engine: sa.Engine,
-    conninfo: str,
-    table: psycopg.Connection,
-    online: Prepared,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    before = online.rows
-    written = Round._write
-
-    def write(this: Round, stores: Any, name: str, week: Week, source: Any, schema: Any) -> ColdWeek:
-        made = written(this, stores, name, week, source, schema)
-        put(table, week.start + timedelta(microseconds=7), 1.0)
-        return made
-
-    monkeypatch.setattr(Round, "_write", write)
-    lines = [*archive(engine, conninfo, NOW)]
-    assert all("1 rows arrived meanwhile" in line for line in lines)
-    monkeypatch.setattr(Round, "_write", written)
-    assert len(all_rows(conninfo)) == len(before) + 12
-    [*archive(engine, conninfo, NOW)]
-    assert len(all_rows(conninfo)) == len(before) + 12
-    assert table.execute("select count(*) from log.every_type_default").fetchone() == (0,)
-
-
 def test_a_late_row_between_writing_a_file_and_comparing_it(
     engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,29 +212,6 @@ def test_procedures_report_archived_weeks(
     assert table.execute(trend, ends).fetchone() == (40 * 72 + 3,)
 
 
-def test_recalled_weeks_are_in_the_log_again(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection, archived: Rows
-) -> None:
-    before = archived
-    put(table, BEGIN + timedelta(days=1, microseconds=1), 1.5)
-    lines = [*recall(engine, conninfo, "every_type", BEGIN, BEGIN + timedelta(days=8), timedelta(days=7))]
-    assert lines == [
-        f"recalled every_type/2026w{n}.parquet: 504 rows in log.every_type_2026w{n}" for n in (10, 11)
-    ]
-    query = "select count(*) from ringlog.get_every_type_range(%s, %s)"
-    assert table.execute(query, [BEGIN, BEGIN + timedelta(days=14)]).fetchone() == (1009,)
-    assert len(all_rows(conninfo)) == len(before) + 1
-    # later they are archived again, with the row that came meanwhile
-    table.execute("update ringlog.cold_week set recalled_until = %s where recalled_until is not null", [NOW])
-    summarise(conninfo, NOW, enough=1)
-    lines = [*archive(engine, conninfo, NOW)]
-    assert [line.split(",")[0] for line in lines] == [
-        "archived log.every_type_2026w10: 505 rows",
-        "archived log.every_type_2026w11: 504 rows",
-    ]
-    assert len(all_rows(conninfo)) == len(before) + 1
-
-
 def test_a_partition_over_weeks_in_the_archive(
     engine: sa.Engine, conninfo: str, table: psycopg.Connection, archived: Rows
 ) -> None:
@@ -308,21 +258,6 @@ def test_two_rounds_at_once(
     assert len(lines) == 12
     assert all("another round has changed the manifest meanwhile" in line for line in lines)
     assert in_log(table) == len(before)
-
-
-def test_killed_at_any_moment(
-    engine: sa.Engine,
-    conninfo: str,
-    table: psycopg.Connection,
-    online: Prepared,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    before = online.rows
-    steps = ((Round, "_write"), (leaving, "_put_away"), (leaving, "_watch"))
-    for _ in killed_around(monkeypatch, steps, lambda: [*archive(engine, conninfo, NOW)]):
-        assert all_rows(conninfo) == before
-    assert len([*archive(engine, conninfo, NOW)]) == 12
-    assert all_rows(conninfo) == before
 
 
 def test_a_failed_part_is_the_code_of_the_command(conninfo: str, table: psycopg.Connection) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pymssql
 from pymssql import _mssql
@@ -34,8 +35,9 @@ class Failed(Exception):
 class Writer(threading.Thread, ABC):
     """Writes the ring of a table repeatedly."""
 
-    def __init__(self, table: str, rows: int, cycle: float, ledger: Ledger, seed: int) -> None:
+    def __init__(self, login: Login, table: str, rows: int, cycle: float, ledger: Ledger, seed: int) -> None:
         super().__init__(name=table, daemon=True)
+        self._login = login
         self.table = table
         self.ledger = ledger
         self.answers: Counter[str] = Counter()
@@ -90,18 +92,9 @@ class Writer(threading.Thread, ABC):
 class Seven(Writer):
     """A writer by TDS 7.4, with DB-Library."""
 
-    def __init__(
-        self,
-        address: tuple[str, int],
-        login: Login,
-        table: str,
-        rows: int,
-        cycle: float,
-        ledger: Ledger,
-        seed: int,
-    ) -> None:
-        super().__init__(table, rows, cycle, ledger, seed)
-        self._address, self._login = address, login
+    def __init__(self, address: tuple[str, int], *common: Any) -> None:
+        super().__init__(*common)
+        self._address = address
         self._connection: pymssql.Connection | None = None
 
     def put(self, row: Row) -> None:
@@ -147,19 +140,9 @@ class Retained(Seven):
 class Five(Writer):
     """A writer by TDS 5.0, with ct-library."""
 
-    def __init__(
-        self,
-        program: Path,
-        configuration: Path,
-        login: Login,
-        table: str,
-        rows: int,
-        cycle: float,
-        ledger: Ledger,
-        seed: int,
-    ) -> None:
-        super().__init__(table, rows, cycle, ledger, seed)
-        self._program, self._configuration, self._login = program, configuration, login
+    def __init__(self, program: Path, configuration: Path, *common: Any) -> None:
+        super().__init__(*common)
+        self._program, self._configuration = program, configuration
         self._client: CtClient | None = None
 
     def put(self, row: Row) -> None:
