@@ -7,7 +7,7 @@ from ringlog.loadtest.experiment.comparison import compare
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.outcome import Outcome, read_outcome
 from ringlog.loadtest.experiment.report import write_report
-from ringlog.loadtest.spring8.chapter import outcome_of
+from ringlog.loadtest.spring8.outcome import outcome_of
 from ringlog.loadtest.spring8.results import EXPERIMENTS, read_results
 
 

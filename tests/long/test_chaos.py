@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 from chaos.archive import DISK, FAULTS, FULL_DISK, ArchivedSite
-from chaos.site import placed
+from chaos.site import serving
 from chaos.writing import WritingSite
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "240"))
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.timeout(SECONDS + 900)
 
 @pytest.mark.parametrize("only_kills", [False, True])
 def test_no_fault_affects_other_rows(only_kills: bool) -> None:
-    with placed(partial(WritingSite, seed=SEED, retains=only_kills)) as site:
+    with serving(partial(WritingSite, seed=SEED, retains=only_kills)) as site:
         figures = site.live(SECONDS, random.Random(SEED))
     assert figures.good, f"seed {SEED}: {figures}"
     assert figures.longest < LONGEST, f"seed {SEED}: {figures}"
@@ -27,7 +27,7 @@ def test_no_fault_affects_other_rows(only_kills: bool) -> None:
 
 def test_log_and_archive_together_have_every_row_once() -> None:
     faults = len(FAULTS | FULL_DISK)
-    with placed(ArchivedSite, archive=DISK) as site:
+    with serving(ArchivedSite, archive=DISK) as site:
         figures = site.harm(random.Random(5), faults, full=True)
     assert figures.good, figures
     assert figures.notes["rows in the archive"] > 0

@@ -16,7 +16,7 @@ from chaos.archive import DISK, ArchivedSite
 from chaos.figures import Figures
 from chaos.load import SERVER_DISK, SPOOL_BUDGET, SPOOL_DISK, RecordedSite
 from chaos.operators import OperatedSite
-from chaos.site import BUDGET, placed
+from chaos.site import BUDGET, serving
 from chaos.writing import WritingSite
 
 
@@ -35,7 +35,7 @@ def _run(options: argparse.Namespace) -> Figures:
                     folder, budget=budget, points=options.points, processes=options.processes, **recorded
                 )
 
-            with placed(make, **disks) as site:
+            with serving(make, **disks) as site:
                 return site.harm(
                     draw,
                     round(options.seconds / options.mean),
@@ -45,12 +45,12 @@ def _run(options: argparse.Namespace) -> Figures:
                     full_spool=options.full_spool,
                 )
         case "operators":
-            with placed(partial(OperatedSite, **recorded)) as operated:
+            with serving(partial(OperatedSite, **recorded)) as operated:
                 return operated.operate(draw, faults=8.0, commands=3.0)
         case "archive":
-            with placed(partial(ArchivedSite, say=say), archive=DISK if options.full else "") as archived:
+            with serving(partial(ArchivedSite, say=say), archive=DISK if options.full else "") as archived:
                 return archived.harm(draw, round(options.seconds / 6), full=options.full)
-    with placed(
+    with serving(
         partial(WritingSite, say=say, seed=options.seed, retains=options.faults == "kills")
     ) as writing:
         return writing.live(options.seconds, draw)

@@ -185,7 +185,7 @@ class ArchivedSite(Site):
     def harm(self, draw: random.Random, faults: int, *, full: bool = False) -> Figures:
         """Makes this many faults. `full`: also fills the archive's disk, which must be a small one."""
         operations = FAULTS | (FULL_DISK if full else {})
-        run(self, operations, draw, self.begins, pause=lambda: 0, number=faults)
+        run(self, operations, draw, self.note, pause=lambda: 0, number=faults)
         self.tend()
         self.sql("update ringlog.cold_week set recalled_until = now() where recalled_until > now()")
         for words in (("maintain",), ("archive", "now"), ("archive", "now"), ("archive", "verify")):

@@ -59,7 +59,7 @@ def _end(site: WritingSite, command: subprocess.Popen[bytes], name: str, seconds
     except subprocess.TimeoutExpired:
         command.kill()
         command.wait()
-        site.begins(f"ringlog {name} killed")
+        site.note(f"ringlog {name} killed")
 
 
 KILLS: Operations = {
@@ -84,7 +84,7 @@ def kill_all(site: WritingSite, seconds: float, draw: random.Random) -> None:
             site,
             KILLS,
             draw,
-            site.begins,
+            site.note,
             pause=lambda: draw.uniform(*PAUSE),
             seconds=seconds,
             wait=lambda _, pause: time.sleep(pause),

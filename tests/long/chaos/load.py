@@ -80,19 +80,19 @@ class RecordedSite(LoadedSite):
         """Makes so many faults, `mean` seconds apart on average, and then seconds of an outage and without
         space on the disks of the server and of the spools, while the server is away."""
         self.start_load()
-        run(self, FAULTS, draw, self.begins, pause=lambda: draw.expovariate(1 / mean), number=faults)
+        run(self, FAULTS, draw, self.note, pause=lambda: draw.expovariate(1 / mean), number=faults)
         if outage:
             self.await_rows()
-            self.begins("outage")
+            self.note("outage")
             self.cut_off(outage)
         if full_server:
             self.await_rows()
-            self.begins("full disk of the server")
+            self.note("full disk of the server")
             with filled(self.folder / "server"):
                 time.sleep(full_server)
         if full_spool:
             self.await_rows()
-            self.begins("full disk of the spools")
+            self.note("full disk of the spools")
             with filled(self.folder / "spool"):
                 self.cut_off(full_spool)
         self.await_end()

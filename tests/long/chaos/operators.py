@@ -130,7 +130,7 @@ class OperatedSite(RecordedSite):
                 _Person(ended),
                 {name: (weight, _reported(self, name, act)) for name, (weight, act) in _COMMANDS.items()},
                 own,
-                self.begins,
+                self.note,
                 pause=lambda: own.expovariate(1 / commands),
                 wait=pause,
             )
@@ -141,7 +141,7 @@ class OperatedSite(RecordedSite):
                 self,
                 FAULTS,
                 draw,
-                self.begins,
+                self.note,
                 pause=lambda: draw.expovariate(1 / faults),
                 seconds=self.length,
             )

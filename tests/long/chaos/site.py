@@ -104,7 +104,7 @@ class Site(ABC):
             raise RuntimeError(f"{' '.join(line)}: code {done.returncode}: {done.stdout}{done.stderr}")
         return done
 
-    def begins(self, operation: str) -> None:
+    def note(self, operation: str) -> None:
         """Notes an operation."""
         self.figures.operations[operation] += 1
         self.say(f"{time.monotonic() - self.begun:7.1f} s: {operation}")
@@ -286,7 +286,7 @@ SiteT = TypeVar("SiteT", bound=Site)
 
 
 @contextmanager
-def placed(make: Callable[[Path], SiteT], **disks: str) -> Iterator[SiteT]:
+def serving(make: Callable[[Path], SiteT], **disks: str) -> Iterator[SiteT]:
     """A site in a temporary folder that every account can enter; it is kept if something is wrong. `disks`:
     sizes (600m) of file systems in memory for its folders of these names, whose mounting requires root."""
     folder = Path(mkdtemp(prefix="ringlog-chaos-", dir="/tmp"))

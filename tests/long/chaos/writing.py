@@ -112,7 +112,7 @@ class WritingSite(LoadedSite):
 
             kill_all(self, seconds, draw)
         else:
-            run(self, FAULTS, draw, self.begins, pause=lambda: _pause(draw), seconds=seconds)
+            run(self, FAULTS, draw, self.note, pause=lambda: _pause(draw), seconds=seconds)
         self.end_writers()
         self.restart()
         self.await_end()
