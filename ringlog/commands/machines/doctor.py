@@ -13,7 +13,7 @@ import typer
 from ringlog.commands.machines import this_machine
 from ringlog.commands.machines.findings import Finding
 from ringlog.commands.machines.own_postgresql import connections_of_writers, disk_of_logins
-from ringlog.commands.options import Data, Dsn
+from ringlog.commands.options import Data, Dsn, Json
 from ringlog.loader.cli import option
 from ringlog.monitoring.watching import safety
 from ringlog.nodes.servers import Everywhere
@@ -38,7 +38,7 @@ def doctor(
             help="A certificate of the server or of HTTP, whose expiry is checked; may be repeated.",
         ),
     ] = None,
-    machine: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    machine: Json = False,
 ) -> None:
     """Find settings of this machine that endanger data or speed. Code 1: a danger was found."""
     database = chosen_database(data, dsn)
