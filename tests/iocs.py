@@ -28,15 +28,13 @@ from p4p.nt import NTNDArray, NTScalar
 from p4p.server import Server
 from p4p.server.thread import SharedPV
 
-kinds = {"d": NTScalar("d"), "ad": NTScalar("ad")}
+kinds, images = {"d": NTScalar("d"), "ad": NTScalar("ad")}, NTNDArray()
 pvs = {}
 
 def update(kind, value, age, severity):
-    if kind in kinds:
-        made = kinds[kind].wrap(value, timestamp=time.time() - age)
-    else:
-        # an image of this type of numpy
-        made = NTNDArray().wrap(numpy.array(value, kind))
+    # others are images of a type of numpy
+    value = value if kind in kinds else numpy.array(value, kind)
+    made = kinds.get(kind, images).wrap(value, timestamp=time.time() - age)
     if severity:
         made["alarm.severity"], made["alarm.status"] = severity, 1
     return made
