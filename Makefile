@@ -5,7 +5,7 @@
 # make test-long     what takes long: kills, machines, experiments, every case in every way
 # make nightly       all four
 # make plant  random operations on a server, and reads compared with a model, for PLANT_SECONDS (600)
-# make chaos  faults of every kind beside writers, for CHAOS_SECONDS (300), by CHAOS_SEED
+# make chaos  faults of every kind, or of CHAOS, beside writers, for CHAOS_SECONDS (300), by CHAOS_SEED
 # make fuzz   the gateway's decoders and its reader of T-SQL with inputs made up, for FUZZ_SECONDS (600) in all
 # make check  the part of the core that takes two minutes: lint, unit tests, schema, T-SQL
 # make wheel  dist/ringlog-….whl, which installs without cargo on any Linux of its processor
@@ -99,8 +99,8 @@ plant: $(VENV)/.long
 	PYTHONPATH=tests $(BIN)/python -m plant --seconds $(PLANT_SECONDS)
 
 chaos: $(VENV)/.installed
-	PYTHONPATH=tests:tests/gateway:tests/long:tests/long/faults $(BIN)/python -m chaos --seconds $(CHAOS_SECONDS) \
-	  $(if $(CHAOS_SEED),--seed $(CHAOS_SEED)) $(if $(CHAOS_KILLS),--kills)
+	PYTHONPATH=tests:tests/gateway:tests/long:tests/long/faults $(BIN)/python -m chaos $(CHAOS) --seconds $(CHAOS_SECONDS) \
+	  $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
 
 # Of gateway/fuzz/src/targets.rs, one after another, on one core. An input that ends a target is in gateway/fuzz/corpus then,
 # where `cargo test` finds it again; what is found besides stays in build/fuzz.

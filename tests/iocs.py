@@ -23,15 +23,18 @@ with Context("pva") as context:
 
 SOURCE = """
 import json, sys, time
-from p4p.nt import NTScalar
+import numpy
+from p4p.nt import NTNDArray, NTScalar
 from p4p.server import Server
 from p4p.server.thread import SharedPV
 
-kinds = {"d": NTScalar("d"), "ad": NTScalar("ad")}
+kinds, images = {"d": NTScalar("d"), "ad": NTScalar("ad")}, NTNDArray()
 pvs = {}
 
 def update(kind, value, age, severity):
-    made = kinds[kind].wrap(value, timestamp=time.time() - age)
+    # others are images of a type of numpy
+    value = value if kind in kinds else numpy.array(value, kind)
+    made = kinds.get(kind, images).wrap(value, timestamp=time.time() - age)
     if severity:
         made["alarm.severity"], made["alarm.status"] = severity, 1
     return made
@@ -52,8 +55,8 @@ with Server(providers=[pvs]):
 
 
 class Source:
-    """A PV Access server of PVs that begin with these updates: name, type ("d" or "ad"), value, age of the
-    value in seconds, severity. An alarm that is none is not marked in an update."""
+    """A PV Access server whose PVs begin with these updates: name, type ("d", "ad", or numpy's of an image),
+    value, age of the value in seconds, severity. An alarm that is none is not marked in an update."""
 
     def __init__(self, environment: dict[str, str], *updates: tuple[str, str, object, float, int]) -> None:
         port = str(free_port())

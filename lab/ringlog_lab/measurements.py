@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ringlog_lab
-from ringlog.loadtest import lab
+from ringlog.loadtest.experiment.catalogue import outcomes
 from ringlog.loadtest.experiment.document import Block, Code, Heading, Paragraph, markdown
-from ringlog.loadtest.experiment.outcome import Counted, Figure, read_outcome
+from ringlog.loadtest.experiment.outcome import Figure, Outcome
 from ringlog.loadtest.experiment.report import amount, figures, verdict
 from ringlog.loadtest.experiment.text_table import TextTable
-from ringlog.loadtest.spring8.beside import figures_of
-from ringlog.loadtest.spring8.chapter import counted as counted_of
-from ringlog.loadtest.spring8.results import EXPERIMENTS, read_results
 
 KEPT = Path(ringlog_lab.__file__).parent / "measured"
 
@@ -34,46 +31,22 @@ def _blocks(folder: Path) -> Iterator[Block]:
         "The machine compiled and tested at the same time, as the load averages show: ratios within a run "
         "hold better than absolute figures."
     )
-    for result in read_results(folder, EXPERIMENTS):
-        if result.experiment in ("columns", "users"):
-            continue  # many figures, none in the paper
-        load = f"load average {result.runs[0].load_before:.1f} before" if result.runs else ""
-        where = (
-            f"ringlog {result.versions['ringlog']}; {result.machine.processor}, {result.machine.cores} "
-            f"cores; {load}"
-        )
-        yield from _one(
-            result.experiment,
-            result.command,
-            result.began,
-            where,
-            [*counted_of(result)],
-            [*figures_of(result)],
-        )
-    for name in lab.EXPERIMENTS:
-        if (folder / f"{name}.json").exists():
-            one = read_outcome(folder / f"{name}.json")
-            where = (
-                f"ringlog {one.versions['ringlog']}; {one.machine.processor}, {one.machine.cores} cores; "
-                f"load average {one.load_before:.1f} before, {one.load_after:.1f} after. {one.scale}"
-            )
-            yield from _one(name, one.command, one.began, where, one.counted, one.figures)
+    for outcome in outcomes(folder):
+        if outcome.experiment not in ("columns", "users"):  # many figures, none in the paper
+            yield from _one(outcome)
 
 
-def _one(
-    name: str,
-    command: str,
-    began: str,
-    where: str,
-    counted: list[Counted],
-    found: list[Figure],
-) -> Iterator[Block]:
-    yield Heading(name)
-    yield Code(command)
-    yield Paragraph(f"{began}, {where}")
-    if counted:
-        yield Paragraph(f"{verdict(counted).text}.")
-    with_paper = [one for one in found if one.paper is not None]
+def _one(outcome: Outcome) -> Iterator[Block]:
+    yield Heading(outcome.experiment)
+    yield Code(outcome.command)
+    yield Paragraph(
+        f"{outcome.began}, ringlog {outcome.versions['ringlog']}; {outcome.machine.processor}, "
+        f"{outcome.machine.cores} cores; load average {outcome.load_before:.1f} before, "
+        f"{outcome.load_after:.1f} after. {outcome.scale}"
+    )
+    if outcome.counted:
+        yield Paragraph(f"{verdict(outcome.counted).text}.")
+    with_paper = [one for one in outcome.figures if one.paper is not None]
     if with_paper:
         # each condition once, below the table
         parts = [_conditions(one) for one in with_paper]
@@ -87,7 +60,7 @@ def _one(
             ],
         )
         yield Paragraph(". ".join(f"{number}) {part}" for part, number in numbers.items()) + ".")
-    others = [one for one in found if one.paper is None and one.ours is not None]
+    others = [one for one in outcome.figures if one.paper is None and one.ours is not None]
     if others and not with_paper:
         rows = [[one.title, one.unit, amount(one.ours or 0.0)] for one in others]
         yield TextTable("", ["", "unit", "here"], rows)

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.machine import Machine
 from ringlog.loadtest.experiment.text_table import TextTable
+
+T = TypeVar("T")
 
 FORMAT = 1
 _DIGITS = 6
@@ -131,7 +133,7 @@ class Outcome:
     began: str
     """UTC"""
     seconds: float
-    """of the whole run"""
+    """of the whole run, or of all its loads"""
     scale: str
     """the scaled quantities, and their factors"""
     machine: Machine
@@ -145,6 +147,8 @@ class Outcome:
     sections: list[Section]
     method: list[str]
     points: list[Point] = field(default_factory=list)
+    short: list[str] = field(default_factory=list)
+    """sentences of the summary"""
     format: int = FORMAT
 
     @property
@@ -203,13 +207,18 @@ def _is_row(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(part, str) for part in value)
 
 
-def read_outcome(file: Path) -> Outcome:
-    """Reads what `Outcome.write` wrote. Raises LoadTestError for anything else."""
+def read_json(file: Path, kind: type[T]) -> T:
+    """Reads what `write_json` wrote. Raises LoadTestError for anything else."""
     import msgspec
 
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Outcome)
+        return msgspec.json.decode(file.read_bytes(), type=kind)
     except OSError as error:
         raise LoadTestError(f"{file} cannot be read: {error.strerror}") from None
     except msgspec.MsgspecError as error:
         raise LoadTestError(f"{file} is of another version or damaged: {error}") from None
+
+
+def read_outcome(file: Path) -> Outcome:
+    """The outcome in a file. Raises LoadTestError."""
+    return read_json(file, Outcome)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ringlog.loadtest.experiment.chapter import Chapter
 from ringlog.loadtest.experiment.document import (
     Block,
     Code,
+    Facts,
     Heading,
     Items,
     Paragraph,
@@ -14,47 +14,76 @@ from ringlog.loadtest.experiment.document import (
     html,
     markdown,
 )
-from ringlog.loadtest.experiment.outcome import Counted, Figure
+from ringlog.loadtest.experiment.duration import in_words
+from ringlog.loadtest.experiment.outcome import Counted, Figure, Outcome
+from ringlog.loadtest.experiment.plots import pictures
 from ringlog.loadtest.experiment.text_table import TextTable
 
 MISSING = "-"
 
 
-def write_report(chapters: Sequence[Chapter], folder: Path, beside: TextTable | None = None) -> Path:
-    """Writes report.html and report.md; returns the path of the first. `beside` compares with another run."""
-    blocks = [*_blocks(chapters, beside)]
+def write_report(outcomes: Sequence[Outcome], folder: Path, beside: TextTable | None = None) -> Path:
+    """Writes report.html, report.md and the pictures; returns the path of the first. `beside` compares with
+    another run."""
+    blocks = [*_blocks(outcomes, folder, beside)]
     page = folder / "report.html"
     page.write_text(html(blocks, folder))
     (folder / "report.md").write_text(markdown(blocks))
     return page
 
 
-def _blocks(chapters: Sequence[Chapter], beside: TextTable | None) -> Iterator[Block]:
+def _blocks(outcomes: Sequence[Outcome], folder: Path, beside: TextTable | None) -> Iterator[Block]:
     yield Heading("ringlog load test: the papers' experiments repeated", 1)
-    yield verdict([one for chapter in chapters for one in chapter.counted])
+    yield verdict([one for outcome in outcomes for one in outcome.counted])
     yield Heading("The papers' figures and ours")
-    yield summary(chapters)
+    yield summary(outcomes)
     if beside is not None:
         yield beside
-    short = [text for chapter in chapters for text in chapter.short]
+    short = [text for outcome in outcomes for text in outcome.short]
     if short:
         yield Heading("In short")
         yield Items(short)
     yield Heading("Rows checked")
-    yield _counted(chapters)
-    for chapter in chapters:
-        yield Heading(chapter.title)
-        yield Paragraph(f"The paper: {chapter.paper}.")
-        yield from chapter.blocks
-        if chapter.method:
+    yield _counted(outcomes)
+    for outcome in outcomes:
+        yield Heading(outcome.title)
+        yield Paragraph(f"The paper: {outcome.paper}.")
+        yield Paragraph(
+            f"{outcome.scale} Begun {outcome.began}; load average of the machine {outcome.load_before:.1f} "
+            f"before and {outcome.load_after:.1f} after, on {outcome.machine.cores} cores."
+        )
+        for section in outcome.sections:
+            yield Heading(section.heading, 3)
+            yield from map(Paragraph, section.text)
+            yield from pictures(section.plots, folder, f"{outcome.experiment}-")
+            yield from section.tables
+        if outcome.method:
             yield Heading("How this was measured", 3)
-            yield Items(chapter.method)
+            yield Items(outcome.method)
     yield Heading("The machine, and how to repeat it")
-    for chapter in chapters:
-        if len(chapters) > 1:
-            yield Heading(chapter.title, 3)
-        yield Code(chapter.command)
-        yield chapter.circumstances
+    for outcome in outcomes:
+        if len(outcomes) > 1:
+            yield Heading(outcome.title, 3)
+        yield Code(outcome.command)
+        yield _circumstances(outcome)
+
+
+def _circumstances(outcome: Outcome) -> Facts:
+    machine = outcome.machine
+    settings = ", ".join(f"{name} {value}" for name, value in outcome.settings.items())
+    return Facts(
+        [
+            ("processor", f"{machine.processor}, {machine.cores} cores"),
+            ("memory", f"{machine.memory / 2**30:.1f} GiB"),
+            ("system", machine.system),
+            ("file system of the data", machine.file_system or "not on this machine"),
+            ("begun", f"{outcome.began}; it took {in_words(round(outcome.seconds))}"),
+            ("load average", f"{outcome.load_before:.1f} before, {outcome.load_after:.1f} after"),
+            ("scale", outcome.scale),
+            *outcome.versions.items(),
+            ("PostgreSQL's settings", settings),
+        ]
+    )
 
 
 def verdict(counted: Sequence[Counted]) -> Verdict:
@@ -77,12 +106,12 @@ def verdict(counted: Sequence[Counted]) -> Verdict:
     return Verdict(bool(acknowledged) and not (lost or altered or more), text)
 
 
-def summary(chapters: Sequence[Chapter]) -> TextTable:
+def summary(outcomes: Sequence[Outcome]) -> TextTable:
     """All figures of a paper, with ours."""
     rows = [
-        [f"{chapter.experiment}: {one.title}", *figures(one), one.different]
-        for chapter in chapters
-        for one in chapter.figures
+        [f"{outcome.experiment}: {one.title}", *figures(one), one.different]
+        for outcome in outcomes
+        for one in outcome.figures
         if one.paper is not None
     ]
     return TextTable(
@@ -108,14 +137,14 @@ def amount(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 0.001 or not value else f"{value:.1e}"
 
 
-def _counted(chapters: Sequence[Chapter]) -> TextTable:
+def _counted(outcomes: Sequence[Outcome]) -> TextTable:
     rows = [
         [
-            f"{chapter.experiment}: {one.what}",
+            f"{outcome.experiment}: {one.what}",
             *(f"{count:,}" for count in (one.acknowledged, one.found, one.altered, one.lost)),
         ]
-        for chapter in chapters
-        for one in chapter.counted
+        for outcome in outcomes
+        for one in outcome.counted
     ]
     headings = ["", "acknowledged", "found", "altered", "lost"]
     return TextTable("Every acknowledged row, checked after its load", headings, rows)

@@ -32,7 +32,7 @@ from ringlog.loadtest.experiment.running import (
     temporary_folder,
 )
 from ringlog.loadtest.load import Pace
-from ringlog.loadtest.spring8.chapter import summary
+from ringlog.loadtest.spring8.outcome import summary
 from ringlog.loadtest.spring8.results import CTLIB, KINDS, NATIVE, PYTHON, Result
 from ringlog.loadtest.spring8.target import Target, given_target
 from ringlog.schema.facility import KEY_COLUMNS

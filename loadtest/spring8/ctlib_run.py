@@ -16,12 +16,11 @@ import numpy as np
 import psutil
 from psycopg import sql
 
-from ringlog.loader.schedule import SECOND, now
+from ringlog.loader.schedule import SECOND
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
-from ringlog.loadtest.experiment.machine import this_machine
 from ringlog.loadtest.experiment.server import WRITER, Server
-from ringlog.loadtest.spring8 import native, sampling
+from ringlog.loadtest.spring8 import native
 from ringlog.loadtest.spring8.results import (
     CTLIB,
     KILOBYTE,
@@ -33,7 +32,7 @@ from ringlog.loadtest.spring8.results import (
     TableFigures,
 )
 from ringlog.loadtest.spring8.sampling import Sampler
-from ringlog.loadtest.spring8.scene import Experiment, utc
+from ringlog.loadtest.spring8.scene import Experiment
 from ringlog.loadtest.spring8.target import Target
 
 # Seconds between two lines of counts, in a short load and in one of more than a minute.
@@ -150,47 +149,36 @@ def ctlib_run(
                 writer.end()
         sampler = Sampler(target, [psutil.Process(writer.process.pid) for writer in writers])
         stack.callback(sampler.close)
-        began = now() / SECOND
-        sampler.begin()
-        with experiment.steps.step(f"{len(groups)} ct-library writers", experiment.seconds) as progress:
-            experiment.watch(
-                sampler,
-                progress,
-                lambda: f"{sum(writer.stored[-1] for writer in writers):,} rows",
-                over=lambda: any(writer.ended() for writer in writers),
-            )
-        end = now() / SECOND
+        first, last = experiment.watch(
+            sampler,
+            f"{len(groups)} ct-library writers",
+            lambda: f"{sum(writer.stored[-1] for writer in writers):,} rows",
+            over=lambda: any(writer.ended() for writer in writers),
+        )
+        began, end = first / SECOND, last / SECOND
         for writer in writers:
             writer.end()
     experiment.steps.say("Looking for every acknowledged row")
     stored = {writer.tables: writer.stored[-1] for writer in writers}
     check = _check(target.server, before, stored, since)
-    samples_file = f"{label}.samples.csv"
-    sampling.write_csv(sampler.samples, experiment.output / samples_file)
     tables = [writer.between(began, end) for writer in writers]
-    return Run(
+    return experiment.run(
+        label,
+        first,
+        sampler.samples,
         clients=CTLIB,
         description=f"{len(groups)} ct-library writers (C), TDS 5.0, {len(groups)} processes",
         users=len(groups),
         logged_in=len(groups),
         columns=sum(one.columns for one in tables) / len(tables),
-        began=utc(datetime.fromtimestamp(began, UTC)),
         seconds=end - began,
-        load_before=experiment.load_before,
-        cores=this_machine(None).cores,
         rows=sum(one.rows for one in tables),
         kilobytes=sum(one.rows * one.columns for one in tables) * VALUE_BYTES / KILOBYTE,
-        asked=None,
         writes=replace(_together(tables, end - began), failed=sum(one.repeated for one in writers)),
         wide=_together([one for one in tables if one.columns == WIDE], end - began),
-        reads=None,
-        logins=None,
         tables=tables,
-        samples=sampler.samples,
-        closing=None,
         check=check,
         by_second=_by_second(writers, began, end),
-        files=[samples_file],
         complaint=next((one.error_text for one in writers if one.error_text), ""),
     )
 

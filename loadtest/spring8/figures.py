@@ -165,7 +165,7 @@ def users(runs: Sequence[Run]) -> Iterator[Plot]:
             },
             1000,
         )
-        yield _against_users(f"users-{kind}", f"{title}: times of calls.", "ms", times, up=True)
+        yield _against_users(f"{kind}", f"{title}: times of calls.", "ms", times, up=True)
         if kind == PYTHON:
             shares = _known(
                 chosen,
@@ -178,10 +178,10 @@ def users(runs: Sequence[Run]) -> Iterator[Plot]:
                 100,
             )
             unit = f"% of {chosen[0].cores} cores"
-            yield _against_users(f"users-{kind}-cpu", f"{title}: CPU.", unit, shares)
+            yield _against_users(f"{kind}-cpu", f"{title}: CPU.", unit, shares)
         else:
             rates = _known(chosen, {"rows": lambda run: run.rows}, 1)
-            yield _against_users(f"users-{kind}-rows", f"{title}.", "rows a second", rates)
+            yield _against_users(f"{kind}-rows", f"{title}.", "rows a second", rates)
 
 
 def _known(

@@ -2,17 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 
-from ringlog.loader.schedule import SECOND, now
 from ringlog.loadtest.experiment.facility import Tables
-from ringlog.loadtest.experiment.machine import this_machine
-from ringlog.loadtest.spring8 import native, sampling
+from ringlog.loadtest.spring8 import native
 from ringlog.loadtest.spring8.native import Group, natives
 from ringlog.loadtest.spring8.results import KILOBYTE, NATIVE, VALUE_BYTES, WIDE, Calls, Run, TableFigures
 from ringlog.loadtest.spring8.sampling import Sampler
-from ringlog.loadtest.spring8.scene import Experiment, utc
+from ringlog.loadtest.spring8.scene import Experiment
 from ringlog.loadtest.spring8.target import Target
 
 
@@ -37,10 +34,7 @@ def native_run(
         sampler = Sampler(target, writers.processes)
         stack.callback(sampler.close)
         writers.wait_for_begin(60.0 + 0.1 * number)
-        began = now()
-        sampler.begin()
-        with experiment.steps.step(f"{number} native writers", experiment.seconds) as progress:
-            experiment.watch(sampler, progress, lambda: "")
+        began, _ = experiment.watch(sampler, f"{number} native writers")
         if experiment.interrupted:
             return []
         groups = writers.groups()
@@ -49,8 +43,6 @@ def native_run(
     check = native.check(target.server, written, acknowledged)
     for tables, rows in acknowledged.items():
         written[tables] = written.get(tables, 0) + rows
-    samples_file = f"{label}.samples.csv"
-    sampling.write_csv(sampler.samples, experiment.output / samples_file)
     wide = [group for group in groups if group.tables.columns == WIDE]
     figures = [
         TableFigures(
@@ -64,29 +56,23 @@ def native_run(
     ]
     values = sum(group.rows * group.tables.columns for group in groups)
     processes = f"{len(groups)} processes" if len(groups) > 1 else "1 process"
-    run = Run(
+    run = experiment.run(
+        label,
+        began,
+        sampler.samples,
         clients=NATIVE,
         description=f"{number} native writers: ct-library (C), TDS 5.0, {processes}",
         users=number,
         logged_in=number,
         columns=sum(one.columns * one.count for one in connections) / sum(one.count for one in connections),
-        began=utc(datetime.fromtimestamp(began / SECOND, UTC)),
         seconds=groups[0].seconds,
-        load_before=experiment.load_before,
-        cores=this_machine(None).cores,
         rows=sum(group.rows for group in groups),
         kilobytes=values * VALUE_BYTES / KILOBYTE,
-        asked=None,
         writes=_together(groups),
         wide=_together(wide),
-        reads=None,
-        logins=None,
         tables=figures,
-        samples=sampler.samples,
-        closing=None,
         check=check,
         by_second=_by_second(groups),
-        files=[samples_file],
     )
     return [run]
 

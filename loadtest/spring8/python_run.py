@@ -3,21 +3,19 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from datetime import UTC, datetime
 
 from ringlog.loader.ack_log import Acknowledgement
 from ringlog.loader.display import milliseconds
 from ringlog.loader.schedule import SECOND, now
 from ringlog.loadtest.calls import Kind
 from ringlog.loadtest.experiment.errors import LoadTestError
-from ringlog.loadtest.experiment.machine import this_machine
 from ringlog.loadtest.load import LocustLoad, Pace
 from ringlog.loadtest.readings import readings
-from ringlog.loadtest.spring8 import recorded, sampling
+from ringlog.loadtest.spring8 import recorded
 from ringlog.loadtest.spring8.recorded import Recorded
 from ringlog.loadtest.spring8.results import KILOBYTE, PYTHON, VALUE_BYTES, WIDE, Check, Run
 from ringlog.loadtest.spring8.sampling import Sampler
-from ringlog.loadtest.spring8.scene import Experiment, Scene, utc
+from ringlog.loadtest.spring8.scene import Experiment, Scene
 from ringlog.loadtest.spring8.swarm import Swarm, swarm
 from ringlog.loadtest.verification import verify_sets
 from ringlog.schema.facility import Facility, Table
@@ -45,11 +43,9 @@ def python_run(scene: Scene, label: str, number: int, pace: Pace, width: int | N
         if pace is Pace.NORMAL:
             # so that the measured I/O is exactly that of the load
             sampler.checkpoint()
-        began = now()
-        sampler.begin()
-        with experiment.steps.step(f"{number} Python users{_on(width)}", experiment.seconds) as progress:
-            experiment.watch(sampler, progress, lambda: _so_far(crowd, began))
-        end = now()
+        title = f"{number} Python users" + ("" if width is None else f", {width} columns")
+        since = now()
+        began, end = experiment.watch(sampler, title, lambda: _so_far(crowd, since))
         crowd.stop()
         closing = sampler.take() if pace is Pace.NORMAL and sampler.checkpoint() else None
     records = crowd.recorded.all
@@ -60,19 +56,19 @@ def python_run(scene: Scene, label: str, number: int, pace: Pace, width: int | N
     writes = recorded.of_kind(measured, Kind.WRITE)
     reads = recorded.of_kind(measured, Kind.READ)
     written = recorded.well(writes)
-    calls_file, samples_file = f"{label}.calls.csv.gz", f"{label}.samples.csv"
+    calls_file = f"{label}.calls.csv.gz"
     recorded.write_csv(records, facility, experiment.output / calls_file)
-    sampling.write_csv(sampler.samples, experiment.output / samples_file)
-    return Run(
+    return experiment.run(
+        label,
+        began,
+        sampler.samples,
+        calls_file,
         clients=PYTHON,
         description=f"{number} users in Python: pymssql, TDS 7.4, {experiment.workers}",
         users=number,
         logged_in=logged_in,
         columns=width or _mean_width(facility),
-        began=utc(datetime.fromtimestamp(began / SECOND, UTC)),
         seconds=seconds,
-        load_before=experiment.load_before,
-        cores=this_machine(None).cores,
         rows=len(written) / seconds,
         kilobytes=recorded.values(written, facility) * VALUE_BYTES / KILOBYTE / seconds,
         asked=None if pace is Pace.MAX else _normal_rate(facility, number),
@@ -81,17 +77,11 @@ def python_run(scene: Scene, label: str, number: int, pace: Pace, width: int | N
         reads=recorded.calls(reads) if reader else None,
         logins=recorded.calls(recorded.of_kind(records, Kind.LOGIN)),
         tables=recorded.of_tables(written, facility, seconds),
-        samples=sampler.samples,
         closing=closing,
         check=found,
         by_second=recorded.by_second(written, began, seconds),
-        files=[calls_file, samples_file],
         complaint=crowd.complaint,
     )
-
-
-def _on(width: int | None) -> str:
-    return "" if width is None else f", {width} columns"
 
 
 def _log_in(experiment: Experiment, crowd: Swarm, number: int) -> int:

@@ -7,9 +7,8 @@ module.
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.machine import Machine
-from ringlog.loadtest.experiment.outcome import write_json
+from ringlog.loadtest.experiment.outcome import read_json, write_json
 
 # papers/004 counts 4 bytes a value.
 VALUE_BYTES = 4
@@ -130,18 +129,18 @@ class Run:
     """rows acknowledged a second"""
     kilobytes: float
     """of data in them a second"""
-    asked: float | None
-    """rows a second requested by the users' pace; None: as many as possible"""
     writes: Calls
     wide: Calls
     """those of tables with 200 data columns"""
-    reads: Calls | None
-    logins: Calls | None
     tables: list[TableFigures]
     samples: list[Sample]
-    closing: Sample | None
-    """after a checkpoint at the end, when everything has been written to its place; at the normal rate"""
     check: Check
+    asked: float | None = None
+    """rows a second requested by the users' pace; None: as many as possible"""
+    reads: Calls | None = None
+    logins: Calls | None = None
+    closing: Sample | None = None
+    """after a checkpoint at the end, when everything has been written to its place; at the normal rate"""
     by_second: list[tuple[int, float]] = field(default_factory=list)
     """rows acknowledged in each second, and the longest that one of them took"""
     files: list[str] = field(default_factory=list)
@@ -179,13 +178,9 @@ class Result:
     runs: list[Run]
 
     @property
-    def checks(self) -> list[Check]:
-        return [run.check for run in self.runs]
-
-    @property
     def good(self) -> bool:
         """Whether everything acknowledged is stored."""
-        return all(check.good for check in self.checks)
+        return all(run.check.good for run in self.runs)
 
     def write(self, folder: Path) -> None:
         """Writes as JSON, by the experiment's name, the part of it that its report shows."""
@@ -201,15 +196,6 @@ class Result:
 
 
 def read_results(folder: Path, experiments: tuple[str, ...]) -> list[Result]:
-    """The results of the experiments in a folder, in this order."""
-    import msgspec
-
-    found = []
-    for experiment in experiments:
-        file = folder / f"{experiment}.json"
-        if file.exists():
-            try:
-                found.append(msgspec.json.decode(file.read_bytes(), type=Result))
-            except msgspec.MsgspecError as error:
-                raise LoadTestError(f"{file} is of another version or damaged: {error}") from None
-    return found
+    """The results of the experiments in a folder, in this order. Raises LoadTestError."""
+    files = [folder / f"{experiment}.json" for experiment in experiments]
+    return [read_json(file, Result) for file in files if file.exists()]

@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import ringlog.clients
+from ringlog.loader.schedule import SECOND, now
 from ringlog.loadtest.experiment.machine import load_average, settings, this_machine, versions
 from ringlog.loadtest.experiment.native import build
-from ringlog.loadtest.experiment.progress import ShowProgress, Steps
-from ringlog.loadtest.spring8.results import Result, Run
-from ringlog.loadtest.spring8.sampling import Sampler
+from ringlog.loadtest.experiment.progress import Steps
+from ringlog.loadtest.spring8.results import Result, Run, Sample
+from ringlog.loadtest.spring8.sampling import Sampler, write_csv
 from ringlog.loadtest.spring8.swarm import Workers
 from ringlog.loadtest.spring8.target import Target, own_target
 from ringlog.schema.facility import Facility
@@ -88,23 +90,41 @@ class Experiment:
     def watch(
         self,
         sampler: Sampler,
-        progress: ShowProgress,
-        look: Callable[[], str],
+        title: str,
+        look: Callable[[], str] = lambda: "",
         over: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """Takes samples while the load lasts. `look` returns the text beside the bar."""
+    ) -> tuple[int, int]:
+        """Takes samples while the load lasts. `look` returns the text beside the bar. Returns the begin and
+        the end, in microseconds since 1970."""
+        began = now()
+        sampler.begin()
         due = sampler.interval
-        try:
-            while (done := sampler.seconds) < self.seconds and not over():
-                if done >= due:
-                    sampler.add()
-                    due += sampler.interval
-                    progress(done, look())
-                time.sleep(min(_TICK, max(0.0, self.seconds - done)))
-        except KeyboardInterrupt:
-            self.interrupted = True
-        sampler.add()
-        progress(sampler.seconds, look())
+        with self.steps.step(title, self.seconds) as progress:
+            try:
+                while (done := sampler.seconds) < self.seconds and not over():
+                    if done >= due:
+                        sampler.add()
+                        due += sampler.interval
+                        progress(done, look())
+                    time.sleep(min(_TICK, max(0.0, self.seconds - done)))
+            except KeyboardInterrupt:
+                self.interrupted = True
+            sampler.add()
+            progress(sampler.seconds, look())
+        return began, now()
+
+    def run(self, label: str, began: int, samples: list[Sample], *files: str, **figures: Any) -> Run:
+        """A load with these figures; its samples are written down."""
+        file = f"{label}.samples.csv"
+        write_csv(samples, self.output / file)
+        return Run(
+            began=utc(datetime.fromtimestamp(began / SECOND, UTC)),
+            load_before=self.load_before,
+            cores=this_machine(None).cores,
+            samples=samples,
+            files=[*files, file],
+            **figures,
+        )
 
     def result(self, experiment: str, facility: str, runs: list[Run]) -> Result:
         """The experiment's result, written down."""

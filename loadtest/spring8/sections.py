@@ -1,11 +1,9 @@
 """The sections of the report: one for each experiment."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from ringlog.loadtest.experiment.document import Block, Items, Paragraph
 from ringlog.loadtest.experiment.duration import in_words
-from ringlog.loadtest.experiment.plots import pictures
+from ringlog.loadtest.experiment.outcome import Section
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.loadtest.spring8 import figures, published
 from ringlog.loadtest.spring8.format import (
@@ -19,7 +17,7 @@ from ringlog.loadtest.spring8.format import (
     processor_time,
     seconds,
 )
-from ringlog.loadtest.spring8.results import KINDS, NATIVE, PYTHON, Calls, Result, Run
+from ringlog.loadtest.spring8.results import KINDS, NATIVE, PYTHON, Calls, Run
 
 # The bend of a curve: fewer than this fraction of the requested rows are acknowledged, or 1 % waits longer
 # than the shortest cycle.
@@ -30,10 +28,9 @@ DISTURBED = 0.10
 _FASTER = 1.25
 
 
-def normal(result: Result, folder: Path) -> Iterator[Block]:
+def normal(runs: Sequence[Run]) -> Iterator[Section]:
     """Figure 3, the CPU and the disk I/O of section 6.1."""
-    for run in result.runs:
-        yield from pictures(figures.normal_operation(run), folder)
+    for run in runs:
         parts = (
             ("PostgreSQL", run.share("postgres")),
             ("gateway", run.share("gateway")),
@@ -41,21 +38,22 @@ def normal(result: Result, folder: Path) -> Iterator[Block]:
             ("clients", run.share("clients")),
             ("other processes of the machine", others(run)),
         )
-        yield TextTable(
+        cpu = TextTable(
             "CPU at normal operation",
             ["", f"of the {run.cores} cores", "of one core"],
             [[name, percent(share), percent(_of_one(run, share))] for name, share in parts]
             + [["the paper: server, of its one CPU", MISSING, "< 30 %"]],
         )
-        yield times("Times of calls at normal operation", [run])
-        yield from _disk(run)
+        calls = times("Times of calls at normal operation", [run])
+        yield Section("Load and CPU", tables=[cpu, calls], plots=[*figures.normal_operation(run)])
+        yield _disk(run)
 
 
 def _of_one(run: Run, share: float | None) -> float | None:
     return None if share is None else share * run.cores
 
 
-def _disk(run: Run) -> Iterator[Block]:
+def _disk(run: Run) -> Section:
     last = run.closing or run.samples[-1]
     rows = [["the paper, sp_sysmon, 3 minutes", MISSING, MISSING, percent(published.LOG_SHARE)]]
     for name, log, data, scale, unit in (
@@ -66,30 +64,28 @@ def _disk(run: Run) -> Iterator[Block]:
             cells = [f"{one / scale:,.{1 if unit else 0}f}{unit}" for one in (log, data)]
             rows.append([name, *cells, percent(log / (log + data))])
     if len(rows) == 1:
-        yield Paragraph("Disk I/O is not known: PostgreSQL counts it since version 18.")
-        return
-    yield TextTable("Disk I/O", ["", "write-ahead log", "tables", "share of the log"], rows)
+        return Section("Disk I/O", ["Disk I/O is not known: PostgreSQL counts it since version 18."])
     checkpoints = "with a checkpoint before and one after it" if run.closing else "without a checkpoint"
-    yield Paragraph(
+    text = (
         f"From pg_stat_io over {in_words(round(run.seconds, 1))}, {checkpoints}. A page that changes many "
         "times between two checkpoints (15 minutes by default) is written to its table once, while each "
         "change goes to the write-ahead log: the longer the load, the larger the log's share. The paper "
         "updated rings only; here every row is appended to a log table as well."
     )
+    table = TextTable("Disk I/O", ["", "write-ahead log", "tables", "share of the log"], rows)
+    return Section("Disk I/O", [text], [table])
 
 
-def highest(result: Result, folder: Path) -> Iterator[Block]:
+def highest(runs: Sequence[Run]) -> Iterator[Section]:
     """Table 1 of section 6.2, and what limits the rate."""
-    yield _table_1(result.runs)
-    yield Items(
-        [
-            *(f"{one.name}: {one.machine}." for one in published.TABLE_1),
-            f"(**) Not in the paper: its KB/s over {published.MEAN_WIDTH:.1f} data columns of 4 bytes.",
-            "Python users write the facility as it is; writers in C as many tables of the same widths, all "
-            "columns real.",
-        ]
-    )
-    yield TextTable(
+    remarks = [
+        *(f"{one.name}: {one.machine}." for one in published.TABLE_1),
+        f"(**) Not in the paper: its KB/s over {published.MEAN_WIDTH:.1f} data columns of 4 bytes.",
+        "Python users write the facility as it is; writers in C as many tables of the same widths, all "
+        "columns real.",
+    ]
+    yield Section("Table 1", remarks, [_table_1(runs)])
+    cpu = TextTable(
         "Use of the CPU",
         [
             *("", "PostgreSQL", "gateway", "clients", "other processes"),
@@ -104,14 +100,16 @@ def highest(result: Result, folder: Path) -> Iterator[Block]:
                 processor_time(run, run.share("clients")),
                 _outstanding(run),
             ]
-            for run in result.runs
+            for run in runs
         ],
     )
-    yield from bottleneck(result.runs)
-    yield times("Times of calls at the highest rate", result.runs)
-    if any(len(run.by_second) > 1 for run in result.runs):
-        yield from pictures(figures.seconds(result.runs), folder)
-    yield from pictures([figures.tables(result.runs)], folder)
+    each_second = figures.seconds(runs) if any(len(run.by_second) > 1 for run in runs) else ()
+    yield Section(
+        "The limit",
+        [*bottleneck(runs)],
+        [cpu, times("Times of calls at the highest rate", runs)],
+        [*each_second, figures.tables(runs)],
+    )
 
 
 def _outstanding(run: Run) -> str:
@@ -150,7 +148,7 @@ def _table_1(runs: Sequence[Run]) -> TextTable:
     return TextTable("Table 1: summary of performance", headings, rows)
 
 
-def bottleneck(runs: Sequence[Run]) -> Iterator[Block]:
+def bottleneck(runs: Sequence[Run]) -> Iterator[str]:
     """Whether the clients are the bottleneck, by a run of each kind on the same tables."""
     python = next((run for run in runs if run.clients == PYTHON and run.rows), None)
     native = next((run for run in runs if run.clients == NATIVE), None)
@@ -164,12 +162,12 @@ def bottleneck(runs: Sequence[Run]) -> Iterator[Block]:
         f"{processor_time(native, native.server_share)}."
     )
     if ratio > _FASTER:
-        yield Paragraph(
+        yield (
             f"The Python users measure themselves: native writers got {ratio:.1f} times as many rows into "
             f"the same server on the same machine. {costs} The native column shows the server's capacity."
         )
     else:
-        yield Paragraph(
+        yield (
             f"Python users reach about the rate of native writers, who got {ratio:.2f} times as many rows "
             f"into the same server: the clients are not the bottleneck. {costs}"
         )
@@ -178,16 +176,15 @@ def bottleneck(runs: Sequence[Run]) -> Iterator[Block]:
 _COLUMN_FIGURES = ("rows/s", "KB/s", "mean", "server CPU a row")
 
 
-def columns(result: Result, folder: Path) -> Iterator[Block]:
+def columns(runs: Sequence[Run]) -> Iterator[Section]:
     """Figure 4."""
-    yield from pictures(figures.columns(result.runs), folder)
-    widths = sorted({run.columns for run in result.runs})
-    kinds = [one for one in KINDS if any(run.clients == one for run in result.runs)]
+    widths = sorted({run.columns for run in runs})
+    kinds = [one for one in KINDS if any(run.clients == one for run in runs)]
     rows = []
     for width in widths:
         row = [f"{width:.0f}"]
         for clients in kinds:
-            run = _only(result.runs, clients, width)
+            run = _only(runs, clients, width)
             row += (
                 [
                     number(run.rows),
@@ -202,29 +199,26 @@ def columns(result: Result, folder: Path) -> Iterator[Block]:
     headings = [
         f"{KIND_NAMES[clients].rpartition(' ')[0]}: {what}" for clients in kinds for what in _COLUMN_FIGURES
     ]
-    yield TextTable("Speed and number of columns", ["columns", *headings], rows)
-    if widths:
-        middle = widths[len(widths) // 2]
-        yield Paragraph(f"At {middle:.0f} columns:")
-        yield from bottleneck([run for run in result.runs if run.columns == middle])
+    middle = widths[len(widths) // 2] if widths else 0
+    limit = [
+        f"At {middle:.0f} columns: {text}"
+        for text in bottleneck([run for run in runs if run.columns == middle])
+    ]
+    table = TextTable("Speed and number of columns", ["columns", *headings], rows)
+    yield Section("Figure 4", limit, [table], [*figures.columns(runs)])
 
 
 def _only(runs: Sequence[Run], clients: str, width: float) -> Run | None:
     return next((run for run in runs if run.clients == clients and run.columns == width), None)
 
 
-def users(result: Result, folder: Path) -> Iterator[Block]:
+def users(runs: Sequence[Run]) -> Iterator[Section]:
     """More users than the 120 of the paper."""
-    if not result.runs:
-        return
-    yield Paragraph(bend(result.runs))
-    yield from pictures(figures.users(result.runs), folder)
-    python = [run for run in result.runs if run.clients == PYTHON]
-    native = [run for run in result.runs if run.clients == NATIVE]
-    if python:
-        yield _python_users(python)
-    if native:
-        yield _native_users(native)
+    python = [run for run in runs if run.clients == PYTHON]
+    native = [run for run in runs if run.clients == NATIVE]
+    tables = [*([_python_users(python)] if python else []), *([_native_users(native)] if native else [])]
+    if runs:
+        yield Section("Users", [bend(runs)], tables, [*figures.users(runs)])
 
 
 def _python_users(runs: Sequence[Run]) -> TextTable:
@@ -320,16 +314,15 @@ def _failed(run: Run) -> int:
     return run.writes.failed + (run.reads.failed if run.reads else 0)
 
 
-def troubles(result: Result) -> Iterator[Block]:
+def troubles(runs: Sequence[Run]) -> Iterator[Section]:
     """The errors of failed calls, as users saw them."""
     texts = [
         f"{run.users:,} {kind(run)}, {run.columns:.0f} columns: {run.complaint}"
-        for run in result.runs
+        for run in runs
         if run.complaint and (_failed(run) or run.logged_in < run.users)
     ]
     if texts:
-        yield Paragraph("Failed calls:")
-        yield Items(texts)
+        yield Section("Failed calls", texts)
 
 
 def times(caption: str, runs: Sequence[Run]) -> TextTable:

@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,6 +41,10 @@ Programs = Annotated[
         f"{PACKAGED!r}: ringlog's own. Default: those used last, at first ringlog's own.",
     ),
 ]
+Table = Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")]
+From = Annotated[datetime, typer.Argument(metavar="FROM", help="First day (UTC), as 2024-03-01.")]
+To = Annotated[datetime, typer.Argument(metavar="TO", help="Day after the last (UTC).")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 LogLevel = Annotated[
     Level,
     typer.Option("--log-level", help="Lowest level of the events that are logged to standard error."),

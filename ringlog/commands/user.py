@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ringlog.commands.options import Data, Dsn
+from ringlog.commands.options import Data, Dsn, Json
 from ringlog.errors import ServerError, UsageError
 from ringlog.loader.cli import option
 from ringlog.nodes.servers import every_server, servers_there
@@ -133,7 +133,7 @@ def add(
 
 @user.command("list")
 def show(
-    machine: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    machine: Json = False,
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:

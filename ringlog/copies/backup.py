@@ -27,7 +27,7 @@ from ringlog.schema import catalogue, session
 from ringlog.schema.session import engine
 from ringlog.server.database import Embedded, External
 from ringlog.server.embedded.account import Account, account_for
-from ringlog.server.embedded.postgres import ADMINISTRATOR
+from ringlog.server.embedded.cluster import ADMINISTRATOR
 from ringlog.server.embedded.programs import programs_for
 
 # Seconds after which PostgreSQL archives a segment that is not full: the most that a lost disk costs.

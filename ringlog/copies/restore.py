@@ -15,7 +15,8 @@ from ringlog.copies.backup_set import demand_new
 from ringlog.copies.base_copy import check, copies_in, moment_of
 from ringlog.errors import ServerError, UsageError
 from ringlog.schema import catalogue, session
-from ringlog.server.embedded.postgres import ADMINISTRATOR, Postgres
+from ringlog.server.embedded.cluster import ADMINISTRATOR
+from ringlog.server.embedded.postgres import Postgres
 from ringlog.server.embedded.settings import GENERATED
 
 _SETTINGS = "99-restore.conf"

@@ -18,7 +18,8 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.schema import catalogue, session
-from ringlog.server.embedded.postgres import ADMINISTRATOR, Postgres, postmaster_of
+from ringlog.server.embedded.cluster import ADMINISTRATOR, postmaster_of
+from ringlog.server.embedded.postgres import Postgres
 from ringlog.server.embedded.programs import WHEELS, named_programs, programs_for, version_of
 from ringlog.server.embedded.settings import GENERATED, GiB, settings_text
 from ringlog.server.embedded.shutdown import stop_server

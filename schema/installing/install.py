@@ -23,7 +23,7 @@ from ringlog.schema.access import right_tables, rights, roles
 from ringlog.schema.change import announce, change, driver, run, run_all
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Facility, Table
-from ringlog.schema.installing import made, new_tables, obstacles, renaming, unchanged, versions
+from ringlog.schema.installing import made, new_tables, obstacles, renaming, samples, unchanged, versions
 from ringlog.schema.installing.database import missing_settings
 from ringlog.schema.installing.made import Before
 from ringlog.schema.installing.new_tables import Progress
@@ -276,7 +276,7 @@ class _Installation(_Common):
         self.changed += summaries.create_missing(self.connection, now)
         # they add the signals that the file lists
         self.renew_procedures(shared_procedures())
-        created, changed = sample_tables.install(self.connection, self.facility)
+        created, changed = samples.install(self.connection, self.facility)
         self.created += created
         self.changed += changed
         self._note_history()

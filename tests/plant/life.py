@@ -7,55 +7,10 @@ from collections.abc import Iterator
 
 from places import new_folder
 
+import random_operations
 from plant.loads import Loads
 from plant.operations import Operations
 from plant.site import Step
-
-# The weight of each operation.
-WEIGHTS = {
-    "write": 40,
-    "write_late": 14,
-    "write_again": 8,
-    "write_conflict": 4,
-    "write_bad": 3,
-    "write_ahead": 3,
-    "write_together": 4,
-    "write_empty": 3,
-    "write_night": 5,
-    "compare": 20,
-    "maintain": 4,
-    "archive_weeks": 3,
-    "recall": 2,
-    "add_column": 1,
-    "rename_column": 1,
-    "retire_column": 1,
-    "change_type": 1,
-    "set_retention": 1,
-    "restart": 1,
-    "crash": 1,
-    "kill": 1,
-    "backup_and_restore": 1,
-    "send_samples": 16,
-    "send_one": 4,
-    "send_again": 3,
-    "send_other": 3,
-    "send_ahead": 1,
-    "change_signals": 3,
-    "compare_samples": 12,
-    "send_waves": 8,
-    "send_wave": 2,
-    "send_other_wave": 1,
-    "compare_waves": 8,
-    "load": 1,
-}
-
-
-def drawn(seed: int) -> Iterator[Step]:
-    """The endless operations of a life; the first one creates the plant."""
-    draw = random.Random(seed)
-    yield "begin", draw.getrandbits(32)
-    while True:
-        yield draw.choices([*WEIGHTS], [*WEIGHTS.values()])[0], draw.getrandbits(32)
 
 
 class Life(Operations, Loads):
@@ -64,7 +19,54 @@ class Life(Operations, Loads):
     def step(self, step: Step) -> None:
         self.history.append(step)
         name, seed = step
-        getattr(self, name)(random.Random(seed))
+        OPERATIONS[name][1](self, random.Random(seed))
+
+
+OPERATIONS: random_operations.Operations = {
+    "begin": (0, Life.begin),
+    "write": (40, Life.write),
+    "write_late": (14, Life.write_late),
+    "write_again": (8, Life.write_again),
+    "write_conflict": (4, Life.write_conflict),
+    "write_bad": (3, Life.write_bad),
+    "write_ahead": (3, Life.write_ahead),
+    "write_together": (4, Life.write_together),
+    "write_empty": (3, Life.write_empty),
+    "write_night": (5, Life.write_night),
+    "compare": (20, Life.compare),
+    "maintain": (4, Life.maintain),
+    "archive_weeks": (3, Life.archive_weeks),
+    "recall": (2, Life.recall),
+    "add_column": (1, Life.add_column),
+    "rename_column": (1, Life.rename_column),
+    "retire_column": (1, Life.retire_column),
+    "change_type": (1, Life.change_type),
+    "set_retention": (1, Life.set_retention),
+    "restart": (1, Life.restart),
+    "crash": (1, Life.crash),
+    "kill": (1, Life.kill),
+    "backup_and_restore": (1, Life.backup_and_restore),
+    "send_samples": (16, Life.send_samples),
+    "send_one": (4, Life.send_one),
+    "send_again": (3, Life.send_again),
+    "send_other": (3, Life.send_other),
+    "send_ahead": (1, Life.send_ahead),
+    "change_signals": (3, Life.change_signals),
+    "compare_samples": (12, Life.compare_samples),
+    "send_waves": (8, Life.send_waves),
+    "send_wave": (2, Life.send_wave),
+    "send_other_wave": (1, Life.send_other_wave),
+    "compare_waves": (8, Life.compare_waves),
+    "load": (1, Life.load),
+}
+
+
+def drawn(seed: int) -> Iterator[Step]:
+    """The endless operations of a life; the first one creates the plant."""
+    draw = random.Random(seed)
+    yield "begin", draw.getrandbits(32)
+    for name in random_operations.drawn(OPERATIONS, draw, each_first=False):
+        yield name, draw.getrandbits(32)
 
 
 def live(steps: Iterator[Step], seconds: float) -> Life:
@@ -82,7 +84,6 @@ def live(steps: Iterator[Step], seconds: float) -> Life:
                     life.step(step)
                 life.compare_all()
                 life.compare_every_sample()
-                life.compare_every_wave()
             except Exception as error:
                 error.history = life.history  # type: ignore[attr-defined]
                 raise

@@ -151,9 +151,7 @@ class Loads(Waves):
         """Waits for the expected samples of a signal, and compares all since `begin`."""
 
         def new() -> list[tuple[int, Sample]]:
-            rows = self._rows_of_samples(
-                f"select time, nanoseconds, value, severity, status from log.{NAME} where signal = %s", name
-            )
+            rows = self._rows_of_samples(f"log.{NAME} where signal = %s", name)
             return sorted((row for row in rows if row[0] not in before), key=lambda row: row[0])
 
         def enough() -> list[list[tuple[int, Sample]]]:

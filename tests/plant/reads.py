@@ -9,15 +9,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
-import pyarrow as pa
 import pyarrow.parquet as pq
-import pymssql
 from psycopg import sql
 
-from plant.model import FIGURES, Bin, Table, agree, nights, plain, same
+from plant.model import Table, nights, same
 from plant.sample_model import EPOCH, nanoseconds_of
 from plant.site import Different
-from plant.ways import Line, Reading, Ways
+from plant.ways import Line, Reading, Ways, of_archive
 from waiting import wait_until
 
 
@@ -39,17 +37,17 @@ class Reads(Ways):
             self._log,
             self._text,
             self._range,
-            self._statistics,
-            self._trend,
+            self._figures,
+            self._hourly,
             self._samples,
             self._events,
             self._hours,
             self._parquet,
             self._row_at,
             self._latest_by_http,
-            self._line,
-            self._line,
-            self._line,
+            self._any_way,
+            self._any_way,
+            self._any_way,
         ]
 
     def compare_all(self) -> None:
@@ -131,67 +129,16 @@ class Reads(Ways):
     def _range(self, draw: random.Random, table: Table) -> None:
         begin, end = self._span(draw, table)
         query = f"select time, seq_no from ringlog.get_{table.name}_range(%s, %s)"
-        with psycopg.connect(self.server.dsn_of(self.server.reader), autocommit=True) as connection:
-            found = of_archive(lambda: connection.execute(query.encode(), [begin, end]).fetchall())
+        found = self._asked(query, begin, end)
         self._wanted(
             f"get_{table.name}_range from {begin} to {end}",
             [(at.astimezone(UTC), place) for at, place in found],
             [key for key, _ in table.logged(begin, end)],
         )
 
-    def _coming(self, table: str) -> set[datetime]:
-        """The hours of archived weeks whose summaries get late rows in the next round. Must be called before
-        the comparison: a round may begin at any time.
-        """
-        marks = self.server.sql(
-            "select distinct date_trunc('hour', mark.time, 'UTC') from ringlog.summary_mark as mark"
-            " join ringlog.cold_week as week using (table_name)"
-            " where table_name = %s and recalled_until is null and begins <= time and time < ends",
-            [table],
-        )
-        return {hour.astimezone(UTC) for (hour,) in marks}
-
-    def _is_coming(self, table: str, begin: datetime, end: datetime) -> bool:
-        return any(begin - timedelta(hours=1) < hour < end for hour in self._coming(table))
-
-    def _trend(self, draw: random.Random, table: Table) -> None:
-        """Bins of an hour."""
-        signal, _ = self._signal(draw, table, numeric=True)
+    def _hourly(self, draw: random.Random, table: Table) -> None:
         begin, _ = self._span(draw, table)
-        begin = begin.replace(minute=0, second=0, microsecond=0)
-        hours = draw.choice([1, 24, 300])
-        end = begin + timedelta(hours=hours)
-        coming = self._coming(table.name)
-        found = self.server.sql(
-            f"select time, {FIGURES} from ringlog.get_trend(%s, %s, %s, %s)",
-            # one more bin is omitted, for spans that do not begin at `begin`
-            [signal, begin, end, hours + 1],
-            login=self.server.reader,
-        )
-        self._compare_hours(
-            f"get_trend {signal}, {hours} h from {begin}",
-            {at.astimezone(UTC): figures for at, *figures in found},
-            {
-                hour: table.figures(signal, hour, hour + timedelta(hours=1))
-                for hour in (begin + timedelta(hours=number) for number in range(hours))
-            },
-            coming,
-        )
-
-    def _compare_hours(
-        self,
-        what: str,
-        got: dict[datetime, list[Any]],
-        wanted: dict[datetime, Bin | None],
-        coming: set[datetime],
-    ) -> None:
-        """The figures of hours, except those that are `coming`."""
-        for hour, figures in wanted.items():
-            found = got.pop(hour, None)
-            if not agree(found, figures) and hour not in coming:
-                raise Different(f"{what}: {hour} {found}, expected {figures}")
-        if got:
-            raise Different(f"{what}: not expected {got}")
+        self._trend(self._numbers_of(draw, table), begin, draw.choice([1, 24, 300]))
 
     def _events(self, draw: random.Random, table: Table) -> None:
         """Raw events for the Archiver Appliance's clients: the one before the span is the first."""
@@ -255,8 +202,7 @@ class Reads(Ways):
         if wanted is None or wanted[1] < begin:
             return
         query = f"select seq_no, time from ringlog.get_{table.name}_at(%s)"
-        with psycopg.connect(self.server.dsn_of(self.server.reader), autocommit=True) as connection:
-            found = of_archive(lambda: connection.execute(query.encode(), [at]).fetchall())
+        found = self._asked(query, at)
         got = [(place, time.astimezone(UTC)) for place, time in found]
         self._wanted(f"get_{table.name}_at {at}", got, [wanted[:2]])
 
@@ -269,54 +215,28 @@ class Reads(Ways):
         row = (None, None) if wanted is None else (wanted[0], line.shown(wanted[2][column]))
         self._wanted(f"latest of {signal}", (time, line.shown(found["value"])), row)
 
-    def _line(self, draw: random.Random, table: Table) -> None:
-        signal, column = self._signal(draw, table, numeric=True)
+    def _line_of(self, table: Table, signal: str, column: str) -> Line:
         readings = table.readings(signal, EPOCH, datetime.max.replace(tzinfo=UTC))
-        line = Line(
+        return Line(
             signal,
             table.name,
             [Reading(nanoseconds_of(at), value) for at, value in readings],
             single=table.columns[column] == "real",
             kept=nanoseconds_of(self._from(table)),
         )
-        self._compare_line(draw, line, *self._span(draw, table))
 
-    def _statistics(self, draw: random.Random, table: Table) -> None:
-        signal, _ = self._signal(draw, table, numeric=True)
-        begin, end = self._span(draw, table)
-        if self._is_coming(table.name, begin, end):
-            return
-        try:
-            found = self.server.sql(
-                f"select {FIGURES}, std, rms from ringlog.get_statistics(%s, %s, %s)",
-                [signal, begin, end],
-                login=self.server.reader,
-            )
-        except psycopg.Error as error:
-            # its first or last rows are in the archive, which SQL does not read
-            if error.sqlstate == "RL003" and begin < datetime.now(UTC) - timedelta(weeks=2):
-                return
-            raise
-        wanted = table.figures(signal, begin, end)
-        if len(found) > 1 or not agree(found[0] if found else None, wanted):
-            raise Different(f"get_statistics {signal} from {begin} to {end}: {found}, expected {wanted}")
+    def _numbers_of(self, draw: random.Random, table: Table) -> Line:
+        return self._line_of(table, *self._signal(draw, table, numeric=True))
+
+    def _any_way(self, draw: random.Random, table: Table) -> None:
+        self._compare_line(draw, self._numbers_of(draw, table), *self._span(draw, table))
+
+    def _figures(self, draw: random.Random, table: Table) -> None:
+        self._statistics(self._numbers_of(draw, table), *self._span(draw, table))
 
     def _samples(self, draw: random.Random, table: Table) -> None:
         """Raw samples over HTTP, from PostgreSQL and the archive alike."""
-        signal, _ = self._signal(draw, table)
-        begin, end = self._span(draw, table)
-        span = {"from": begin.isoformat(), "to": end.isoformat()}
-        got = self._get("/api/v1/data", signal=signal, format="arrow", **span)
-        read = pa.ipc.open_stream(got.content).read_all()
-        found = [
-            *zip(
-                (at.astimezone(UTC) for at in read["time"].to_pylist()),
-                read["value"].to_pylist(),
-                strict=True,
-            )
-        ]
-        wanted = table.readings(signal, begin, end)
-        self._wanted(f"/api/v1/data of {signal} from {begin} to {end}", found, wanted)
+        self._arrow(self._line_of(table, *self._signal(draw, table)), *self._span(draw, table))
 
     def _hours(self, draw: random.Random, table: Table) -> None:
         """The Archiver Appliance's count and mean of whole hours: of those that have values."""
@@ -351,20 +271,3 @@ class _ChangedHours:
     def __contains__(self, local: object) -> bool:
         assert isinstance(local, datetime)
         return any(night <= local < night + timedelta(hours=4) for night in self.midnights)
-
-
-def of_archive(read: Callable[[], list[Any]]) -> list[Any]:
-    """The rows of a log in their order, including the archive server if there is one. A row sent again for an
-    archived week is repeated until the next round.
-    """
-
-    def answer() -> list[list[Any]]:
-        try:
-            return [read()]
-        except (psycopg.Error, pymssql.Error) as error:
-            if "archive server" not in str(error):
-                raise
-            return []
-
-    (rows,) = wait_until(answer)
-    return [row for before, row in zip([None, *rows], rows, strict=False) if plain(row) != plain(before)]

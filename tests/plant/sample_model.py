@@ -4,8 +4,7 @@ Samples) without any code of ringlog."""
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-
-from plant.model import Bin, figures_of
+from typing import Any
 
 NAME = "gauges"
 DRIFT = timedelta(minutes=30)
@@ -35,18 +34,15 @@ def nanoseconds_of(moment: datetime) -> int:
 class Signal:
     """A signal with its samples by nanoseconds since 1970."""
 
-    samples: dict[int, Sample] = field(default_factory=dict)
+    samples: dict[int, Any] = field(default_factory=dict)
+    """each a Sample, or a Wave in the table of waveforms"""
     is_paused: bool = False
     is_retired: bool = False
 
-    def span(self, begin: datetime, end: datetime) -> list[tuple[int, Sample]]:
+    def span(self, begin: datetime, end: datetime) -> list[tuple[int, Any]]:
         """Its samples by time; `end` is exclusive."""
         first, last = nanoseconds_of(begin), nanoseconds_of(end)
         return [(at, self.samples[at]) for at in sorted(self.samples) if first <= at < last]
-
-    def figures(self, begin: datetime, end: datetime) -> Bin | None:
-        """Of the values in a span; None: there is no sample."""
-        return figures_of([value for _, (value, _, _) in self.span(begin, end)])
 
 
 DEADBANDS = {"gauge:1": None, "gauge:2": 0.5, "gauge:3": "20 %"}

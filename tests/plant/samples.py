@@ -2,18 +2,27 @@
 
 import math
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
-import pyarrow as pa
 
-from plant.model import FIGURES, agree
-from plant.reads import Reads, of_archive
-from plant.sample_model import DRIFT, EPOCH, MICROSECOND, NAME, Sample, Signal, instant, nanoseconds_of
+from plant.reads import Reads
+from plant.sample_model import (
+    DRIFT,
+    EPOCH,
+    MICROSECOND,
+    NAME,
+    TRACES,
+    Sample,
+    Signal,
+    instant,
+    nanoseconds_of,
+)
 from plant.site import Different
-from plant.ways import Line, Reading
+from plant.ways import Line, Reading, of_archive
 from waiting import wait_until
 
 NO_NUMBERS = (math.nan, math.inf, -math.inf)
@@ -26,6 +35,10 @@ class Samples(Reads):
 
     signals: dict[str, Signal] = field(
         default_factory=lambda: {f"gauge:{number}": Signal() for number in (1, 2, 3)}
+    )
+
+    waves: dict[str, Signal] = field(
+        default_factory=lambda: {f"trace:{number}": Signal() for number in (1, 2)}
     )
 
     former: dict[str, str] = field(default_factory=dict)
@@ -159,11 +172,20 @@ class Samples(Reads):
 
     # --- reads ---
 
+    def _signal_of(self, name: str) -> Signal:
+        return self.waves[name] if name in self.waves else self.signals[name]
+
+    def _table_of(self, name: str) -> str:
+        return TRACES if name in self.waves else NAME
+
     def compare_samples(self, draw: random.Random) -> None:
+        self._compare_some(draw, self.signals, self._reads_of_samples())
+
+    def _compare_some(self, draw: random.Random, names: Iterable[str], reads: list[Any]) -> None:
         """A few of the reads, on spans of any length."""
         self._settle()
-        for read in draw.sample(self._reads_of_samples(), 3):
-            self._compare_one(draw, read)
+        for read in draw.sample(reads, 3):
+            self._compare_one(draw, read, draw.choice([*names]))
 
     def compare_every_sample(self) -> None:
         """All reads of all signals."""
@@ -172,9 +194,8 @@ class Samples(Reads):
             for read in self._reads_of_samples():
                 self._compare_one(draw, read, name)
 
-    def _compare_one(self, draw: random.Random, read: Any, name: str | None = None) -> None:
-        name = name or draw.choice([*self.signals])
-        begin, end = self._span_of(draw, [*self.signals[name].samples])
+    def _compare_one(self, draw: random.Random, read: Any, name: str) -> None:
+        begin, end = self._span_of(draw, [*self._signal_of(name).samples])
         read(name, begin, end)
         self.reads += 1
 
@@ -187,45 +208,33 @@ class Samples(Reads):
             begin = instant(draw.choice(times))
         return begin, begin + timedelta(seconds=length)
 
+    def _reads_of_both(self) -> list[Any]:
+        return [self._samples_in_log, self._samples_by_procedure, self._newest_sample]
+
     def _reads_of_samples(self) -> list[Any]:
         return [
-            self._samples_in_log,
-            self._samples_by_procedure,
+            *self._reads_of_both(),
             self._samples_by_text,
-            self._samples_by_http,
+            self._samples_by_arrow,
             self._statistics_of_samples,
             self._trend_of_samples,
-            self._newest_sample,
             self._latest_by_each_name,
-            self._line_of_samples,
-            self._line_of_samples,
-            self._line_of_samples,
+            *[self._line_of_samples] * 3,
         ]
 
-    def _same_samples(
-        self, what: str, got: list[tuple[int, Any]], name: str, begin: datetime, end: datetime
-    ) -> None:
-        self._wanted(f"{what} of {name} from {begin} to {end}", got, self.signals[name].span(begin, end))
-
     def _rows_of_samples(self, query: str, *values: object) -> list[tuple[int, Any]]:
-        with psycopg.connect(self.server.dsn_of(self.server.reader), autocommit=True) as connection:
-            rows = of_archive(lambda: connection.execute(query.encode(), values, binary=True).fetchall())
+        rows = self._asked(f"select time, nanoseconds, value, severity, status from {query}", *values)
         return [(nanoseconds_of(at) + below, (*sample,)) for at, below, *sample in rows]
 
     def _samples_in_log(self, name: str, begin: datetime, end: datetime) -> None:
-        got = self._rows_of_samples(
-            f"select time, nanoseconds, value, severity, status from log.{NAME}"
-            " where signal = %s and time >= %s and time < %s order by time, nanoseconds",
-            *(name, begin, end),
-        )
-        self._same_samples(f"log.{NAME}", got, name, begin, end)
+        query = f"log.{self._table_of(name)} where signal = %s and time >= %s and time < %s"
+        got = self._rows_of_samples(f"{query} order by time, nanoseconds", name, begin, end)
+        self._wanted(f"{query} of {name} {begin} {end}", got, self._signal_of(name).span(begin, end))
 
     def _samples_by_procedure(self, name: str, begin: datetime, end: datetime) -> None:
-        got = self._rows_of_samples(
-            f"select time, nanoseconds, value, severity, status from ringlog.get_{NAME}(%s, %s, %s)",
-            *(name, begin, end),
-        )
-        self._same_samples(f"get_{NAME}", got, name, begin, end)
+        query = f"ringlog.get_{self._table_of(name)}(%s, %s, %s)"
+        got = self._rows_of_samples(query, name, begin, end)
+        self._wanted(f"{query} of {name} {begin} {end}", got, self._signal_of(name).span(begin, end))
 
     def _samples_by_text(self, name: str, begin: datetime, end: datetime) -> None:
         """T-SQL on the log: all samples of the signal."""
@@ -247,58 +256,21 @@ class Samples(Reads):
         ]
         self._wanted(f"T-SQL on log.{NAME} of {name}", got, wanted)
 
-    def _samples_by_http(self, name: str, begin: datetime, end: datetime) -> None:
-        span = {"from": begin.isoformat(), "to": end.isoformat()}
-        got = self._get("/api/v1/data", signal=name, format="arrow", **span)
-        read = pa.ipc.open_stream(got.content).read_all()
-        found = [
-            (nanoseconds_of(at.astimezone(UTC)), value)
-            for at, value in zip(read["time"].to_pylist(), read["value"].to_pylist(), strict=True)
-        ]
-        wanted = [(at // 1000 * 1000, value) for at, (value, _, _) in self.signals[name].span(begin, end)]
-        self._wanted(f"/api/v1/data of {name} from {begin} to {end}", found, wanted)
+    def _samples_by_arrow(self, name: str, begin: datetime, end: datetime) -> None:
+        self._arrow(self._line(name), begin, end)
 
     def _statistics_of_samples(self, name: str, begin: datetime, end: datetime) -> None:
-        if self._is_coming(NAME, begin, end):
-            return
-        found = self._asked(
-            f"select {FIGURES}, std, rms from ringlog.get_statistics(%s, %s, %s)",
-            *(name, begin, end),
-        )
-        wanted = self.signals[name].figures(begin, end)
-        if len(found) > 1 or not agree(found[0] if found else None, wanted):
-            raise Different(f"get_statistics of {name} from {begin} to {end}: {found}, expected {wanted}")
+        self._statistics(self._line(name), begin, end)
 
     def _trend_of_samples(self, name: str, begin: datetime, end: datetime) -> None:
-        """Bins of an hour."""
-        begin = begin.replace(minute=0, second=0, microsecond=0)
-        hours = max(1, min(300, (end - begin) // timedelta(hours=1)))
-        end = begin + timedelta(hours=hours)
-        coming = self._coming(NAME)
-        found = {
-            at.astimezone(UTC): figures
-            for at, *figures in self._asked(
-                f"select time, {FIGURES} from ringlog.get_trend(%s, %s, %s, %s)",
-                # one more bin is omitted, for spans that do not begin at `begin`
-                *(name, begin, end, hours + 1),
-            )
-        }
-        self._compare_hours(
-            f"get_trend of {name}, {hours} h from {begin}",
-            found,
-            {
-                hour: self.signals[name].figures(hour, hour + timedelta(hours=1))
-                for hour in (begin + timedelta(hours=number) for number in range(hours))
-            },
-            coming,
-        )
+        self._trend(self._line(name), begin, max(1, min(300, (end - begin) // timedelta(hours=1))))
 
     def _newest_sample(self, name: str, begin: datetime, end: datetime) -> None:
-        found = self._asked(f"select time, value from ringlog.get_{NAME}_at(%s) where signal = %s", end, name)
-        before = self.signals[name].span(EPOCH, end + MICROSECOND)
+        query = f"select time, value from ringlog.get_{self._table_of(name)}_at(%s) where signal = %s"
+        before = self._signal_of(name).span(EPOCH, end + MICROSECOND)
         wanted = [(instant(before[-1][0]), before[-1][1][0])] if before else []
-        got = [(at.astimezone(UTC), value) for at, value in found]
-        self._wanted(f"get_{NAME}_at of {name} at {end}", got, wanted)
+        got = [(at.astimezone(UTC), value) for at, value in self._asked(query, end, name)]
+        self._wanted(f"{query}: {name} at {end}", got, wanted)
 
     def _latest_by_each_name(self, name: str, begin: datetime, end: datetime) -> None:
         """The newest sample by a signal's name and by those before."""
@@ -318,15 +290,12 @@ class Samples(Reads):
                 f"latest of {each}", (time, shown["value"]), (wanted[0][0] if wanted else None, value)
             )
 
+    def _line(self, name: str) -> Line:
+        samples = self.signals[name].span(*ALWAYS)
+        return Line(name, NAME, [Reading(at, value, severity) for at, (value, severity, _) in samples])
+
     def _line_of_samples(self, name: str, begin: datetime, end: datetime) -> None:
         """The reads that rows have too; of a signal without a past in another life."""
-        readings = [
-            Reading(at, value, severity) for at, (value, severity, _) in self.signals[name].span(*ALWAYS)
-        ]
         if not self.signals[name].is_retired:
             draw = random.Random(f"{name} {begin} {end}")
-            self._compare_line(draw, Line(name, NAME, readings), begin, end)
-
-    def _asked(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        with psycopg.connect(self.server.dsn_of(self.server.reader), autocommit=True) as connection:
-            return of_archive(lambda: connection.execute(query.encode(), values, binary=True).fetchall())
+            self._compare_line(draw, self._line(name), begin, end)

@@ -3,24 +3,19 @@
 import math
 import random
 import struct
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
 
-from plant.sample_model import DRIFT, EPOCH, POINTS, TRACES, Wave, instant, nanoseconds_of
+from plant.sample_model import DRIFT, POINTS, TRACES, Wave, instant, nanoseconds_of
 from plant.samples import NO_NUMBERS, Samples
 from plant.site import Different
 from waiting import wait_until
 
 
-@dataclass
 class Waves(Samples):
     """Operations and reads, by random choices."""
-
-    waves: dict[str, dict[int, Wave]] = field(default_factory=lambda: {"trace:1": {}, "trace:2": {}})
-    """by signal and nanoseconds since 1970"""
 
     # --- operations ---
 
@@ -36,9 +31,9 @@ class Waves(Samples):
         sent: dict[tuple[str, int], Wave] = {}
         for _ in range(draw.randint(1, 12)):
             name, at = draw.choice([*self.waves]), self._time(draw, late=late)
-            stored = [*self.waves[name]]
+            stored = [*self.waves[name].samples]
             at = draw.choice(stored) if stored and draw.random() < 0.2 else at
-            sent[name, at] = self.waves[name].get(at) or self._wave(draw)
+            sent[name, at] = self.waves[name].samples.get(at) or self._wave(draw)
         each = [*sent.items(), draw.choice([*sent.items()])]
         ahead = nanoseconds_of(datetime.now(UTC) + DRIFT + timedelta(hours=1))
         self.server.sql(
@@ -56,13 +51,13 @@ class Waves(Samples):
             login=self.server.writer,
         )
         for (name, at), wave in sent.items():
-            self.waves[name][at] = wave
+            self.waves[name].samples[at] = wave
 
     def send_wave(self, draw: random.Random) -> None:
         """By a call over TDS, its points packed."""
         name, at = draw.choice([*self.waves]), self._time(draw, late=False)
         points, *alarm = self._wave(draw)
-        if at in self.waves[name]:
+        if at in self.waves[name].samples:
             return
         # DB-Library sends no bytes as NULL
         packed = struct.pack(f"<{len(points)}d", *points) if points else None
@@ -72,7 +67,7 @@ class Waves(Samples):
             cursor.callproc(f"put_{TRACES}", (name, said, packed, *alarm, at % 1000))
             while cursor.nextset():
                 pass
-        self.waves[name][at] = points or None, alarm[0], alarm[1]
+        self.waves[name].samples[at] = points or None, alarm[0], alarm[1]
 
     def send_other_wave(self, draw: random.Random) -> None:
         """Another one of a time that PostgreSQL has is refused."""
@@ -80,13 +75,13 @@ class Waves(Samples):
         stored = [
             (name, at)
             for name, waves in self.waves.items()
-            for at in waves
+            for at in waves.samples
             if not any(begins <= instant(at) < ends for begins, ends, _ in weeks)
         ]
         if not stored:
             return
         name, at = draw.choice(stored)
-        points, severity, status = self.waves[name][at]
+        points, severity, status = self.waves[name].samples[at]
         try:
             self.server.sql(
                 f"select ringlog.put_{TRACES}(%s, %s, %s, %s::smallint, %s::smallint, %s::smallint)",
@@ -100,62 +95,24 @@ class Waves(Samples):
     # --- reads ---
 
     def compare_waves(self, draw: random.Random) -> None:
-        """A few of the reads, on spans of any length."""
-        self._settle()
-        for read in draw.sample(self._reads_of_waves(), 3):
-            self._compare_span(draw, read, draw.choice([*self.waves]))
+        self._compare_some(draw, self.waves, self._reads_of_waves())
 
-    def compare_every_wave(self) -> None:
-        """All reads of all signals."""
+    def compare_every_sample(self) -> None:
+        super().compare_every_sample()
         draw = random.Random(0)
         for name in self.waves:
             for read in self._reads_of_waves():
-                self._compare_span(draw, read, name)
-
-    def _compare_span(self, draw: random.Random, read: Any, name: str) -> None:
-        begin, end = self._span_of(draw, [*self.waves[name]])
-        read(name, begin, end)
-        self.reads += 1
+                self._compare_one(draw, read, name)
 
     def _reads_of_waves(self) -> list[Any]:
-        return [
-            self._waves_in_log,
-            self._waves_by_procedure,
-            self._waves_of_signal,
-            self._waves_by_http,
-            self._lengths,
-            self._newest_wave,
-        ]
-
-    def _waves_of(self, name: str, begin: datetime, end: datetime) -> list[tuple[int, Wave]]:
-        """Those of a span by time; `end` is exclusive."""
-        first, last = nanoseconds_of(begin), nanoseconds_of(end)
-        return [(at, self.waves[name][at]) for at in sorted(self.waves[name]) if first <= at < last]
-
-    def _same_waves(self, what: str, got: Any, name: str, begin: datetime, end: datetime) -> None:
-        self._wanted(f"{what} of {name} from {begin} to {end}", got, self._waves_of(name, begin, end))
-
-    def _waves_in_log(self, name: str, begin: datetime, end: datetime) -> None:
-        got = self._rows_of_samples(
-            f"select time, nanoseconds, value, severity, status from log.{TRACES}"
-            " where signal = %s and time >= %s and time < %s order by time, nanoseconds",
-            *(name, begin, end),
-        )
-        self._same_waves(f"log.{TRACES}", got, name, begin, end)
-
-    def _waves_by_procedure(self, name: str, begin: datetime, end: datetime) -> None:
-        got = self._rows_of_samples(
-            f"select time, nanoseconds, value, severity, status from ringlog.get_{TRACES}(%s, %s, %s)",
-            *(name, begin, end),
-        )
-        self._same_waves(f"get_{TRACES}", got, name, begin, end)
+        return [*self._reads_of_both(), self._waves_of_signal, self._waves_by_http, self._lengths]
 
     def _waves_of_signal(self, name: str, begin: datetime, end: datetime) -> None:
         """Those that are no reading are left out."""
         found = self._asked("select time, value from ringlog.get_waveforms(%s, %s, %s)", name, begin, end)
         wanted = [
             (instant(at), points)
-            for at, (points, _, _) in self._waves_of(name, begin, end)
+            for at, (points, _, _) in self.waves[name].span(begin, end)
             if points is not None
         ]
         got = [(at.astimezone(UTC), points) for at, points in found]
@@ -169,7 +126,7 @@ class Waves(Samples):
                 nanoseconds_of(instant(at)) / 10**6,
                 None if points is None else [point if math.isfinite(point) else None for point in points],
             )
-            for at, (points, _, _) in self._waves_of(name, begin, end)
+            for at, (points, _, _) in self.waves[name].span(begin, end)
         ]
         got = [(milliseconds, points) for milliseconds, points in signal["samples"]]
         self._wanted(f"/api/v1/data of {name} from {begin} to {end}", got, wanted)
@@ -181,12 +138,12 @@ class Waves(Samples):
             *(name, begin, end),
         )
         lengths = [
-            None if points is None else len(points) for _, (points, _, _) in self._waves_of(name, begin, end)
+            None if points is None else len(points) for _, (points, _, _) in self.waves[name].span(begin, end)
         ]
         known = [length for length in lengths if length is not None]
         numbers = [
             point
-            for _, (points, _, _) in self._waves_of(name, begin, end)
+            for _, (points, _, _) in self.waves[name].span(begin, end)
             for point in points or ()
             if not math.isnan(point)
         ]
@@ -194,12 +151,3 @@ class Waves(Samples):
         wanted = [(len(known), min(known), max(known), lengths.count(None), *bounds)] if known else []
         got = [row for row in found if row[0]]
         self._wanted(f"get_waveform_trend of {name} from {begin} to {end}", got, wanted)
-
-    def _newest_wave(self, name: str, begin: datetime, end: datetime) -> None:
-        found = self._asked(
-            f"select time, value from ringlog.get_{TRACES}_at(%s) where signal = %s", end, name
-        )
-        before = self._waves_of(name, EPOCH, end + timedelta(microseconds=1))
-        wanted = [(instant(before[-1][0]), before[-1][1][0])] if before else []
-        got = [(at.astimezone(UTC), points) for at, points in found]
-        self._wanted(f"get_{TRACES}_at of {name} at {end}", got, wanted)

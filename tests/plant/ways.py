@@ -12,13 +12,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pymssql
 
-from plant.model import agree, figures_of, plain, same
+from plant.model import FIGURES, Bin, agree, figures_of, plain, same
 from plant.sample_model import EPOCH, MICROSECOND, nanoseconds_of
 from plant.site import Different, Site
 from servers import ringlog
+from waiting import wait_until
 
 SECOND = 10**9
 """nanoseconds"""
@@ -55,6 +58,10 @@ class Line:
 
     def within(self, begin: int, end: int) -> list[Reading]:
         return [reading for reading in self.readings if begin <= reading.time < end]
+
+    def figures(self, begin: int, end: int) -> Bin | None:
+        """Figures of the values in a span; None: there is no reading."""
+        return figures_of([reading.value for reading in self.within(begin, end)])
 
     def shown(self, value: Any) -> Any:
         """A value as it is compared: JSON has null for NaN and infinities."""
@@ -229,7 +236,55 @@ class Ways(Site):
                     f"{pv} from {since} to {until} at {at}: {event}, expected {wanted}, severity {severity}"
                 )
 
-    # --- trends and files ---
+    # --- figures, trends and files ---
+
+    def _statistics(self, line: Line, begin: datetime, end: datetime) -> None:
+        if self._is_coming(line.table, begin, end):
+            return
+        try:
+            found = self._asked(
+                f"select {FIGURES}, std, rms from ringlog.get_statistics(%s, %s, %s)",
+                *(line.signal, begin, end),
+            )
+        except psycopg.Error as error:
+            # its first or last rows are in the archive, which SQL does not read
+            if error.sqlstate == "RL003" and begin < datetime.now(UTC) - timedelta(weeks=2):
+                return
+            raise
+        wanted = line.figures(nanoseconds_of(begin), nanoseconds_of(end))
+        if len(found) > 1 or not agree(found[0] if found else None, wanted):
+            raise Different(
+                f"get_statistics of {line.signal} from {begin} to {end}: {found}, expected {wanted}"
+            )
+
+    def _trend(self, line: Line, begin: datetime, hours: int) -> None:
+        """Bins of an hour, except those whose summaries get late rows in the next round."""
+        begin = begin.replace(minute=0, second=0, microsecond=0)
+        coming = self._coming(line.table)
+        query = f"select time, {FIGURES} from ringlog.get_trend(%s, %s, %s, %s)"
+        # one more bin is omitted, for spans that do not begin at `begin`
+        rows = self._asked(query, line.signal, begin, begin + timedelta(hours=hours), hours + 1)
+        got = {at.astimezone(UTC): figures for at, *figures in rows}
+        what = f"get_trend of {line.signal}, {hours} h from {begin}"
+        for hour in (begin + timedelta(hours=number) for number in range(hours)):
+            found, first = got.pop(hour, None), nanoseconds_of(hour)
+            wanted = line.figures(first, first + 3600 * SECOND)
+            if not agree(found, wanted) and hour not in coming:
+                raise Different(f"{what}: {hour} {found}, expected {wanted}")
+        if got:
+            raise Different(f"{what}: not expected {got}")
+
+    def _arrow(self, line: Line, begin: datetime, end: datetime) -> None:
+        span = {"from": begin.isoformat(), "to": end.isoformat()}
+        got = self._get("/api/v1/data", signal=line.signal, format="arrow", **span)
+        read = pa.ipc.open_stream(got.content).read_all()
+        times = read["time"].cast(pa.int64()).to_pylist()
+        wanted = [
+            (reading.time // 1000, reading.value)
+            for reading in line.within(nanoseconds_of(begin), nanoseconds_of(end))
+        ]
+        what = f"/api/v1/data of {line.signal} from {begin} to {end}"
+        self._wanted(what, [*zip(times, read["value"].to_pylist(), strict=True)], wanted)
 
     def _trend_by_http(self, draw: random.Random, line: Line, begin: datetime, end: datetime) -> None:
         if self._is_coming(line.table, begin - timedelta(days=1), end + timedelta(days=1)):
@@ -299,9 +354,43 @@ class Ways(Site):
                 extra = got
             raise Different(f"{what}: missing {missing!r}, not expected {extra!r}")
 
+    def _asked(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """The rows of a reader's statement."""
+        with psycopg.connect(self.server.dsn_of(self.server.reader), autocommit=True) as connection:
+            return of_archive(lambda: connection.execute(query.encode(), values, binary=True).fetchall())
+
+    def _coming(self, table: str) -> set[datetime]:
+        """The hours of archived weeks whose summaries get late rows in the next round. Must be called before
+        the comparison: a round may begin at any time.
+        """
+        marks = self.server.sql(
+            "select distinct date_trunc('hour', mark.time, 'UTC') from ringlog.summary_mark as mark"
+            " join ringlog.cold_week as week using (table_name)"
+            " where table_name = %s and recalled_until is null and begins <= time and time < ends",
+            [table],
+        )
+        return {hour.astimezone(UTC) for (hour,) in marks}
+
     def _is_coming(self, table: str, begin: datetime, end: datetime) -> bool:
-        raise NotImplementedError
+        return any(begin - timedelta(hours=1) < hour < end for hour in self._coming(table))
 
 
 def _event(line: Line, event: dict[str, Any]) -> tuple[int, Any, int]:
     return event["secs"] * SECOND + event["nanos"], line.shown(event["val"]), event["severity"]
+
+
+def of_archive(read: Callable[[], list[Any]]) -> list[Any]:
+    """The rows of a log in their order, including the archive server if there is one. A row sent again for an
+    archived week is repeated until the next round.
+    """
+
+    def answer() -> list[list[Any]]:
+        try:
+            return [read()]
+        except (psycopg.Error, pymssql.Error) as error:
+            if "archive server" not in str(error):
+                raise
+            return []
+
+    (rows,) = wait_until(answer)
+    return [row for before, row in zip([None, *rows], rows, strict=False) if plain(row) != plain(before)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ringlog.commands.machines import doctor
+from ringlog.commands.machines import doctor, this_machine
 from ringlog.server import certificates
 from servers import RunningServer, ringlog
 
@@ -28,21 +28,21 @@ def levels(found: object) -> list[tuple[str, str]]:
     ],
 )
 def test_mounts(kind: str, options: str, dangers: int) -> None:
-    found = levels(doctor.mounted("/data", kind, options))
+    found = levels(this_machine.mounted("/data", kind, options))
     assert [level for level, _ in found] == ["danger"] * dangers
-    assert levels(doctor.mounted("/data", "btrfs", "rw,noatime,nodatacow")) == []
-    assert levels(doctor.mounted("/data", "btrfs", "rw,noatime"))[0][0] == "note"
+    assert levels(this_machine.mounted("/data", "btrfs", "rw,noatime,nodatacow")) == []
+    assert levels(this_machine.mounted("/data", "btrfs", "rw,noatime"))[0][0] == "note"
 
 
 def test_a_disk_that_acknowledges_writes_too_early() -> None:
-    assert levels(doctor.plausible(5_000, turns=True)) == [
+    assert levels(this_machine.plausible(5_000, turns=True)) == [
         ("danger", "5,000 syncs a second are more than a rotating disk can do")
     ]
-    assert levels(doctor.plausible(5_000, turns=False)) == []
-    assert levels(doctor.plausible(90_000, turns=False)) == [
+    assert levels(this_machine.plausible(5_000, turns=False)) == []
+    assert levels(this_machine.plausible(90_000, turns=False)) == [
         ("danger", "90,000 syncs a second are more than any disk can do")
     ]
-    assert levels(doctor.plausible(12, turns=True)) == [("warning", "only 12 syncs a second")]
+    assert levels(this_machine.plausible(12, turns=True)) == [("warning", "only 12 syncs a second")]
 
 
 def test_the_kernel_and_the_disks_settings(tmp_path: Path) -> None:
@@ -53,12 +53,12 @@ def test_the_kernel_and_the_disks_settings(tmp_path: Path) -> None:
     pages = tmp_path / "kernel/mm/transparent_hugepage"
     pages.mkdir(parents=True)
     (pages / "enabled").write_text("always [madvise] never\n")
-    assert levels(doctor.kernel(tmp_path, tmp_path)) == [
+    assert levels(this_machine.kernel(tmp_path, tmp_path)) == [
         ("note", "vm.swappiness is 60"),
         ("note", "this is a virtual machine"),
     ]
     (pages / "enabled").write_text("[always] madvise never\n")
-    assert levels(doctor.kernel(tmp_path, tmp_path))[0] == (
+    assert levels(this_machine.kernel(tmp_path, tmp_path))[0] == (
         "note",
         "the kernel uses huge pages for any memory (transparent_hugepage is always)",
     )
@@ -71,14 +71,14 @@ def test_the_kernel_and_the_disks_settings(tmp_path: Path) -> None:
         ("scheduler", "[bfq] none"),
     ):
         (queue / name).write_text(value + "\n")
-    assert [what for _, what in levels(doctor.block_device(tmp_path))] == [
+    assert [what for _, what in levels(this_machine.block_device(tmp_path))] == [
         "the disk has a write cache",
         "the read-ahead of this rotating disk is 128 kB",
     ]
     (queue / "rotational").write_text("0\n")
-    assert levels(doctor.block_device(tmp_path))[1] == ("note", "the disk's scheduler is bfq")
-    assert levels(doctor.clock(lambda: 5)) == [("warning", "nothing synchronizes the clock")]
-    assert levels(doctor.clock(lambda: 0)) == []
+    assert levels(this_machine.block_device(tmp_path))[1] == ("note", "the disk's scheduler is bfq")
+    assert levels(this_machine.clock(lambda: 5)) == [("warning", "nothing synchronizes the clock")]
+    assert levels(this_machine.clock(lambda: 0)) == []
 
 
 def test_postgresqls_settings_and_roles(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ ELSEWHERE = {
     "docs/how-to/archive.md": [
         (
             r"polars|duckdb|from pyiceberg|create secret|signing = ",
-            "needs archived weeks: tests/history/test_archive.py, test_iceberg.py",
+            "needs archived weeks: tests/history/rounds, test_iceberg.py",
         ),
         (r"setfacl|.*ringlog\.conf|from pyspark", SPARK),
     ],

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from ringlog.commands.options import logging_command
+from ringlog.commands.options import Json, logging_command
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
 from ringlog.loader.cli import option
@@ -97,7 +97,7 @@ def init(
 @ha_app.command("status")
 def status(
     config: Config = _CONFIG,
-    machine: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    machine: Json = False,
 ) -> None:
     """Show the primary, the lag of the others, and the PostgreSQL that each gateway uses. Code 1: there is a
     problem."""

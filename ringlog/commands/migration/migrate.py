@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringlog.clients import Address, find_password
-from ringlog.commands.options import Data, Dsn
+from ringlog.commands.options import Data, Dsn, Table
 from ringlog.errors import ServerError, UsageError
 from ringlog.loader.cli import option
 from ringlog.nodes.servers import Everywhere, server_of
@@ -31,7 +31,7 @@ migrate_app = typer.Typer(
 
 @migrate_app.command("history")
 def migrate_history(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")],
+    table: Table,
     place: Annotated[
         str,
         typer.Option(

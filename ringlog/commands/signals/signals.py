@@ -13,7 +13,7 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from ringlog.commands.lines import age_text, columns
-from ringlog.commands.options import Data, Dsn
+from ringlog.commands.options import Data, Dsn, Json
 from ringlog.errors import UsageError
 from ringlog.nodes.servers import nodes_of, reached
 from ringlog.retrieval.words import search_query
@@ -22,7 +22,7 @@ from ringlog.server.database import facility_opened
 
 _MOST = 100_000
 
-Machine = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Machine = Json
 _WORDS = (
     "Words in any order, of names, tables, columns, descriptions and units. * stands for any characters, "
     "/…/ is a regular expression; unit:A, table:…, device:…, column:… search there only."

@@ -1,11 +1,11 @@
 """The commands `ringlog archive` and `ringlog recall`: old weeks in files."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ringlog.commands.options import Data, Dsn
+from ringlog.commands.options import Data, Dsn, From, Table, To
 from ringlog.errors import UsageError
 from ringlog.history.summaries.summarising import summarise
 from ringlog.nodes.servers import Everywhere, server_of
@@ -23,9 +23,9 @@ archive_app = typer.Typer(help="The archive: old weeks of the logs in Parquet fi
 
 
 def recall_weeks(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")],
-    start: Annotated[datetime, typer.Argument(metavar="FROM", help="First day (UTC), as 2024-03-01.")],
-    end: Annotated[datetime, typer.Argument(metavar="TO", help="Day after the last (UTC).")],
+    table: Table,
+    start: From,
+    end: To,
     days: Annotated[int, typer.Option(metavar="DAYS", min=1, help="How long the weeks stay in the log.")] = 7,
     data: Data = None,
     dsn: Dsn = None,

@@ -1,12 +1,12 @@
 """The commands `ringlog maintain`, `ringlog refill` and `ringlog summarise`."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Annotated
 
 import typer
 
-from ringlog.commands.options import Data, Dsn
+from ringlog.commands.options import Data, Dsn, From, Table, To
 from ringlog.errors import UsageError
 from ringlog.history.closing import close
 from ringlog.history.summaries.resummarising import summarise_again
@@ -59,7 +59,7 @@ def _print_work(subject: str, done: str, rows: Mapping[str, int]) -> None:
 
 
 def refill(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")],
+    table: Table,
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
@@ -72,9 +72,9 @@ def refill(
 
 
 def summarise_table(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")],
-    start: Annotated[datetime, typer.Argument(metavar="FROM", help="First day (UTC), as 2024-03-01.")],
-    end: Annotated[datetime, typer.Argument(metavar="TO", help="Day after the last (UTC).")],
+    table: Table,
+    start: From,
+    end: To,
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:

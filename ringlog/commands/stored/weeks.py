@@ -1,11 +1,10 @@
 """The commands `ringlog weeks`: weeks past retention."""
 
-from datetime import UTC, datetime
-from typing import Annotated
+from datetime import UTC
 
 import typer
 
-from ringlog.commands.options import Data, Dsn
+from ringlog.commands.options import Data, Dsn, From, Table, To
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema.session import engine
 from ringlog.server.database import facility_opened
@@ -33,9 +32,9 @@ def weeks_list(data: Data = None, dsn: Dsn = None) -> None:
 
 @weeks_app.command("restore")
 def weeks_restore(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")],
-    start: Annotated[datetime, typer.Argument(metavar="FROM", help="First day (UTC), as 2024-03-01.")],
-    end: Annotated[datetime, typer.Argument(metavar="TO", help="Day after the last (UTC).")],
+    table: Table,
+    start: From,
+    end: To,
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:

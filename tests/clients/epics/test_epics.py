@@ -25,7 +25,7 @@ from ringlog.loader.statistics import Statistics
 from ringlog.schema.alarms import status_name
 from ringlog.schema.facility import Column, Table
 from ringlog_lab.epics import own_ports
-from servers import RunningServer, free_port, serving
+from servers import RunningServer, serving
 from waiting import wait_until
 
 HERE = Path(__file__).parent
@@ -413,61 +413,29 @@ def test_texts_that_are_empty_at_first(
     assert "refused" not in said
 
 
-DRIFTING = """
-import sys, time
-from p4p.nt import NTScalar
-from p4p.server import Server
-from p4p.server.thread import SharedPV
-
-good, ahead = (SharedPV(nt=NTScalar("d"), initial=0.0, timestamp=time.time()) for _ in range(2))
-with Server(providers=[{"TEST:GOOD": good, "TEST:AHEAD": ahead}]):
-    print("serving", flush=True)
-    for number, line in enumerate(sys.stdin, 1):
-        good.post(float(number), timestamp=time.time())
-        ahead.post(float(number), timestamp=time.time() + float(line))
-"""
-
-
 def test_a_time_stamp_far_ahead_moves_no_other_row(
     ioc: Ioc, programs: Programs, epics_server: RunningServer
 ) -> None:
-    port = str(free_port())
-    own = {"EPICS_PVA_SERVER_PORT": port, "EPICS_PVAS_SERVER_PORT": port}
+    def updates(number: float, ahead: float) -> list[tuple[str, str, object, float, int]]:
+        return [("TEST:GOOD", "d", number, 0, 0), ("TEST:AHEAD", "d", number, -ahead, 0)]
+
+    query = "select 1 from log.drifting where good = %s and ahead = %s"
     with (
-        subprocess.Popen(
-            [sys.executable, "-c", DRIFTING],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | ioc.environment | own,
-        ) as source,
+        Source(ioc.environment, *updates(0.0, 0)) as source,
         psycopg.connect(epics_server.dsn, autocommit=True) as connection,
     ):
-        assert source.stdin is not None
-        assert source.stdout is not None
-        assert source.stdout.readline() == "serving\n"
         loader = programs.load(epics_server, "pva", "drifting")
-
-        def post(number: int, ahead: int) -> None:
-            assert source.stdin is not None
-            print(ahead, file=source.stdin, flush=True)
+        # the first one is there
+        wait_until(lambda: loader.is_running() and rows_of(connection, "drifting"), loader.said)
+        for number, ahead in ((1, 0), (2, 2 * 86_400), (3, 0)):
+            source.post(*updates(number, ahead))
             wait_until(
-                lambda: (
-                    loader.is_running()
-                    and connection.execute(
-                        "select 1 from log.drifting where good = %s and ahead = %s", [number, number]
-                    ).fetchone()
+                lambda number=number: (
+                    loader.is_running() and connection.execute(query, [number, number]).fetchone()
                 ),
                 loader.said,
             )
-
-        # the first one is there
-        wait_until(lambda: loader.is_running() and rows_of(connection, "drifting"), loader.said)
-        post(1, 0)
-        post(2, 2 * 86_400)
-        post(3, 0)
         loader.stop()
-        source.stdin.close()
         rows = connection.execute(
             "select good, ahead, abs(extract(epoch from time - now()))::int < 1000,"
             " stamp > extract(epoch from now()) from log.drifting"
@@ -482,40 +450,13 @@ def test_a_time_stamp_far_ahead_moves_no_other_row(
     )
 
 
-CAMERA = """
-import numpy, sys, time
-from p4p.nt import NTNDArray
-from p4p.server import Server
-from p4p.server.thread import SharedPV
-
-image = numpy.arange(6, dtype=numpy.uint16).reshape(2, 3)
-line = numpy.array([0.5, -1.5, 2.5], numpy.float32)
-pvs = {
-    name: SharedPV(nt=NTNDArray(), initial=value, timestamp=time.time())
-    for name, value in {"TEST:IMAGE": image, "TEST:LINE": line}.items()
-}
-with Server(providers=[pvs]):
-    print("serving", flush=True)
-    sys.stdin.read()
-"""
-
-
 def test_an_image_keeps_its_shape(ioc: Ioc, programs: Programs, epics_server: RunningServer) -> None:
     """NTNDArray: the first dimension is the fastest (EPICS normative types)."""
-    port = str(free_port())
-    own = {"EPICS_PVA_SERVER_PORT": port, "EPICS_PVAS_SERVER_PORT": port}
+    image = ("TEST:IMAGE", "u2", [[0, 1, 2], [3, 4, 5]], 0, 0)
     with (
-        subprocess.Popen(
-            [sys.executable, "-c", CAMERA],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | ioc.environment | own,
-        ) as camera,
+        Source(ioc.environment, image, ("TEST:LINE", "f4", [0.5, -1.5, 2.5], 0, 0)),
         psycopg.connect(epics_server.dsn, autocommit=True) as connection,
     ):
-        assert camera.stdout is not None
-        assert camera.stdin is not None
-        assert camera.stdout.readline() == b"serving\n"
         loader = programs.load(epics_server, "pva", "camera")
         query = (
             "select image, width, height, line, length from log.camera"
@@ -523,7 +464,6 @@ def test_an_image_keeps_its_shape(ioc: Ioc, programs: Programs, epics_server: Ru
         )
         rows = wait_until(lambda: loader.is_running() and connection.execute(query).fetchall())
         loader.stop()
-        camera.stdin.close()
     assert rows[0] == ([0, 1, 2, 3, 4, 5], 3, 2, [0.5, -1.5, 2.5], 3)
 
 

@@ -3,11 +3,11 @@
 import struct
 import time
 from contextlib import ExitStack, suppress
+from typing import Any
 
 import pymssql
 
 import raw_tds
-from chaos.site import Site
 from chaos.writers import ERRORS
 from raw_tds import BATCH7, RawClient
 from servers import Login
@@ -15,7 +15,7 @@ from servers import Login
 _PACKET = 32_000
 
 
-def slow_requests(site: Site, sessions: int, length: int, seconds: float) -> None:
+def slow_requests(site: Any, sessions: int, length: int, seconds: float) -> None:
     """Clients that stop in the middle of a request of this many bytes."""
     header = struct.pack(">BBHHBB", BATCH7, 0, _PACKET + 8, 0, 1, 0)
     with ExitStack() as opened, suppress(OSError, EOFError, AssertionError):
@@ -27,7 +27,7 @@ def slow_requests(site: Site, sessions: int, length: int, seconds: float) -> Non
         time.sleep(seconds)
 
 
-def unread_results(site: Site, sessions: int, seconds: float) -> None:
+def unread_results(site: Any, sessions: int, seconds: float) -> None:
     """Readers that do not read their results."""
     with ExitStack() as opened, suppress(OSError, EOFError, AssertionError):
         for _ in range(sessions):
@@ -36,7 +36,7 @@ def unread_results(site: Site, sessions: int, seconds: float) -> None:
         time.sleep(seconds)
 
 
-def wrong_passwords(site: Site, seconds: float) -> None:
+def wrong_passwords(site: Any, seconds: float) -> None:
     """Wrong passwords under the writers' own name."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -50,7 +50,7 @@ def wrong_passwords(site: Site, seconds: float) -> None:
             ).close()
 
 
-def _session(site: Site, opened: ExitStack) -> RawClient:
+def _session(site: Any, opened: ExitStack) -> RawClient:
     client = opened.enter_context(RawClient("127.0.0.1", site.server.port, timeout=20))
     login = Login(site.reader.user, site.reader.password)
     assert b"\xad" in client.log_in7(login, packet_size=_PACKET)

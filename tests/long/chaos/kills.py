@@ -13,83 +13,33 @@ import httpx
 import psutil
 import psycopg
 
-from chaos.comparison import Figures
-from chaos.site import RETAINED, SEVENS, Site
+from chaos.processes import (
+    excuse,
+    kill,
+    kill_at_any_time,
+    load,
+    postgres,
+    postmaster,
+    server,
+    web,
+    writers_of_load,
+)
+from chaos.writing import RETAINED, SEVENS, WritingSite
+from random_operations import LOOK, Operations, run
 from ringlog.server.processes.background import in_background
 
 PAUSE = (1.0, 3.0)
 """seconds between two kills, least and most"""
-_LOOK = 0.05  # seconds
-_AGAIN = 0.02
-"""probability at each look that a server is killed which is still starting"""
 _READING = 0.5
 """seconds between two requests to HTTP"""
 
-Kill = Callable[[Site, random.Random], int]
 
-
-def _kill(choose: Callable[[Site], list[psutil.Process]], *, is_down: bool = True) -> Kill:
-    """The function that kills one of these processes and returns how many it has killed: none may run.
-    `is_down`: writers wait until the server is back."""
-
-    def kill(site: Site, draw: random.Random) -> int:
-        if is_down and not site.server.accepts_calls and draw.random() > _AGAIN:
-            return 0
-        with suppress(psutil.Error, OSError, IndexError):
-            process = draw.choice(choose(site))
-            if is_down:
-                threading.Thread(target=_wait_excused, args=(site,), daemon=True).start()
-            process.kill()
-            return 1
-        return 0
-
-    return kill
-
-
-def _wait_excused(site: Site) -> None:
-    """Writers may wait until the server and PostgreSQL accept calls again."""
-    with site.excused():
-        time.sleep(_LOOK)
-        end = time.monotonic() + 120
-        while time.monotonic() < end:
-            if site.server.accepts_calls:
-                with suppress(psycopg.Error), psycopg.connect(site.server.dsn, connect_timeout=5):
-                    return
-            time.sleep(_LOOK)
-
-
-def _postmaster(site: Site) -> list[psutil.Process]:
-    lines = (site.data / "postgresql-18" / "postmaster.pid").read_text().splitlines()
-    process = psutil.Process(int(lines[0]))
-    return [process] if process.name() == "postgres" else []
-
-
-def _postgres(site: Site, words: str, has_words: bool = True) -> list[psutil.Process]:
-    """PostgreSQL's processes by their titles."""
-    children = [child for process in _postmaster(site) for child in process.children()]
-    return [child for child in children if (words in " ".join(child.cmdline())) == has_words]
-
-
-def _server(site: Site) -> list[psutil.Process]:
-    return [psutil.Process(site.server.pid)]
-
-
-def _web(site: Site) -> list[psutil.Process]:
-    children = _server(site)[0].children(recursive=True)
-    return [child for child in children if "ringlog.server.processes.web_process" in child.cmdline()]
-
-
-def _load(site: Site) -> list[psutil.Process]:
-    assert site.load is not None
-    return [psutil.Process(site.load.pid)]
-
-
-def _tds_clients(site: Site) -> list[psutil.Process]:
+def _tds_clients(site: WritingSite) -> list[psutil.Process]:
     children = psutil.Process().children()
     return [child for child in children if child.exe() == str(site.ct_program)]
 
 
-def _operate(site: Site, draw: random.Random) -> int:
+def _operate(site: WritingSite, draw: random.Random) -> None:
     """A command that sets weeks of RETAINED aside, or restores them; a slow one is killed."""
     days = sorted(datetime.now(UTC).date() - timedelta(days=draw.randrange(63)) for _ in range(2))
     words = draw.choice([("maintain",), ("weeks", "restore", RETAINED, *map(str, days))])
@@ -101,45 +51,45 @@ def _operate(site: Site, draw: random.Random) -> int:
         site.server.command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     threading.Thread(target=_end, args=(site, command, words[0], draw.uniform(1, 8)), daemon=True).start()
-    return 0
 
 
-def _end(site: Site, command: subprocess.Popen[bytes], name: str, seconds: float) -> None:
+def _end(site: WritingSite, command: subprocess.Popen[bytes], name: str, seconds: float) -> None:
     try:
         command.wait(seconds)
     except subprocess.TimeoutExpired:
         command.kill()
         command.wait()
-        site.kills[f"ringlog {name}"] += 1
+        site.note(f"ringlog {name} killed")
 
 
-KILLS: dict[str, tuple[int, Kill]] = {
-    "backend of commits": (6, _kill(lambda site: _postgres(site, ": ringlog_gateway ringlog "))),
-    "backend": (4, _kill(lambda site: _postgres(site, " ringlog 127.0.0.1("))),
-    "other process of PostgreSQL": (3, _kill(lambda site: _postgres(site, " ringlog ", has_words=False))),
-    "postmaster": (3, _kill(_postmaster)),
-    "gateway": (3, _kill(_server)),
-    "HTTP": (2, _kill(_web, is_down=False)),
-    "load": (2, _kill(_load, is_down=False)),
-    "writer of load": (4, _kill(lambda site: _load(site)[0].children(), is_down=False)),
-    "writer over TDS": (4, _kill(_tds_clients, is_down=False)),
-    "administrator's backend": (2, _kill(lambda site: _postgres(site, ": postgres ringlog "))),
+KILLS: Operations = {
+    "backend of commits": (6, kill_at_any_time(postgres(": ringlog_gateway ringlog "))),
+    "backend": (4, kill_at_any_time(postgres(" ringlog 127.0.0.1("))),
+    "other process of PostgreSQL": (3, kill_at_any_time(postgres(" ringlog ", has_words=False))),
+    "postmaster": (3, kill_at_any_time(postmaster)),
+    "gateway": (3, kill_at_any_time(server)),
+    "HTTP": (2, kill(web)),
+    "load": (2, kill(load)),
+    "writer of load": (4, kill(writers_of_load)),
+    "writer over TDS": (4, kill(_tds_clients)),
+    "administrator's backend": (2, kill_at_any_time(postgres(": postgres ringlog "))),
     "command": (4, _operate),
 }
-"""The weight of each kind, and its function."""
 
 
-def kill_all(site: Site, seconds: float, draw: random.Random, figures: Figures) -> None:
+def kill_all(site: WritingSite, seconds: float, draw: random.Random) -> None:
     """Kills for this many seconds; processes that have ended are started again."""
-    site.kills = figures.faults
-    end = time.monotonic() + seconds
-    with _repeated(site.tend, _LOOK), _read_over_http(site, figures):
-        while time.monotonic() < end:
-            (kind,) = draw.choices([*KILLS], [weight for weight, _ in KILLS.values()])
-            killed = KILLS[kind][1](site, draw)
-            site.kills[kind] += killed
-            time.sleep(draw.uniform(*PAUSE) if killed else _LOOK)
-        _wait_excused(site)
+    with _repeated(site.tend, LOOK), _read_over_http(site):
+        run(
+            site,
+            KILLS,
+            draw,
+            site.note,
+            pause=lambda: draw.uniform(*PAUSE),
+            seconds=seconds,
+            wait=lambda _, pause: time.sleep(pause),
+        )
+        excuse(site)
 
 
 @contextmanager
@@ -161,7 +111,7 @@ def _repeated(work: Callable[[], object], pause: float) -> Iterator[None]:
 
 
 @contextmanager
-def _read_over_http(site: Site, figures: Figures) -> Iterator[None]:
+def _read_over_http(site: WritingSite) -> Iterator[None]:
     """Reads rows that are older than the kills: an answer has all of them."""
     old = next(writer.old for writer in site.writers if writer.table == SEVENS[0])
     wanted = Counter(str(row.number) for row in old)
@@ -178,10 +128,10 @@ def _read_over_http(site: Site, figures: Figures) -> Iterator[None]:
             with suppress(httpx.HTTPError):
                 answer = client.get("/api/v1/data", params=parameters)
                 if answer.status_code == 200:
-                    figures.read += 1
+                    site.figures.notes["answers of HTTP"] += 1
                     values = Counter(line.split(",")[1] for line in answer.text.splitlines()[1:])
                     if values != wanted:
-                        figures.problems.append(f"HTTP: {values.total()} rows for {wanted.total()}")
+                        site.figures.problems.append(f"HTTP: {values.total()} rows for {wanted.total()}")
 
         with _repeated(read, _READING):
             yield

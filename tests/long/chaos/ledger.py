@@ -26,10 +26,9 @@ class Row(NamedTuple):
     def moment(self) -> datetime:
         return _EPOCH + timedelta(microseconds=self.time)
 
-    @property
-    def bits(self) -> bytes:
-        """The whole row, bit by bit."""
-        return _RECORD.pack(*self)
+    @classmethod
+    def of(cls, seq_no: int, moment: datetime, level: float, number: int) -> "Row":
+        return cls(seq_no, microseconds(moment), level, number)
 
 
 def microseconds(moment: datetime) -> int:
@@ -54,7 +53,7 @@ class Ledger:
         self.waits.append((begun, end))
         if end - begun > _LONG:
             self.answers[begun] = answers
-        self._stream.write(row.bits)
+        self._stream.write(_RECORD.pack(*row))
 
     def rows(self) -> Iterator[Row]:
         for record in _RECORD.iter_unpack(self.file.read_bytes()):

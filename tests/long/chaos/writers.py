@@ -1,8 +1,6 @@
 """Writers over TDS, a thread each: it sends a row until it is acknowledged, and then the next one."""
 
-import math
 import random
-import struct
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -10,11 +8,13 @@ from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pymssql
 from pymssql import _mssql
 
 from chaos.ledger import Ledger, Row, microseconds
+from chaos.recordings import any_double, any_int
 from servers import Login
 from tds_clients import Answer, CtClient, Param
 
@@ -35,8 +35,9 @@ class Failed(Exception):
 class Writer(threading.Thread, ABC):
     """Writes the ring of a table repeatedly."""
 
-    def __init__(self, table: str, rows: int, cycle: float, ledger: Ledger, seed: int) -> None:
+    def __init__(self, login: Login, table: str, rows: int, cycle: float, ledger: Ledger, seed: int) -> None:
         super().__init__(name=table, daemon=True)
+        self._login = login
         self.table = table
         self.ledger = ledger
         self.answers: Counter[str] = Counter()
@@ -60,13 +61,7 @@ class Writer(threading.Thread, ABC):
         """A row of random values, with a time of the writer's own clock, which always advances."""
         self._place = self._place % self._rows + 1
         self._last = max(self._last + 1, microseconds(moment))
-        return Row(self._place, self._last, *self._values())
-
-    def _values(self) -> tuple[float, int]:
-        level = math.nan
-        while not math.isfinite(level):
-            (level,) = struct.unpack("<d", self._draw.randbytes(8))
-        return level, self._draw.randint(-(2**31), 2**31 - 1)
+        return Row(self._place, self._last, any_double(self._draw), any_int(self._draw))
 
     def send(self, row: Row) -> None:
         """Sends a row until it is acknowledged."""
@@ -97,18 +92,9 @@ class Writer(threading.Thread, ABC):
 class Seven(Writer):
     """A writer by TDS 7.4, with DB-Library."""
 
-    def __init__(
-        self,
-        address: tuple[str, int],
-        login: Login,
-        table: str,
-        rows: int,
-        cycle: float,
-        ledger: Ledger,
-        seed: int,
-    ) -> None:
-        super().__init__(table, rows, cycle, ledger, seed)
-        self._address, self._login = address, login
+    def __init__(self, address: tuple[str, int], *common: Any) -> None:
+        super().__init__(*common)
+        self._address = address
         self._connection: pymssql.Connection | None = None
 
     def put(self, row: Row) -> None:
@@ -148,25 +134,15 @@ class Retained(Seven):
     def next_row(self, moment: datetime) -> Row:
         self._place = self._place % self._rows + 1
         before = self._draw.random() * _NINE_WEEKS
-        return Row(self._place, microseconds(moment - before), *self._values())
+        return Row(self._place, microseconds(moment - before), any_double(self._draw), any_int(self._draw))
 
 
 class Five(Writer):
     """A writer by TDS 5.0, with ct-library."""
 
-    def __init__(
-        self,
-        program: Path,
-        configuration: Path,
-        login: Login,
-        table: str,
-        rows: int,
-        cycle: float,
-        ledger: Ledger,
-        seed: int,
-    ) -> None:
-        super().__init__(table, rows, cycle, ledger, seed)
-        self._program, self._configuration, self._login = program, configuration, login
+    def __init__(self, program: Path, configuration: Path, *common: Any) -> None:
+        super().__init__(*common)
+        self._program, self._configuration = program, configuration
         self._client: CtClient | None = None
 
     def put(self, row: Row) -> None:

@@ -1,26 +1,44 @@
-"""Recordings as sources of writers: random values, which are kept for the comparison."""
+"""Recordings as sources of `ringlog load`: random values, which are kept for the comparison."""
 
 import csv
+import math
 import random
-from collections.abc import Mapping
+import struct
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
-COLUMNS = 20
-"""of each recording of single values"""
+
+def any_double(draw: random.Random) -> float:
+    """A finite one of any bits."""
+    level = math.nan
+    while not math.isfinite(level):
+        (level,) = struct.unpack("<d", draw.randbytes(8))
+    return level
 
 
-def record_values(folder: Path, begins: Mapping[str, datetime], cycle: float, rows: int) -> None:
+def any_int(draw: random.Random) -> int:
+    return draw.randint(-(2**31), 2**31 - 1)
+
+
+Columns = Mapping[str, Callable[[random.Random], object]]
+"""The random values of each column."""
+DOUBLES: Columns = {f"c_{number}": random.Random.random for number in range(1, 21)}
+
+
+def record(
+    folder: Path, begins: Mapping[str, datetime], cycle: float, rows: int, columns: Columns = DOUBLES
+) -> None:
     """Writes <table>.csv for each table: this many rows from its begin on, `cycle` seconds apart."""
     folder.mkdir()
     for name, begin in begins.items():
-        dice = random.Random(name)
+        draw = random.Random(f"{folder.name} {name}")
         with (folder / f"{name}.csv").open("w", newline="") as file:
             lines = csv.writer(file)
-            lines.writerow(["time", *(f"c_{number}" for number in range(1, COLUMNS + 1))])
+            lines.writerow(["time", *columns])
             for number in range(rows):
                 moment = begin + timedelta(seconds=number * cycle)
-                lines.writerow([moment.isoformat(), *(repr(dice.random()) for _ in range(COLUMNS))])
+                lines.writerow([moment.isoformat(), *(repr(value(draw)) for value in columns.values())])
 
 
 def record_waveforms(
@@ -40,13 +58,13 @@ def record_waveforms(
         pq.write_table(pa.table(columns), folder / f"{name}.parquet")
 
 
-def recorded(file: Path) -> dict[datetime, list[object]]:
-    """Every row of a recording: its values by its time."""
+def recorded(file: Path) -> list[tuple[object, ...]]:
+    """The rows of a recording: time and values."""
     if file.suffix == ".parquet":
         import pyarrow.parquet as pq
 
-        return {row["time"]: [row["trace"]] for row in pq.read_table(file).to_pylist()}
+        return [(row["time"], tuple(row["trace"])) for row in pq.read_table(file).to_pylist()]
     with file.open(newline="") as opened:
         lines = csv.reader(opened)
         next(lines)
-        return {datetime.fromisoformat(line[0]): [float(cell) for cell in line[1:]] for line in lines}
+        return [(datetime.fromisoformat(line[0]), *map(float, line[1:])) for line in lines]

@@ -17,8 +17,8 @@ from ringlog.history.archive.folder import Folder
 from ringlog.history.archive.ownership import NotOurs
 from waiting import wait_until
 
-from .conftest import conninfo_of, running
-from .test_archive_server import NOW, Databases, made, one
+from ..conftest import conninfo_of, running
+from .conftest import NOW, Databases, made, one
 
 EVERY = "select count(*), sum(an_int), max(an_int) from log.every_type"
 DIFFERENT = "select count(*) from (select * from log.every_type except select * from copied.every_type) as d"

@@ -1,12 +1,9 @@
-"""SPring-8's experiments in the report: the tables and figures of papers/004 beside ours."""
+"""The outcomes of SPring-8's experiments: the tables and figures of papers/004, and ours."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from ringlog.loadtest.experiment.chapter import Chapter, circumstances
-from ringlog.loadtest.experiment.document import Paragraph
 from ringlog.loadtest.experiment.duration import in_words
-from ringlog.loadtest.experiment.outcome import Counted
+from ringlog.loadtest.experiment.outcome import Counted, Outcome, Section
 from ringlog.loadtest.experiment.report import verdict
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.loadtest.spring8 import published, sections
@@ -53,32 +50,34 @@ _METHOD = (
 )
 
 
-def chapter(result: Result, folder: Path) -> Chapter:
-    """The chapter of an experiment; its pictures are drawn into the folder."""
-    facts: list[tuple[str, str]] = [
-        ("facility", result.facility),
-        ("begun", result.began),
-        *result.versions.items(),
-        *(("clients", description) for description in dict.fromkeys(run.description for run in result.runs)),
-        ("raw figures", ", ".join(file for run in result.runs for file in run.files)),
-    ]
-    return Chapter(
+def outcome_of(result: Result) -> Outcome:
+    """The outcome of an experiment, for the report of all."""
+    runs = result.runs
+    last = runs[-1].samples[-1].load_average if runs and runs[-1].samples else 0.0
+    descriptions = dict.fromkeys(run.description for run in runs)
+    files = [file for run in runs for file in run.files]
+    return Outcome(
         experiment=result.experiment,
         title=_TITLES[result.experiment],
         paper=published.SOURCE,
+        command=result.command,
         began=result.began,
+        seconds=sum(run.seconds for run in runs),
+        scale=f"{result.facility}.",
+        machine=result.machine,
+        load_before=runs[0].load_before if runs else 0.0,
+        load_after=last,
+        versions=result.versions | {"clients": "; ".join(descriptions), "raw figures": ", ".join(files)},
+        settings=result.settings,
         counted=[*counted(result)],
         figures=[*figures_of(result)],
-        short=[*_SHORT[result.experiment](result.runs), *_disturbed(result)],
-        blocks=[
-            Paragraph(_conditions(result)),
-            _checks(result),
-            *_SECTIONS[result.experiment](result, folder),
-            *sections.troubles(result),
+        sections=[
+            Section("Rows", [_conditions(result)], [_checks(result)]),
+            *_SECTIONS[result.experiment](runs),
+            *sections.troubles(runs),
         ],
-        method=_METHOD if result.experiment == "normal" else _METHOD[:1],
-        command=result.command,
-        circumstances=circumstances(result.machine, result.settings, facts),
+        method=[*(_METHOD if result.experiment == "normal" else _METHOD[:1])],
+        short=[*_SHORT[result.experiment](runs), *_disturbed(result)],
     )
 
 
@@ -179,12 +178,6 @@ _SHORT = {
 
 
 def _conditions(result: Result) -> str:
-    text = f"{result.facility}. Begun {result.began}"
     if not result.runs:
-        return f"{text}; ended before its first load."
-    first = result.runs[0]
-    lasted = in_words(round(first.seconds, 1))
-    return (
-        f"{text}; each load lasted {lasted}; load average of the machine before: {first.load_before:.1f} on "
-        f"{first.cores} cores."
-    )
+        return "It ended before its first load."
+    return f"Each load lasted {in_words(round(result.runs[0].seconds, 1))}."

@@ -1,4 +1,5 @@
-"""Weeks of tables of samples in the archive: both tiers together always have every sample once."""
+"""Archived weeks of tables of rows, numbers, texts and waveforms: both tiers together always have every row
+once."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,10 +25,11 @@ from ringlog.history.archive.restoring import restore
 from ringlog.history.archive.round import Round
 from ringlog.history.archive.stored import Rows
 from ringlog.history.connection import connect
+from ringlog.history.reading import read
 from ringlog.history.signals import places
 from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.column_type import ColumnType
-from ringlog.schema.facility import Facility, History, Retention, SampleSignal, SampleTable
+from ringlog.schema.facility import Column, Facility, History, Retention, SampleSignal, SampleTable, Table
 from ringlog.schema.relations.partitions import Week, maintain
 from ringlog.schema.relations.sample_tables import merge
 
@@ -41,13 +43,15 @@ NS = 1_777_248_000_000_000_000
 HOUR = 3_600_000_000_000
 WEEKS = ["2026w18", "2026w19", "2026w20", "2026w21"]
 SIGNALS = ("gauge:1", "gauge:2", "gauge:silent", "gauge:never")
+TABLES = ("magnet", "traces", "vac", "words")
 
 archive = partial(archiving.archive, pauses=0)
 Samples = list[tuple[Any, ...]]
 
 
 class Plant:
-    """A database with a table of numbers, `vac`, one of texts, `words`, and one of waveforms, `traces`."""
+    """A database with a table of rows, `magnet`, and tables of samples: of numbers, `vac`, texts, `words`,
+    and waveforms, `traces`."""
 
     def __init__(self, url: sa.URL, engine: sa.Engine, folder: Path) -> None:
         self.url, self.engine, self.folder = url, engine, folder
@@ -65,6 +69,12 @@ class Plant:
             "select ringlog.put_vac_batch(array[%s]::integer[], array[%s], array[%s]::double precision[],"
             " array[%s]::smallint[])",
             *(self.number[signal], NS + after, value, severity),
+        )
+
+    def put_row(self, after: timedelta, current: float | None, seq_no: int = 1) -> None:
+        """A row this long after BEGIN."""
+        self.rows(
+            "select ringlog.put_magnet(row (%s, %s, %s, 1)::online.magnet)", seq_no, BEGIN + after, current
         )
 
     def fill(self) -> None:
@@ -92,6 +102,12 @@ class Plant:
             [point for wave in waves for point in wave or ()],
             [None if wave is None else len(wave) for wave in waves],
             [day % 3 for day in range(41)],
+        )
+        self.rows(
+            "insert into weeks.magnet select 1, %s + n * interval '2 hours',"
+            " case when n %% 7 = 0 then 'NaN' when n %% 11 = 0 then null else sin(n) end, n"
+            " from generate_series(0, 503) as n returning 1",
+            BEGIN,
         )
         maintain(self.engine, NOW)
         # as if housekeeping had merged the blocks
@@ -127,8 +143,14 @@ class Plant:
             found = sampled.newest(connection, place, before)
             return [] if found is None else found.to_pylist()
 
+    def rows_of_magnet(self) -> Samples:
+        batches = read(self.conninfo, "magnet", ["seq_no", "current", "count"])
+        rows = [row.values() for batch in batches for row in batch.to_pylist()]
+        return [tuple("NaN" if value != value else value for value in row) for row in rows]
+
     def all(self) -> dict[str, Samples]:
-        return {signal: self.read(signal) for signal in (*SIGNALS, "state", "trace")}
+        samples = {signal: self.read(signal) for signal in (*SIGNALS, "state", "trace")}
+        return samples | {"magnet": self.rows_of_magnet()}
 
     def in_sql(self) -> list[Samples]:
         """The answers of procedures and views. Numbers are texts: NaN is not equal to itself."""
@@ -163,6 +185,9 @@ class Plant:
                 for at in instants
             ),
             self.rows("select got::text from ringlog.get_waveforms('trace', %s, %s) as got", *part),
+            self.rows("select got::text from ringlog.get_magnet_range(%s, %s) as got", *part),
+            *(self.rows("select got::text from ringlog.get_magnet_at(%s) as got", at) for at in instants),
+            self.rows("select count(*), sum(count), min(time), max(time) from log.magnet"),
         ]
         assert all(answers[number] for number in (0, 1, 2, 6, 7, 8, 9, 10, 11, 12))
         return answers
@@ -182,7 +207,9 @@ def filled(prepared_databases: Databases) -> Iterator[str]:
         SampleTable("traces", ColumnType.of("double[]"), signals=(SampleSignal("trace"),), points=9),
     )
     history = History(Retention(2, "week"), "/nowhere")
-    facility = Facility("test", "UTC", (), sample_tables=tables, history=history)
+    columns = Column("current", "magnet/current", "double"), Column("count", "magnet/count", "int")
+    magnet = Table("magnet", 10, 1.0, columns, summaries=(3600, 86_400))
+    facility = Facility("test", "UTC", (magnet,), sample_tables=tables, history=history)
     with template(prepared_databases, facility, fill) as name:
         yield name
 
@@ -205,7 +232,7 @@ def test_every_reading_has_both_tiers(plant: Plant) -> None:
 
     lines = plant.archive()
     assert [line.split(":")[0] for line in lines] == [
-        f"archived log.{table}_{week}" for table in ("traces", "vac", "words") for week in WEEKS
+        f"archived log.{table}_{week}" for table in TABLES for week in WEEKS
     ]
     assert plant.rows("select min(time) from weeks.vac")[0][0] >= datetime(2026, 5, 25, tzinfo=UTC)
     assert plant.all() == before
@@ -227,6 +254,7 @@ def test_every_reading_has_both_tiers(plant: Plant) -> None:
 def test_iceberg_tables_have_the_archived_samples(plant: Plant) -> None:
     plant.archive()
     assert [*publish(plant.engine, plant.conninfo)] == [
+        "published log.magnet: 4 weeks more, 0 fewer; 4 with 336 rows",
         "published log.traces: 4 weeks more, 0 fewer; 4 with 28 rows",
         "published log.vac: 4 weeks more, 0 fewer; 4 with 756 rows",
         "published log.words: 4 weeks more, 0 fewer; 4 with 28 rows",
@@ -245,34 +273,42 @@ def test_iceberg_tables_have_the_archived_samples(plant: Plant) -> None:
             value = "NaN" if row["value"] != row["value"] else row["value"]
             found[names[row["number"]]].append((after, value, row["severity"]))
     end = 28 * 24 * HOUR
-    assert found == {name: [one for one in of if one[0] < end] for name, of in plant.all().items()}
+    assert found == {name: [one for one in plant.read(name) if one[0] < end] for name in found}
 
 
-def test_late_samples_of_an_archived_week(plant: Plant) -> None:
+def test_late_rows_and_samples_of_an_archived_week(plant: Plant) -> None:
     plant.archive()
     first, second, *_ = plant.read("gauge:1")
     plant.put("gauge:1", *first)  # a repeat
     plant.put("gauge:1", second[0], 99.0)  # another value of the same time
     plant.put("gauge:1", first[0] + 1, 1.5)
     plant.put("gauge:silent", 8 * 24 * HOUR, 2.5, 2)
+    plant.rows("insert into weeks.magnet values (1, %s, 'NaN', 0) returning 1", BEGIN)  # a repeat
+    plant.rows("insert into weeks.magnet values (1, %s, 99, 7) returning 1", BEGIN + timedelta(hours=2))
+    plant.put_row(timedelta(hours=1), 1.5)
     now = plant.all()
+    assert (BEGIN + timedelta(hours=1), 1, 1.5, 1) in now["magnet"]
+    assert len(now["magnet"]) == 505
     assert (first[0] + 1, 1.5, 0) in now["gauge:1"]
     assert len(now["gauge:1"]) == 505, "of two samples of one time the file's is read"
     assert now["gauge:silent"][-1] == (8 * 24 * HOUR, 2.5, 2)
     merge(plant.engine)  # leaves the blocks of archived weeks, which the archive knows by their times
     assert plant.archive() == [
+        "merged 1 late rows into magnet/2026w18-2.parquet, 1 were there already,"
+        " 1 in conflict with it: see ringlog.event",
         "merged 1 late rows into vac/2026w18-2.parquet, 1 were there already,"
         " 1 in conflict with it: see ringlog.event",
         "merged 1 late rows into vac/2026w19-2.parquet, 0 were there already",
     ]
     assert plant.all() == now
     assert plant.rows("select count(*) from log.vac_default") == [(0,)]
-    assert "99" in plant.rows("select message from ringlog.event")[0][0]
+    messages = plant.rows("select message from ringlog.event order by table_name")
+    assert ["99" in message for (message,) in messages] == [True, True]
     silent = plant.rows("select time, value from ringlog.get_latest('gauge:silent')")
     assert silent == [(BEGIN + timedelta(days=8), 2.5)]
 
 
-def test_samples_that_arrive_while_a_week_is_written(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_arrive_while_a_week_is_written(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     before = plant.all()
     written = Round._write
 
@@ -282,21 +318,28 @@ def test_samples_that_arrive_while_a_week_is_written(plant: Plant, monkeypatch: 
             plant.put("gauge:2", (week.start - BEGIN) // timedelta(microseconds=1) * 1000 + 7, 1.0)
             plant.put("gauge:never", (week.start - BEGIN) // timedelta(microseconds=1) * 1000 + 7, 1.0)
             merge(plant.engine)
+        if table == "magnet":
+            plant.put_row(week.start - BEGIN + timedelta(microseconds=7), 1.0)
         return made
 
     with monkeypatch.context() as patched:
         patched.setattr(Round, "_write", write)
         lines = plant.archive()
-    assert sum("2 rows arrived meanwhile" in line for line in lines) == 4
+    for table, arrived in (("vac", 2), ("magnet", 1)):
+        of_table = [line for line in lines if line.startswith(f"archived log.{table}_")]
+        assert sum(f"{arrived} rows arrived meanwhile" in line for line in of_table) == 4
     for _ in range(2):
         now = plant.all()
         assert {signal: len(samples) - len(before[signal]) for signal, samples in now.items()} == {
             **dict.fromkeys(before, 0),
             "gauge:2": 4,
             "gauge:never": 4,
+            "magnet": 4,
         }
         plant.archive()
-    assert plant.rows("select count(*) from log.vac_default") == [(0,)]
+    assert plant.rows("select (select count(*) from log.vac_default) + count(*) from log.magnet_default") == [
+        (0,)
+    ]
 
 
 def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,8 +347,9 @@ def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> 
     steps = ((leaving, "_watch"), (Round, "_write"), (leaving, "_put_away"))
     for _ in killed_around(monkeypatch, steps, plant.archive):
         assert plant.all() == before
-    assert len(plant.archive()) == 12
+    assert len(plant.archive()) == 16
     assert plant.all() == before
+    plant.put_row(timedelta(hours=3), 1.0)
     plant.put("gauge:1", 3 * HOUR, 1.0)
     plant.put("gauge:1", before["gauge:1"][0][0], -1.0)
     late = plant.all()
@@ -329,12 +373,15 @@ def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> 
 def test_weeks_past_retention_leave_the_archive(plant: Plant) -> None:
     before = plant.all()
     plant.archive()
-    plant.rows("update ringlog.sample_table set retention = '3 weeks' returning 1")
+    for registry in ("sample_table", "logged_table"):
+        plant.rows(f"update ringlog.{registry} set retention = '3 weeks' returning 1")
     lines = plant.archive()
-    assert sum(line.startswith("set aside") for line in lines) == 9
-    kept = 21 * 24 * HOUR
+    assert sum(line.startswith("set aside") for line in lines) == 12
+    assert [path.name for path in (plant.folder / "magnet").glob("*.parquet")] == ["2026w21.parquet"]
+    kept = {"magnet": BEGIN + timedelta(weeks=3)}
     assert plant.all() == {
-        signal: [sample for sample in samples if sample[0] >= kept] for signal, samples in before.items()
+        signal: [sample for sample in samples if sample[0] >= kept.get(signal, 21 * 24 * HOUR)]
+        for signal, samples in before.items()
     }
     assert plant.rows("select number from ringlog.last_archived where table_name = 'vac' order by 1") == [
         (plant.number[name],) for name in ("gauge:1", "gauge:2")
@@ -352,18 +399,33 @@ def test_a_week_is_recalled(plant: Plant) -> None:
     late = [NS + 7, NS + 24 * HOUR + 5, NS + 2 * 24 * HOUR + 5]
     put = "select ringlog.put_traces_batch(%s::integer[], %s, %s, lengths => array[2, 1, 0])"
     plant.rows(put, [plant.number["trace"]] * 3, late, [0.5, 1.5, 1 / 7])
+    plant.put_row(timedelta(days=1, microseconds=1), 1.5)
     now = plant.all()
+    assert len(now["magnet"]) == 505
     assert (7, [0.5, 1.5], 0) in now["trace"]
     assert len(now["trace"]) == len(before["trace"]) + 1
     week = BEGIN, BEGIN + timedelta(weeks=1)
-    for table in ("traces", "vac", "words"):
+    for table in TABLES:
         (line,) = recall(plant.engine, plant.conninfo, table, *week, timedelta(days=3650))
         assert line.startswith(f"recalled {table}/2026w18.parquet")
     assert plant.all() == now
+    (count,) = plant.rows("select count(*) from ringlog.get_magnet_range(%s, %s)", *week)
+    assert count == (85,)
     assert plant.rows("select count(*) from weeks.vac where time < %s and n > 1", week[1])[0][0] == 0
     messages = " ".join(message for (message,) in plant.rows("select message from ringlog.event"))
     assert "-7" in messages
     assert "{0.14285714285714285} 0 1" in messages
+    # later they are archived again, with what came meanwhile
+    plant.rows(
+        "update ringlog.cold_week set recalled_until = %s where recalled_until > now() returning 1", NOW
+    )
+    plant.rows("update ringlog.sample_table set merged_until = now() returning 1")
+    lines = plant.archive()
+    assert [line.partition(",")[0] for line in lines if "magnet" in line or "traces" in line] == [
+        "archived log.magnet_2026w18: 85 rows",
+        "archived log.traces_2026w18: 8 rows",
+    ]
+    assert plant.all() == now
 
 
 def test_a_week_that_was_set_aside_is_restored(plant: Plant) -> None:
