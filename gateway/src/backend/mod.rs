@@ -32,7 +32,7 @@ pub use described::Described;
 pub use notices::{Counted, Meaning};
 pub use parameters::{Parameter, Typing};
 pub use result_set::columns::{
-    declaring, described_as, put_description, BrowsedColumns, Fetched, KeyedColumns,
+    declaring, described_as, own_titles, put_description, BrowsedColumns, Fetched, KeyedColumns,
 };
 pub use result_set::cursors::rows_are_lost;
 pub use result_set::Rows;

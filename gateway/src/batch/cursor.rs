@@ -29,7 +29,7 @@ impl Interpreter {
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
         match action {
-            CursorAction::Declare { name, query, scrolls, is_filled, changes } => {
+            CursorAction::Declare { name, query, scrolls, is_filled, is_static, changes } => {
                 let written = self.written(client, &query.sql, false).await?;
                 let query = written.as_deref().unwrap_or(query);
                 let values = self.parameters(client, &query.sql, variables).await?;
@@ -46,9 +46,11 @@ impl Interpreter {
                     columns: query.columns.clone(),
                     scrolls: *scrolls,
                     is_filled: *is_filled,
+                    is_static: *is_static,
                     values,
                     changes: changes.clone(),
                     open: None,
+                    titles: None,
                     tables: Vec::new(),
                     places: Vec::new(),
                     changed: 0,
@@ -177,7 +179,12 @@ impl Interpreter {
     }
 
     /// Moves a cursor of PostgreSQL; returns the number of rows that it has passed.
-    async fn move_in(&mut self, client: &mut Client, open: &str, how: &str) -> Result<u64, Interrupt> {
+    pub(super) async fn move_in(
+        &mut self,
+        client: &mut Client,
+        open: &str,
+        how: &str,
+    ) -> Result<u64, Interrupt> {
         let sql = Sql::plain(format!("move {how} in {open}")).once();
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
         let moved = self.procedures.backend.run(client, source, Rows::Kept).await?;
@@ -215,7 +222,8 @@ impl Interpreter {
         }
         let Some(open) = &cursor.open else { return Err(not_open().into()) };
         let sql = Sql::plain(format!("fetch {direction} from {open}")).once();
-        let (columns, places) = (cursor.columns.clone(), cursor.tables.len());
+        let columns = cursor.titles.as_ref().or(cursor.columns.as_ref()).cloned();
+        let places = cursor.tables.len();
         let rows = match (into.is_empty(), places) {
             (true, 0) => Rows::ToClient(columns.as_deref()),
             (true, _) => Rows::AndPlaces(columns.as_deref(), places),

@@ -65,12 +65,16 @@ pub struct Cursor {
     pub(super) scrolls: bool,
     /// Its rows are counted when it is opened.
     pub(super) is_filled: bool,
+    /// A rollback leaves it open.
+    pub(super) is_static: bool,
     /// The values of the query's variables at its declaration.
     pub(super) values: Vec<(String, SqlType, Value<'static>)>,
     pub(super) _kept: Kept,
     pub(super) changes: Changes,
     /// Its name in PostgreSQL while it is open.
     pub(super) open: Option<String>,
+    /// The titles of its columns if its rows have outlived a rollback.
+    pub(super) titles: Option<Vec<Title>>,
     /// While it is open: the tables, in SQL, whose ctid and xmin follow the columns of its rows.
     pub(super) tables: Vec<String>,
     /// Ctid and xmin of the row fetched last in each of them.
@@ -82,7 +86,7 @@ pub struct Cursor {
 impl Cursor {
     /// Closes it here. Returns its name in PostgreSQL, unless a rollback has closed it there.
     pub(super) fn close(&mut self) -> Option<String> {
-        (self.tables, self.places) = (Vec::new(), Vec::new());
+        (self.titles, self.tables, self.places) = (None, Vec::new(), Vec::new());
         self.open.take()
     }
 }

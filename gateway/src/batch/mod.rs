@@ -21,6 +21,7 @@ mod identities;
 mod insert_execute;
 mod inserted;
 mod interpreter;
+mod kept_cursors;
 mod messages;
 mod options;
 mod outdated;

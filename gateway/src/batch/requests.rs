@@ -176,14 +176,14 @@ impl Interpreter {
                 self.procedures.backend.begin(client, &request.name);
                 Ok(())
             }
-            Operation::Commit => match self.commit(client).await {
-                Err(Interrupt::Failed(failure)) => Err(failure.message),
-                ended => Ok(ended?),
-            },
+            Operation::Commit => self.commit(client).await,
             Operation::Rollback => self.rollback(client, &request.name).await,
-            Operation::Save => self.procedures.backend.save(client, &request.name).await,
+            Operation::Save => {
+                self.procedures.backend.save(client, &request.name).await.map_err(Interrupt::from)
+            }
             Operation::Other(other) => {
-                Err(ServerMessage::error(4002, 16, format!("Transaction request {other} is not served.")))
+                let text = format!("Transaction request {other} is not served.");
+                Err(ServerMessage::error(4002, 16, text).into())
             }
         };
         match done {
@@ -193,7 +193,8 @@ impl Interpreter {
                 }
                 client.reply.passed(Some(0));
             }
-            Err(message) => client.reply.refuse(&message),
+            Err(Interrupt::Failed(failure)) => client.reply.refuse(&failure.message),
+            Err(interrupt) => return Err(interrupt),
         }
         Ok(())
     }

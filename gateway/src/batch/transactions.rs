@@ -12,15 +12,22 @@ impl Interpreter {
         Ok(self.close_cursors(client).await?)
     }
 
-    pub(super) async fn rollback(&mut self, client: &mut Client, name: &str) -> Result<(), ServerMessage> {
+    /// Rolls the transaction back, or to a savepoint. Static cursors stay open.
+    pub(super) async fn rollback(&mut self, client: &mut Client, name: &str) -> Result<(), Interrupt> {
+        let kept = self.keep_cursors(client).await?;
+        self.roll_back(client, name).await?;
+        self.open_again(client, kept).await
+    }
+
+    async fn roll_back(&mut self, client: &mut Client, name: &str) -> Result<(), ServerMessage> {
         self.procedures.backend.rollback(client, name).await?;
         self.close_cursors(client).await
     }
 
-    /// Rolls the transaction back after an error that ends it.
+    /// Rolls the transaction back after an error that ends it, which closes its cursors.
     pub(super) async fn undo_transaction(&mut self, client: &mut Client) {
         if self.procedures.backend.in_transaction() {
-            if let Err(message) = self.rollback(client, "").await {
+            if let Err(message) = self.roll_back(client, "").await {
                 client.reply.message(&message);
             }
         }

@@ -62,6 +62,15 @@ impl SqlType {
         })
     }
 
+    /// The name of a type of schema tsql that is not a domain.
+    pub fn own_name(self) -> Option<&'static str> {
+        match self {
+            SqlType::DATETIMEOFFSET => Some("datetimeoffset"),
+            SqlType::SQL_VARIANT => Some("sql_variant"),
+            _ => None,
+        }
+    }
+
     pub const fn of(oid: u32) -> SqlType {
         SqlType { oid, typmod: -1 }
     }

@@ -103,10 +103,25 @@ def test_its_rows_are_those_at_its_opening(run: Run) -> None:
     _, (_, inside, *_) = opened(run, "select id, v from #t where id > 4", STATIC)
     assert run(f"exec sp_cursorfetch {inside}, {NEXT}, 0, 9") == [[(5, "new", 1)]]
     assert run(f"exec sp_cursorfetch {cursor}, {NEXT}, 0, 9") == [[(5, "e", 1), (6, "f", 1)]]
-    run("rollback")
+    run("set cursor_close_on_commit on rollback")
     with pytest.raises(pymssql.Error) as error:
         run(f"exec sp_cursorfetch {inside}, {FIRST}, 0, 1")
     assert errors_of(error.value).number == 16909
+
+
+def test_a_rollback_leaves_static_cursors_open(run: Run) -> None:
+    """SQL Server, ROLLBACK TRANSACTION, "Effect on cursors"."""
+    run("set cursor_close_on_commit off begin transaction delete #t where id = 1")
+    select = "select id, v, datalength(v) n from #t"
+    kinds = (STATIC, FORWARD_ONLY)
+    static, forward = (opened(run, select, kind)[1][1] for kind in kinds)
+    fetch = f"exec sp_cursorfetch {static}, {NEXT}, 0, 2"
+    assert run(fetch) == [[(2, "b", 1, SUCCEEDED), (3, None, None, SUCCEEDED)]]
+    run("rollback")
+    assert run(fetch) == [[(4, "d", 1, SUCCEEDED), (5, "e", 1, SUCCEEDED)]]
+    assert run(f"exec sp_cursorfetch {static}, {FIRST}, 0, 1") == [[(2, "b", 1, SUCCEEDED)]]
+    assert refused(run, f"exec sp_cursorfetch {forward}, {NEXT}, 0, 1") == 16909
+    run(f"exec sp_cursorclose {static}")
 
 
 def test_other_kinds_are_answered_with_a_static_one(run: Run) -> None:

@@ -306,6 +306,21 @@ fn result_type(column: &PgColumn, title: Option<&Title>) -> Option<ResultType> {
     column.declared.result_type.or(title.and_then(|title| title.result_type))
 }
 
+/// Titles that say what the columns' declarations say.
+pub fn own_titles(columns: &[PgColumn], titles: Option<&[Title]>) -> Vec<Title> {
+    let own = |(index, column): (usize, &PgColumn)| {
+        let title = titles.and_then(|titles| titles.get(index));
+        let declared = column.declared.of.map(|of| ResultType { of, not_null: false });
+        Title {
+            text: shown(column, title),
+            is_own: false,
+            result_type: result_type(column, title).or(declared),
+            is_wide: title.is_some_and(|title| title.is_wide),
+        }
+    };
+    columns.iter().enumerate().map(own).collect()
+}
+
 /// The heading of a column.
 fn shown(column: &PgColumn, title: Option<&Title>) -> String {
     // a column of a derived table may be named otherwise than the table's column

@@ -120,6 +120,21 @@ impl ServerCursors {
         self.open.drain().map(|(_, cursor)| cursor).chain(named).map(|cursor| cursor.rows.name)
     }
 
+    /// The names in PostgreSQL of the static ones.
+    pub(super) fn of_static(&self) -> impl Iterator<Item = &str> {
+        let named = self.named.values().filter_map(|cursor| cursor.open.as_ref());
+        let open = self.open.values().chain(named).filter(|cursor| cursor.given.is_static());
+        open.map(|cursor| cursor.rows.name.as_str())
+    }
+
+    /// Gives the columns of a cursor, by its name in PostgreSQL, other titles.
+    pub(super) fn rename(&mut self, name: &str, titles: impl Fn(Option<&[Title]>) -> Vec<Title>) {
+        let named = self.named.values_mut().filter_map(|cursor| cursor.open.as_mut());
+        if let Some(cursor) = self.open.values_mut().chain(named).find(|cursor| cursor.rows.name == name) {
+            cursor.rows.titles = Some(titles(cursor.rows.titles.as_deref()));
+        }
+    }
+
     fn number_of(&self, name: &str) -> Option<i32> {
         self.named.iter().find(|(_, cursor)| cursor.name == name).map(|(number, _)| *number)
     }

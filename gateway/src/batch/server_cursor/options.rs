@@ -74,6 +74,11 @@ impl Given {
         Given { scroll, concurrency: READ_ONLY, fetches: false, closes: false }
     }
 
+    /// A rollback leaves it open.
+    pub fn is_static(self) -> bool {
+        self.scroll == STATIC
+    }
+
     pub fn scrolls(self) -> bool {
         matches!(self.scroll, STATIC | KEYSET)
     }

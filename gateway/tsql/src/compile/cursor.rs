@@ -28,6 +28,7 @@ impl Compiler<'_> {
             query: Box::new(query),
             scrolls,
             is_filled: has(&[Static, Insensitive, Keyset]),
+            is_static: declare.is_static(),
             changes: Changes::of(declare)?,
         }))
     }

@@ -50,7 +50,8 @@ impl<'t> BodyWriter<'t> {
         let is_changed = self.changed_cursors.contains(&name);
         let changes = if is_changed { Some(Changes::of(declare)?) } else { None };
         let (query, columns, places) = (&declare.query, None, Vec::new());
-        let cursor = Cursor { variable, query, copies, columns, scrolls, changes, places };
+        let is_static = declare.is_static();
+        let cursor = Cursor { variable, query, copies, columns, scrolls, is_static, changes, places };
         self.cursors.insert(name, cursor);
         Ok(())
     }

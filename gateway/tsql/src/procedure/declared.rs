@@ -18,6 +18,7 @@ pub struct Cursor<'t> {
     /// The number of its columns, once it is opened.
     pub columns: Option<usize>,
     pub scrolls: bool,
+    pub is_static: bool,
     /// The changes by `where current of` that it allows; None: there is no such statement.
     pub changes: Option<Changes>,
     /// Once it is opened: the tables, in SQL, whose ctid and xmin its rows contain, and the variables that hold these.

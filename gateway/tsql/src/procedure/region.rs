@@ -158,6 +158,10 @@ impl<'t> BodyWriter<'t> {
         line: u32,
         context: &Context<'t>,
     ) -> Result<(), Error> {
+        let is_trigger = matches!(self.purpose, Purpose::Trigger { .. });
+        if !is_trigger && self.cursors.values().any(|cursor| cursor.is_static) {
+            return Err(Error::refused("rollback with a static cursor", "the cursor stays open", line));
+        }
         let Some(region) = &context.region else {
             let name = literal(&self.name);
             let lines = vec![match self.purpose {

@@ -187,6 +187,8 @@ pub enum CursorAction {
         scrolls: bool,
         /// Static or keyset-driven: @@cursor_rows is the number of its rows.
         is_filled: bool,
+        /// A rollback leaves it open.
+        is_static: bool,
         changes: Changes,
     },
     Open(String),

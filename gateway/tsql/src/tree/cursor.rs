@@ -28,6 +28,15 @@ pub struct DeclareCursor {
     pub access: Option<Access>,
 }
 
+impl DeclareCursor {
+    /// A rollback leaves it open (SQL Server: ROLLBACK TRANSACTION, "Effect on cursors").
+    pub fn is_static(&self) -> bool {
+        let is_static =
+            |option: &CursorOption| matches!(option, CursorOption::Static | CursorOption::Insensitive);
+        self.options.iter().any(is_static)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Access {
     /// `for read only`
