@@ -76,6 +76,7 @@ SYSTEM = (
     "views/names",
     "procedures/checkident",
     "views/properties",
+    "views/absent",
     "views/information_schema",
     "calling",
     "procedures/extended_properties",

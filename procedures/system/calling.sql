@@ -121,6 +121,11 @@ begin
       perform set_config('search_path', reset_val, true) from pg_catalog.pg_settings where name = 'search_path';
       return before;
     end if;
+    if lower(database) in ('model', 'msdb') then
+      -- SQL Server's own, which have nothing here
+      perform set_config('search_path', '', true);
+      return before;
+    end if;
     raise exception 'Could not locate entry in sysdatabases for database ''%''. No entry found with that name.', database
       using errcode = 'invalid_schema_name';
   end if;

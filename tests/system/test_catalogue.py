@@ -9,6 +9,7 @@ from case_tables import cases
 from psycopg import sql
 
 from servers import RunningServer
+from tds_clients import Clients, result_sets
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -458,3 +459,23 @@ def test_the_text_of_a_procedure_in_pieces(writer: Connection) -> None:
     assert max(len(text) for (text,) in pieces) == 255
     lines = rows(writer, "select * from sys.sp_helptext('put_sr_rf')")
     assert "\n".join(text for (text,) in lines) == whole
+
+
+@pytest.mark.parametrize("text", cases(__file__, "statements_of_tools"))
+def test_statements_of_tools(clients: Clients, text: str) -> None:
+    """All are answered by result sets; a view of what does not exist here is empty."""
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+        results = result_sets(cursor, text)
+    assert len(results) == (not text.startswith("set "))
+
+
+def test_views_of_what_there_is_one_or_none_of(clients: Clients) -> None:
+    text = (
+        "select name, is_linked from sys.servers select count(*) from msdb.sys.tables"
+        " select s.name, d.type_desc from sys.indexes i join sys.data_spaces d on d.data_space_id = i.data_space_id"
+        " join sys.stats s on s.object_id = i.object_id and s.stats_id = i.index_id"
+        " where i.object_id = object_id('sr_rf')"
+    )
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+        expected = [[("ringlog", False)], [(0,)], [("sr_rf_pkey", "ROWS_FILEGROUP")]]
+        assert result_sets(cursor, text) == expected

@@ -74,6 +74,22 @@ from (
 
 comment on view sys.indexes is 'SQL Server: Catalog Views, sys.indexes';
 
+create view sys.stats as
+select
+  listed.relation::integer as object_id,
+  listed.name::sys.sysname as name,
+  listed.number as stats_id,
+  false as auto_created,
+  false as user_created,
+  false as no_recompute,
+  listed.filter is not null as has_filter,
+  listed.filter as filter_definition,
+  false as is_temporary,
+  false as is_incremental
+from sys.every_index as listed;
+
+comment on view sys.stats is 'SQL Server: Catalog Views, sys.stats: those of indexes';
+
 create view sys.index_columns as
 select
   relation::integer as object_id,

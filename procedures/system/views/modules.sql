@@ -67,6 +67,11 @@ comment on view sys.numbered_procedures is 'SQL Server: Catalog Views, sys.numbe
 create view sys.all_sql_modules as
 select * from sys.sql_modules;
 
+create view sys.system_sql_modules as
+select * from sys.sql_modules where false;
+
+comment on view sys.system_sql_modules is 'SQL Server: Catalog Views, sys.system_sql_modules: system procedures have no text';
+
 create view sys.syscomments as
 select
   modules.id,
