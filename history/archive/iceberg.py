@@ -276,6 +276,7 @@ def _added(table: "Table", weeks: Mapping[str, ColdWeek]) -> "Iterator[DataFile]
     from pyiceberg.io import pyarrow as reading
     from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 
+    known: pa.Schema | None = None
     for url in weeks:
         file = table.io.new_input(url)
         try:
@@ -283,12 +284,13 @@ def _added(table: "Table", weeks: Mapping[str, ColdWeek]) -> "Iterator[DataFile]
                 metadata = pq.read_metadata(stream)
         except (ValueError, OSError) as error:
             raise NotPublished(f"{url}: {error}") from error
-        schema = reading.pyarrow_to_schema(metadata.schema.to_arrow_schema(), table.name_mapping())
-        statistics = reading.data_file_statistics_from_parquet_metadata(
-            metadata,
-            reading.compute_statistics_plan(schema, table.properties),
-            reading.parquet_path_to_id_mapping(schema),
-        )
+        columns = metadata.schema.to_arrow_schema()
+        if known is None or not columns.equals(known, check_metadata=True):
+            # most files of a table have the same columns
+            known, schema = columns, reading.pyarrow_to_schema(columns, table.name_mapping())
+            plan = reading.compute_statistics_plan(schema, table.properties)
+            ids = reading.parquet_path_to_id_mapping(schema)
+        statistics = reading.data_file_statistics_from_parquet_metadata(metadata, plan, ids)
         yield DataFile.from_args(
             content=DataFileContent.DATA,
             file_path=url,

@@ -472,10 +472,12 @@ def test_statements_of_tools(clients: Clients, text: str) -> None:
 def test_views_of_what_there_is_one_or_none_of(clients: Clients) -> None:
     text = (
         "select name, is_linked from sys.servers select count(*) from msdb.sys.tables"
-        " select s.name, d.type_desc from sys.indexes i join sys.data_spaces d on d.data_space_id = i.data_space_id"
+        " select s.name, d.type_desc from sys.indexes i"
+        " join sys.data_spaces d on d.data_space_id = i.data_space_id"
         " join sys.stats s on s.object_id = i.object_id and s.stats_id = i.index_id"
-        " where i.object_id = object_id('sr_rf')"
+        " where i.object_id = object_id('sr_rf') order by 1"
     )
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
-        expected = [[("ringlog", False)], [(0,)], [("sr_rf_pkey", "ROWS_FILEGROUP")]]
+        indexes = [(f"sr_rf_{end}", "ROWS_FILEGROUP") for end in ("pkey", "time_idx")]
+        expected = [[("ringlog", False)], [(0,)], indexes]
         assert result_sets(cursor, text) == expected

@@ -6,12 +6,13 @@ second; another one has one signal, a row a second.
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 
 import numpy as np
 import psutil
@@ -176,10 +177,30 @@ def _archive(
         week = Week(newest.start - ago * _WEEK)
         is_short = tables is YEARS and ago > 0
         seconds, count = (_HOUR, -(-rows // _HOUR)) if is_short else (1, rows)
-        name = f"{table}/{week.start:%Gw%V}.parquet"
-        with folder.created(name) as stream:
-            files.write(stream, _rows(tables, week, seconds, count), {})
-        entries.append((week.start, week.end, name, count, folder.size(name), files.footer(folder, name)))
+        entries.append(write_week(folder, table, week, _rows(tables, week, seconds, count)))
+    enter_weeks(administrator, table, entries)
+
+
+Entry = tuple[datetime, datetime, str, int, int, str]
+"""A week of the manifest: begin, end, file, rows, bytes, digest of the footer"""
+
+
+def write_week(
+    folder: Folder,
+    table: str,
+    week: Week,
+    batches: Iterator[pa.RecordBatch],
+    fields: Mapping[str, pa.Field] = MappingProxyType({}),
+) -> Entry:
+    """Writes a week's file."""
+    name = f"{table}/{week.start:%Gw%V}.parquet"
+    with folder.created(name) as stream:
+        rows = files.write(stream, batches, {}, fields)
+    return week.start, week.end, name, rows, folder.size(name), files.footer(folder, name)
+
+
+def enter_weeks(administrator: psycopg.Connection, table: str, entries: list[Entry]) -> None:
+    """Enters the weeks of a table in the manifest, without the digests of the whole files."""
     with administrator.transaction():
         administrator.execute("select ringlog.view_archive(%s, %s)", [table, table])
         # one statement: each changes the foreign tables
