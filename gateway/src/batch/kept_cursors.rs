@@ -34,12 +34,12 @@ pub(super) struct KeptCursor {
 impl Interpreter {
     /// Reads the cursors that are to stay open, of those that this transaction has opened.
     pub(super) async fn keep_cursors(&mut self, client: &mut Client) -> Result<Vec<KeptCursor>, Interrupt> {
-        if client.settings().closes_cursors || !self.procedures.backend.in_transaction() {
-            return Ok(Vec::new());
-        }
-        let opened =
-            format!("{} and creation_time >= pg_catalog.transaction_timestamp()", self.static_cursors());
         let mut cursors = Vec::new();
+        if client.settings().closes_cursors || !self.procedures.backend.in_transaction() {
+            return Ok(cursors);
+        }
+        let Some(open) = self.static_cursors() else { return Ok(cursors) };
+        let opened = format!("{open} and creation_time >= pg_catalog.transaction_timestamp()");
         let mut bytes = 0;
         for name in self.ask(client, &opened).await?.into_iter().flatten().flatten() {
             cursors.push(self.keep_cursor(client, name, &mut bytes).await?);
@@ -47,15 +47,15 @@ impl Interpreter {
         Ok(cursors)
     }
 
-    /// The query for the names in PostgreSQL of the open static cursors.
-    fn static_cursors(&self) -> String {
+    /// The query for the names in PostgreSQL of the open static cursors; None if there are none.
+    fn static_cursors(&self) -> Option<String> {
         let declared = self.cursors.known.values().filter(|cursor| cursor.is_static);
         let declared = declared.filter_map(|cursor| cursor.open.as_deref());
         let names: Vec<_> = declared.chain(self.server_cursors.of_static()).map(literal).collect();
-        format!(
-            "select name from pg_catalog.pg_cursors where name = any (array[{}]::text[])",
-            names.join(", ")
-        )
+        let names = names.join(", ");
+        let open =
+            || format!("select name from pg_catalog.pg_cursors where name = any (array[{names}]::text[])");
+        (!names.is_empty()).then(open)
     }
 
     async fn keep_cursor(
@@ -107,7 +107,7 @@ impl Interpreter {
         if cursors.is_empty() {
             return Ok(());
         }
-        let open = self.static_cursors();
+        let Some(open) = self.static_cursors() else { return Ok(()) };
         let open: Vec<String> = self.ask(client, &open).await?.into_iter().flatten().flatten().collect();
         for cursor in cursors {
             if !open.contains(&cursor.name) {
