@@ -39,7 +39,7 @@ pub(super) struct QueryKey {
 
 impl QueryKey {
     fn new(sql: &Sql, types: &[SqlType], typing: Typing) -> QueryKey {
-        let digest = sql.bound.as_ref().map(|bound| bound.digest());
+        let digest = sql.bound.as_ref().map(|bound| bound.digest);
         let names_temporary = sql.facts.names_temporary();
         let (sql, parameters) = parameters::statement(sql, types, typing);
         QueryKey { sql, parameters, digest, names_temporary }

@@ -24,6 +24,7 @@ impl Interpreter {
         only_reads: bool,
     ) -> Result<Option<Arc<Query>>, Failure> {
         let Some(bound) = &sql.bound else { return Ok(None) };
+        let Some(source) = &bound.source else { return Ok(None) };
         let backend = match only_reads {
             true => self.procedures.backend_of(client, sql).await?,
             false => &mut self.procedures.backend,
@@ -33,7 +34,6 @@ impl Interpreter {
         if !sql.is_deferred() && bound.uses.hold_in(&*schema) {
             return Ok(None);
         }
-        let source = &bound.source;
         let write = |schema: Arc<Asking>| {
             let refused = |error: tsql::Error| PgError::refused(error.number, error.text).to_message();
             ready(match source.written_for(&*schema) {

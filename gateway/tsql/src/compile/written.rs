@@ -52,12 +52,9 @@ impl Written {
         Written { query, items, uses }
     }
 
-    /// The query with its source.
-    fn of(self, source: impl FnOnce() -> Arc<Source>) -> Query {
+    fn bound(self, source: Option<Arc<Source>>, digest: u64) -> Query {
         let Written { mut query, items, uses } = self;
-        if !uses.is_empty() {
-            query.sql.bound = Some(Arc::new(Bound { source: source(), items, uses }));
-        }
+        query.sql.bound = Some(Arc::new(Bound { source, uses, items, digest }));
         query
     }
 }
@@ -81,7 +78,7 @@ pub(super) fn statement(statement: &StatementKind, scope: &Scope) -> Result<Opti
 
 impl Source {
     /// The SQL for a schema. Error: it does not fit its tables.
-    pub fn write(self: &Arc<Source>, schema: Arc<dyn Schema>) -> Result<Query, Error> {
+    pub fn write(&self, schema: Arc<dyn Schema>) -> Result<Query, Error> {
         let scope = Scope { schema: Some(schema), ..self.scope.clone() };
         let mut numbered = Numbered::default();
         let written = match &self.tree {
@@ -98,7 +95,7 @@ impl Source {
                 Written::value(&value.sql, numbered, &scope)
             }
         };
-        Ok(written.of(|| self.clone()))
+        Ok(written.bound(None, self.digest))
     }
 }
 
@@ -107,7 +104,12 @@ impl Compiler<'_> {
     pub(super) fn bound(&self, written: Written, at: Position, tree: impl FnOnce() -> Tree) -> Query {
         let knows_tables = self.scope.schema.as_ref().is_none_or(|schema| schema.is_complete());
         let is_later = knows_tables && written.uses.lack_a_table();
-        let mut query = written.of(|| Arc::new(Source::new(tree(), (self.text, at), &self.scope)));
+        if written.uses.is_empty() {
+            return written.query;
+        }
+        let source = Source::new(tree(), (self.text, at), &self.scope);
+        let digest = source.digest;
+        let mut query = written.bound(Some(Arc::new(source)), digest);
         if is_later {
             query.sql.clear();
         }
@@ -248,7 +250,8 @@ mod tests {
         let sql = last(text, &unknown);
         let bound = sql.bound.unwrap();
         assert!(bound.uses.hold_in(&*unknown) && !bound.uses.hold_in(&*usual()));
-        let typed = |types: [Type; 2]| bound.source.write(table(&[("a", types[0]), ("b", types[1])]));
+        let source = bound.source.as_ref().unwrap();
+        let typed = |types: [Type; 2]| source.write(table(&[("a", types[0]), ("b", types[1])]));
         let found = typed([decimal(5, 2), decimal(4, 1)]).unwrap().sql;
         assert_eq!(
             found.numbered().replace('"', ""),

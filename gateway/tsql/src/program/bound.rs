@@ -28,8 +28,7 @@ pub struct Source {
     pub(crate) tree: Tree,
     pub(crate) scope: Scope,
     pub(crate) line: u32,
-    /// Two with the same digest are written alike.
-    digest: u64,
+    pub(crate) digest: u64,
     /// Its approximate bytes.
     size: usize,
     /// As written for the schemas in which it has run.
@@ -39,10 +38,13 @@ pub struct Source {
 /// The declarations that SQL depends on, and its source.
 #[derive(Debug)]
 pub struct Bound {
-    pub source: Arc<Source>,
+    /// None for a query that its source keeps.
+    pub source: Option<Arc<Source>>,
     pub uses: Uses,
     /// The items of its list, if it returns rows.
     pub items: Vec<ListItem>,
+    /// Two with the same digest are written alike.
+    pub digest: u64,
 }
 
 /// Tables and columns whose declarations were used, with these declarations.
@@ -61,7 +63,7 @@ pub struct Use {
 
 impl PartialEq for Bound {
     fn eq(&self, other: &Bound) -> bool {
-        self.digest() == other.digest()
+        self.digest == other.digest
     }
 }
 
@@ -151,12 +153,8 @@ impl Source {
 }
 
 impl Bound {
-    pub fn digest(&self) -> u64 {
-        self.source.digest
-    }
-
     pub fn size(&self) -> usize {
-        self.source.size
+        self.source.as_ref().map_or(0, |source| source.size)
     }
 }
 

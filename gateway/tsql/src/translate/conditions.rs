@@ -164,11 +164,13 @@ impl Translation<'_> {
                 return Err(conflict(&left.text, &right.text, sign, left.at.line));
             }
         }
-        let values = [self.side(sign, sides[0])?, self.side(sign, sides[1])?];
         let named = sides.iter().find_map(|side| match side {
             Expression::Collate { collation, .. } => self.scope.collation(&collation.text),
             _ => None,
         });
+        // a column's type determines how it is searched, and whether a collation changes it
+        let is_typed = sign == "like" || named.is_some();
+        let values = [self.side(sign, sides[0], is_typed)?, self.side(sign, sides[1], is_typed)?];
         if let Some(found) = named {
             return Ok(values.map(|value| as_collated(value, found)));
         }
@@ -200,7 +202,7 @@ impl Translation<'_> {
         value
     }
 
-    fn side(&mut self, sign: &str, side: &Expression) -> Result<Value, Error> {
+    fn side(&mut self, sign: &str, side: &Expression, is_typed: bool) -> Result<Value, Error> {
         match side {
             Expression::Collate { operand, collation } if matches!(sign, "=" | "<>" | "like") => {
                 let value = self.value(operand)?;
@@ -211,8 +213,7 @@ impl Translation<'_> {
                     None => self.value(side),
                 }
             }
-            // a column's type determines how it is searched
-            _ if sign == "like" => self.value(side),
+            _ if is_typed => self.value(side),
             _ => self.plain(side),
         }
     }

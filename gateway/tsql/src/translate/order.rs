@@ -1,5 +1,5 @@
 //! ORDER BY. T-SQL orders uniqueidentifiers by their last bytes first, PostgreSQL from left to right: such a key is
-//! written as `tsql.guid_key(key)`.
+//! written as `tsql.guid_key(key)`, and a column behind a star, whose type only PostgreSQL knows, as `tsql.ordered(key)`.
 
 use super::item::{renamed, Item};
 use super::translation::Translation;
@@ -300,7 +300,8 @@ fn is_plain(of: Option<Type>) -> bool {
 pub fn in_order(sql: &str, of: Option<Type>) -> String {
     match of {
         Some(GUID) => format!("tsql.guid_key({sql})"),
-        _ => sql.to_owned(),
+        Some(_) => sql.to_owned(),
+        None => format!("tsql.ordered({sql})"),
     }
 }
 
