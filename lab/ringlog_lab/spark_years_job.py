@@ -20,7 +20,7 @@ for table in sys.argv[1:]:
     begun = time.perf_counter()
     rows = spark.table(f"ringlog.log.{table}")
     summary = [make(name) for name in signals(rows) for make in (functions.min, functions.max, functions.avg)]
-    answers[table] = [float(value) for value in rows.agg(functions.count("*"), *summary).first()]
+    answers[table] = [float(value) for value in rows.agg(functions.count("*"), *summary).collect()[0]]
     seconds[table] = time.perf_counter() - begun
 begun = time.perf_counter()
 rows = spark.table(f"ringlog.log.{sys.argv[1]}")
