@@ -348,7 +348,7 @@ impl Interpreter {
         failure: Failure,
         line: u32,
     ) -> Result<(), Interrupt> {
-        if failure.stage != Stage::Raised {
+        if matches!(failure.stage, Stage::Refused | Stage::Thrown | Stage::Reported) {
             return Err(failure.into());
         }
         let mut failure = failure;

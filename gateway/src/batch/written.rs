@@ -23,6 +23,22 @@ impl Interpreter {
         sql: &Sql,
         only_reads: bool,
     ) -> Result<Option<Arc<Query>>, Failure> {
+        match self.written_once(client, sql, only_reads).await {
+            // another session has just made a table
+            Err(failure) if failure.stage == Stage::Outdated => {
+                let written = self.written_once(client, sql, only_reads).await;
+                written.map_err(|failure| Failure { stage: Stage::Raised, ..failure })
+            }
+            written => written,
+        }
+    }
+
+    async fn written_once(
+        &mut self,
+        client: &mut Client,
+        sql: &Sql,
+        only_reads: bool,
+    ) -> Result<Option<Arc<Query>>, Failure> {
         let Some(bound) = &sql.bound else { return Ok(None) };
         let Some(source) = &bound.source else { return Ok(None) };
         let backend = match only_reads {
@@ -91,14 +107,17 @@ pub(super) fn is_outdated(interrupt: &mut Interrupt, is_again: &mut bool) -> boo
     }
 }
 
-/// PostgreSQL's error for a query of a table that it does not have, or does not show to this login.
+/// PostgreSQL's error for a query of a table that it does not have, or does not show to this login; `Stage::Outdated` if
+/// it has the table meanwhile.
 async fn missing(backend: &mut Backend, client: &mut Client, sql: &Sql, table: &str) -> Failure {
     let mut probe = Sql::plain(format!("select from {table}"));
     probe.facts.clone_from(&sql.facts);
     match backend.describe(&probe, &[]).await {
         Err(error) => failed(backend, client, &error),
-        // another session has just created it
-        Ok(_) => Failure::from(&PgError::changed()),
+        Ok(_) => {
+            backend.forget_tables();
+            Failure::from(&PgError::changed())
+        }
     }
 }
 

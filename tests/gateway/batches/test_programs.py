@@ -97,6 +97,31 @@ def test_several_result_sets_of_a_procedure(clients: Clients, admin: Admin, vers
     admin.execute("drop procedure gateway_test.several")
 
 
+# --- a table that psql makes and drops, which the gateway is not told ---
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select a + 1 from gateway_test.made_later",
+        "if (select a * 2 from gateway_test.made_later) > 1 select 2",
+    ],
+)
+@BOTH
+def test_a_table_is_found_when_it_exists(clients: Clients, admin: Admin, version: str, text: str) -> None:
+    with clients.ct(clients.server.reader, version) as client:
+        for _ in range(2):
+            assert [error.number for error in client.language(text).errors] == [208]
+            admin.execute(
+                "create table gateway_test.made_later (a integer); insert into gateway_test.made_later values (1);"
+                "grant select on gateway_test.made_later to public"
+            )
+            for _ in range(2):
+                answer = client.language(text)
+                assert (answer.rows, answer.errors) == ([["2"]], [])
+            admin.execute("drop table gateway_test.made_later")
+
+
 # --- a batch is compiled before it runs ---
 
 MISSING = "insert #t values (1) begin tran insert #t values (2) select * from no_such commit"
