@@ -113,7 +113,8 @@ def test_a_table_is_found_when_it_exists(clients: Clients, admin: Admin, version
         for _ in range(2):
             assert [error.number for error in client.language(text).errors] == [208]
             admin.execute(
-                "create table gateway_test.made_later (a integer); insert into gateway_test.made_later values (1);"
+                "create table gateway_test.made_later (a integer);"
+                "insert into gateway_test.made_later values (1);"
                 "grant select on gateway_test.made_later to public"
             )
             for _ in range(2):
