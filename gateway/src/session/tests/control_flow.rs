@@ -29,7 +29,7 @@ async fn a_loop_runs_as_long_as_its_condition_holds() {
     let mut talk = talk(script).await;
     let text = "declare @n int \
                 while exists (select 1 from more) begin \
-                  select @n = n from next_one \
+                  select @n = count(*) from next_one \
                   insert step (n) values (@n) \
                 end \
                 select @n";
