@@ -134,7 +134,7 @@ impl<R: BufRead> Records<R> {
     }
 }
 
-/// The type of a column, as far as most of its cells can be read without Python.
+/// The type of a column whose cells native code reads; it leaves unusual cells to Python.
 #[derive(Clone, Copy)]
 pub enum Kind {
     Number { largest: f64 },

@@ -306,7 +306,7 @@ fn result_type(column: &PgColumn, title: Option<&Title>) -> Option<ResultType> {
     column.declared.result_type.or(title.and_then(|title| title.result_type))
 }
 
-/// Titles that say what the columns' declarations say.
+/// Titles with the names and types of the columns' declarations.
 pub fn own_titles(columns: &[PgColumn], titles: Option<&[Title]>) -> Vec<Title> {
     let own = |(index, column): (usize, &PgColumn)| {
         let title = titles.and_then(|titles| titles.get(index));
