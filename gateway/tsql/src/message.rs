@@ -2,7 +2,8 @@
 
 use crate::error::Error;
 use crate::facts::types::{nvarchar, varchar, Family, INT, LONGEST_VARCHAR, VARCHAR};
-use crate::resolve::{names, Scope};
+use crate::postgres::{call, Scalar};
+use crate::resolve::Scope;
 use crate::translate::{self, Variables};
 use crate::tree::{Expression, LiteralValue, Raise, Throw};
 
@@ -15,16 +16,16 @@ pub fn printed(
     arguments: &[Expression],
     scope: &Scope,
     variables: &mut dyn Variables,
-) -> Result<String, Error> {
+) -> Result<Scalar, Error> {
     let is_national =
         scope.dialect.has_wide_texts && translate::value(text, scope, variables, None)?.is_national();
     let longest =
         if is_national { nvarchar(Some(LONGEST_VARCHAR / 2)) } else { varchar(Some(LONGEST_VARCHAR)) };
     let mut text = translate::value(text, scope, variables, Some(longest))?.sql;
     if !arguments.is_empty() {
-        text = format!("tsql.format_numbered({text}, {})", array(arguments, scope, variables)?);
+        text = call("tsql.format_numbered", [text, array(arguments, scope, variables)?]);
     }
-    Ok(format!("coalesce({text}, '')"))
+    Ok(call("coalesce", [text, Scalar::text("")]))
 }
 
 /// Four columns: number, severity, state (integers) and the text of the message.
@@ -33,7 +34,7 @@ pub fn raised(
     line: u32,
     scope: &Scope,
     variables: &mut dyn Variables,
-) -> Result<String, Error> {
+) -> Result<[Scalar; 4], Error> {
     const BY_NUMBER: &str = "there are no messages with numbers: give the text";
     match raise {
         Raise::Severity { message, severity, state, arguments, .. } => {
@@ -53,37 +54,40 @@ pub fn raised(
             let text = text(message, scope, variables)?;
             let numbers = substitutes(arguments, line, scope, variables)?;
             let arguments = array(arguments, scope, variables)?;
-            Ok(format!(
-                "50000, tsql.severity({severity}), tsql.state({state}), \
-                 tsql.format_message({text}, {arguments}, {numbers})"
-            ))
+            Ok([
+                Scalar::number(50000),
+                call("tsql.severity", [severity]),
+                call("tsql.state", [state]),
+                call("tsql.format_message", [text, arguments, numbers]),
+            ])
         }
         Raise::Number { message: None, .. } => Err(Error::refused("raiserror number", BY_NUMBER, line)),
         Raise::Number { number, message: Some(message), arguments } => {
             let number = translate::value(number, scope, variables, Some(INT))?.sql;
             let text = text(message, scope, variables)?;
             let arguments = array(arguments, scope, variables)?;
-            Ok(format!("tsql.user_number({number}), 16, 1, tsql.format_numbered({text}, {arguments})"))
+            let [severity, state] = [16, 1].map(Scalar::number);
+            let text = call("tsql.format_numbered", [text, arguments]);
+            Ok([call("tsql.user_number", [number]), severity, state, text])
         }
     }
 }
 
 /// Three columns: number, text of the message, state.
-pub fn thrown(throw: &Throw, scope: &Scope, variables: &mut dyn Variables) -> Result<String, Error> {
+pub fn thrown(throw: &Throw, scope: &Scope, variables: &mut dyn Variables) -> Result<[Scalar; 3], Error> {
     let number = translate::value(&throw.number, scope, variables, Some(INT))?.sql;
     let state = translate::value(&throw.state, scope, variables, Some(INT))?.sql;
     let text = text(&throw.message, scope, variables)?;
-    Ok(format!("tsql.thrown_number({number}), {text}, tsql.state({state})"))
+    Ok([call("tsql.thrown_number", [number]), text, call("tsql.state", [state])])
 }
 
-fn text(value: &Expression, scope: &Scope, variables: &mut dyn Variables) -> Result<String, Error> {
+fn text(value: &Expression, scope: &Scope, variables: &mut dyn Variables) -> Result<Scalar, Error> {
     Ok(translate::value(value, scope, variables, Some(VARCHAR))?.sql)
 }
 
-fn array(values: &[Expression], scope: &Scope, variables: &mut dyn Variables) -> Result<String, Error> {
-    let values: Vec<String> =
-        values.iter().map(|value| text(value, scope, variables)).collect::<Result<_, _>>()?;
-    Ok(names::array(values, "text"))
+fn array(values: &[Expression], scope: &Scope, variables: &mut dyn Variables) -> Result<Scalar, Error> {
+    let values = values.iter().map(|value| text(value, scope, variables)).collect::<Result<_, _>>()?;
+    Ok(Scalar::Array(values, "text"))
 }
 
 /// Whether the arguments of a RAISERROR are numbers; null for a value without a type. Error 2748: only integers, texts
@@ -93,14 +97,14 @@ fn substitutes(
     line: u32,
     scope: &Scope,
     variables: &mut dyn Variables,
-) -> Result<String, Error> {
+) -> Result<Scalar, Error> {
     let mut numbers = Vec::with_capacity(values.len());
     for (place, value) in (FIRST_ARGUMENT..).zip(values) {
         let of = translate::value(value, scope, variables, None)?.of;
         numbers.push(match of.map(|of| of.family) {
-            Some(Family::Integer) => "true",
-            Some(Family::Text) => "false",
-            Some(Family::Binary) | None => "null",
+            Some(Family::Integer) => Scalar::Boolean(true),
+            Some(Family::Text) => Scalar::Boolean(false),
+            Some(Family::Binary) | None => Scalar::Null,
             Some(_) => {
                 let of = of.map_or("", |of| of.name);
                 let text =
@@ -109,7 +113,7 @@ fn substitutes(
             }
         });
     }
-    Ok(names::array(numbers.into_iter().map(str::to_owned), "boolean"))
+    Ok(Scalar::Array(numbers, "boolean"))
 }
 
 /// 10704: a bare THROW outside of a CATCH block.

@@ -3,7 +3,7 @@
 use super::compiler::{selected, Compiler};
 use crate::error::Error;
 use crate::facts::types::{Family, Type, TABLE};
-use crate::fragments;
+use crate::postgres::Scalar;
 use crate::program::{Action, Argument, Execute, Executed, Expression, Filled, InsertExecute, Literal, Sql};
 use crate::resolve::names;
 use crate::translate::{self, Numbered, Value};
@@ -99,15 +99,17 @@ impl Compiler<'_> {
 
 /// The text that a parameter of type `target` receives for a value of another type, which is the variable `#taken_1`.
 pub fn text_for(source: Type, target: Type, dialect: &Dialect) -> Result<Sql, Error> {
-    let own = if source.family == Family::Money { format!("::tsql.{}", source.name) } else { String::new() };
-    let value = Value::new(format!("{}{own}", fragments::variable(0)), source);
+    let value = match source.family {
+        Family::Money => Value::money(Scalar::Parameter(0), source),
+        _ => Value::new(Scalar::Parameter(0), source),
+    };
     let text = translate::assigned(value, target, 1, dialect)?.sql;
     let names = vec![String::from("#taken_1")];
-    Ok(selected(&text, Numbered { names, ..Numbered::default() }))
+    Ok(selected(&[text], Numbered { names, ..Numbered::default() }))
 }
 
 /// The insert of `rows` rows of values, which have the types of their parameters: the first `width` are the first row.
 pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, dialect: &Dialect) -> Sql {
     let names = (1..=rows * width).map(|place| format!("@{place}"));
-    Sql::written(&translate::insert_of_rows(filled, width, rows, dialect), names.collect())
+    Sql::written(&translate::insert_of_rows(filled, width, rows, dialect).to_string(), names.collect())
 }

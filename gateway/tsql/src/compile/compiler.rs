@@ -1,5 +1,6 @@
 //! The state of the compilation of a batch, and SQL with its variables.
 
+use crate::postgres::{Joined, Scalar};
 use crate::program::{Settings, Sql};
 use crate::resolve::Scope;
 use crate::translate::Numbered;
@@ -27,8 +28,8 @@ pub struct Compiler<'t> {
 }
 
 /// `select …` of the variables written so far.
-pub fn selected(sql: &str, numbered: Numbered) -> Sql {
-    numbered_sql(&format!("select {sql}"), numbered)
+pub fn selected(list: &[Scalar], numbered: Numbered) -> Sql {
+    numbered_sql(&format!("select {}", Joined(list, ", ")), numbered)
 }
 
 pub fn numbered_sql(sql: &str, numbered: Numbered) -> Sql {

@@ -1,10 +1,10 @@
 //! Cursors of a batch, which the session opens and reads row by row.
 
-use super::compiler::{numbered_sql, Compiler};
+use super::compiler::{selected, Compiler};
 use super::written;
 use crate::error::Error;
 use crate::facts::types::{Type, INT};
-use crate::fragments;
+use crate::postgres::Scalar;
 use crate::program::{Action, Changes, CursorAction, Expression, FetchFrom, Query, Sql, Tree as Bindable};
 use crate::translate::{self, Numbered, Value};
 use crate::tree::{CursorOption, DeclareCursor, Direction, Fetch, StatementKind as Tree};
@@ -56,7 +56,7 @@ impl Compiler<'_> {
     pub(super) fn taken(&self, types: &[Option<Type>], line: u32) -> Result<Sql, Error> {
         let mut values = Vec::with_capacity(types.len());
         for (place, of) in types.iter().enumerate() {
-            let value = Value::unknown(fragments::variable(place));
+            let value = Value::unknown(Scalar::Parameter(place));
             values.push(match of {
                 Some(of) => translate::assigned(value, *of, line, self.scope.dialect)?.sql,
                 None => value.sql,
@@ -64,7 +64,7 @@ impl Compiler<'_> {
         }
         let names = (1..=types.len()).map(|place| format!("#taken_{place}")).collect();
         let numbered = Numbered { names, ..Numbered::default() };
-        Ok(numbered_sql(&format!("select {}", values.join(", ")), numbered))
+        Ok(selected(&values, numbered))
     }
 
     fn row(&mut self, row: &crate::tree::Expression) -> Result<Expression, Error> {

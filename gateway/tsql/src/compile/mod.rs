@@ -29,6 +29,7 @@ use crate::lexer::{self, Token};
 use crate::long_names::LongNames;
 use crate::message;
 use crate::parser::wrong_at;
+use crate::postgres::call;
 use crate::procedure::{Created, Inside};
 use crate::program::{
     demanded, Action, Condition, CursorAction, Declaration, Define, Definition, Executed, Filled, GivenTable,
@@ -518,7 +519,7 @@ impl Compiler<'_> {
         }
         let mut numbered = Numbered::default();
         let sql = translate::condition(condition, &self.scope, &mut numbered)?;
-        let written = Written::value(&sql, numbered, &self.scope);
+        let written = Written::value(sql, numbered, &self.scope);
         let tree = || Bindable::Condition(condition.clone());
         Ok(Condition::Sql(self.bound(written, condition.at(), tree).sql))
     }
@@ -527,7 +528,7 @@ impl Compiler<'_> {
     fn wait(&mut self, function: &str, value: &tree::Expression) -> Result<Action, Error> {
         let mut numbered = Numbered::default();
         let value = translate::value(value, &self.scope, &mut numbered, None)?.sql;
-        let sql = selected(&format!("tsql.{function}({value})"), numbered);
+        let sql = selected(&[call(format!("tsql.{function}"), [value])], numbered);
         Ok(Action::Wait(crate::program::Expression::Sql(sql)))
     }
 
@@ -540,7 +541,7 @@ impl Compiler<'_> {
         }
         let mut numbered = Numbered::default();
         let sql = message::printed(text, arguments, &self.scope, &mut numbered)?;
-        Ok(Action::Print(crate::program::Expression::Sql(selected(&sql, numbered))))
+        Ok(Action::Print(crate::program::Expression::Sql(selected(&[sql], numbered))))
     }
 
     fn raise(&mut self, raise: &Raise, line: u32) -> Result<Action, Error> {

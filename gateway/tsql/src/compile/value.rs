@@ -26,7 +26,7 @@ impl Compiler<'_> {
         }
         let mut numbered = Numbered::default();
         let sql = translate::value(value, &self.scope, &mut numbered, target)?.sql;
-        let written = Written::value(&sql, numbered, &self.scope);
+        let written = Written::value(sql, numbered, &self.scope);
         let sql = self.bound(written, value.at(), || Bindable::Value(value.clone(), target)).sql;
         Ok(match sql.as_variable() {
             Some(name) => Expression::Variable(name.to_owned()),

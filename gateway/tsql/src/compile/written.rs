@@ -3,6 +3,7 @@
 
 use super::compiler::{numbered_sql, Compiler};
 use crate::error::Error;
+use crate::postgres::{self, Listed, Scalar, Select};
 use crate::program::{Bound, Query, QueryKind, Source, Sql, Tree, Uses};
 use crate::resolve::Scope;
 use crate::schema::Schema;
@@ -20,8 +21,9 @@ pub(super) struct Written {
 
 impl Written {
     /// The value of a select without a FROM of its own.
-    pub fn value(sql: &str, numbered: Numbered, scope: &Scope) -> Written {
-        let translated = Translated { sql: format!("select {sql}"), ..Translated::default() };
+    pub fn value(value: Scalar, numbered: Numbered, scope: &Scope) -> Written {
+        let select = Select { list: vec![Listed::from(value)], ..Select::default() };
+        let translated = Translated { sql: postgres::Query::from(select).into(), ..Translated::default() };
         Written::new(translated, numbered, scope)
     }
 
@@ -29,7 +31,10 @@ impl Written {
         let uses = Uses::new(take(&mut numbered.uses), scope);
         let items = take(&mut translated.items);
         let browses = numbered.browses;
-        let sql = Sql { row_sources: translated.row_sources, ..numbered_sql(&translated.sql, numbered) };
+        let sql = Sql {
+            row_sources: translated.row_sources,
+            ..numbered_sql(&translated.sql.to_string(), numbered)
+        };
         let kind = match translated.kind {
             Verb::Select | Verb::SelectInto => QueryKind::Select,
             Verb::Insert => QueryKind::Insert,
@@ -88,11 +93,11 @@ impl Source {
             }
             Tree::Condition(condition) => {
                 let sql = translate::condition(condition, &scope, &mut numbered)?;
-                Written::value(&sql, numbered, &scope)
+                Written::value(sql, numbered, &scope)
             }
             Tree::Value(value, target) => {
                 let value = translate::value(value, &scope, &mut numbered, *target)?;
-                Written::value(&value.sql, numbered, &scope)
+                Written::value(value.sql, numbered, &scope)
             }
         };
         Ok(written.bound(None, self.digest))

@@ -158,10 +158,10 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("count_big", Rule::Count),
     ("cume_dist", Rule::Share),
     ("current_bigdatetime", Rule::Now { clock: SYSTEM_TIME, gives: DATETIME2 }),
-    ("current_bigtime", Rule::Now { clock: SYSTEM_TIME.of("::time"), gives: TIME }),
-    ("current_date", Rule::Now { clock: DATE_TIME.of("::date"), gives: DATE }),
+    ("current_bigtime", Rule::Now { clock: SYSTEM_TIME.of("time"), gives: TIME }),
+    ("current_date", Rule::Now { clock: DATE_TIME.of("date"), gives: DATE }),
     ("current_request_id", NO),
-    ("current_time", Rule::Now { clock: DATE_TIME.of("::time"), gives: TIME }),
+    ("current_time", Rule::Now { clock: DATE_TIME.of("time"), gives: TIME }),
     ("current_timestamp", Rule::Now { clock: DATE_TIME, gives: DATETIME }),
     ("current_user", Rule::Session),
     ("cursor_status", NO),
@@ -391,15 +391,15 @@ impl Rule {
 pub struct Clock {
     /// The function of schema tsql.
     pub function: &'static str,
-    /// The cast to a part of the time, or "".
-    pub part: &'static str,
+    /// The type of the part of the time.
+    pub part: Option<&'static str>,
     /// The variable with the same time; None: there is none.
     pub variable: Option<&'static str>,
     /// The variable's time is rounded to a datetime.
     pub rounds: bool,
 }
 
-const DATE_TIME: Clock = Clock { function: "getdate", part: "", variable: Some(CLOCKS[0]), rounds: true };
+const DATE_TIME: Clock = Clock { function: "getdate", part: None, variable: Some(CLOCKS[0]), rounds: true };
 const UTC_DATE_TIME: Clock = Clock { function: "getutcdate", variable: Some(CLOCKS[1]), ..DATE_TIME };
 const SYSTEM_TIME: Clock = Clock { function: "sysdatetime", rounds: false, ..DATE_TIME };
 const UTC_SYSTEM_TIME: Clock = Clock { function: "sysutcdatetime", rounds: false, ..UTC_DATE_TIME };
@@ -407,7 +407,7 @@ const OFFSET_TIME: Clock = Clock { function: "sysdatetimeoffset", variable: None
 
 impl Clock {
     const fn of(self, part: &'static str) -> Clock {
-        Clock { part, ..self }
+        Clock { part: Some(part), ..self }
     }
 }
 

@@ -7,6 +7,7 @@ use super::variable::{BODY, CALL, CONTEXT, DETAIL};
 use super::writer::{quoted, BodyWriter, Purpose, Rows, SENT};
 use crate::error::Error;
 use crate::facts::types::{Type, MOST_FRACTION};
+use crate::postgres::Scalar;
 use crate::resolve::names::{array, literal, schema_of};
 use crate::translate::{self, Value};
 use crate::tree::{ArgumentValue, Execute, Expression};
@@ -59,7 +60,7 @@ impl<'t> BodyWriter<'t> {
             };
             let (scope, mut named) = self.named();
             let value = translate::value(&value, scope, &mut named, None)?;
-            values.push(format!("({})::text", value.sql));
+            values.push(value.sql.cast("text").to_string());
             kinds.push(literal(&value.of.map_or_else(|| String::from("text"), |of| kind(&of))));
             names.push(literal(argument.name.as_deref().unwrap_or("")));
             let output = match &argument.value {
@@ -133,6 +134,7 @@ impl<'t> BodyWriter<'t> {
 
     /// The conversion of a call's result, which `tsql.execute` calls "value", to the type of the variable.
     fn taken(&self, of: Type, line: u32) -> Result<String, Error> {
-        Ok(translate::assigned(Value::unknown("value"), of, line, self.scope.dialect)?.sql)
+        let value = Value::unknown(Scalar::column("value"));
+        Ok(translate::assigned(value, of, line, self.scope.dialect)?.sql.to_string())
     }
 }

@@ -16,7 +16,7 @@ impl<'t> BodyWriter<'t> {
     /// The condition for a statement of PL/pgSQL.
     fn condition(&mut self, condition: &Expression, context: &Context<'t>) -> Result<String, Error> {
         let (scope, mut named) = self.named();
-        let text = format!("({})", translate::condition(condition, scope, &mut named)?);
+        let text = translate::condition(condition, scope, &mut named)?.to_string();
         let hands_over = self.has_sent && self.hands_over(context);
         if context.handler.is_none() && !hands_over && !self.tracks_errors && self.rows != Rows::Asked {
             self.none(Some("0"));

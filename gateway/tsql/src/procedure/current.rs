@@ -3,7 +3,7 @@
 use super::declared::{missing, place_in};
 use super::writer::BodyWriter;
 use crate::error::Error;
-use crate::fragments::LIST_END;
+use crate::postgres::{Listed, Statement};
 use crate::resolve::names::literal;
 use crate::translate::{place_of, Changes, Current, Translated};
 
@@ -14,18 +14,19 @@ impl BodyWriter<'_> {
         &mut self,
         name: &str,
         translated: Translated,
-    ) -> (String, Vec<(String, String)>) {
-        let (sql, sources) = (translated.sql, translated.row_sources);
+    ) -> (Statement, Vec<(String, String)>) {
+        let (mut sql, sources) = (translated.sql, translated.row_sources);
+        let list = sql.close_list();
         let cursor = self.cursors.get(name);
         let variable =
             cursor.filter(|cursor| matches!(&cursor.changes, Some(changes) if *changes != Changes::None));
         let Some(cursor) = variable.filter(|_| !sources.is_empty()) else {
-            return (sql.replace(LIST_END, ""), Vec::new());
+            return (sql, Vec::new());
         };
         let variable = cursor.variable.clone();
-        let columns: String =
-            sources.iter().map(|source| format!(", {}", place_of(&source.qualifier))).collect();
-        let sql = sql.replace(LIST_END, &columns);
+        if let Some(list) = list {
+            list.extend(sources.iter().map(|source| Listed::from(place_of(&source.qualifier))));
+        }
         let at = |number| format!("{variable} place {number}");
         let places: Vec<_> = (1..).zip(sources).map(|(number, source)| (source.table, at(number))).collect();
         for (_, at) in &places {

@@ -8,6 +8,7 @@ use super::writer::{quoted, BodyWriter};
 use crate::error::Error;
 use crate::facts::session;
 use crate::facts::types::INT;
+use crate::postgres::Scalar;
 use crate::resolve::names::{literal, stored};
 use crate::resolve::Scope;
 use crate::translate::{self, Changes, Translated, Value, Variables, Verb};
@@ -60,7 +61,7 @@ impl<'t> BodyWriter<'t> {
     fn variables_of(&self, query: &Query) -> Result<Vec<String>, Error> {
         struct Recorder<'w>(super::variable::Named<'w>, Vec<String>);
         impl Variables for Recorder<'_> {
-            fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
+            fn write(&mut self, name: &str, line: u32) -> Result<Scalar, Error> {
                 if !session::is_global(name) && !self.1.iter().any(|known| known == name) {
                     self.1.push(name.to_owned());
                 }
@@ -152,9 +153,9 @@ impl<'t> BodyWriter<'t> {
         ];
         for (column, into) in (1..).zip(&fetch.into) {
             let of = self.type_of(&into.name, line)?;
-            let fetched = Value::unknown(format!("{row}.c{column}"));
+            let fetched = Value::unknown(Scalar::Column(Some(row.clone()), format!("c{column}")));
             let value = translate::assigned(fetched, of, line, self.scope.dialect)?.sql;
-            lines.push(format!("  {} := ({value})::{};", quoted(&into.name), of.sql()));
+            lines.push(format!("  {} := {value}::{};", quoted(&into.name), of.sql()));
         }
         lines.extend((1..).zip(&places).map(|(number, at)| format!("  {at} := {row}.p{number};")));
         lines.push(format!("  {status} := 0; {sybase} := 0;"));

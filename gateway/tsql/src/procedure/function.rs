@@ -12,6 +12,7 @@ use super::{arguments, body, fitted, header, interpreted, mark, read_names, Crea
 use crate::error::Error;
 use crate::facts::types::{self, Family};
 use crate::lexer;
+use crate::postgres::Scalar;
 use crate::program::{Define, Settings};
 use crate::resolve::names::{self, folded, literal};
 use crate::resolve::Scope;
@@ -252,10 +253,13 @@ fn rows(
         folds: scope.databases.folding.contains(&header.schema),
         ..Scope::default()
     };
-    let kinds = |null: bool| -> HashMap<String, String> {
+    let kinds = |null: bool| -> HashMap<String, Scalar> {
         let written = |name: &str, of: &types::Type| match null {
-            true => format!("null::{}", of.sql()),
-            false => fitted(&quoted(name), of, scope.dialect).unwrap_or_else(|| quoted(name)),
+            true => Scalar::Null.cast(of.sql()),
+            false => {
+                let name = Scalar::column(quoted(name));
+                fitted(name.clone(), of, scope.dialect).unwrap_or(name)
+            }
         };
         let each = header.parameters.iter().map(|(parameter, of)| {
             let name = parameter.variable.name.clone();
@@ -305,7 +309,7 @@ fn rows(
         &header.name,
         &arguments,
         &header.path(),
-        &asked.sql,
+        &asked.sql.to_string(),
         &body,
         source,
     ];
@@ -314,12 +318,12 @@ fn rows(
 
 /// The parameters of a function of one query.
 struct Parameters<'n> {
-    written: HashMap<String, String>,
+    written: HashMap<String, Scalar>,
     noted: &'n mut Noted,
 }
 
 impl Variables for Parameters<'_> {
-    fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
+    fn write(&mut self, name: &str, line: u32) -> Result<Scalar, Error> {
         let found = self.written.get(name).cloned();
         found.ok_or_else(|| Error::refused(name, "a function does not know it", line))
     }

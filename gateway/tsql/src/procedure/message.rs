@@ -6,6 +6,7 @@ use super::variable::{caught_name, DOOMED, MESSAGE};
 use super::writer::{quoted, BodyWriter, Purpose};
 use crate::error::Error;
 use crate::message;
+use crate::postgres::Joined;
 use crate::resolve::names::literal;
 use crate::tree::{Expression, Raise, Throw};
 
@@ -32,6 +33,7 @@ impl<'t> BodyWriter<'t> {
         );
         let (scope, mut named) = self.named();
         let error = message::raised(raise, line, scope, &mut named)?;
+        let error = Joined(&error, ", ");
         let mut lines = vec![format!("{message} := row({error}, {line}, {name})::tsql.error;")];
         let handler = context.handler.only_try();
         if !handler.is_none() {
@@ -67,6 +69,7 @@ impl<'t> BodyWriter<'t> {
     ) -> Result<(), Error> {
         let (scope, mut named) = self.named();
         let error = message::raised(raise, line, scope, &mut named)?;
+        let error = Joined(&error, ", ");
         let raise = format!("perform tsql.raise({error}, {line}, {});", literal(&self.name));
         let context = Context { handler: context.handler.only_try(), ..context.clone() };
         self.run(&context, line, Run { raises: true, ..Run::keeping(vec![raise]) });
@@ -91,6 +94,7 @@ impl<'t> BodyWriter<'t> {
             (Some(throw), _) => {
                 let (scope, mut named) = self.named();
                 let error = message::thrown(throw, scope, &mut named)?;
+                let error = Joined(&error, ", ");
                 format!(
                     "perform tsql.raise(\"@@r\".number, 16, \"@@r\".state, \"@@r\".message, {line}, {name}) \
                      from (select {error}) as \"@@r\" (number, message, state);"

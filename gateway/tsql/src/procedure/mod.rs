@@ -41,6 +41,7 @@ use crate::error::Error;
 use crate::facts::types::{self, Type};
 use crate::lexer;
 use crate::long_names;
+use crate::postgres::{call, Scalar};
 use crate::program::{Define, Settings};
 use crate::resolve::names::{folded, literal, quoted, schema_of};
 use crate::resolve::Scope;
@@ -412,7 +413,7 @@ fn default_value(
     let scope = Scope { dialect: scope.dialect, database: header.schema.clone(), ..Scope::default() };
     let mut constant = NoVariables("the default of a parameter is a constant");
     let value = translate::value(word.as_ref().unwrap_or(default), &scope, &mut constant, Some(of))?;
-    Ok(format!("({})::{}", value.sql, of.sql()))
+    Ok(value.sql.cast(of.sql()).to_string())
 }
 
 /// A type of a function's argument, without length.
@@ -422,28 +423,33 @@ fn bare(of: &Type) -> String {
 
 /// Converts an argument to its parameter's type if PostgreSQL's type is wider: a longer value is cut, a shorter
 /// binary(n) padded, a datetime rounded.
-fn fitted(name: &str, of: &Type, dialect: &Dialect) -> Option<String> {
-    let between = |low: &str, high: &str, source: &str| {
-        Some(format!("tsql.argument({name}, {low}, {high}, '{source}', '{}')", of.name))
+fn fitted(name: Scalar, of: &Type, dialect: &Dialect) -> Option<Scalar> {
+    let between = |name: Scalar, bounds: [Scalar; 2], source: &str, target: &str| {
+        let [low, high] = bounds;
+        call("tsql.argument", [name, low, high, Scalar::text(source), Scalar::text(target)])
     };
     if let Some((domain, greatest)) = of.domain_from_zero() {
-        let range = format!("tsql.argument({name}, 0, {greatest}, 'numeric', '{domain}')");
-        return Some(range);
+        return Some(between(name, [Scalar::number(0), Scalar::number(greatest)], "numeric", domain));
     }
-    match (of.name, of.length) {
-        ("tinyint", _) => between("0", "255", "smallint"),
-        ("smallmoney", _) => between("-214748.3648", "214748.3647", "numeric"),
-        ("binary" | "varbinary", Some(length)) => Some(format!("tsql.to_{}({name}, {length})", of.name)),
-        ("datetime" | "smalldatetime", _) => Some(format!("tsql.to_{}({name})", of.name)),
+    Some(match (of.name, of.length) {
+        ("tinyint", _) => between(name, [0, 255].map(Scalar::number), "smallint", of.name),
+        ("smallmoney", _) => {
+            let bounds = ["-214748.3648", "214748.3647"].map(Scalar::number);
+            between(name, bounds, "numeric", of.name)
+        }
+        ("binary" | "varbinary", Some(length)) => {
+            call(format!("tsql.to_{}", of.name), [name, Scalar::number(length)])
+        }
+        ("datetime" | "smalldatetime", _) => call(format!("tsql.to_{}", of.name), [name]),
         ("char" | "varchar" | "sysname", Some(length)) => {
-            Some(format!("tsql.cut({name}, {length})::{}", of.sql()))
+            call("tsql.cut", [name, Scalar::number(length)]).cast(of.sql())
         }
         ("decimal" | "numeric", _) if dialect.decimals_keep_digits => {
-            Some(format!("{}::{}", translate::scaled_to(name, *of), of.sql()))
+            translate::scaled_to(name, *of).cast(of.sql())
         }
-        _ if of.sql() != bare(of) => Some(format!("{name}::{}", of.sql())),
-        _ => None,
-    }
+        _ if of.sql() != bare(of) => name.cast(of.sql()),
+        _ => return None,
+    })
 }
 
 /// A body in PL/pgSQL. Each statement is on the line of its T-SQL, which PostgreSQL reports in errors.
@@ -464,7 +470,7 @@ fn body(
     body.push_str(&inside::demand(&declared, &absent));
     for (parameter, of) in parameters {
         let name = quoted(&parameter.variable.name);
-        if let Some(value) = fitted(&name, of, writer.scope.dialect) {
+        if let Some(value) = fitted(Scalar::column(&name), of, writer.scope.dialect) {
             body.push_str(&format!(" {name} := {value};"));
         }
     }

@@ -54,7 +54,7 @@ impl<'t> BodyWriter<'t> {
             return Err(Error::refused("output", "not inside a procedure", line));
         } else {
             let mut lines = match &query.current {
-                Some(current) => self.change_current(current, &query.sql, line)?,
+                Some(current) => self.change_current(current, &query.sql.to_string(), line)?,
                 None => vec![format!("{};", query.sql)],
             };
             let kind = kind_of(query.kind);

@@ -54,8 +54,7 @@ pub fn create(
         let mut writer = header.writer(Purpose::Trigger { changed }, scope, Some(&target));
         for (rows, missing) in [("inserted", TriggerEvent::Delete), ("deleted", TriggerEvent::Insert)] {
             if *event == missing {
-                let none = format!("select * from {target} where false");
-                writer.scope.empty.insert(String::from(rows), none);
+                writer.scope.empty.insert(String::from(rows), target.clone());
             }
         }
         writer.scope.trigger = Some(match event {

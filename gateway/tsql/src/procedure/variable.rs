@@ -6,7 +6,8 @@ use super::names::TEMPORARY;
 use crate::error::Error;
 use crate::facts::session;
 use crate::fragments::Facts;
-use crate::resolve::names::{literal, quoted};
+use crate::postgres::{call, Scalar};
+use crate::resolve::names::quoted;
 use crate::translate::Variables;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -56,15 +57,17 @@ pub const ABORTS: &str = "@@aborts";
 pub const DOOMED: &str = "@@doomed";
 
 /// Variables and functions of the session that a procedure can query from PostgreSQL.
-const ANSWERS: &[(&str, &str)] = &[
-    ("@@dbts", "tsql.dbts()"),
-    ("@@identity", "tsql.last_identity()"),
-    ("@@max_precision", "38"),
-    ("@@suser_name", "tsql.caller()::varchar"),
-    ("@@trancount", "tsql.transaction_count()"),
-    ("@@user_name", "tsql.caller()::varchar"),
-    ("@@xact_state", "tsql.transaction_state()"),
-];
+fn answer(name: &str) -> Option<Scalar> {
+    Some(match name {
+        "@@dbts" => call("tsql.dbts", []),
+        "@@identity" => call("tsql.last_identity", []),
+        "@@max_precision" => Scalar::number(38),
+        "@@suser_name" | "@@user_name" => call("tsql.caller", []).cast("varchar"),
+        "@@trancount" => call("tsql.transaction_count", []),
+        "@@xact_state" => call("tsql.transaction_state", []),
+        _ => return None,
+    })
+}
 
 /// The kind of each variable that a statement of a procedure may name.
 pub struct Named<'w> {
@@ -100,30 +103,26 @@ impl Variables for Named<'_> {
         Some(&mut self.facts)
     }
 
-    fn began(&mut self) -> Option<String> {
+    fn began(&mut self) -> Option<Scalar> {
         self.uses_time |= self.has_time;
-        self.has_time.then(|| quoted(BEGAN))
+        self.has_time.then(|| Scalar::column(quoted(BEGAN)))
     }
 
-    fn mark(&self, mark: &'static str) -> &'static str {
-        if self.marks_lists {
-            mark
-        } else {
-            ""
-        }
+    fn marks_lists(&self) -> bool {
+        self.marks_lists
     }
 
-    fn current_row(&mut self, cursor: &str, table: &str, line: u32) -> Result<String, Error> {
+    fn current_row(&mut self, cursor: &str, table: &str, line: u32) -> Result<Scalar, Error> {
         place_in(self.cursors, cursor, table, line)
     }
 
-    fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
+    fn write(&mut self, name: &str, line: u32) -> Result<Scalar, Error> {
         if !session::is_global(name) {
-            return Ok(quoted(self.copies.get(name).map_or(name, String::as_str)));
+            return Ok(Scalar::column(quoted(self.copies.get(name).map_or(name, String::as_str))));
         }
         if let Some(part) = name.strip_prefix("@@error_") {
             return match self.caught {
-                Some(number) => Ok(format!("{}.{part}", quoted(&caught_name(number)))),
+                Some(number) => Ok(Scalar::Column(Some(quoted(&caught_name(number))), part.to_owned())),
                 None => {
                     let why = "it is known in a CATCH block only";
                     Err(Error::refused(&format!("{}()", &name[2..]), why, line))
@@ -132,21 +131,21 @@ impl Variables for Named<'_> {
         }
         match name {
             "@@rowcount" if self.calls => {
-                return Ok(String::from("tsql.known(\"@@rowcount\", '@@rowcount')"))
+                return Ok(call("tsql.known", [Scalar::column(quoted(name)), Scalar::text(name)]))
             }
-            "@@rowcount" | "@@error" | SCOPE_IDENTITY => return Ok(quoted(name)),
-            "@@fetch_status" | "@@sqlstatus" if self.fetches => return Ok(quoted(name)),
+            "@@rowcount" | "@@error" | SCOPE_IDENTITY => return Ok(Scalar::column(quoted(name))),
+            "@@fetch_status" | "@@sqlstatus" if self.fetches => return Ok(Scalar::column(quoted(name))),
             "@@procid" => {
                 let schema = if self.procedure.starts_with('#') { TEMPORARY } else { self.schema };
                 let whole = format!("{}.{}", quoted(schema), quoted(self.procedure));
-                return Ok(format!("{}::regproc::oid::integer", literal(&whole)));
+                return Ok(Scalar::text(whole).cast("regproc").cast("oid").cast("integer"));
             }
-            "@@db_name" => return Ok(format!("{}::varchar", literal(self.database))),
+            "@@db_name" => return Ok(Scalar::text(self.database).cast("varchar")),
             _ => {}
         }
-        if let Some((_, sql)) = ANSWERS.iter().find(|(known, _)| *known == name) {
+        if let Some(answer) = answer(name) {
             self.facts.varies = true;
-            return Ok((*sql).to_owned());
+            return Ok(answer);
         }
         let function = session::FUNCTIONS.iter().rev().find(|(_, variable, _)| *variable == name);
         let shown = function.map_or_else(|| name.to_owned(), |(function, ..)| format!("{function}()"));

@@ -375,7 +375,7 @@ impl<'t> BodyWriter<'t> {
 
     pub(super) fn value(&mut self, value: &tree::Expression, target: Type) -> Result<String, Error> {
         let (scope, mut named) = self.named();
-        Ok(translate::value(value, scope, &mut named, Some(target))?.sql)
+        Ok(translate::value(value, scope, &mut named, Some(target))?.sql.to_string())
     }
 
     /// The arguments of a translation here.

@@ -50,7 +50,8 @@ pub struct Scope {
     pub partial: BTreeMap<String, Partial>,
     /// The table whose identity column takes values, by its name in SQL.
     pub identity_insert: Option<String>,
-    /// Tables that are always empty: `inserted` of a trigger on delete, by their names in lower case, as queries.
+    /// Tables that are always empty: `inserted` of a trigger on delete, by their names in lower case, and the table with
+    /// their columns.
     pub empty: HashMap<String, String>,
     /// The trigger that is being written.
     pub trigger: Option<Fired>,

@@ -7,6 +7,7 @@ use super::tables::{collated, column_type, elements, of_place};
 use super::value::implicit;
 use crate::error::Error;
 use crate::facts::types::{self, Type};
+use crate::postgres::Scalar;
 use crate::resolve::names::{self, folded, table};
 use crate::resolve::Scope;
 use crate::tree::{
@@ -235,7 +236,8 @@ fn altered_column(
     let line = column.at.line;
     let name = names::name(column)?;
     let any_length = Type { length: if of.is_text() { None } else { of.length }, ..of };
-    let value = implicit(super::Value::unknown(name.as_str()), any_length, line, scope.dialect)?.sql;
+    let value =
+        implicit(super::Value::unknown(Scalar::column(name.as_str())), any_length, line, scope.dialect)?.sql;
     let type_ = column_type(stored(of, nullable, scope), line)?;
     let mut actions = vec![format!("alter column {name} type {type_} using {value}")];
     match nullable {

@@ -7,6 +7,7 @@ use crate::facts::types::{
     decimal, varchar, Family, Type, BINARY, BIT, CHAR, DATETIME, FLOAT, INT, LONGEST_VARCHAR, MONEY, REAL,
     SMALLDATETIME, SMALLMONEY, TINYINT, VARBINARY,
 };
+use crate::postgres::{call, Scalar};
 use crate::tree::BinaryOperator;
 use crate::Dialect;
 
@@ -79,9 +80,9 @@ fn of_one_kind(
     })
 }
 
-fn plain(operator: &str, left: &Value, right: &Value, dialect: &Dialect) -> String {
+fn plain(operator: &'static str, left: &Value, right: &Value, dialect: &Dialect) -> Scalar {
     let operator = if operator == "+" { dialect.concatenation } else { operator };
-    format!("({} operator(tsql.{operator}) {})", left.sql, right.sql)
+    left.sql.clone().tsql(operator, right.sql.clone())
 }
 
 fn known_arithmetic(
@@ -98,16 +99,16 @@ fn known_arithmetic(
     }
     let families = of.map(|of| of.family);
     if let Some(moment) = moved(operator, of) {
-        return Ok(Some(Value::new(format!("tsql.to_{}({})", moment.name, plain()), moment)));
+        return Ok(Some(Value::new(call(format!("tsql.to_{}", moment.name), [plain()]), moment)));
     }
     if let Some(moment) = moved_by_moment(operator, of).filter(|_| dialect.times_are_added) {
-        let verb = if operator == "+" { "later" } else { "earlier" };
-        let [l, r] = [(left, of[0]), (right, of[1])].map(|(value, of)| match of {
-            BIT => format!("tsql.moment({}::integer)", value.sql),
-            of if of.is_text() => format!("tsql.moment({}::text)", value.sql),
+        let sum = if operator == "+" { "tsql.later" } else { "tsql.earlier" };
+        let sides = [(left, of[0]), (right, of[1])].map(|(value, of)| match of {
+            BIT => call("tsql.moment", [value.sql.clone().cast("integer")]),
+            of if of.is_text() => call("tsql.moment", [value.sql.clone().cast("text")]),
             _ => value.sql.clone(),
         });
-        return Ok(Some(Value::new(format!("tsql.to_{}(tsql.{verb}({l}, {r}))", moment.name), moment)));
+        return Ok(Some(Value::new(call(format!("tsql.to_{}", moment.name), [call(sum, sides)]), moment)));
     }
     if let Some(bytes) = concatenated(operator, of) {
         return Ok(Some(Value::new(plain(), bytes)));
@@ -128,29 +129,26 @@ fn known_arithmetic(
         };
         let twin = of.iter().any(|of| of.twin);
         let (result, (l, r)) = (Type { twin, ..decimal(precision, scale) }, operands());
-        let sql = if operator == "/" {
-            format!("tsql.quotient({l}, {r}, {scale})::{}", result.sql())
-        } else {
-            format!("({l} {operator} {r})::{}", result.sql())
+        let sql = match operator {
+            "/" => call("tsql.quotient", [l, r, Scalar::number(scale)]),
+            operator => l.infix(operator, r),
         };
-        return Ok(Some(Value::new(sql, result)));
+        return Ok(Some(Value::cast(sql, result)));
     }
     if families.contains(&Family::Money) {
         let (l, r) = operands();
         // a whole number as the other operand has a lower precedence
         let result = if of.contains(&MONEY) { MONEY } else { SMALLMONEY };
-        let sql = if operator == "/" {
-            format!("tsql.quotient({l}, {r}, 4)::tsql.{}", result.name)
-        } else {
-            format!("tsql.to_{}({l} {operator} {r})", result.name)
-        };
-        return Ok(Some(Value::new(sql, result)));
+        return Ok(Some(match operator {
+            "/" => Value::money(call("tsql.quotient", [l, r, Scalar::number(4)]), result),
+            operator => Value::new(call(format!("tsql.to_{}", result.name), [l.infix(operator, r)]), result),
+        }));
     }
     let digits = |of: Type| of.digits().unwrap_or((0, 0)).0;
     let widest = if digits(of[1]) > digits(of[0]) { of[1] } else { of[0] };
     Ok(match widest {
         BIT => None,
-        TINYINT => Some(Value::new(format!("tsql.as_tinyint({})", plain()), TINYINT)),
+        TINYINT => Some(Value::new(call("tsql.as_tinyint", [plain()]), TINYINT)),
         _ => Some(Value::new(plain(), widest)),
     })
 }
@@ -190,7 +188,7 @@ fn concatenated(operator: &str, of: [Type; 2]) -> Option<Type> {
     }
 }
 
-fn texts(operator: &str, sql: String, of: [Type; 2], line: u32) -> Result<Value, Error> {
+fn texts(operator: &str, sql: Scalar, of: [Type; 2], line: u32) -> Result<Value, Error> {
     if operator != "+" {
         let verb = match operator {
             "-" => "subtract",
@@ -210,7 +208,7 @@ fn texts(operator: &str, sql: String, of: [Type; 2], line: u32) -> Result<Value,
     let result = Type { twin, case, length, ..base };
     Ok(match length {
         None => Value::new(sql, result),
-        Some(_) => Value::new(format!("{sql}::{}", result.sql()), result),
+        Some(_) => Value::cast(sql, result),
     })
 }
 

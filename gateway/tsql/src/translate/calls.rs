@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::facts::functions::date_part;
 use crate::facts::types::{Family, Type, FLOAT, INT, SMALLINT, TINYINT};
 use crate::facts::variants;
+use crate::postgres::{Over, Scalar};
 use crate::tree::{Expression, FunctionCall};
 use crate::Dialect;
 
@@ -16,8 +17,7 @@ pub struct CallTranslation<'c, 'a, 'e> {
     pub name: &'e str,
     pub of: &'e FunctionCall,
     pub arguments: &'e [Expression],
-    /// ` over (…)`, or nothing.
-    pub over: String,
+    pub over: Option<Over>,
     pub line: u32,
 }
 
@@ -55,17 +55,17 @@ impl CallTranslation<'_, '_, '_> {
         Err(Error::new(error, text, self.line))
     }
 
-    pub fn text(&mut self, place: usize) -> Result<String, Error> {
+    pub fn text(&mut self, place: usize) -> Result<Scalar, Error> {
         let value = self.value(place)?;
         self.as_text(&value)
     }
 
-    pub fn as_text(&self, value: &Value) -> Result<String, Error> {
+    pub fn as_text(&self, value: &Value) -> Result<Scalar, Error> {
         if value.of.is_some_and(|of| of.is_text() && of.name != "char") {
             return Ok(value.sql.clone());
         }
         if value.is_null() {
-            return Ok("null::text".into());
+            return Ok(Scalar::Null.cast("text"));
         }
         if value.family() == Some(Family::Float) && !self.dialect().float_has_text {
             return Err(float_to_text(self.line));
@@ -73,7 +73,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(text_of(value, self.dialect()))
     }
 
-    pub fn integer(&mut self, place: usize) -> Result<String, Error> {
+    pub fn integer(&mut self, place: usize) -> Result<Scalar, Error> {
         let value = self.value(place)?;
         if value.of.is_some_and(|of| [INT, SMALLINT, TINYINT].contains(&of)) {
             return Ok(value.sql);
@@ -81,16 +81,16 @@ impl CallTranslation<'_, '_, '_> {
         self.converted(value, INT)
     }
 
-    pub fn float(&mut self, place: usize) -> Result<String, Error> {
+    pub fn float(&mut self, place: usize) -> Result<Scalar, Error> {
         self.of_type(place, FLOAT)
     }
 
-    pub fn of_type(&mut self, place: usize, target: Type) -> Result<String, Error> {
+    pub fn of_type(&mut self, place: usize, target: Type) -> Result<Scalar, Error> {
         let value = self.value(place)?;
         self.converted(value, target)
     }
 
-    fn converted(&self, value: Value, target: Type) -> Result<String, Error> {
+    fn converted(&self, value: Value, target: Type) -> Result<Scalar, Error> {
         Ok(converted(value, target, self.line, self.dialect())?.sql)
     }
 

@@ -8,6 +8,7 @@ use super::translation::{ChangedRows, Translation};
 use super::value::{assigned, carried_into, Value};
 use super::walk;
 use crate::error::Error;
+use crate::postgres::{call, Alias, Change, ChangeKind, Listed, Query, Scalar, Select, Source};
 use crate::resolve::names::{self, folded, identifier, qualifier, stored, table};
 use crate::tree::{
     ColumnName, CommonTable, Delete, Expression, JoinKind, ObjectName, SetItem, TableSource, Top, Update,
@@ -16,13 +17,14 @@ use crate::tree::{
 
 /// The changed table, without the tables joined to it: T-SQL repeats it in FROM.
 pub(super) struct Changed {
-    /// Its SQL after UPDATE or DELETE FROM.
-    pub target: String,
+    /// The rows after UPDATE or DELETE FROM.
+    target: Source,
+
     /// The qualifier of its columns.
     pub qualifier: String,
-    /// The SQL after FROM or USING; "" for nothing.
-    sources: String,
-    conditions: Vec<String>,
+    /// The rows after FROM or USING.
+    sources: Vec<Source>,
+    conditions: Vec<Scalar>,
 }
 
 /// The target of a change that is part of an outer join.
@@ -30,19 +32,21 @@ const BESIDE: &str = "\"@changed\"";
 
 impl Translation<'_> {
     /// The condition that the row is the cursor's current one.
-    fn current(&mut self, cursor: &str, changed: &Changed, line: u32) -> Result<(String, Current), Error> {
-        let (of, table) = (&changed.qualifier, changed.target.clone());
+    fn current(&mut self, cursor: &str, changed: &Changed, line: u32) -> Result<(Scalar, Current), Error> {
+        let (of, table) = (&changed.qualifier, changed.target.to_string());
         let place = self.variables.current_row(cursor, &table, line)?;
-        let condition = format!(
-            "{of}.ctid = pg_catalog.split_part({place}, ' ', 1)::tid and \
-             {of}.xmin = pg_catalog.split_part({place}, ' ', 2)::xid"
-        );
+        let part = |number: u8| {
+            let arguments = [place.clone(), Scalar::text(" "), Scalar::number(number)];
+            call("pg_catalog.split_part", arguments)
+        };
+        let is_row = Scalar::of_row(of, "ctid").infix("=", part(1).cast("tid"));
+        let condition = is_row.and(Scalar::of_row(of, "xmin").infix("=", part(2).cast("xid")));
         Ok((condition, Current { cursor: cursor.to_owned(), table, columns: Vec::new() }))
     }
 
-    pub fn update(&mut self, update: &Update) -> Result<String, Error> {
-        if let Some(sql) = self.update_through(update)? {
-            return Ok(sql);
+    pub fn update(&mut self, update: &Update) -> Result<Change, Error> {
+        if let Some(change) = self.update_through(update)? {
+            return Ok(change);
         }
         let target = self.target(&update.target)?;
         if update.locks_table {
@@ -68,11 +72,7 @@ impl Translation<'_> {
                     let text = "A column name is specified more than once in the SET clause.";
                     return Err(Error::new(264, text, target.at).with_severity(16));
                 }
-                assignments.push(format!(
-                    "{} = {}",
-                    names::quoted(column),
-                    self.set_value(item, &changed_table)?
-                ));
+                assignments.push((names::quoted(column), self.set_value(item, &changed_table)?));
                 columns.push(column.clone());
                 values.push(&item.value);
             }
@@ -88,26 +88,23 @@ impl Translation<'_> {
         if assignments.is_empty() {
             return Err(Error::refused("update … set @variable", "select the value", target.at));
         }
-        self.result.filled = FilledBy::new(&changed.target, Some(&columns), values.into_iter());
+        self.result.filled = FilledBy::new(&changed.target.to_string(), Some(&columns), values.into_iter());
         let line = target.at.line;
-        let mut sql = format!("update {} set {}", changed.target, assignments.join(", "));
-        if !changed.sources.is_empty() {
-            sql.push_str(&format!(" from {}", changed.sources));
-        }
-        sql.push_str(&changed.where_sql());
-        let rows = ChangedRows::updated(changed.qualifier);
-        let sql = self.with_output((with, sql), update.output.as_ref(), line, rows)?;
-        Ok(if returned.is_empty() {
-            sql
-        } else {
+        let Changed { target: table, qualifier, sources: from, conditions } = changed;
+        let kind = ChangeKind::Update { table, set: assignments, from, conditions };
+        let rows = ChangedRows::updated(qualifier);
+        let mut change =
+            self.with_output(Change { with, ..kind.into() }, update.output.as_ref(), line, rows)?;
+        if !returned.is_empty() {
             self.result.columns = Some(Vec::new());
-            format!("{sql} returning {}", returned.join(", "))
-        })
+            change.returning.extend(returned.into_iter().map(Listed::from));
+        }
+        Ok(change)
     }
 
-    pub fn delete(&mut self, delete: &Delete) -> Result<String, Error> {
-        if let Some(sql) = self.delete_through(delete)? {
-            return Ok(sql);
+    pub fn delete(&mut self, delete: &Delete) -> Result<Change, Error> {
+        if let Some(change) = self.delete_through(delete)? {
+            return Ok(change);
         }
         let target = self.target(&delete.target)?;
         if delete.locks_table {
@@ -120,24 +117,21 @@ impl Translation<'_> {
         self.names.sources.push(named);
         let mut changed = self.changed(&target, &delete.from)?;
         self.chosen(&target, &delete.from, delete.condition.as_ref(), delete.top.as_ref(), &mut changed)?;
-        let mut sql = format!("delete from {}", changed.target);
-        if !changed.sources.is_empty() {
-            sql.push_str(&format!(" using {}", changed.sources));
-        }
-        sql.push_str(&changed.where_sql());
+        let Changed { target: table, qualifier, sources: using, conditions } = changed;
+        let mut change = Change { with, ..ChangeKind::Delete { table, using, conditions }.into() };
         if self.result.current.is_some() {
             refuse_beside_current(false, delete.output.is_some(), target.at.line)?;
-            sql.push_str(" returning null::text");
+            change.returning = vec![Listed::from(Scalar::Null.cast("text"))];
             self.result.columns = Some(Vec::new());
         }
-        let rows = ChangedRows { deleted: Some(changed.qualifier), ..ChangedRows::default() };
-        self.with_output((with, sql), delete.output.as_ref(), target.at.line, rows)
+        let rows = ChangedRows { deleted: Some(qualifier), ..ChangedRows::default() };
+        self.with_output(change, delete.output.as_ref(), target.at.line, rows)
     }
 
     /// The value of an assignment to a column of this table.
-    pub fn set_value(&mut self, item: &SetItem, table: &str) -> Result<String, Error> {
+    pub fn set_value(&mut self, item: &SetItem, table: &str) -> Result<Scalar, Error> {
         if matches!(item.value, Expression::Default(_)) {
-            return Ok("default".into());
+            return Ok(Scalar::Default);
         }
         let mut value = self.value(&item.value)?;
         if let (Some(sign), Some(column)) = (item.operator.computes().and_then(sign), &item.column) {
@@ -165,7 +159,7 @@ impl Translation<'_> {
         item: &SetItem,
         update: &Update,
         qualifier: &str,
-    ) -> Result<String, Error> {
+    ) -> Result<Scalar, Error> {
         let (name, line) = (&variable.name, variable.at.line);
         let again = |other: &SetItem| walk::names_variable(&other.value, name);
         if update.set.iter().any(again) {
@@ -174,7 +168,8 @@ impl Translation<'_> {
         }
         let value = match &item.column {
             Some(column) => {
-                Value::unknown(format!("{qualifier}.{}", identifier(&column.column, column.at.line)?))
+                let own = identifier(&column.column, column.at.line)?;
+                Value::unknown(Scalar::Column(Some(qualifier.to_owned()), own))
             }
             None => {
                 let is_set = |column: &ColumnName| {
@@ -244,16 +239,22 @@ impl Translation<'_> {
             self.result.limited = self.scope.limits_rows.then_some(one);
             return Ok(());
         }
-        let (of, table) = (&changed.qualifier, &changed.target);
-        let inner = format!("select {of}.tableoid, {of}.ctid from {table}{}", changed.where_sql());
-        let Some(rows) = self.changed_of(top, &inner, &one, target.at.line)? else { return Ok(()) };
-        changed.conditions = vec![format!("({of}.tableoid, {of}.ctid) in ({inner} limit {rows})")];
+        let place = ["tableoid", "ctid"].map(|system| Scalar::of_row(&changed.qualifier, system));
+        let rows = Query::from(Select {
+            list: place.clone().map(Listed::from).into(),
+            from: vec![changed.target.clone()],
+            conditions: changed.conditions.clone(),
+            ..Select::default()
+        });
+        let Some(most) = self.changed_of(top, &rows, &one, target.at.line)? else { return Ok(()) };
+        let rows = Box::new(rows.limited(Some(most)));
+        changed.conditions = vec![Scalar::In(Box::new(Scalar::Row(place.into())), rows)];
         Ok(())
     }
 
     fn changed(&mut self, target: &ObjectName, from: &[TableSource]) -> Result<Changed, Error> {
-        let plain = |sources: String| -> Result<Changed, Error> {
-            let (target, qualifier) = (table(target)?, qualifier(target)?);
+        let plain = |sources: Vec<Source>| -> Result<Changed, Error> {
+            let (target, qualifier) = (Source::Table(table(target)?, None), qualifier(target)?);
             Ok(Changed { target, qualifier, sources, conditions: Vec::new() })
         };
         let groups: Vec<Group> = from.iter().map(Group::of).collect();
@@ -270,9 +271,10 @@ impl Translation<'_> {
         };
         if group.joins.iter().any(|(kind, _)| !matches!(kind, JoinKind::Inner | JoinKind::Cross)) {
             let sources = self.from(from)?;
-            let same = ["ctid", "tableoid"].map(|system| format!("{BESIDE}.{system} = {name}.{system}"));
+            let same = ["ctid", "tableoid"]
+                .map(|system| Scalar::of_row(BESIDE, system).infix("=", Scalar::of_row(&name, system)));
             return Ok(Changed {
-                target: format!("{} as {BESIDE}", self.bare(source)?),
+                target: Source::Table(self.bare(source)?, Some(Alias::of(BESIDE))),
                 qualifier: BESIDE.to_owned(),
                 sources,
                 conditions: same.to_vec(),
@@ -295,7 +297,8 @@ impl Translation<'_> {
                 others.push(self.source(source)?);
             }
         }
-        Ok(Changed { target: self.source(source)?, qualifier: name, sources: others.join(", "), conditions })
+        let target = self.source(source)?;
+        Ok(Changed { target, qualifier: name, sources: others, conditions })
     }
 
     /// The sources of a change, including its target.
@@ -360,16 +363,6 @@ impl Translation<'_> {
             TableSource::Table { name, .. } => table(name),
             TableSource::Variable { variable, .. } => table(&self.table_variable(variable)?),
             _ => Err(Error::syntax("from", 0_u32)),
-        }
-    }
-}
-
-impl Changed {
-    fn where_sql(&self) -> String {
-        if self.conditions.is_empty() {
-            String::new()
-        } else {
-            format!(" where {}", self.conditions.join(" and "))
         }
     }
 }

@@ -7,8 +7,12 @@ use super::translation::Translation;
 use super::value::{implicit, Value};
 use crate::error::Error;
 use crate::facts::types::{unified, Family, Type};
+use crate::postgres::{Body, Listed, Query, Scalar};
 use crate::tree::{ColumnName, Expression, Ordering, QueryBody, SetOperator};
 use crate::Dialect;
+
+/// The name of one of the queries.
+const PART: &str = "\"part\"";
 
 impl Translation<'_> {
     pub fn combined_in_order(
@@ -21,7 +25,7 @@ impl Translation<'_> {
         let mut written = self.combined(first, others, stands)?;
         if !order_by.is_empty() {
             let by: Vec<Ordering> = order_by.iter().map(of_result).collect();
-            written.sql = self.order_of_columns(&written.sql, &by, &written.items)?.0;
+            written.sql = self.order_of_columns(written.sql, &by, &written.items)?.0;
         }
         Ok(written)
     }
@@ -41,7 +45,8 @@ impl Translation<'_> {
         if self.dialect().combined_columns_convert {
             alike(&mut parts, first.first_select().map_or(1, |select| select.at.line), self.dialect())?;
         }
-        let mut written = parts.remove(0);
+        let Written { sql: first, mut items } = parts.remove(0);
+        let mut rest = Vec::with_capacity(others.len());
         for ((operator, _), other) in others.iter().zip(parts) {
             let word = match operator {
                 SetOperator::Union => "union",
@@ -49,14 +54,15 @@ impl Translation<'_> {
                 SetOperator::Except => "except",
                 SetOperator::Intersect => "intersect",
             };
-            together(&mut written.items, &other.items);
-            written.sql.push_str(&format!(" {word} {}", other.sql));
+            together(&mut items, &other.items);
+            rest.push((word, other.sql));
         }
-        Ok(written)
+        let sql = if rest.is_empty() { first } else { Body::Combined(Box::new(first), rest).into() };
+        Ok(Written { sql, items })
     }
 
     pub fn operand(&mut self, body: &QueryBody, stands: Stands) -> Result<Written, Error> {
-        let in_parentheses = |written: Written| Written { sql: format!("({})", written.sql), ..written };
+        let in_parentheses = |written: Written| Written { sql: written.sql.parenthesised(), ..written };
         match body {
             QueryBody::Select(select) => {
                 let held = locks_rows(select).then(|| holding_tables(select));
@@ -116,17 +122,17 @@ fn alike(parts: &mut [Written], line: u32, dialect: &Dialect) -> Result<(), Erro
     for part in parts {
         let mut columns = Vec::with_capacity(width);
         for ((item, target), column) in part.items.iter().zip(&targets).zip(numbered(&part.items)) {
-            let own = format!("\"part\".{column}");
+            let own = Scalar::of_row(PART, column);
             let value = match (target, item.result_type) {
                 (Some(target), Some(known)) => {
                     implicit(Value::new(own, known.of), *target, line, dialect)?.sql
                 }
                 _ => own,
             };
-            columns.push(format!("{value} as {}", item.shown(line)?));
+            columns.push(Listed::named(value, item.shown(line)?));
         }
-        let names = numbered(&part.items).join(", ");
-        part.sql = format!("select {} from ({}) as \"part\" ({names})", columns.join(", "), part.sql);
+        let rows = std::mem::replace(&mut part.sql, Body::Values(Vec::new()).into());
+        part.sql = Query::of(columns, rows.named(PART, numbered(&part.items)));
     }
     Ok(())
 }

@@ -4,43 +4,43 @@ use super::item::{refuse_nameless, refuse_names, Item, Stands};
 use super::locks::locks_rows;
 use super::named::Named;
 use super::order::refuse_order;
+use super::sources::Sources;
 use super::translation::Translation;
 use super::walk;
 use crate::error::Error;
-use crate::resolve::names::{self, identifier, in_parentheses, quoted, stored};
+use crate::postgres::{self, call, Alias, Body, Listed, Query, Scalar, Source, Statement, With};
+use crate::resolve::names::{self, identifier, quoted, stored};
 use crate::tree::{CommonTable, JoinKind, Name, ObjectName, QueryBody, Select, SetOperator, TableSource};
 
 /// The depth of the recursion: error 530 above 100, or above the n of `option (maxrecursion n)`.
 const DEPTH: &str = "\"@depth\"";
 
 impl Translation<'_> {
-    pub fn with(&mut self, tables: &[CommonTable], max_recursion: Option<u16>) -> Result<String, Error> {
+    pub fn with(&mut self, tables: &[CommonTable], max_recursion: Option<u16>) -> Result<With, Error> {
         if tables.is_empty() {
-            return Ok(String::new());
+            return Ok(With::default());
         }
         let is_recursive = |common: &CommonTable| walk::names_table(&common.query, &common.name.text);
         let mut parts = Vec::with_capacity(tables.len());
         self.names.common.extend(tables.iter().map(|common| stored(&common.name.text)));
         self.around.selects += 1;
         for common in tables {
-            parts.push(if is_recursive(common) {
-                self.recursive(common, max_recursion)?
-            } else {
-                self.common(common)?
-            });
+            match is_recursive(common) {
+                true => parts.extend(self.recursive(common, max_recursion)?),
+                false => parts.push(self.common(common)?),
+            }
         }
         self.around.selects -= 1;
-        let word = if tables.iter().any(is_recursive) { "with recursive" } else { "with" };
-        Ok(format!("{word} {} ", parts.join(", ")))
+        Ok(With { is_recursive: tables.iter().any(is_recursive), tables: parts })
     }
 
-    fn common(&mut self, common: &CommonTable) -> Result<String, Error> {
-        let columns = in_parentheses(&common.columns)?;
+    fn common(&mut self, common: &CommonTable) -> Result<(Alias, Statement), Error> {
+        let alias = alias(&common.name, &common.columns)?;
         refuse_order(&common.query, self.dialect())?;
         let query = self.query(&common.query, Stands::Inside)?;
         refuse_names(&query.items, &common.columns, &common.name, self.dialect())?;
         self.know_common(common, &query.items);
-        Ok(format!("{}{columns} as ({})", names::name(&common.name)?, query.sql))
+        Ok((alias, query.sql.into()))
     }
 
     fn know_common(&mut self, common: &CommonTable, items: &[Item]) {
@@ -49,7 +49,11 @@ impl Translation<'_> {
     }
 
     /// `first rows union all rows of rows`: the rows contain their depth, in a table of another name.
-    fn recursive(&mut self, common: &CommonTable, most: Option<u16>) -> Result<String, Error> {
+    fn recursive(
+        &mut self,
+        common: &CommonTable,
+        most: Option<u16>,
+    ) -> Result<[(Alias, Statement); 2], Error> {
         let (own, line) = (&common.name.text, common.name.at.line);
         let refusal = |why| Error::refused(&format!("{own} in its own definition"), why, line);
         let query = &common.query;
@@ -95,28 +99,31 @@ impl Translation<'_> {
                 return Err(Error::new(240, text, line).with_severity(16));
             }
         }
-        let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
-        let condition = if sources.condition.is_empty() {
-            String::new()
-        } else {
-            format!(" where {}", sources.condition)
-        };
-        let depth = format!("{alias}.{DEPTH}");
+        let depth = Scalar::of_row(alias, DEPTH);
         let deeper = match most {
-            None => format!("tsql.deeper({depth})"),
+            None => call("tsql.deeper", [depth]),
             Some(0) => depth,
-            Some(most) => format!("tsql.deeper({depth}, {most})"),
+            Some(most) => call("tsql.deeper", [depth, Scalar::number(most)]),
         };
-        let (deep, columns) = (quoted(&stored(&deep)), columns.join(", "));
-        Ok(format!(
-            "{deep} ({columns}, {DEPTH}) as (select *, 0 from ({}) as \"first\" union all select {}, \
-             {deeper} from {}{condition}), {} as (select {columns} from {deep})",
-            anchor.sql,
-            listed.join(", "),
-            sources.from,
-            names::name(&common.name)?,
-        ))
+        let first = [Scalar::Star, Scalar::number(0)].map(Listed::from);
+        let first = Query::of(first, anchor.sql.named("\"first\"", Vec::new()));
+        let list = items.iter().map(Item::listed).chain([Listed::from(deeper)]).collect();
+        let Sources { from, conditions } = sources;
+        let again = Query::from(postgres::Select { list, from, conditions, ..Default::default() });
+        let both = Body::Combined(Box::new(first), vec![("union all", again)]);
+        let deep = quoted(&stored(&deep));
+        let own = columns.iter().map(|column| Listed::from(Scalar::column(column)));
+        let own = Query::of(own.collect::<Vec<_>>(), Source::Table(deep.clone(), None));
+        let columns = columns.into_iter().chain([DEPTH.to_owned()]).collect();
+        let name = Alias { name: names::name(&common.name)?, columns: Vec::new() };
+        Ok([(Alias { name: deep, columns }, Query::from(both).into()), (name, own.into())])
     }
+}
+
+/// The names of rows and of their columns.
+pub fn alias(name: &Name, columns: &[Name]) -> Result<Alias, Error> {
+    let columns = columns.iter().map(names::name).collect::<Result<_, _>>()?;
+    Ok(Alias { name: names::name(name)?, columns })
 }
 
 /// The columns of a table that names itself.

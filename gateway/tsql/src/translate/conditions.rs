@@ -4,7 +4,7 @@ use super::arithmetic::refuse;
 use super::expressions::{as_collated, as_text, refuse_collation};
 use super::nulls::Nulls;
 use super::translation::Translation;
-use super::value::{Form, Value};
+use super::value::Value;
 use super::walk::{any, has_query};
 use crate::error::Error;
 use crate::facts::collations::Collation;
@@ -12,7 +12,8 @@ use crate::facts::conversions::verb;
 use crate::facts::functions::{date_part, rule, Rule};
 use crate::facts::types::{Case, Family, Type};
 use crate::facts::variants;
-use crate::resolve::names::{folded, literal};
+use crate::postgres::{call, Scalar};
+use crate::resolve::names::folded;
 use crate::resolve::Fired;
 use crate::tree::{Arguments, BinaryOperator, ColumnName, Expression, FunctionCall, Quantifier};
 
@@ -30,20 +31,18 @@ fn sign(operator: BinaryOperator) -> Option<&'static str> {
 }
 
 impl Translation<'_> {
-    pub fn condition(&mut self, expression: &Expression) -> Result<String, Error> {
+    pub fn condition(&mut self, expression: &Expression) -> Result<Scalar, Error> {
         let line = expression.at().line;
         let sql = match expression {
-            Expression::And(operands) => self.connected(" and ", operands)?,
-            Expression::Or(operands) => self.connected(" or ", operands)?,
+            Expression::And(operands) => Scalar::And(self.conditions(operands)?),
+            Expression::Or(operands) => Scalar::Or(self.conditions(operands)?),
             Expression::Not(operand) => {
                 let outer = std::mem::replace(&mut self.around.under_not, true);
                 let condition = self.condition(operand);
                 self.around.under_not = outer;
-                format!("(not {})", condition?)
+                condition?.negated_if(true)
             }
-            Expression::IsNull { operand, negated } => {
-                format!("({} is {}null)", self.plain(operand)?.sql, not(*negated))
-            }
+            Expression::IsNull { operand, negated } => self.plain(operand)?.sql.is_null(!negated),
             Expression::IsDistinct { .. } => {
                 return Err(Error::refused("is distinct from", "compare, and ask for is null", line));
             }
@@ -52,7 +51,7 @@ impl Translation<'_> {
                 let (value, low, high) = (self.plain(operand)?, self.plain(low)?, self.plain(high)?);
                 let at_least = self.compared(">=", &value, &low, line)?;
                 let at_most = self.compared("<=", &value, &high, line)?;
-                negated_if(*negated, format!("({at_least} and {at_most})"))
+                at_least.and(at_most).negated_if(*negated)
             }
             Expression::Like { operand, pattern: pattern_text, escape, negated } => {
                 let escape = escape.as_ref().map(|escape| self.value(escape)).transpose()?;
@@ -63,12 +62,12 @@ impl Translation<'_> {
                         return Err(Error::new(number, text, line).with_severity(16));
                     }
                 }
-                let character = escape.map_or_else(|| "null".to_owned(), |value| value.sql);
+                let character = escape.map_or(Scalar::Null, |value| value.sql);
                 let is_wide = self.is_wide(operand)? | self.is_wide(pattern_text)?;
                 let texts = [value, pattern].map(|value| as_text(value, self.dialect()));
                 let [value, pattern] = self.collated_together(texts);
-                let like = if is_wide { "is_wide_like" } else { "is_like" };
-                negated_if(*negated, format!("tsql.{like}({}, {}, {character})", value.sql, pattern.sql))
+                let like = if is_wide { "tsql.is_wide_like" } else { "tsql.is_like" };
+                call(like, [value.sql, pattern.sql, character]).negated_if(*negated)
             }
             Expression::In { operand, values, negated } => {
                 let mut equal = Vec::with_capacity(values.len());
@@ -83,17 +82,17 @@ impl Translation<'_> {
                         let [value, item] = self.collated("=", [operand, item])?;
                         self.compared("=", &value, &item, line)?
                     };
-                    self.wrote(&compared, line)?;
+                    self.wrote(compared.size(), line)?;
                     equal.push(compared);
                 }
-                negated_if(*negated, format!("({})", equal.join(" or ")))
+                Scalar::Or(equal).negated_if(*negated)
             }
             Expression::InQuery { operand, query, negated } => {
                 let value = self.plain(operand)?;
-                let rows = self.subselect(query, Some(1))?;
-                negated_if(*negated, format!("({} operator(tsql.=) any ({rows}))", value.sql))
+                let rows = Scalar::Quantified("any", self.subselect(query, Some(1))?);
+                value.sql.tsql("=", rows).negated_if(*negated)
             }
-            Expression::Exists(query) => format!("exists ({})", self.subselect(query, None)?),
+            Expression::Exists(query) => Scalar::Exists(self.subselect(query, None)?),
             Expression::Quantified { operator, left, quantifier, query } => {
                 let Some(sign) = sign(*operator) else { return Err(self.outer_join_misplaced(line)) };
                 let word = match quantifier {
@@ -101,8 +100,8 @@ impl Translation<'_> {
                     Quantifier::Any => "any",
                 };
                 let value = self.plain(left)?;
-                let rows = self.subselect(query, Some(1))?;
-                format!("({} operator(tsql.{sign}) {word} ({rows}))", value.sql)
+                let rows = Scalar::Quantified(word, self.subselect(query, Some(1))?);
+                value.sql.tsql(sign, rows)
             }
             Expression::Binary { operator, left, right, .. } if operator.is_comparison() => {
                 let Some(sign) = sign(*operator) else { return Err(self.outer_join_misplaced(line)) };
@@ -113,8 +112,8 @@ impl Translation<'_> {
                 match self.nulls(sign, [left, right], &sides) {
                     None => compared(self)?,
                     Some(Nulls::Whole(sql)) => sql,
-                    Some(Nulls::Or(sql)) => format!("({} or {sql})", compared(self)?),
-                    Some(Nulls::Else(sql)) => format!("coalesce({}, {sql})", compared(self)?),
+                    Some(Nulls::Or(sql)) => compared(self)?.or(sql),
+                    Some(Nulls::Else(sql)) => call("coalesce", [compared(self)?, sql]),
                 }
             }
             Expression::Function(call) if expression.is_condition() => self.updates(call)?,
@@ -124,7 +123,7 @@ impl Translation<'_> {
                 return Err(Error::new(4145, text, line));
             }
         };
-        self.wrote(&sql, line)?;
+        self.wrote(sql.size(), line)?;
         Ok(sql)
     }
 
@@ -137,13 +136,17 @@ impl Translation<'_> {
         }
     }
 
-    fn connected(&mut self, word: &str, operands: &[Expression]) -> Result<String, Error> {
-        let parts: Vec<String> =
-            operands.iter().map(|operand| self.condition(operand)).collect::<Result<_, _>>()?;
-        Ok(format!("({})", parts.join(word)))
+    fn conditions(&mut self, operands: &[Expression]) -> Result<Vec<Scalar>, Error> {
+        operands.iter().map(|operand| self.condition(operand)).collect()
     }
 
-    pub fn compared(&self, sign: &str, left: &Value, right: &Value, line: u32) -> Result<String, Error> {
+    pub fn compared(
+        &self,
+        sign: &'static str,
+        left: &Value,
+        right: &Value,
+        line: u32,
+    ) -> Result<Scalar, Error> {
         // for IN and CASE the documentation does not specify whether null equals null
         let is_open = self.scope.nulls_equal && (self.dialect().every_sign_takes_nulls || sign == "=");
         if is_open && (left.is_null() || right.is_null()) {
@@ -151,7 +154,7 @@ impl Translation<'_> {
         }
         refuse(sign, left, right, line, self.dialect())?;
         let [left, right] = self.collated_together([left.clone(), right.clone()]);
-        Ok(format!("({} operator(tsql.{sign}) {})", left.sql, right.sql))
+        Ok(left.sql.tsql(sign, right.sql))
     }
 
     /// The sides of a comparison, under the collation that one of them names, which precedes that of a column; 468 for
@@ -181,7 +184,7 @@ impl Translation<'_> {
     pub fn collated_together<const N: usize>(&self, values: [Value; N]) -> [Value; N] {
         let is_of_database = |value: &Value| value.is_text() && value.case() == Case::OfDatabase;
         // PostgreSQL infers the type of a parameter
-        let is_open = |value: &Value| value.of.is_none() && value.form == Form::Parameter;
+        let is_open = |value: &Value| value.of.is_none() && value.is_parameter();
         if !self.scope.folds || !values.iter().all(|value| is_of_database(value) || is_open(value)) {
             return values;
         }
@@ -219,18 +222,19 @@ impl Translation<'_> {
     }
 
     /// `update (column)` of a trigger: whether its statement names the column ("UPDATE (Transact-SQL)").
-    fn updates(&self, call: &FunctionCall) -> Result<String, Error> {
-        let at = call.name.at;
-        let Arguments::Values(arguments) = &call.arguments else { return Err(Error::syntax("*", at)) };
+    fn updates(&self, called: &FunctionCall) -> Result<Scalar, Error> {
+        let at = called.name.at;
+        let Arguments::Values(arguments) = &called.arguments else { return Err(Error::syntax("*", at)) };
         let [Expression::Column(ColumnName { table: None, column, .. })] = arguments.as_slice() else {
             return Err(Error::syntax("update", at));
         };
         match &self.scope.trigger {
             None => Err(Error::new(140, "Can only use IF UPDATE within a CREATE TRIGGER statement.", at)),
-            Some(Fired::Insert) => Ok(String::from("true")),
-            Some(Fired::Delete) => Ok(String::from("false")),
+            Some(Fired::Insert) => Ok(Scalar::Boolean(true)),
+            Some(Fired::Delete) => Ok(Scalar::Boolean(false)),
             Some(Fired::Update(mark)) => {
-                Ok(format!("tsql.updates({}, {})", literal(mark), literal(&folded(column, at.line)?)))
+                let column = Scalar::Text(folded(column, at.line)?);
+                Ok(call("tsql.updates", [Scalar::text(mark), column]))
             }
         }
     }
@@ -258,20 +262,4 @@ fn is_clock(expression: &Expression) -> bool {
 pub fn is_column(expression: &Expression) -> bool {
     let Expression::Column(column) = expression else { return false };
     column.table.is_some() || date_part(&column.column).is_none()
-}
-
-fn not(negated: bool) -> &'static str {
-    if negated {
-        "not "
-    } else {
-        ""
-    }
-}
-
-fn negated_if(negated: bool, sql: String) -> String {
-    if negated {
-        format!("(not {sql})")
-    } else {
-        sql
-    }
 }

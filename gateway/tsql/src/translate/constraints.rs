@@ -5,6 +5,7 @@ use super::value::carried;
 use super::variables::{NoVariables, Variables, NO_VARIABLES};
 use crate::error::Error;
 use crate::facts::types::Type;
+use crate::postgres::{call, Scalar};
 use crate::resolve::names::{self, folded, in_parentheses, schema_of, table};
 use crate::resolve::Scope;
 use crate::tree::{
@@ -171,34 +172,32 @@ pub fn nullable_key(elements: &[TableElement]) -> Option<u32> {
 struct OfDefault;
 
 impl Variables for OfDefault {
-    fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
+    fn write(&mut self, name: &str, line: u32) -> Result<Scalar, Error> {
         match name {
-            "@@suser_name" | "@@user_name" => Ok(String::from("tsql.caller()")),
+            "@@suser_name" | "@@user_name" => Ok(call("tsql.caller", [])),
             _ => NoVariables(NO_VARIABLES).write(name, line),
         }
     }
 }
 
-pub fn constant(value: &Expression, of: Type, scope: &Scope) -> Result<String, Error> {
+pub fn constant(value: &Expression, of: Type, scope: &Scope) -> Result<Scalar, Error> {
     let scope = Scope { definition: true, ..scope.clone() };
     let value = super::value(value, &scope, &mut OfDefault, Some(of))?;
     Ok(value.sql)
 }
 
 /// A default whose column's type is known to PostgreSQL.
-pub fn carried_constant(value: &Expression, scope: &Scope) -> Result<String, Error> {
+pub fn carried_constant(value: &Expression, scope: &Scope) -> Result<Scalar, Error> {
     let scope = Scope { definition: true, ..scope.clone() };
     let value = Translation::new(&scope, &mut OfDefault).value(value)?;
     Ok(carried(&value, scope.dialect))
 }
 
 /// Adds the default's name, which PostgreSQL cannot store, to its value.
-pub fn named_default(value: String, constraint: &Constraint) -> String {
+pub fn named_default(value: Scalar, constraint: &Constraint) -> Scalar {
     match &constraint.name {
         // null alone has no type
-        Some(name) if value != "null" => {
-            format!("tsql.named_default({value}, {})", names::literal(&name.text))
-        }
+        Some(name) if value != Scalar::Null => call("tsql.named_default", [value, Scalar::text(&name.text)]),
         _ => value,
     }
 }

@@ -5,6 +5,7 @@ use super::value::{converted, float_to_text, styled_text, tried, Value};
 use crate::error::Error;
 use crate::facts::functions::{is_disputed_style, is_style};
 use crate::facts::types::{self, Family, Type, DATETIME2, DATETIMEOFFSET, SQL_VARIANT, VARBINARY};
+use crate::postgres::{call, Scalar};
 use crate::tree::{Cast, CastKind, Expression, LiteralValue};
 
 /// The length of char, varchar, binary and varbinary without one, in a conversion.
@@ -17,8 +18,8 @@ fn truncated(value: Value, target: Type) -> Value {
     if value.is_null() || target.family != Family::Decimal || !value.of.is_none_or(loses) {
         return value;
     }
-    let scale = target.scale.unwrap_or(0);
-    let sql = format!("tsql.truncated({}, {scale})", value.sql);
+    let scale = Scalar::number(target.scale.unwrap_or(0));
+    let sql = call("tsql.truncated", [value.sql.clone(), scale]);
     value.with_sql(sql)
 }
 
@@ -91,15 +92,11 @@ impl Translation<'_> {
                 return Err(float_to_text(line));
             }
             if let Some(text) = styled_text(&value, style).filter(|_| dialect.shows_declared_digits) {
-                let cast = target.length.map_or_else(String::new, |_| format!("::{}", target.sql()));
-                return Ok(Value::new(format!("{text}{cast}"), target));
+                return Ok(of_length(text, target));
             }
-            let (length, cast) = match target.length {
-                None => ("null".to_owned(), String::new()),
-                Some(length) => (length.to_string(), format!("::{}", target.sql())),
-            };
-            let text = format!("tsql.{verb}_varchar({}, {length}, {style})", value.sql);
-            return Ok(Value::new(format!("{text}{cast}"), target));
+            let length = target.length.map_or(Scalar::Null, Scalar::number);
+            let text = call(format!("tsql.{verb}_varchar"), [value.sql, length, Scalar::number(style)]);
+            return Ok(of_length(text, target));
         }
         if target.is_time() && of.is_none_or(|of| of.is_text()) {
             if !is_style(style) {
@@ -107,25 +104,24 @@ impl Translation<'_> {
                 return Err(Error::new(281, text, line).with_severity(16));
             }
             let text = if value.is_null() {
-                "null::text".to_owned()
+                Scalar::Null.cast("text")
             } else if of.is_none_or(|of| of.name != "char") {
                 // for an unknown type: PostgreSQL determines whether it is a text to parse
                 value.sql
             } else {
-                format!("tsql.text_of({})", value.sql)
+                call("tsql.text_of", [value.sql])
             };
             let (reader, gives) = match target.name {
                 "datetimeoffset" => ("read_datetimeoffset", DATETIMEOFFSET),
                 _ => ("read_datetime", DATETIME2),
             };
             let tries = if verb == "try" { "try_" } else { "" };
-            let style = dialect.sign_of_read_style * style;
+            let mut arguments = vec![text, Scalar::number(dialect.sign_of_read_style * style)];
             // these have other errors
-            let named = match target.name {
-                "datetime" | "smalldatetime" => format!(", '{}'", target.name),
-                _ => String::new(),
-            };
-            let moment = Value::new(format!("tsql.{tries}{reader}({text}, {style}{named})"), gives);
+            if matches!(target.name, "datetime" | "smalldatetime") {
+                arguments.push(Scalar::text(target.name));
+            }
+            let moment = Value::new(call(format!("tsql.{tries}{reader}"), arguments), gives);
             return convert(moment, target, line, dialect);
         }
         if let Some(of) =
@@ -142,8 +138,8 @@ impl Translation<'_> {
                 let why = "try_convert of digits is not known here";
                 return Err(Error::refused(&format!("style {style} of {}", target.name), why, line));
             }
-            let text = if value.is_null() { String::from("null") } else { value.sql };
-            let bytes = Value::new(format!("tsql.bytes_of_digits({text}::text, {style})"), VARBINARY);
+            let arguments = [value.sql.cast("text"), Scalar::number(style)];
+            let bytes = Value::new(call("tsql.bytes_of_digits", arguments), VARBINARY);
             return convert(bytes, target, line, dialect);
         }
         convert(value, target, line, dialect)
@@ -155,24 +151,27 @@ fn is_zero(style: &Expression) -> bool {
     matches!(&literal.value, LiteralValue::Integer(digits) if digits == "0")
 }
 
+/// A text with the length of its type, if it has one.
+fn of_length(text: Scalar, target: Type) -> Value {
+    match target.length {
+        None => Value::new(text, target),
+        Some(_) => Value::cast(text, target),
+    }
+}
+
 /// A national text as the bytes of SQL Server, UTF-16.
 pub fn wide_bytes(text: &Value) -> Value {
-    let sql = match text.of {
-        _ if text.is_null() => String::from("tsql.wide_bytes(null)"),
-        _ => format!("tsql.wide_bytes({})", text.sql),
-    };
-    Value::new(sql, VARBINARY)
+    Value::new(call("tsql.wide_bytes", [text.sql.clone()]), VARBINARY)
 }
 
 /// Style 1: `0x` and the digits, style 2: the digits alone; whole bytes if the text is shorter.
 fn bytes_as_digits(value: &Value, target: Type, style: i64) -> Value {
-    let prefix = if style == 1 { "'0x' || " } else { "" };
-    let sql = format!("({prefix}upper(encode({}, 'hex')))", value.sql);
+    let digits = call("upper", [call("encode", [value.sql.clone(), Scalar::text("hex")])]);
+    let digits = if style == 1 { Scalar::text("0x").infix("||", digits) } else { digits };
     match target.length {
-        None => Value::new(sql, target),
         Some(length) if length % 2 == 1 => {
-            Value::new(format!("pg_catalog.left({sql}, {})::{}", length - 1, target.sql()), target)
+            Value::cast(call("pg_catalog.left", [digits, Scalar::number(length - 1)]), target)
         }
-        Some(_) => Value::new(format!("{sql}::{}", target.sql()), target),
+        _ => of_length(digits, target),
     }
 }

@@ -2,6 +2,7 @@
 //! wrote it, so a row that has changed since the cursor's query read it is not found.
 
 use crate::error::Error;
+use crate::postgres::Scalar;
 use crate::resolve::names::identifier;
 use crate::tree::{Access, CursorOption, DeclareCursor};
 
@@ -26,8 +27,9 @@ pub enum Changes {
 }
 
 /// The ctid and xmin of the row with this qualifier.
-pub fn place_of(qualifier: &str) -> String {
-    format!("{qualifier}.ctid::text || ' ' || {qualifier}.xmin::text")
+pub fn place_of(qualifier: &str) -> Scalar {
+    let [place, writer] = ["ctid", "xmin"].map(|system| Scalar::of_row(qualifier, system).cast("text"));
+    place.concatenated(Scalar::text(" ")).concatenated(writer)
 }
 
 impl Changes {

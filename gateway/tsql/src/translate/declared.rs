@@ -5,6 +5,7 @@
 use super::named::{source_name, Named, Origin};
 use super::translation::Translation;
 use crate::error::Error;
+use crate::postgres::{call, Scalar};
 use crate::resolve::names::{self, array, folded, literal, stored, table, RelationKind};
 use crate::schema::CHANGED;
 use crate::tree::{ColumnName, ObjectName, TableSource};
@@ -116,13 +117,14 @@ impl Translation<'_> {
         function: &str,
         tables: Vec<String>,
         column: &ColumnName,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<Scalar>, Error> {
         if tables.is_empty() {
             return Ok(None);
         }
-        let written = |table: &String| if table == CHANGED { table.clone() } else { literal(table) };
-        let tables = array(tables.iter().map(written), "regclass");
-        let column = literal(&folded(&column.column, column.at.line)?);
-        Ok(Some(format!("(select tsql.{function}({tables}, {column}))")))
+        let table =
+            |table: String| if table == CHANGED { Scalar::column(table) } else { Scalar::Text(table) };
+        let tables = Scalar::Array(tables.into_iter().map(table).collect(), "regclass");
+        let column = Scalar::Text(folded(&column.column, column.at.line)?);
+        Ok(Some(call(format!("tsql.{function}"), [tables, column]).once()))
     }
 }

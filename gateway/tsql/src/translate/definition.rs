@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::facts::types::{self, VARCHAR};
 use crate::lexer;
 use crate::long_names;
+use crate::postgres::Scalar;
 use crate::resolve::names::{
     self, array, folded, identifier, in_parentheses, listed, literal, schema_of, table, temporary_schema,
 };
@@ -179,8 +180,8 @@ fn drop_schemas(drop: &DropObjects) -> Result<String, Error> {
 struct RuledValue;
 
 impl Variables for RuledValue {
-    fn write(&mut self, _name: &str, _line: u32) -> Result<String, Error> {
-        Ok(String::from("\"@value\""))
+    fn write(&mut self, _name: &str, _line: u32) -> Result<Scalar, Error> {
+        Ok(Scalar::column("\"@value\""))
     }
 }
 
@@ -194,7 +195,7 @@ pub fn create_bindable(create: &CreateBindable, source: &str, scope: &Scope) -> 
         }
         None => carried_constant(&create.value, scope)?,
     };
-    let (name, body, source) = (named(&create.name)?, literal(&body), literal(source));
+    let (name, body, source) = (named(&create.name)?, literal(&body.to_string()), literal(source));
     Ok(format!("call tsql.create_bindable('{}', {name}, {body}, {source})", create.kind))
 }
 

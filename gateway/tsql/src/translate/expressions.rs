@@ -3,11 +3,12 @@
 use super::arithmetic::{arithmetic, sign};
 use super::item::Written;
 use super::translation::Translation;
-use super::value::{self, implicit, Constant, Form, Value};
+use super::value::{self, implicit, Constant, Value};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::types::{self, nvarchar, unified, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
 use crate::lexer::ACTION;
+use crate::postgres::{call, Operator, Scalar};
 use crate::resolve::names::{identifier, stored};
 use crate::tree::{
     BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, QueryBody, UnaryOperator,
@@ -18,7 +19,7 @@ use crate::Dialect;
 impl Translation<'_> {
     pub fn value(&mut self, expression: &Expression) -> Result<Value, Error> {
         let value = self.written_value(expression)?;
-        self.wrote(&value.sql, expression.at().line)?;
+        self.wrote(value.sql.size(), expression.at().line)?;
         Ok(value)
     }
 
@@ -77,17 +78,16 @@ impl Translation<'_> {
             Some(MONEY) => Value::money(sql, MONEY),
             // it is sent without a type
             Some(of) if of.is_text() => Value::cast(sql, of),
-            of => {
-                let form = if self.variables.are_parameters() { Form::Parameter } else { Form::Expression };
-                Value { form, ..Value::of(sql, of) }
-            }
+            of => Value::of(sql, of),
         })
     }
 
     pub fn column(&mut self, column: &ColumnName) -> Result<Value, Error> {
-        if let (Some(action), None) = (self.output.as_ref().and_then(|rows| rows.action), &column.table) {
+        if let (Some(action), None) =
+            (self.output.as_ref().and_then(|rows| rows.action.clone()), &column.table)
+        {
             if column.column.eq_ignore_ascii_case(ACTION) {
-                return Ok(Value::new(format!("{action}::varchar(10)"), nvarchar(Some(10))));
+                return Ok(Value::cast(action, nvarchar(Some(10))));
             }
         }
         let of = if column.table.is_none() && !self.column_types.is_empty() {
@@ -121,15 +121,15 @@ impl Translation<'_> {
     }
 
     /// A column with its qualifier.
-    pub fn column_sql(&self, column: &ColumnName) -> Result<String, Error> {
+    pub fn column_sql(&self, column: &ColumnName) -> Result<Scalar, Error> {
         let own = identifier(&column.column, column.at.line)?;
         let qualifier = column.table.as_ref().map(|table| self.qualifier(table)).transpose()?;
-        Ok(match qualifier {
-            None if self.unchanged.is_some() => format!("old.{own}"),
-            Some(table) if self.unchanged.as_ref() == Some(&table) => format!("old.{own}"),
-            None => own,
-            Some(table) => format!("{table}.{own}"),
-        })
+        let row = match qualifier {
+            None if self.unchanged.is_some() => Some(String::from("old")),
+            Some(table) if self.unchanged.as_ref() == Some(&table) => Some(String::from("old")),
+            qualifier => qualifier,
+        };
+        Ok(Scalar::Column(row, own))
     }
 
     fn unary(&mut self, operator: UnaryOperator, operand: &Expression) -> Result<Value, Error> {
@@ -142,7 +142,7 @@ impl Translation<'_> {
         match operator {
             UnaryOperator::Plus => Ok(value),
             UnaryOperator::Complement if value.of == Some(BIT) => {
-                Ok(Value::of(format!("(not {})", value.sql), value.of))
+                Ok(Value::of(value.sql.negated_if(true), value.of))
             }
             UnaryOperator::Complement => {
                 if let Some(of) = value.of.filter(|of| of.family != Family::Integer) {
@@ -150,8 +150,11 @@ impl Translation<'_> {
                         format!("Operand data type {} is invalid for '~' operator.", of.display_name());
                     return Err(Error::new(8117, text, operand.at()).with_severity(16));
                 }
-                let cast = if value.of == Some(TINYINT) { "::tsql.tinyint" } else { "" };
-                Ok(Value::of(format!("tsql.complement(({}){cast})", value.sql), value.of))
+                let bits = match value.of {
+                    Some(TINYINT) => value.sql.cast("tsql.tinyint"),
+                    _ => value.sql,
+                };
+                Ok(Value::of(call("tsql.complement", [bits]), value.of))
             }
             UnaryOperator::Minus => self.negated(value, operand.at().line),
         }
@@ -159,7 +162,7 @@ impl Translation<'_> {
 
     fn negated(&mut self, value: Value, line: u32) -> Result<Value, Error> {
         if let Some(integer) = value.integer() {
-            let sql = format!("({})", -integer);
+            let sql = Scalar::number(-integer);
             return Ok(Value { constant: Constant::Integer(-integer), ..Value::of(sql, value.of) });
         }
         if value.is_text() {
@@ -171,14 +174,14 @@ impl Translation<'_> {
         }
         if value.of == Some(TINYINT) {
             // it has no sign ("- (Negative)")
-            return Ok(Value::new(format!("(- {}::smallint)", value.sql), SMALLINT));
+            return Ok(Value::new(value.sql.cast("smallint").negative(Operator::Plain("-")), SMALLINT));
         }
-        let sql = match value.of {
-            Some(of) if of.family != Family::Money => format!("(- {})", value.sql),
+        let minus = match value.of {
+            Some(of) if of.family != Family::Money => Operator::Plain("-"),
             // for money the result is money, a type that only PostgreSQL may know
-            _ => format!("(operator(tsql.-) {})", value.sql),
+            _ => Operator::Tsql("-"),
         };
-        Ok(Value::of(sql, value.of))
+        Ok(Value::of(value.sql.negative(minus), value.of))
     }
 
     /// A chain of operators may be of any length: no recursion along its left side.
@@ -199,7 +202,7 @@ impl Translation<'_> {
                 right = as_text(right, self.dialect());
             }
             value = arithmetic(sign, value, right, line, self.dialect())?;
-            self.wrote(&value.sql, line)?;
+            self.wrote(value.sql.size(), line)?;
         }
         Ok(value)
     }
@@ -214,7 +217,7 @@ impl Translation<'_> {
                 Some(operand) => {
                     let right = self.value(when)?;
                     let compared = self.compared("=", operand, &right, line)?;
-                    self.wrote(&compared, line)?;
+                    self.wrote(compared.size(), line)?;
                     compared
                 }
             };
@@ -226,7 +229,7 @@ impl Translation<'_> {
     /// CASE: converts the values to a common type.
     pub fn branches(
         &mut self,
-        branches: Vec<(String, &Expression)>,
+        branches: Vec<(Scalar, &Expression)>,
         otherwise: Option<&Expression>,
         line: u32,
     ) -> Result<Value, Error> {
@@ -249,33 +252,29 @@ impl Translation<'_> {
             }
             _ => Ok(value.sql),
         });
-        let mut sql = String::from("(case");
-        for ((condition, _), value) in branches.iter().zip(&mut written) {
-            sql.push_str(&format!(" when {condition} then {}", value?));
+        let mut arms = Vec::with_capacity(branches.len());
+        for ((condition, _), value) in branches.into_iter().zip(&mut written) {
+            arms.push((condition, value?));
         }
-        if let Some(last) = written.next() {
-            sql.push_str(&format!(" else {} end)", last?));
-        }
-        match of {
-            Some(of) if of.family == Family::Money => sql.push_str(&format!("::tsql.{}", of.name)),
-            Some(of) if matches!(of.family, Family::Text | Family::Decimal) => {
-                sql.push_str(&format!("::{}", of.sql()));
-            }
-            _ => {}
-        }
-        Ok(Value::of(sql, of))
+        let sql = Scalar::Case(arms, written.next().transpose()?.map(Box::new));
+        Ok(match of {
+            Some(of) if of.family == Family::Money => Value::money(sql, of),
+            Some(of) if matches!(of.family, Family::Text | Family::Decimal) => Value::cast(sql, of),
+            of => Value::of(sql, of),
+        })
     }
 
     fn scalar(&mut self, query: &Query) -> Result<Value, Error> {
         let Written { sql, mut items } = self.subquery(query, Some(1))?;
+        let rows = Scalar::Query(Box::new(sql));
         if query.for_json.is_some() {
-            return Ok(Value::new(format!("({sql})"), nvarchar(None)));
+            return Ok(Value::new(rows, nvarchar(None)));
         }
         let item = items.pop();
         if let (Some(of), QueryBody::Select(_)) = (item.as_ref().and_then(|item| item.of), &query.body) {
-            return Ok(Value::new(format!("({sql})"), of));
+            return Ok(Value::new(rows, of));
         }
-        Ok(Value::unknown(format!("({sql})")))
+        Ok(Value::unknown(rows))
     }
 }
 
@@ -299,7 +298,7 @@ pub fn as_collated(value: Value, collation: Collation) -> Value {
         Some(of) if of.is_text() && of.folds() == folds => Value { of: Some(Type { case, ..of }), ..value },
         Some(of) if of.is_text() => {
             let of = Type { case, ..of };
-            Value::new(format!("({})::{}", value.sql, of.sql()), of)
+            Value::cast(value.sql, of)
         }
         _ => value,
     }

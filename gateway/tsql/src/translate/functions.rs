@@ -5,13 +5,13 @@ use super::translation::Translation;
 use super::value::{carried, converted, implicit, Value};
 use super::walk;
 use crate::error::Error;
-use crate::facts::errors::OWNED;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
 use crate::facts::session;
 use crate::facts::types::{
     numeric, unified, Case, Family, Type, BIGINT, GUID, INT, SQL_VARIANT, VARBINARY, VARCHAR,
 };
-use crate::resolve::names::{self, folded, identifier, literal, schema_of};
+use crate::postgres::{call, Call, Mark, Scalar};
+use crate::resolve::names::{self, folded, identifier, schema_of};
 use crate::schema::{function_key, Signature};
 use crate::tree::{Arguments, Expression, FunctionCall, Literal, LiteralValue, ObjectName};
 
@@ -19,11 +19,11 @@ use crate::tree::{Arguments, Expression, FunctionCall, Literal, LiteralValue, Ob
 const SYSTEM: &str = "sys";
 
 impl Translation<'_> {
-    pub fn function(&mut self, call: &FunctionCall) -> Result<Value, Error> {
-        let line = call.name.at.line;
-        let name = call.name.name.to_lowercase();
-        let rule = rule(&name).filter(|_| call.name.is_bare());
-        let arguments: &[Expression] = match &call.arguments {
+    pub fn function(&mut self, called: &FunctionCall) -> Result<Value, Error> {
+        let line = called.name.at.line;
+        let name = called.name.name.to_lowercase();
+        let rule = rule(&name).filter(|_| called.name.is_bare());
+        let arguments: &[Expression] = match &called.arguments {
             Arguments::Star if rule != Some(Rule::Count) && !rule.is_some_and(Rule::is_aggregate) => {
                 return Err(Error::syntax("*", line));
             }
@@ -34,20 +34,20 @@ impl Translation<'_> {
             return Err(Error::refused(&format!("{name}()"), why, line));
         }
         let is_aggregate = rule.is_some_and(Rule::is_aggregate);
-        if call.distinct && !is_aggregate {
+        if called.distinct && !is_aggregate {
             return Err(Error::keyword("distinct", line));
         }
-        if !call.within_group.is_empty() && rule != Some(Rule::StringAgg) {
+        if !called.within_group.is_empty() && rule != Some(Rule::StringAgg) {
             return Err(Error::refused(&format!("{name}() within group"), NONE_SUCH, line));
         }
-        let over = match (&call.over, rule) {
+        let over = match (&called.over, rule) {
             (None, Some(rule)) if rule.is_ranking() => {
                 let text = format!("The function '{name}' must have an OVER clause.");
                 return Err(Error::new(10753, text, line));
             }
-            (None, _) => String::new(),
+            (None, _) => None,
             (Some(window), Some(rule)) if is_aggregate || rule.is_ranking() => {
-                self.window(window, rule, &name, line)?
+                Some(self.window(window, rule, &name, line)?)
             }
             (Some(_), _) => {
                 return Err(Error::refused(
@@ -58,19 +58,20 @@ impl Translation<'_> {
             }
         };
         let Some(rule) = rule else {
-            let is_own = !call.name.is_bare() && self.dialect().refuses_unknown_functions;
-            let mark = if is_own { OWNED } else { "" };
-            return self.passed_on(&call.name, arguments, mark);
+            let is_own = !called.name.is_bare() && self.dialect().refuses_unknown_functions;
+            return self.passed_on(&called.name, arguments, if is_own { Mark::Owned } else { Mark::None });
         };
         self.note(|facts| facts.varies |= rule.varies());
-        let call = CallTranslation { translation: self, name: &name, of: call, arguments, over, line };
-        let value = call.written(rule)?;
+        let translated =
+            CallTranslation { translation: self, name: &name, of: called, arguments, over, line };
+        let value = translated.written(rule)?;
         Ok(match self.dialect().empty_result_is_null && MAY_BE_EMPTY.contains(&&*name) {
             true => {
+                let nullif = |text: Scalar| call("nullif", [text, Scalar::text("")]);
                 let sql = match value.of.filter(Type::folds) {
                     // PostgreSQL would search for an operator of its own
-                    Some(of) => format!("nullif(({})::text, '')::{}", value.sql, of.sql()),
-                    None => format!("nullif({}, '')", value.sql),
+                    Some(of) => nullif(value.sql.clone().cast("text")).cast(of.sql()),
+                    None => nullif(value.sql.clone()),
                 };
                 value.with_sql(sql)
             }
@@ -79,18 +80,17 @@ impl Translation<'_> {
     }
 
     /// A function of the site or of PostgreSQL. The arguments of one with a schema are converted to the types of its
-    /// parameters like values of columns; those of any other remain unchanged, texts without a type. `mark`: precedes
-    /// the arguments.
+    /// parameters like values of columns; those of any other remain unchanged, texts without a type.
     pub fn passed_on(
         &mut self,
         name: &ObjectName,
         arguments: &[Expression],
-        mark: &str,
+        mark: Mark,
     ) -> Result<Value, Error> {
         let (function, given, types) = self.passed_on_of(name, arguments, false)?;
-        let sql = format!("{function}{mark}({given})");
+        let sql = Call { function: function.clone().into(), arguments: given, mark, ..Call::default() };
         let of = self.signature(&function, &types).and_then(|signature| signature.returns);
-        Ok(Value::of(self.owned(name, sql)?, of))
+        Ok(Value::of(self.owned(name, sql.into())?, of))
     }
 
     /// The signature of a function, by its name in SQL, called with arguments of these types.
@@ -106,7 +106,7 @@ impl Translation<'_> {
         name: &ObjectName,
         arguments: &[Expression],
         are_rows: bool,
-    ) -> Result<(String, String, Vec<Option<Type>>), Error> {
+    ) -> Result<(String, Vec<Scalar>, Vec<Option<Type>>), Error> {
         let line = name.at.line;
         let is_system = name.owner == SYSTEM;
         self.note(|facts| *if is_system { &mut facts.varies } else { &mut facts.calls } = true);
@@ -128,26 +128,26 @@ impl Translation<'_> {
             types.push(value.of);
             values.push(match value.text() {
                 _ if !name.owner.is_empty() && name.owner != SYSTEM => carried(&value, self.dialect()),
-                Some(text) => literal(text),
+                Some(text) => Scalar::text(text),
                 None => value.sql,
             });
         }
         // FROM cannot contain a condition
-        let first = values.iter_mut().find(|value| *value != "null").filter(|_| are_rows);
+        let first = values.iter_mut().find(|value| **value != Scalar::Null).filter(|_| are_rows);
         if let Some(first) = first {
-            *first = self.owned(name, std::mem::take(first))?;
+            *first = self.owned(name, std::mem::replace(first, Scalar::Null))?;
         }
-        Ok((parts.join("."), values.join(", "), types))
+        Ok((parts.join("."), values, types))
     }
 
     /// The value if the current database has the function `dbo.name`: PostgreSQL's own functions are not dbo's.
-    fn owned(&self, function: &ObjectName, value: String) -> Result<String, Error> {
+    fn owned(&self, function: &ObjectName, value: Scalar) -> Result<Scalar, Error> {
         let is_elsewhere = !function.database.is_empty();
         if !function.owner.eq_ignore_ascii_case("dbo") || is_elsewhere || self.scope.definition {
             return Ok(value);
         }
-        let own = folded(&function.name, function.at.line)?;
-        Ok(format!("tsql.if_owned({value}, tsql.is_owned({}))", literal(&own)))
+        let own = Scalar::Text(folded(&function.name, function.at.line)?);
+        Ok(call("tsql.if_owned", [value, call("tsql.is_owned", [own])]))
     }
 }
 
@@ -200,7 +200,7 @@ impl CallTranslation<'_, '_, '_> {
             Rule::System => self.system(),
             Rule::SystemNumeric => {
                 let value = self.system()?;
-                Ok(Value::new(format!("{}::numeric(38, 0)", value.sql), numeric(38, 0)))
+                Ok(Value::cast(value.sql, numeric(38, 0)))
             }
             Rule::HashBytes => self.hash_bytes(),
             Rule::Format => self.format(),
@@ -218,7 +218,7 @@ impl CallTranslation<'_, '_, '_> {
             Rule::NewId => {
                 self.count(0, 0)?;
                 self.translation.around.new_ids += 1;
-                Ok(Value::new("gen_random_uuid()", NEW_ID))
+                Ok(Value::new(call("gen_random_uuid", []), NEW_ID))
             }
             Rule::VariantProperty => self.variant_property(),
             Rule::JsonModify => self.json_modify(),
@@ -228,7 +228,13 @@ impl CallTranslation<'_, '_, '_> {
         }
     }
 
-    fn plain(&mut self, function: &str, takes: &str, least: usize, gives: Type) -> Result<Value, Error> {
+    fn plain(
+        &mut self,
+        function: &'static str,
+        takes: &str,
+        least: usize,
+        gives: Type,
+    ) -> Result<Value, Error> {
         let number = self.count(least, takes.len())?;
         let mut arguments = Vec::with_capacity(number);
         let mut gives = gives;
@@ -250,14 +256,19 @@ impl CallTranslation<'_, '_, '_> {
             });
         }
         if is_of_database {
-            for (argument, _) in arguments.iter_mut().zip(takes.chars()).filter(|(_, kind)| *kind == 't') {
-                *argument = format!("({argument})::{}", VARCHAR.with_case(Case::Ignored).sql());
-            }
-            let cast = if gives.is_text() { format!("::{}", VARCHAR.sql()) } else { String::new() };
-            return Ok(Value::new(format!("tsql.{function}({}){cast}", arguments.join(", ")), gives));
+            let arguments: Vec<Scalar> = arguments
+                .into_iter()
+                .zip(takes.chars())
+                .map(|(argument, kind)| match kind {
+                    't' => argument.cast(VARCHAR.with_case(Case::Ignored).sql()),
+                    _ => argument,
+                })
+                .collect();
+            let sql = call(format!("tsql.{function}"), arguments);
+            return Ok(Value::new(if gives.is_text() { sql.cast(VARCHAR.sql()) } else { sql }, gives));
         }
         let schema = if function == "pi" { "" } else { "tsql." };
-        Ok(Value::new(format!("{schema}{function}({})", arguments.join(", ")), gives))
+        Ok(Value::new(call(format!("{schema}{function}"), arguments), gives))
     }
 
     fn is_null(&mut self) -> Result<Value, Error> {
@@ -267,7 +278,7 @@ impl CallTranslation<'_, '_, '_> {
             return Ok(second);
         }
         let Some(of) = first.of else {
-            return Ok(Value::unknown(format!("coalesce({}, {})", first.sql, second.sql)));
+            return Ok(Value::unknown(call("coalesce", [first.sql, second.sql])));
         };
         // the result has the length of the variable or literal
         let keeps_length = of.name == "varchar" && of.length.is_some();
@@ -275,7 +286,7 @@ impl CallTranslation<'_, '_, '_> {
             return Ok(first);
         }
         let second = implicit(second, of, self.line, self.dialect())?.sql;
-        Ok(Value::new(format!("coalesce({}, {second})", first.sql), of))
+        Ok(Value::new(call("coalesce", [first.sql, second]), of))
     }
 
     fn coalesce(&mut self) -> Result<Value, Error> {
@@ -301,7 +312,7 @@ impl CallTranslation<'_, '_, '_> {
                 _ => value.sql,
             });
         }
-        Ok(Value::of(format!("coalesce({})", parts.join(", ")), of))
+        Ok(Value::of(call("coalesce", parts), of))
     }
 
     /// greatest and least: nulls do not count.
@@ -316,15 +327,15 @@ impl CallTranslation<'_, '_, '_> {
         }
         let known = values.iter().filter(|value| !value.is_null()).map(|value| value.of);
         let Some(of) = unified(known).map(|of| self.translation.type_by_default(of)) else {
-            let parts: Vec<String> = values.into_iter().map(|value| value.sql).collect();
-            return Ok(Value::unknown(format!("{}({})", self.name, parts.join(", "))));
+            let parts: Vec<Scalar> = values.into_iter().map(|value| value.sql).collect();
+            return Ok(Value::unknown(call(self.name.to_owned(), parts)));
         };
         let mut parts = Vec::with_capacity(values.len());
         for value in values {
             parts.push(implicit(value, of, self.line, self.dialect())?.sql);
         }
         let schema = if of == GUID { "tsql." } else { "" };
-        Ok(Value::new(format!("{schema}{}({})::{}", self.name, parts.join(", "), of.sql()), of))
+        Ok(Value::cast(call(format!("{schema}{}", self.name), parts), of))
     }
 
     fn null_if(&mut self) -> Result<Value, Error> {
@@ -337,13 +348,11 @@ impl CallTranslation<'_, '_, '_> {
         }
         let compared = self.translation.collated_together([first.clone(), second.clone()]);
         let [left, right] = compared.map(|value| value.sql);
-        let own = &first.sql;
-        let cast = match first.of {
-            Some(of) if of.family == Family::Money => format!("::tsql.{}", of.name),
-            _ => String::new(),
-        };
-        let sql = format!("(case when {left} operator(tsql.=) {right} then null else {own} end){cast}");
-        Ok(Value::of(sql, first.of))
+        let sql = Scalar::Case(vec![(left.tsql("=", right), Scalar::Null)], Some(Box::new(first.sql)));
+        Ok(match first.of {
+            Some(of) if of.family == Family::Money => Value::money(sql, of),
+            of => Value::of(sql, of),
+        })
     }
 
     /// `sql_variant_property(value, property)`: a value of another type becomes a sql_variant.
@@ -352,7 +361,7 @@ impl CallTranslation<'_, '_, '_> {
         let (value, property) = (self.value(0)?, self.value(1)?);
         let value = implicit(value, SQL_VARIANT, self.line, self.dialect())?.sql;
         let property = self.as_text(&property)?;
-        Ok(Value::new(format!("tsql.sql_variant_property({value}, {property})"), SQL_VARIANT))
+        Ok(Value::new(call("tsql.sql_variant_property", [value, property]), SQL_VARIANT))
     }
 
     fn iif(&mut self) -> Result<Value, Error> {
@@ -369,7 +378,8 @@ impl CallTranslation<'_, '_, '_> {
         let index = self.value(0)?;
         let index = converted(index, INT, self.line, self.dialect())?.sql;
         let branches = self.arguments[1..].iter().zip(1..);
-        let branches = branches.map(|(value, place)| (format!("{index} = {place}"), value)).collect();
+        let is = |place: i32| index.clone().infix("=", Scalar::number(place));
+        let branches = branches.map(|(value, place)| (is(place), value)).collect();
         self.translation.branches(branches, None, self.line)
     }
 
@@ -401,7 +411,7 @@ impl CallTranslation<'_, '_, '_> {
             ..ObjectName::default()
         })?;
         self.translation.note(|facts| facts.calls = true);
-        Ok(Value::new(format!("nextval({})", literal(&sequence)), BIGINT))
+        Ok(Value::new(call("nextval", [Scalar::Text(sequence)]), BIGINT))
     }
 
     /// A function of the catalogue, in schema sys: its texts are passed without a type.
@@ -414,14 +424,14 @@ impl CallTranslation<'_, '_, '_> {
             at: self.of.name.at,
             ..ObjectName::default()
         };
-        let value = self.translation.passed_on(&name, self.arguments, OWNED)?;
+        let value = self.translation.passed_on(&name, self.arguments, Mark::Owned)?;
         // it reads the catalogue of the server, like a system view
         self.translation.note_table(names::Relation::system_function(self.name));
         if self.arguments.iter().any(walk::has_column) {
             return Ok(value);
         }
         // a subquery is evaluated once and not for every row
-        let sql = format!("(select {})", value.sql);
+        let sql = value.sql.clone().once();
         Ok(value.with_sql(sql))
     }
 }

@@ -7,7 +7,8 @@ use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::functions::rule;
 use crate::long_names::LONGEST_STORED;
-use crate::resolve::names::{array, literal, quoted, stored, table};
+use crate::postgres::{call, Scalar};
+use crate::resolve::names::{quoted, stored, table};
 use crate::tree::{
     Arguments, ColumnName, Expression, Grouping, Name, ObjectName, Ordering, Select, SelectItem, TableSource,
 };
@@ -21,7 +22,7 @@ impl Translation<'_> {
         select: &Select,
         order_by: &[Ordering],
         stands: Stands,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<Scalar>, Error> {
         if self.dialect().groups_have_rows && matches!(select.from.as_slice(), [TableSource::Table { .. }]) {
             return Ok(None);
         }
@@ -30,12 +31,12 @@ impl Translation<'_> {
         let mut name = format!("{number} {table}{}", column.column);
         name.truncate(name.floor_char_boundary(LONGEST_STORED));
         let value = self.value(&Expression::Column(column.clone()))?;
-        Ok(Some(format!("tsql.{}({})", quoted(&name), value.sql)))
+        Ok(Some(call(format!("tsql.{}", quoted(&name)), [value.sql])))
     }
 
     /// The conditions that the tables of `*` and `t.*` have no columns except the keys. Only PostgreSQL knows their
     /// columns.
-    pub fn ungrouped_stars(&self, select: &Select) -> Result<Vec<String>, Error> {
+    pub fn ungrouped_stars(&self, select: &Select) -> Result<Vec<Scalar>, Error> {
         let stars = || {
             select.items.iter().filter_map(|item| match item {
                 SelectItem::Star { table, .. } => Some(table.as_ref()),
@@ -63,8 +64,8 @@ impl Translation<'_> {
                 continue;
             }
             let own = keys.iter().filter(|key| is_own(key.table.as_deref()));
-            let own = own.map(|key| literal(&stored(&key.column)));
-            demands.push(format!("tsql.all_grouped({}, {})", literal(&table(name)?), array(own, "text")));
+            let own = Scalar::Array(own.map(|key| Scalar::Text(stored(&key.column))).collect(), "text");
+            demands.push(call("tsql.all_grouped", [Scalar::Text(table(name)?), own]));
         }
         Ok(demands)
     }

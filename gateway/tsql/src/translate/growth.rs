@@ -7,9 +7,10 @@ use super::value::{assigned, Value};
 use super::walk;
 use crate::error::Error;
 use crate::facts::types::varchar;
+use crate::postgres::{call, Call, Over, Scalar};
 use crate::tree::{
-    Arguments, AssignOperator, BinaryOperator, Expression, FunctionCall, Ordering, Select, SelectItem,
-    Variable,
+    Arguments, AssignOperator, BinaryOperator, Expression, Frame, FrameBound, FrameUnit, FunctionCall,
+    Ordering, Select, SelectItem, Variable,
 };
 
 /// `@v = coalesce(@v + separator, first) + part`.
@@ -60,21 +61,24 @@ impl Translation<'_> {
         };
         let separator = match &growth.separator {
             Some(separator) => fixed(separator)?,
-            None => Some("''".to_owned()),
+            None => Some(Scalar::text("")),
         };
         let first = match &growth.first {
-            First::Null => Some("null".to_owned()),
-            First::Nothing => Some("''".to_owned()),
+            First::Null => Some(Scalar::Null),
+            First::Nothing => Some(Scalar::text("")),
             First::Text(first) => fixed(first)?,
         };
         let (Some(separator), Some(first)) = (separator, first) else { return Ok(None) };
         let start = self.variable(variable)?.sql;
-        let by = self.ordered_by(order_by)?;
+        let order_by = self.ordered_by(order_by)?;
         // each row has the text of all rows up to it; the last one is used
-        let sql = format!(
-            "tsql.grow({start}, {separator}, {first}, tsql.grown_by({})) over (order by {by} rows unbounded preceding)",
-            part.sql
-        );
+        let frame = Frame { unit: FrameUnit::Rows, start: FrameBound::UnboundedPreceding, end: None };
+        let sql = Scalar::from(Call {
+            function: "tsql.grow".into(),
+            arguments: vec![start, separator, first, call("tsql.grown_by", [part.sql])],
+            over: Some(Over { order_by, frame: Some(frame), ..Over::default() }),
+            ..Call::default()
+        });
         let value = assigned(Value::new(sql, varchar(None)), target, line, self.dialect())?;
         let item = Item::new(value.sql, Some(String::new()));
         Ok(Some(Item { variable: Some(variable.name.clone()), ..item }))

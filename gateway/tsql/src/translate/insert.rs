@@ -8,8 +8,8 @@ use super::value::{carried, carried_into, implicit, is_finer_than_money, Value};
 use super::variables::{NoVariables, Variables, NO_VARIABLES};
 use crate::error::Error;
 use crate::facts::types::{unified, Family, Type, IMAGE, SQL_VARIANT};
-use crate::fragments::variable;
-use crate::resolve::names::{self, folded, literal, quoted_list, table};
+use crate::postgres::{self, call, Body, Change, ChangeKind, Filling, Listed, Scalar, Select, Source};
+use crate::resolve::names::{self, folded, table};
 use crate::schema::{Column, Schema, Table, WHOLE};
 use crate::tree::{
     ColumnName, CommonTable, Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody,
@@ -26,8 +26,11 @@ fn may_be_cut(rows: &[Vec<Expression>]) -> bool {
     rows.len() > 1 && !rows.iter().flatten().any(is_default)
 }
 
+/// The name of the rows of a query.
+const SOURCE: &str = "\"source\"";
+
 impl Translation<'_> {
-    pub fn insert(&mut self, insert: &Insert) -> Result<String, Error> {
+    pub fn insert(&mut self, insert: &Insert) -> Result<Change, Error> {
         let target = self.target(&insert.target)?;
         let line = target.at.line;
         if insert.locks_table {
@@ -44,13 +47,6 @@ impl Translation<'_> {
             true => Targets::unknown(&into),
             false => self.inserted(&into, &insert.columns, line)?,
         };
-        let mut sql = format!("insert into {into}");
-        if let Some(columns) = &targets.names {
-            sql.push_str(&format!(" ({})", quoted_list(columns)));
-        }
-        if self.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty() {
-            sql.push_str(" overriding system value");
-        }
         let top = match &insert.top {
             None => None,
             Some(top) if top.percent || top.with_ties => {
@@ -58,7 +54,7 @@ impl Translation<'_> {
             }
             Some(top) => Some(self.changed_at_most(top)?),
         };
-        let rows = match &insert.source {
+        let rows_at_most = match &insert.source {
             InsertSource::Values(rows) if top.is_none() && !may_be_cut(rows) => {
                 self.result.limited = (self.scope.limits_rows && rows.len() == 1).then(|| into.clone());
                 None
@@ -69,12 +65,10 @@ impl Translation<'_> {
             }
             _ => self.rows_within(top, &into, line)?,
         };
-        let limit = rows.map_or_else(String::new, |rows| format!(" limit {rows}"));
-        match &insert.source {
-            InsertSource::DefaultValues if only_defaults => sql.push_str(" default values"),
+        let rows = match &insert.source {
+            InsertSource::DefaultValues if only_defaults => None,
             InsertSource::DefaultValues => {
-                let values = vec!["default"; insert.columns.len()].join(", ");
-                sql.push_str(&format!(" values ({values})"));
+                Some(Body::Values(vec![vec![Scalar::Default; insert.columns.len()]]).into())
             }
             InsertSource::Values(rows) => {
                 if let [row] = rows.as_slice() {
@@ -86,26 +80,30 @@ impl Translation<'_> {
                     self.demand_known(&targets, line)?;
                 }
                 let values = self.values_of(rows, &targets, line)?;
-                sql.push_str(&if limit.is_empty() {
-                    format!(" {values}")
-                } else {
-                    format!(" select * from ({values}) as \"source\"{limit}")
-                });
+                Some(match rows_at_most {
+                    None => values,
+                    limit => {
+                        let all = [Listed::from(Scalar::Star)];
+                        postgres::Query::of(all, values.named(SOURCE, Vec::new())).limited(limit)
+                    }
+                })
             }
             InsertSource::Query(query) => {
                 if query.for_json.is_some() {
                     return Err(not_allowed("INSERT", query.at));
                 }
-                let rows = self.rows_from(query, &targets, line)?;
-                sql.push_str(&format!(" {rows}{limit}"));
+                Some(self.rows_from(query, &targets, line)?.limited(rows_at_most))
             }
             InsertSource::Execute(execute) => return Err(refused_execute(execute.at.line)),
             InsertSource::ExecuteText(execute) => return Err(refused_execute(execute.at.line)),
-        }
+        };
         let new = names::qualifier(&target)?;
         self.result.into = Some(into.clone());
-        let rows = ChangedRows { inserted: Some(new), ..ChangedRows::default() };
-        self.with_output((with, sql), insert.output.as_ref(), line, rows)
+        let changed = ChangedRows { inserted: Some(new), ..ChangedRows::default() };
+        let with_identity = self.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty();
+        let filling = Filling { columns: targets.names.clone(), with_identity };
+        let change = Change { with, ..ChangeKind::Insert { into, filling, rows }.into() };
+        self.with_output(change, insert.output.as_ref(), line, changed)
     }
 
     /// The table filled by `insert … execute`.
@@ -179,7 +177,12 @@ impl Translation<'_> {
     }
 
     /// VALUES and its rows.
-    fn values_of(&mut self, rows: &[Vec<Expression>], targets: &Targets, line: u32) -> Result<String, Error> {
+    fn values_of(
+        &mut self,
+        rows: &[Vec<Expression>],
+        targets: &Targets,
+        line: u32,
+    ) -> Result<postgres::Query, Error> {
         let given = rows.first().map_or(0, Vec::len);
         targets.demand_number(given, |width| mismatch(width, given, line), line)?;
         let mut rows = self.rows(rows, line)?;
@@ -192,27 +195,32 @@ impl Translation<'_> {
             }
         }
         let Some(guard) = targets.guard(given) else {
-            return Ok(format!(
-                "values {}",
-                rows_sql(&rows, targets, self.scope.dialect, self.variables, |_, _, sql| sql)
-            ));
+            return Ok(carried_rows(&rows, targets, self.scope.dialect, self.variables, |_, _, value| value));
         };
         let all = || rows.iter().flatten();
         if all().all(|value| value.as_ref().is_some_and(Value::is_null)) {
-            let nulls = vec!["null"; given].join(", ");
-            return Ok(format!("select {nulls} from generate_series(1, {}) where {guard}", rows.len()));
+            let numbers = call("generate_series", [1, rows.len()].map(Scalar::number));
+            return Ok(postgres::Query::from(Select {
+                list: vec![Listed::from(Scalar::Null); given],
+                from: vec![Source::Call(numbers, None)],
+                conditions: vec![guard],
+                ..Select::default()
+            }));
         }
         // the guard is around one of the values, a null only if all are nulls or defaults
         let is_given = |value: &Option<Value>| value.as_ref().is_some_and(|value| !value.is_null());
         let place = all().position(is_given).or_else(|| all().position(Option::is_some));
-        let guarded = |row: usize, column: usize, sql: String| match place {
+        let guarded = |row: usize, column: usize, value: Scalar| match place {
             Some(place) if place == row * given + column => {
-                let value = if sql == "null" { "tsql.carry(null::text)" } else { &sql };
-                format!("case when {guard} then {value} end")
+                let value = match value {
+                    Scalar::Null => call("tsql.carry", [Scalar::Null.cast("text")]),
+                    value => value,
+                };
+                Scalar::Case(vec![(guard.clone(), value)], None)
             }
-            _ => sql,
+            _ => value,
         };
-        Ok(format!("values {}", rows_sql(&rows, targets, self.scope.dialect, self.variables, guarded)))
+        Ok(carried_rows(&rows, targets, self.scope.dialect, self.variables, guarded))
     }
 
     /// The values of rows; those of one column have one type. None represents DEFAULT.
@@ -252,7 +260,7 @@ impl Translation<'_> {
     }
 
     /// The rows of a select, converted for columns.
-    fn rows_from(&mut self, query: &Query, targets: &Targets, line: u32) -> Result<String, Error> {
+    fn rows_from(&mut self, query: &Query, targets: &Targets, line: u32) -> Result<postgres::Query, Error> {
         let query = match self.star_source(query)? {
             None => Cow::Borrowed(query),
             Some(source) => match self.scope.table(&source) {
@@ -276,18 +284,21 @@ impl Translation<'_> {
             // the others of several selects have their own types
             let is_one = matches!(query.body, QueryBody::Select(_));
             let known = item.of.filter(|_| is_one);
-            values.push(match known {
+            values.push(Listed::from(match known {
                 Some(of) if targets.is_variant(place) => {
-                    let value = implicit(Value::new(name.as_str(), of), SQL_VARIANT, line, self.dialect())?;
+                    let value =
+                        implicit(Value::new(Scalar::column(name), of), SQL_VARIANT, line, self.dialect())?;
                     carried(&value, self.dialect())
                 }
                 _ => targets.carried(place, name, known, self.scope.dialect, &mut *self.variables),
-            });
+            }));
         }
-        let guard = targets.guard(items.len());
-        let condition = guard.map_or_else(String::new, |guard| format!(" where {guard}"));
-        let (values, names) = (values.join(", "), names.join(", "));
-        Ok(format!("select {values} from ({sql}) as \"source\" ({names}){condition}"))
+        Ok(postgres::Query::from(Select {
+            list: values,
+            from: vec![sql.named(SOURCE, names)],
+            conditions: targets.guard(items.len()).into_iter().collect(),
+            ..Select::default()
+        }))
     }
 
     /// The table of `select * from` one table, by its name in SQL; None for any other query.
@@ -371,12 +382,17 @@ impl<'a> Targets<'a> {
 
     /// For an insert without a list: the condition that the table takes this number of values, which PostgreSQL
     /// evaluates when it plans the statement, and again after a change of the table.
-    pub fn guard(&self, given: usize) -> Option<String> {
-        (!self.is_listed).then(|| format!("tsql.takes({}::regclass, {given})", literal(self.table)))
+    pub fn guard(&self, given: usize) -> Option<Scalar> {
+        (!self.is_listed).then(|| call("tsql.takes", [self.of_table(), Scalar::number(given)]))
     }
-    /// The SQL for whether a column is national, an image or money: from its declaration, on which the statement then
+
+    fn of_table(&self) -> Scalar {
+        Scalar::text(self.table).cast("regclass")
+    }
+
+    /// Whether a column is national, an image or money: from its declaration, on which the statement then
     /// depends, or from PostgreSQL's catalogue.
-    pub fn kind(&self, place: usize, variables: &mut dyn Variables) -> String {
+    pub fn kind(&self, place: usize, variables: &mut dyn Variables) -> Scalar {
         let name = self.names.as_ref().and_then(|names| names.get(place));
         let column = self.column(place);
         variables.note_use(self.table, column.map(|column| column.name.as_str()));
@@ -384,11 +400,11 @@ impl<'a> Targets<'a> {
             // the column of a view does not show whether it is an image
             Some(of) if of.family != Family::Binary || of.name == IMAGE.name => {
                 let is_one = of.is_national() || of.name == IMAGE.name || of.family == Family::Money;
-                is_one.to_string()
+                Scalar::Boolean(is_one)
             }
             _ => {
-                let column = name.map_or_else(|| (place + 1).to_string(), |name| literal(name));
-                format!("(select tsql.is_national_or_image({}::regclass, {column}))", literal(self.table))
+                let column = name.map_or_else(|| Scalar::number(place + 1), Scalar::text);
+                call("tsql.is_national_or_image", [self.of_table(), column]).once()
             }
         }
     }
@@ -401,9 +417,9 @@ impl<'a> Targets<'a> {
         known: Option<Type>,
         dialect: &Dialect,
         variables: &mut dyn Variables,
-    ) -> String {
+    ) -> Scalar {
         let of = known.filter(says_more);
-        let value = Value::of(name, of);
+        let value = Value::of(Scalar::column(name), of);
         let says = |of: Type| match dialect.money_rounds {
             true => is_finer_than_money(of),
             false => matches!(of.family, Family::Binary | Family::Text),
@@ -423,50 +439,40 @@ fn says_more(of: &Type) -> bool {
 
 /// The insert of `number` rows of values, which have the types of their parameters: the first `width` are the first
 /// row.
-pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, dialect: &Dialect) -> String {
-    let columns =
-        filled.columns.as_ref().map_or_else(String::new, |columns| format!(" ({})", quoted_list(columns)));
-    let overriding = if filled.with_identity { " overriding system value" } else { "" };
+pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, dialect: &Dialect) -> Change {
     let names: Vec<String> = (1..=width).map(|place| format!("c{place}")).collect();
     let targets = Targets { names: filled.columns.clone(), ..Targets::unknown(&filled.table) };
     let carry = |(place, name): (usize, &String)| {
         let kind = || targets.kind(place, &mut NoVariables(NO_VARIABLES));
-        carried_into(&Value::unknown(name.as_str()), kind, dialect)
+        Listed::from(carried_into(&Value::unknown(Scalar::column(name)), kind, dialect))
     };
-    let values: Vec<String> = names.iter().enumerate().map(carry).collect();
-    let row = |row: usize| {
-        let places: Vec<String> = (0..width).map(|place| variable(row * width + place)).collect();
-        format!("({})", places.join(", "))
-    };
-    let rows: Vec<String> = (0..number).map(row).collect();
-    format!(
-        "insert into {}{columns}{overriding} select {} from (values {}) as \"source\" ({})",
-        filled.table,
-        values.join(", "),
-        rows.join(", "),
-        names.join(", ")
-    )
+    let values: Vec<Listed> = names.iter().enumerate().map(carry).collect();
+    let row = |row: usize| (0..width).map(|place| Scalar::Parameter(row * width + place)).collect();
+    let rows = postgres::Query::from(Body::Values((0..number).map(row).collect()));
+    let rows = postgres::Query::of(values, rows.named(SOURCE, names));
+    let Filled { table: into, columns, with_identity } = filled.clone();
+    ChangeKind::Insert { into, filling: Filling { columns, with_identity }, rows: Some(rows) }.into()
 }
 
-/// Rows converted for columns; `write` produces each value.
-fn rows_sql(
+/// Rows converted for columns; `write` returns each value.
+fn carried_rows(
     rows: &[Vec<Option<Value>>],
     targets: &Targets,
     dialect: &Dialect,
     variables: &mut dyn Variables,
-    write: impl Fn(usize, usize, String) -> String,
-) -> String {
-    let row_sql = |(row, values): (usize, &Vec<Option<Value>>)| {
+    write: impl Fn(usize, usize, Scalar) -> Scalar,
+) -> postgres::Query {
+    let row = |(row, values): (usize, &Vec<Option<Value>>)| {
         let values = values.iter().enumerate().map(|(column, value)| match value {
-            None => "default".to_owned(),
+            None => Scalar::Default,
             Some(value) => {
                 let kind = || targets.kind(column, &mut *variables);
                 write(row, column, carried_into(value, kind, dialect))
             }
         });
-        format!("({})", values.collect::<Vec<_>>().join(", "))
+        values.collect()
     };
-    rows.iter().enumerate().map(row_sql).collect::<Vec<_>>().join(", ")
+    Body::Values(rows.iter().enumerate().map(row).collect()).into()
 }
 
 /// The columns of a list; None for none.

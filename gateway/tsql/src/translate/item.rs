@@ -4,6 +4,7 @@ use super::named::{Declared, Named};
 use super::title::{ResultType, Title};
 use crate::error::Error;
 use crate::facts::types::Type;
+use crate::postgres::{Listed, Query, Scalar};
 use crate::resolve::names::{identifier, stored};
 use crate::tree::{Name, Position};
 use crate::Dialect;
@@ -16,8 +17,8 @@ pub const NAMELESS: &str = "\"?column?\"";
 /// How FOR JSON writes an item.
 #[derive(Clone, Debug, Default)]
 pub struct Property {
-    /// SQL of its name and a colon, if a table declares it.
-    pub name: Option<String>,
+    /// Its name and a colon, if a table declares it.
+    pub name: Option<Scalar>,
     /// The index of the source to which the column belongs.
     pub source: Option<usize>,
     /// It is a column of an unknown source.
@@ -29,9 +30,9 @@ pub struct Property {
 /// An item of a select list.
 #[derive(Clone, Debug)]
 pub struct Item {
-    pub sql: String,
-    /// The same without its name.
-    pub value: String,
+    pub value: Scalar,
+    /// Its name in SQL, if the value has another one or none.
+    pub alias: Option<String>,
     /// As displayed: "" for none, None for a star.
     pub name: Option<String>,
     /// The name is that of the table's column.
@@ -55,15 +56,20 @@ pub struct Item {
 }
 
 impl Item {
-    pub fn star(sql: String) -> Item {
-        Item::new(sql, None)
+    /// `*`, or `row.*`
+    pub fn star(row: Option<String>) -> Item {
+        Item::new(Scalar::Column(row, String::from("*")), None)
+    }
+
+    pub fn listed(&self) -> Listed {
+        Listed { value: self.value.clone(), name: self.alias.clone() }
     }
 
     /// `name`: as in `Item`.
-    pub fn new(value: String, name: Option<String>) -> Item {
+    pub fn new(value: Scalar, name: Option<String>) -> Item {
         Item {
-            sql: value.clone(),
             value,
+            alias: None,
             name,
             is_own: false,
             names_variables: false,
@@ -118,7 +124,7 @@ impl Named {
 /// A query and the items of its list; of several selects those of the first.
 #[derive(Debug)]
 pub struct Written {
-    pub sql: String,
+    pub sql: Query,
     pub items: Vec<Item>,
 }
 
@@ -196,13 +202,8 @@ pub fn numbered(items: &[Item]) -> Vec<String> {
     (1..=items.len()).map(|place| format!("\"c{place}\"")).collect()
 }
 
-/// The items of a list without a star, from a query whose columns are `"c1"`, `"c2"` …, and these names.
-pub fn renamed(items: &[Item]) -> Result<(String, String), Error> {
-    let mut shown = Vec::with_capacity(items.len());
-    let mut columns = Vec::with_capacity(items.len());
-    for (place, item) in (1..).zip(items) {
-        shown.push(format!("\"c{place}\" as {}", item.shown(0)?));
-        columns.push(format!("\"c{place}\""));
-    }
-    Ok((shown.join(", "), columns.join(", ")))
+/// The items of a list without a star, from a query whose columns are `"c1"`, `"c2"` …
+pub fn renamed(items: &[Item]) -> Result<Vec<Listed>, Error> {
+    let columns = numbered(items).into_iter().map(Scalar::column);
+    columns.zip(items).map(|(column, item)| Ok(Listed::named(column, item.shown(0)?))).collect()
 }

@@ -1,13 +1,14 @@
 //! `for json path | auto`: the rows of a query as one JSON text (SQL Server: "FOR Clause", "Format query results as
 //! JSON").
 
-use super::item::{Item, Stands, Written};
+use super::item::{Item, Stands, Written, NAMELESS};
 use super::json_property::{name_written, quoted, sources, value_of, JsonSource};
 use super::title::ResultType;
 use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::types::nvarchar;
-use crate::resolve::names::{array, literal, quoted as identifier};
+use crate::postgres::{self, call, Alias, Listed, Order, Scalar, Source};
+use crate::resolve::names::quoted as identifier;
 use crate::tree::{ForJson, Query, QueryBody, SelectItem};
 
 /// The name of the column of a result.
@@ -17,11 +18,11 @@ const ROW: u32 = 2033;
 /// The most arguments of a function of PostgreSQL, except the first.
 const MOST_ARGUMENTS: usize = 99;
 
-/// A property: its name and a colon, and its value, as SQL.
+/// A property: its name and a colon, and its value.
 #[derive(Debug)]
 struct Leaf {
-    name: String,
-    value: String,
+    name: Scalar,
+    value: Scalar,
 }
 
 /// A member of an object, by its name.
@@ -38,16 +39,20 @@ impl Member {
         }
     }
 
-    /// SQL of `"name":value`, null if nothing is written.
-    fn sql(&self, json: &ForJson) -> String {
+    /// `"name":value`, null if nothing is written.
+    fn sql(&self, json: &ForJson) -> Scalar {
         match self {
-            Member::Leaf(_, Leaf { name, value }) if json.includes_nulls => {
-                format!("{name} || coalesce({value}, 'null')")
+            Member::Leaf(_, Leaf { name, value }) => {
+                let value = value.clone();
+                let value = match json.includes_nulls {
+                    true => call("coalesce", [value, Scalar::text("null")]),
+                    false => value,
+                };
+                name.clone().concatenated(value)
             }
-            Member::Leaf(_, Leaf { name, value }) => format!("{name} || {value}"),
             Member::Object(name, members) => {
-                let open = literal(&format!("{}:{{", quoted(name)));
-                format!("{open} || nullif({}, '') || '}}'", members_sql(members, json))
+                let open = Scalar::Text(format!("{}:{{", quoted(name)));
+                open.concatenated(not_empty(members_sql(members, json))).concatenated(Scalar::text("}"))
             }
         }
     }
@@ -62,17 +67,22 @@ struct Level {
     are_columns: Vec<bool>,
 }
 
-/// SQL of the members of an object, separated by commas.
-fn members_sql(members: &[Member], json: &ForJson) -> String {
+/// The members of an object, separated by commas.
+fn members_sql(members: &[Member], json: &ForJson) -> Scalar {
     joined(members.iter().map(|member| member.sql(json)).collect())
 }
 
-fn joined(parts: Vec<String>) -> String {
+fn joined(mut parts: Vec<Scalar>) -> Scalar {
     if parts.len() <= MOST_ARGUMENTS {
-        return format!("concat_ws(',', {})", parts.join(", "));
+        parts.insert(0, Scalar::text(","));
+        return call("concat_ws", parts);
     }
-    let some = parts.chunks(MOST_ARGUMENTS).map(|some| format!("nullif({}, '')", joined(some.to_vec())));
-    joined(some.collect())
+    joined(parts.chunks(MOST_ARGUMENTS).map(|some| not_empty(joined(some.to_vec()))).collect())
+}
+
+/// A text, or null if it has no characters.
+fn not_empty(text: Scalar) -> Scalar {
+    call("nullif", [text, Scalar::text("")])
 }
 
 impl Translation<'_> {
@@ -101,8 +111,8 @@ impl Translation<'_> {
                 }
                 auto(&items, &columns, &sources, json)?
             }
-            (_, true) => one_object(flat(&items, &columns, json)?, json),
-            (_, false) => one_object(nested(&items, &columns, json)?, json),
+            (_, true) => one_object(&flat(&items, &columns, json)?, json),
+            (_, false) => one_object(&nested(&items, &columns, json)?, json),
         };
         let (open, close) = match (&json.root, json.has_wrapper) {
             (_, false) => (String::new(), ""),
@@ -111,10 +121,10 @@ impl Translation<'_> {
         };
         let whole = match open.is_empty() {
             true => rows,
-            false => format!("{} || {rows} || '{close}'", literal(&open)),
+            false => Scalar::Text(open).concatenated(rows).concatenated(Scalar::text(close)),
         };
-        let columns = columns.join(", ");
-        Ok(result(format!("select {whole} from ({sql}) as \"@@json\" ({columns})"), stands))
+        let rows = sql.named("\"@@json\"", columns);
+        Ok(result(postgres::Query::of([Listed::from(whole)], rows), stands))
     }
 
     /// For a statement that is written again when its tables are known; an error if it never is.
@@ -123,8 +133,10 @@ impl Translation<'_> {
         match &self.scope.schema {
             None => Err(refusal),
             Some(_) => {
-                let text = literal(&refusal.text);
-                Ok(result(format!("select tsql.refused(102, {text}, null::text)"), stands))
+                let arguments = [Scalar::number(102), Scalar::Text(refusal.text), Scalar::Null.cast("text")];
+                let refused = Listed::from(call("tsql.refused", arguments));
+                let one = postgres::Select { list: vec![refused], ..Default::default() };
+                Ok(result(one.into(), stands))
             }
         }
     }
@@ -160,26 +172,34 @@ pub fn not_allowed(statement: &str, at: impl Into<crate::tree::Position>) -> Err
 }
 
 /// The query for one text. A result consists of parts, and has no row if it is null.
-fn result(sql: String, stands: Stands) -> Written {
+fn result(sql: postgres::Query, stands: Stands) -> Written {
     let of = nvarchar(None);
     if stands != Stands::Outermost {
-        let item = Item { of: Some(of), ..Item::new(String::from("\"?column?\""), Some(String::new())) };
+        let item = Item { of: Some(of), ..Item::new(Scalar::column(NAMELESS), Some(String::new())) };
         return Written { sql, items: vec![item] };
     }
-    let column = identifier(TITLE);
-    let part = format!("pg_catalog.substr(\"@@text\", 1 + {ROW} * \"@@part\", {ROW})");
-    let parts = format!("generate_series(0, (length(\"@@text\") - 1) / {ROW}) as \"@@part\"");
-    let sql = format!(
-        "select {part} as {column} from ({sql}) as \"@@whole\" (\"@@text\"), {parts} order by \"@@part\""
-    );
+    let (text, part) = (Scalar::column("\"@@text\""), Scalar::column("\"@@part\""));
+    let [one, row] = [1, ROW].map(Scalar::number);
+    let start = one.clone().infix("+", row.clone().infix("*", part.clone()));
+    let last = call("length", [text.clone()]).infix("-", one).infix("/", row.clone());
+    let value = call("pg_catalog.substr", [text, start, row]);
+    let parts = call("generate_series", [Scalar::number(0), last]);
+    let parts = Source::Call(parts, Some(Alias { name: part.to_string(), columns: Vec::new() }));
+    let whole = sql.named("\"@@whole\"", vec![String::from("\"@@text\"")]);
+    let query = postgres::Query::from(postgres::Select {
+        list: vec![Listed::named(value.clone(), identifier(TITLE))],
+        from: vec![whole, parts],
+        ..Default::default()
+    });
     let result_type = Some(ResultType { of, not_null: false });
-    let item = Item { of: Some(of), result_type, ..Item::new(part, Some(TITLE.to_owned())) };
-    Written { sql, items: vec![item] }
+    let item = Item { of: Some(of), result_type, ..Item::new(value, Some(TITLE.to_owned())) };
+    Written { sql: query.ordered(vec![Order::by(part, false)]), items: vec![item] }
 }
 
 /// The rows, each as an object.
-fn one_object(members: Vec<Member>, json: &ForJson) -> String {
-    format!("string_agg('{{' || {} || '}}', ',')", members_sql(&members, json))
+fn one_object(members: &[Member], json: &ForJson) -> Scalar {
+    let object = Scalar::text("{").concatenated(members_sql(members, json)).concatenated(Scalar::text("}"));
+    call("string_agg", [object, Scalar::text(",")])
 }
 
 fn leaves<'i>(
@@ -278,7 +298,7 @@ fn add_to(members: &mut Vec<Member>, name: &str, leaf: Leaf, json: &ForJson) -> 
 }
 
 /// FOR JSON AUTO: each table begins a level with its first column, and other values belong to the deepest level so far.
-fn auto(items: &[Item], columns: &[String], sources: &[JsonSource], json: &ForJson) -> Result<String, Error> {
+fn auto(items: &[Item], columns: &[String], sources: &[JsonSource], json: &ForJson) -> Result<Scalar, Error> {
     let mut levels: Vec<Level> = Vec::new();
     for leaf in leaves(items, columns, json) {
         let (item, name, leaf) = leaf?;
@@ -303,18 +323,18 @@ fn auto(items: &[Item], columns: &[String], sources: &[JsonSource], json: &ForJs
         levels[place].are_columns.push(source.is_some());
     }
     if let [level] = levels.as_slice() {
-        return Ok(format!("string_agg('{{' || {} || '}}', ',')", members_sql(&level.members, json)));
+        return Ok(one_object(&level.members, json));
     }
     let mut parts = Vec::new();
     let mut names = Vec::new();
     for level in &levels {
         let own = level.members.iter().zip(&level.are_columns).filter(|(_, is_column)| **is_column);
-        let compared: Vec<String> = own.map(|(member, _)| member.sql(json)).collect();
+        let compared: Vec<Scalar> = own.map(|(member, _)| member.sql(json)).collect();
         parts.push(members_sql(&level.members, json));
         parts.push(joined(compared));
         let shown = level.source.map_or("", |place| sources[place].shown.as_str());
         names.push(name_written(shown));
     }
-    let row = array(parts, "text");
-    Ok(format!("tsql.json_nested(array_agg({row}), {})", array(names, "text")))
+    let rows = call("array_agg", [Scalar::Array(parts, "text")]);
+    Ok(call("tsql.json_nested", [rows, Scalar::Array(names, "text")]))
 }

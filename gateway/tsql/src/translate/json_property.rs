@@ -7,7 +7,8 @@ use super::translation::Translation;
 use super::value::{styled_text, Value};
 use crate::error::Error;
 use crate::facts::types::{Family, Type, DATETIMEOFFSET};
-use crate::resolve::names::{folded, literal, stored, table, table_variable};
+use crate::postgres::{call, Scalar};
+use crate::resolve::names::{folded, stored, table, table_variable};
 use crate::tree::{
     ColumnName, Expression, FunctionCall, ObjectName, Query, QueryBody, Select, SelectItem, TableSource,
 };
@@ -28,31 +29,22 @@ fn gives_json(call: &FunctionCall) -> bool {
     call.name.is_bare() && matches!(call.name.name.to_lowercase().as_str(), "json_query" | "json_modify")
 }
 
-/// The SQL of a value as JSON; null for null.
-pub fn written(value: &Value, is_json: bool) -> String {
-    let sql = &value.sql;
-    let as_text = |text: String| format!("tsql.json_text({text})");
-    match value.of {
-        _ if value.is_null() => String::from("null::text"),
-        _ if is_json => sql.clone(),
-        Some(of) if of.name == DATETIMEOFFSET.name => {
-            let text = styled_text(value, ISO).unwrap_or_default();
-            as_text(format!("tsql.json_offset({text})"))
-        }
-        Some(Type { family: Family::Decimal, .. }) => format!("tsql.json_of({})", typed(value)),
-        Some(Type { family: Family::Money, name, .. }) => format!("tsql.json_of(({sql})::tsql.{name})"),
-        Some(_) => match styled_text(value, ISO) {
-            Some(text) => as_text(text),
-            None => format!("tsql.json_of({sql})"),
-        },
-        None => format!("tsql.json_of({sql})"),
+/// A value as JSON; null for null.
+pub fn written(value: &Value, is_json: bool) -> Scalar {
+    let sql = value.sql.clone();
+    if value.is_null() {
+        return sql.cast("text");
     }
-}
-
-/// A decimal with the digits of its type.
-fn typed(value: &Value) -> String {
-    let of = value.of.map_or_else(|| "numeric".to_owned(), |of| of.sql());
-    format!("({})::{of}", value.sql)
+    match (value.of, styled_text(value, ISO)) {
+        _ if is_json => sql,
+        (Some(of), Some(text)) if of.name == DATETIMEOFFSET.name => {
+            call("tsql.json_text", [call("tsql.json_offset", [text])])
+        }
+        (_, Some(text)) => call("tsql.json_text", [text]),
+        (Some(of), _) if of.family == Family::Decimal => call("tsql.json_of", [sql.cast(of.sql())]),
+        (Some(of), _) if of.family == Family::Money => call("tsql.json_of", [Value::money(sql, of).sql]),
+        _ => call("tsql.json_of", [sql]),
+    }
 }
 
 /// A source of FROM for the objects of FOR JSON AUTO.
@@ -114,7 +106,7 @@ impl Translation<'_> {
         Ok(())
     }
 
-    fn name_of_property(&self, column: &ColumnName) -> Result<Option<String>, Error> {
+    fn name_of_property(&self, column: &ColumnName) -> Result<Option<Scalar>, Error> {
         match self.origin(column)? {
             Origin::Tables(tables) => self.query_of_declaration("json_name", tables, column),
             Origin::Query(_) => Ok(None),
@@ -216,13 +208,13 @@ impl Translation<'_> {
 }
 
 /// The value of a column of a derived table, by its position.
-pub fn value_of(item: &Item, column: &str) -> String {
-    written(&Value::of(column, item.of), item.property.is_json)
+pub fn value_of(item: &Item, column: &str) -> Scalar {
+    written(&Value::of(Scalar::column(column), item.of), item.property.is_json)
 }
 
-/// A name and a colon, as SQL.
-pub fn name_written(name: &str) -> String {
-    literal(&format!("{}:", quoted(name)))
+/// A name and a colon.
+pub fn name_written(name: &str) -> Scalar {
+    Scalar::Text(format!("{}:", quoted(name)))
 }
 
 /// A text as JSON ("How FOR JSON escapes special characters and control characters").

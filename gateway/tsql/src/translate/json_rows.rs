@@ -3,15 +3,19 @@
 use super::calls::CallTranslation;
 use super::json_property::{declared, is_json, quoted, written};
 use super::named::Named;
+use super::sources::named;
 use super::translation::Translation;
 use super::value::{converted, Value};
 use crate::error::Error;
 use crate::facts::types::{self, nvarchar, Case, Family, Type, INT};
-use crate::resolve::names::{self, literal, stored};
+use crate::postgres::{call, Alias, Listed, Query, Scalar, Source};
+use crate::resolve::names::{self, stored};
 use crate::tree::{Arguments, FunctionCall, JsonColumn, Name};
 
 /// The rows of an array or object.
 const ROWS: &str = "openjson";
+/// The column of one of the rows.
+const VALUE: &str = "\"@@value\"";
 
 pub fn names_openjson(call: &FunctionCall) -> bool {
     call.name.is_bare() && call.name.name.eq_ignore_ascii_case(ROWS)
@@ -20,27 +24,25 @@ pub fn names_openjson(call: &FunctionCall) -> bool {
 impl Translation<'_> {
     pub fn opened_json(
         &mut self,
-        call: &FunctionCall,
+        called: &FunctionCall,
         schema: &[JsonColumn],
         alias: &Option<Name>,
         columns: &[Name],
-    ) -> Result<String, Error> {
-        let line = call.name.at.line;
+    ) -> Result<Source, Error> {
+        let line = called.name.at.line;
         if !self.dialect().has_for_xml {
             return Err(Error::refused("openjson()", "ASE has no such function", line));
         }
-        let Arguments::Values(arguments) = &call.arguments else { return Err(Error::syntax("*", line)) };
+        let Arguments::Values(arguments) = &called.arguments else { return Err(Error::syntax("*", line)) };
         let mut of =
-            CallTranslation { translation: self, name: ROWS, of: call, arguments, over: String::new(), line };
+            CallTranslation { translation: self, name: ROWS, of: called, arguments, over: None, line };
         let path = match of.count(1, 2)? {
-            1 => String::from("'$'"),
+            1 => Scalar::text("$"),
             _ => of.text(1)?,
         };
         let document = of.text(0)?;
-        let named = match alias {
-            Some(_) => self.alias(alias, columns)?,
-            None => format!(" as {}", names::quoted(ROWS)),
-        };
+        let own = || Alias { name: names::quoted(ROWS), columns: Vec::new() };
+        let named = named(alias, columns)?.unwrap_or_else(own);
         let mut known = Named {
             name: alias.as_ref().map_or_else(String::new, |alias| stored(&alias.text)),
             ..Named::default()
@@ -49,27 +51,27 @@ impl Translation<'_> {
             let own = [("key", nvarchar(Some(4000))), ("value", nvarchar(None)), ("type", INT)];
             self.know_columns(&mut known, own.map(|(name, of)| (name.to_owned(), of)), columns);
             self.know(known);
-            if self.scope.folds {
-                // the key is binary ("OPENJSON")
-                let value = nvarchar(None).with_case(Case::Ignored).sql();
-                return Ok(format!(
-                    "(select key, value::{value} as value, type from tsql.openjson({document}, {path})){named}"
-                ));
+            let rows = call("tsql.openjson", [document, path]);
+            if !self.scope.folds {
+                return Ok(Source::Call(rows, Some(named)));
             }
-            return Ok(format!("tsql.openjson({document}, {path}){named}"));
+            // the key is binary ("OPENJSON")
+            let value = Scalar::column("value").cast(nvarchar(None).with_case(Case::Ignored).sql());
+            let [key, kind] = ["key", "type"].map(|column| Listed::from(Scalar::column(column)));
+            let query = Query::of([key, Listed::named(value, "value"), kind], Source::Call(rows, None));
+            return Ok(Source::Query(Box::new(query), Some(named)));
         }
         let (mut listed, mut own) = (Vec::new(), Vec::new());
         for column in schema {
             let of = self.type_by_default(types::of_variable(&column.type_, self.dialect())?);
-            listed.push(format!("{} as {}", self.json_column(column, of)?, names::name(&column.name)?));
+            listed.push(Listed::named(self.json_column(column, of)?, names::name(&column.name)?));
             own.push((stored(&column.name.text), of));
         }
         self.know_columns(&mut known, own, columns);
         self.know(known);
-        let listed = listed.join(", ");
-        Ok(format!(
-            "(select {listed} from tsql.openjson_rows({document}, {path}) as \"@@row\" (\"@@value\")){named}"
-        ))
+        let row = Alias { name: String::from("\"@@row\""), columns: vec![VALUE.to_owned()] };
+        let rows = Source::Call(call("tsql.openjson_rows", [document, path]), Some(row));
+        Ok(Source::Query(Box::new(Query::of(listed, rows)), Some(named)))
     }
 
     fn know_columns(&self, known: &mut Named, own: impl IntoIterator<Item = (String, Type)>, given: &[Name]) {
@@ -79,7 +81,7 @@ impl Translation<'_> {
         }
     }
 
-    fn json_column(&self, column: &JsonColumn, of: Type) -> Result<String, Error> {
+    fn json_column(&self, column: &JsonColumn, of: Type) -> Result<Scalar, Error> {
         let line = column.name.at.line;
         if matches!(of.name, "text" | "image" | "sql_variant") {
             let text = "TEXT, NTEXT, SQL_VARIANT and IMAGE types cannot be used as column types in OPENJSON function with \
@@ -91,11 +93,11 @@ impl Translation<'_> {
             return Err(Error::refused(&what, "take it as nvarchar(max)", line));
         }
         let path = match &column.path {
-            Some(path) => literal(path),
-            None => literal(&format!("$.{}", quoted(&column.name.text))),
+            Some(path) => Scalar::text(path),
+            None => Scalar::Text(format!("$.{}", quoted(&column.name.text))),
         };
-        let function = if column.as_json { "json_query" } else { "json_scalar" };
-        let text = Value::new(format!("tsql.{function}(\"@@value\", {path})"), nvarchar(None));
+        let function = if column.as_json { "tsql.json_query" } else { "tsql.json_scalar" };
+        let text = Value::new(call(function, [Scalar::column(VALUE), path]), nvarchar(None));
         Ok(converted(text, of, line, self.dialect())?.sql)
     }
 }
@@ -107,6 +109,6 @@ impl CallTranslation<'_, '_, '_> {
         let (document, path) = (self.text(0)?, self.text(1)?);
         let value = self.value(2)?;
         let value = written(&value, is_json(&self.arguments[2]));
-        Ok(Value::new(format!("tsql.json_modify({document}, {path}, {value})"), nvarchar(None)))
+        Ok(Value::new(call("tsql.json_modify", [document, path, value]), nvarchar(None)))
     }
 }

@@ -5,6 +5,7 @@ use super::translation::Translation;
 use super::variables::Variables;
 use super::walk;
 use crate::error::Error;
+use crate::postgres::{self, Joined, Select};
 use crate::resolve::{names, Scope};
 use crate::tree::{Expression, Locks, Query, QueryBody, SelectItem, TableSource};
 
@@ -50,23 +51,17 @@ pub fn of_table(
     let mut items = Vec::with_capacity(select.items.len());
     for item in &select.items {
         items.push(match item {
-            SelectItem::Star { .. } => Item::star(format!("{name}.*")),
+            SelectItem::Star { .. } => Item::star(Some(name.clone())),
             _ => translation.item(item, select, Stands::Outermost)?,
         });
     }
     let sources = translation.sources_of(select)?;
-    let mut rest = format!(" from {}", sources.from);
-    if !sources.condition.is_empty() {
-        rest.push_str(&format!(" where {}", sources.condition));
-    }
-    if !query.order_by.is_empty() {
-        match translation.order_by(&query.order_by, &items)? {
-            Some(clause) => rest.push_str(&clause),
-            None => return Ok(None),
-        }
-    }
-    let items: Vec<String> = items.into_iter().map(|item| item.sql).collect();
-    let (shown, items, from) = (table.name.clone(), items.join(", "), sources.from);
+    let Some(order_by) = translation.order_by(&query.order_by, &items)? else { return Ok(None) };
+    let from = Joined(&sources.from, ", ").to_string();
+    let select = Select { from: sources.from, conditions: sources.conditions, ..Select::default() };
+    let rest = postgres::Query::from(select).ordered(order_by).after_list();
+    let listed: Vec<_> = items.iter().map(Item::listed).collect();
+    let (shown, items) = (table.name.clone(), Joined(&listed, ", ").to_string());
     Ok(Some(OfTable { shown, table: names::table(table)?, name, from, items, rest }))
 }
 

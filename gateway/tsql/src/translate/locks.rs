@@ -3,22 +3,23 @@
 use super::translation::Translation;
 use super::walk;
 use crate::error::Error;
+use crate::postgres::Lock;
 use crate::resolve::names;
 use crate::resolve::names::stored;
 use crate::tree::{Expression, JoinKind, Locks, Name, ObjectName, Select, SelectItem, TableSource};
 
 impl Translation<'_> {
-    /// The clause that locks the tables of a select; "" if none is locked.
-    pub fn locks(&mut self, select: &Select) -> Result<String, Error> {
+    /// The locks of the tables of a select.
+    pub fn locks(&mut self, select: &Select) -> Result<Vec<Lock>, Error> {
         let locked = locked(&select.from, self.around.holds);
-        let Some(first) = locked.first() else { return Ok(String::new()) };
+        let Some(first) = locked.first() else { return Ok(Vec::new()) };
         let refusal = |why| Error::refused("with (updlock)", why, first.name.at);
         let of_several = self.around.aggregates > 0
             || select.distinct
             || !select.group_by.is_empty()
             || select.having.is_some()
             || select.items.iter().any(has_window);
-        let mut clauses = String::new();
+        let mut clauses = Vec::new();
         for Locked { name, alias, locks, is_outer } in &locked {
             if name.is_bare() && self.names.common.contains(&stored(&name.name)) {
                 return Err(refusal("a query of the WITH is no table: lock inside of it"));
@@ -45,7 +46,7 @@ impl Translation<'_> {
                 Locks { fails: true, .. } => " nowait",
                 _ => "",
             };
-            clauses.push_str(&format!(" for update of {qualifier}{otherwise}"));
+            clauses.push(Lock { of: qualifier, otherwise });
         }
         // it has an effect, and waits for other transactions
         self.note(|facts| facts.calls = true);

@@ -6,13 +6,14 @@ use super::named::Named;
 use super::translation::{ChangedRows, Translation};
 use super::value::carried_into;
 use crate::error::Error;
-use crate::resolve::names::{self, folded, quoted, quoted_list, stored, table};
+use crate::postgres::{self, call, Alias, Change, ChangeKind, Filling, Scalar, Source};
+use crate::resolve::names::{self, folded, quoted, stored, table};
 use crate::tree::{
     Expression, Merge, MergeAction, MergeClause, MergeRows, Name, ObjectName, SetItem, TableSource,
 };
 
 impl Translation<'_> {
-    pub fn merge(&mut self, merge: &Merge) -> Result<String, Error> {
+    pub fn merge(&mut self, merge: &Merge) -> Result<Change, Error> {
         let target = self.target(&merge.target)?;
         if merge.locks_table {
             self.lock_table(&target)?;
@@ -26,52 +27,52 @@ impl Translation<'_> {
         let (alias, own) = match &merge.alias {
             Some(alias) => {
                 let own = ObjectName { name: alias.text.clone(), at: alias.at, ..ObjectName::default() };
-                (format!(" as {}", names::name(alias)?), own)
+                (Some(Alias::of(names::name(alias)?)), own)
             }
-            None => (String::new(), target.clone()),
+            None => (None, target.clone()),
         };
         let mut named = self.named_sources(std::slice::from_ref(&merge.source))?;
         named.push(Named { name: stored(&own.name), tables: vec![into.clone()], ..Named::default() });
         self.names.sources.push(named);
-        let source = match &merge.source {
-            TableSource::Join { .. } => format!("({})", self.source(&merge.source)?),
-            source => self.source(source)?,
-        };
-        let mut sql =
-            format!("merge into {into}{alias} using {source} on {}", self.condition(&merge.condition)?);
+        let using = self.source(&merge.source)?;
+        let on = self.condition(&merge.condition)?;
+        let mut clauses = Vec::with_capacity(merge.clauses.len());
         for clause in &merge.clauses {
-            sql.push_str(match clause.rows {
-                MergeRows::Matched => " when matched",
-                MergeRows::NotMatched => " when not matched",
-                MergeRows::NotMatchedBySource => " when not matched by source",
-            });
-            if let Some(condition) = &clause.condition {
-                sql.push_str(&format!(" and {}", self.condition(condition)?));
-            }
+            let rows = match clause.rows {
+                MergeRows::Matched => "matched",
+                MergeRows::NotMatched => "not matched",
+                MergeRows::NotMatchedBySource => "not matched by source",
+            };
+            let condition =
+                clause.condition.as_ref().map(|condition| self.condition(condition)).transpose()?;
+            let mut conditions: Vec<Scalar> = condition.into_iter().collect();
             if let MergeAction::Insert { columns, values: Some(values) } = &clause.action {
-                if let Some(guard) = self.inserted(&into, columns, line)?.guard(values.len()) {
-                    sql.push_str(&format!(" and {guard}"));
-                }
+                conditions.extend(self.inserted(&into, columns, line)?.guard(values.len()));
             }
             let action = match &clause.action {
-                MergeAction::Update(set) => format!("update set {}", self.merge_set(set, &own, &into)?),
-                MergeAction::Delete => String::from("delete"),
+                MergeAction::Update(set) => postgres::MergeAction::Update(self.merge_set(set, &own, &into)?),
+                MergeAction::Delete => postgres::MergeAction::Delete,
                 MergeAction::Insert { columns, values } => {
-                    let sql = self.merge_insert(&into, columns, values.as_deref(), line)?;
                     self.result.into = Some(into.clone());
-                    sql
+                    self.merge_insert(&into, columns, values.as_deref(), line)?
                 }
             };
-            sql.push_str(&format!(" then {action}"));
-            self.wrote(&sql, line)?;
+            clauses.push(postgres::MergeClause { rows, conditions, action });
         }
         let (inserted, deleted) = (Some(String::from("new")), Some(String::from("old")));
-        let rows = ChangedRows { inserted, deleted, action: Some("merge_action()") };
-        self.with_output((with, sql), merge.output.as_ref(), line, rows)
+        let rows = ChangedRows { inserted, deleted, action: Some(call("merge_action", [])) };
+        let into = Source::Table(into, alias);
+        let change = Change { with, ..ChangeKind::Merge { into, using, on, clauses }.into() };
+        self.with_output(change, merge.output.as_ref(), line, rows)
     }
 
     /// The assignments of an update; `own`: the name of the target.
-    fn merge_set(&mut self, set: &[SetItem], own: &ObjectName, into: &str) -> Result<String, Error> {
+    fn merge_set(
+        &mut self,
+        set: &[SetItem],
+        own: &ObjectName,
+        into: &str,
+    ) -> Result<Vec<(String, Scalar)>, Error> {
         let mut assignments = Vec::with_capacity(set.len());
         let mut columns = Vec::with_capacity(set.len());
         for item in set {
@@ -86,10 +87,10 @@ impl Translation<'_> {
             // the source may also have a column of this name
             let mut of_target = item.clone();
             of_target.column.iter_mut().for_each(|column| column.table = Some(Box::new(own.clone())));
-            assignments.push(format!("{} = {}", quoted(&name), self.set_value(&of_target, into)?));
+            assignments.push((quoted(&name), self.set_value(&of_target, into)?));
             columns.push(name);
         }
-        Ok(assignments.join(", "))
+        Ok(assignments)
     }
 
     fn merge_insert(
@@ -98,30 +99,28 @@ impl Translation<'_> {
         columns: &[Name],
         values: Option<&[Expression]>,
         line: u32,
-    ) -> Result<String, Error> {
+    ) -> Result<postgres::MergeAction, Error> {
         let Some(values) = values else {
             if !columns.is_empty() {
                 return Err(Error::keyword("default", line));
             }
-            return Ok(String::from("insert default values"));
+            return Ok(postgres::MergeAction::Insert(Filling::default(), None));
         };
         let targets = self.inserted(into, columns, line)?;
         targets.demand_number(values.len(), |width| mismatch(width, values.len(), line), line)?;
         let mut written = Vec::with_capacity(values.len());
         for (place, value) in values.iter().enumerate() {
             written.push(match value {
-                Expression::Default(_) => String::from("default"),
+                Expression::Default(_) => Scalar::Default,
                 value => {
                     let value = self.value(value)?;
                     carried_into(&value, || targets.kind(place, self.variables), self.scope.dialect)
                 }
             });
         }
-        let is_overriding = self.scope.identity_insert.as_deref() == Some(into) && !columns.is_empty();
-        let overriding = if is_overriding { " overriding system value" } else { "" };
-        let named =
-            targets.names.as_ref().map_or_else(String::new, |named| format!(" ({})", quoted_list(named)));
-        Ok(format!("insert{named}{overriding} values ({})", written.join(", ")))
+        let with_identity = self.scope.identity_insert.as_deref() == Some(into) && !columns.is_empty();
+        let filling = Filling { columns: targets.names, with_identity };
+        Ok(postgres::MergeAction::Insert(filling, Some(written)))
     }
 }
 

@@ -63,6 +63,7 @@ pub use variables::{Clock, NoVariables, Numbered, Variables};
 
 use crate::error::Error;
 use crate::facts::types::{Type, VARCHAR};
+use crate::postgres::Scalar;
 use crate::resolve::Scope;
 use crate::tree::{Expression, Insert, Query, StatementKind};
 use translation::Translation;
@@ -76,13 +77,13 @@ pub fn statement(
     let mut translation = Translation::new(scope, variables);
     let (kind, sql) = match statement {
         StatementKind::Select(query) => translation.outermost(query)?,
-        StatementKind::Insert(insert) => (Verb::Insert, translation.insert(insert)?),
-        StatementKind::Update(update) => (Verb::Update, translation.update(update)?),
-        StatementKind::Delete(delete) => (Verb::Delete, translation.delete(delete)?),
-        StatementKind::Merge(merge) => (Verb::Merge, translation.merge(merge)?),
+        StatementKind::Insert(insert) => (Verb::Insert, translation.insert(insert)?.into()),
+        StatementKind::Update(update) => (Verb::Update, translation.update(update)?.into()),
+        StatementKind::Delete(delete) => (Verb::Delete, translation.delete(delete)?.into()),
+        StatementKind::Merge(merge) => (Verb::Merge, translation.merge(merge)?.into()),
         StatementKind::Readtext(read) => {
             translation.result.columns = Some(vec![Title::given(&read.column.column)]);
-            (Verb::Select, translation.readtext(read)?)
+            (Verb::Select, translation.readtext(read)?.into())
         }
         _ => return Ok(None),
     };
@@ -109,7 +110,9 @@ pub fn value(
     let value = Translation::new(scope, variables).value(expression)?;
     match target {
         Some(target) => value::assigned(value, target, line, scope.dialect),
-        None if value.is_null() => Ok(Value { constant: value.constant, ..Value::cast("null", VARCHAR) }),
+        None if value.is_null() => {
+            Ok(Value { constant: value.constant, ..Value::cast(Scalar::Null, VARCHAR) })
+        }
         None => Ok(value),
     }
 }
@@ -119,7 +122,7 @@ pub fn condition(
     expression: &Expression,
     scope: &Scope,
     variables: &mut dyn Variables,
-) -> Result<String, Error> {
+) -> Result<Scalar, Error> {
     Translation::new(scope, variables).condition(expression)
 }
 

@@ -5,16 +5,17 @@
 
 use super::translation::Translation;
 use super::value::{Constant, Value};
+use crate::postgres::Scalar;
 use crate::tree::Expression;
 
 /// The correction of a comparison of values.
 pub enum Nulls {
     /// An operand is the literal NULL: this replaces the comparison.
-    Whole(String),
+    Whole(Scalar),
     /// It is true also in this case.
-    Or(String),
+    Or(Scalar),
     /// This replaces unknown.
-    Else(String),
+    Else(Scalar),
 }
 
 impl Translation<'_> {
@@ -26,17 +27,16 @@ impl Translation<'_> {
             "<>" => false,
             _ => return None,
         };
-        let is_null = if is_equal { "is null" } else { "is not null" };
-        let [left, right] = values.each_ref().map(|value| value.sql.as_str());
+        let [left, right] = values.each_ref().map(|value| value.sql.clone());
         match values.each_ref().map(Value::is_null) {
-            [_, true] => return Some(Nulls::Whole(format!("({left} {is_null})"))),
-            [true, false] => return Some(Nulls::Whole(format!("({right} {is_null})"))),
+            [_, true] => return Some(Nulls::Whole(left.is_null(is_equal))),
+            [true, false] => return Some(Nulls::Whole(right.is_null(is_equal))),
             [false, false] => {}
         }
         let (variable, place) = match sides.map(is_variable) {
             [true, true] => {
                 let sign = if is_equal { "=" } else { "<>" };
-                return Some(Nulls::Else(format!("(({left} is null) {sign} ({right} is null))")));
+                return Some(Nulls::Else(left.is_null(true).infix(sign, right.is_null(true))));
             }
             [true, false] => (left, 1),
             [false, true] => (right, 0),
@@ -45,13 +45,14 @@ impl Translation<'_> {
         let (side, other) = (sides[place], &values[place]);
         if is_literal(side, other) {
             // false differs from unknown only under NOT
-            return (!is_equal || self.around.under_not).then(|| Nulls::Else(format!("{}", !is_equal)));
+            return (!is_equal || self.around.under_not).then(|| Nulls::Else(Scalar::Boolean(!is_equal)));
         }
         if is_equal && !self.around.under_not && matches!(side, Expression::Column(_)) {
             // an index can be used for it
-            return Some(Nulls::Or(format!("({variable} is null and {} is null)", other.sql)));
+            return Some(Nulls::Or(variable.is_null(true).and(other.sql.clone().is_null(true))));
         }
-        Some(Nulls::Else(format!("case when {variable} is null then {} {is_null} end", other.sql)))
+        let other = other.sql.clone().is_null(is_equal);
+        Some(Nulls::Else(Scalar::Case(vec![(variable.is_null(true), other)], None)))
     }
 }
 

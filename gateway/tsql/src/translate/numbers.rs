@@ -4,13 +4,10 @@ use super::calls::CallTranslation;
 use super::value::{converted, Value};
 use crate::error::Error;
 use crate::facts::types::{decimal, Family, Type, BIT, FLOAT, INT, MONEY, REAL, SMALLINT, TINYINT};
+use crate::postgres::{call, Scalar};
 
-fn argument(value: &Value) -> &str {
-    if value.is_null() {
-        "null::integer"
-    } else {
-        &value.sql
-    }
+fn argument(value: &Value) -> Scalar {
+    value.or_null_of("integer")
 }
 
 fn is_small(of: Type) -> bool {
@@ -42,7 +39,7 @@ impl CallTranslation<'_, '_, '_> {
             Family::Decimal if !is_abs => None,
             _ => Some(of),
         });
-        Ok(Value::of(format!("tsql.{}({})", self.name, argument(&value)), of))
+        Ok(Value::of(call(format!("tsql.{}", self.name), [argument(&value)]), of))
     }
 
     pub fn round(&mut self) -> Result<Value, Error> {
@@ -55,15 +52,18 @@ impl CallTranslation<'_, '_, '_> {
             value = converted(value, INT, self.line, self.dialect())?;
         }
         let places = self.integer(1)?;
-        let cut = if number == 3 { format!("({}) <> 0", self.integer(2)?) } else { "false".into() };
+        let cut = match number {
+            3 => self.integer(2)?.infix("<>", Scalar::number(0)),
+            _ => Scalar::Boolean(false),
+        };
         let of = value.of.map(|of| match of.family {
             _ if of == REAL => FLOAT,
             Family::Money => MONEY,
             _ => of,
         });
-        let sql = format!("tsql.round({}, {places}, {cut})", argument(&value));
+        let sql = call("tsql.round", [argument(&value), places, cut]);
         Ok(match of.filter(|of| of.family == Family::Decimal) {
-            Some(of) => Value::new(format!("{sql}::{}", of.sql()), of),
+            Some(of) => Value::cast(sql, of),
             None => Value::of(sql, of),
         })
     }
@@ -74,12 +74,12 @@ impl CallTranslation<'_, '_, '_> {
         if value.of.is_some_and(|of| of == REAL || of.is_text()) {
             value = converted(value, FLOAT, self.line, self.dialect())?;
         }
-        let sql = format!("tsql.power({}, {})", argument(&value), self.float(1)?);
+        let sql = call("tsql.power", [argument(&value), self.float(1)?]);
         Ok(match value.of {
             Some(of) if is_small(of) => Value::new(sql, INT),
             Some(of) if of.family == Family::Decimal => {
                 let of = Type { twin: of.twin, ..decimal(38, of.scale.unwrap_or(0)) };
-                Value::new(format!("{sql}::{}", of.sql()), of)
+                Value::cast(sql, of)
             }
             Some(of) if of.family == Family::Money => Value::new(sql, MONEY),
             of => Value::of(sql, of),
@@ -90,15 +90,16 @@ impl CallTranslation<'_, '_, '_> {
         if !self.arguments.is_empty() {
             return Err(Error::refused("rand(seed)", "PostgreSQL's numbers are others", self.line));
         }
-        Ok(Value::new("(select random())", FLOAT))
+        Ok(Value::new(call("random", []).once(), FLOAT))
     }
 
     pub fn is_numeric(&mut self) -> Result<Value, Error> {
         self.count(1, 1)?;
         let value = self.value(0)?;
         if value.of.is_some_and(|of| of.is_number()) {
-            return Ok(Value::new(format!("(case when {} is null then 0 else 1 end)", value.sql), INT));
+            let arms = vec![(value.sql.is_null(true), Scalar::number(0))];
+            return Ok(Value::new(Scalar::Case(arms, Some(Box::new(Scalar::number(1)))), INT));
         }
-        Ok(Value::new(format!("tsql.isnumeric({})", value.sql), INT))
+        Ok(Value::new(call("tsql.isnumeric", [value.sql]), INT))
     }
 }

@@ -1,20 +1,25 @@
 //! ORDER BY. T-SQL orders uniqueidentifiers by their last bytes first, PostgreSQL from left to right: such a key is
 //! written as `tsql.guid_key(key)`, and a column behind a star, whose type only PostgreSQL knows, as `tsql.ordered(key)`.
 
-use super::item::{renamed, Item};
+use super::item::{numbered, renamed, Item};
 use super::translation::Translation;
 use super::value::Constant;
 use crate::error::Error;
 use crate::facts::types::{Type, GUID, INT};
+use crate::postgres::{call, Listed, Order, Query, Scalar, Select};
 use crate::resolve::names::{folded, identifier, stored};
-use crate::tree::{Expression, LiteralValue, Ordering, Query, QueryBody};
+use crate::tree::{self, Expression, LiteralValue, Ordering, QueryBody};
 use crate::Dialect;
+
+/// The names of a query, and of its columns by their numbers.
+const ROWS: &str = "\"rows\"";
+const KEYS: &str = "\"keys\"";
 
 /// The keys by which rows are ordered.
 struct Key {
     column: KeyColumn,
     /// Its SQL in ORDER BY, unless a function must be applied to it.
-    sql: String,
+    sql: Scalar,
     /// Its type, if known.
     of: Option<Type>,
     descending: bool,
@@ -32,8 +37,8 @@ enum KeyColumn {
 }
 
 impl Translation<'_> {
-    /// ` order by …` of a select of these items; None if only `order_of_columns` can write it.
-    pub fn order_by(&mut self, order_by: &[Ordering], items: &[Item]) -> Result<Option<String>, Error> {
+    /// The order of a select of these items; None if only `order_of_columns` can write it.
+    pub fn order_by(&mut self, order_by: &[Ordering], items: &[Item]) -> Result<Option<Vec<Order>>, Error> {
         let mut by = Vec::with_capacity(order_by.len());
         let keys = self.keys(order_by, items, false)?;
         for (ordering, key) in order_by.iter().zip(keys) {
@@ -49,29 +54,29 @@ impl Translation<'_> {
                             ordering.value.at(),
                         ));
                     }
-                    in_order(&item.value, key.of)
+                    in_order(item.value.clone(), key.of)
                 }
-                _ => in_order(&key.sql, key.of),
+                _ => in_order(key.sql, key.of),
             };
-            by.push(ordered(&sql, key.descending));
+            by.push(Order::by(sql, key.descending));
         }
-        Ok(Some(format!(" order by {}", by.join(", "))))
+        Ok(Some(by))
     }
 
     /// A query with its ORDER BY, which is by its own columns only: a UNION, a SELECT DISTINCT, or one with a star that
     /// is ordered by the numbers of columns. Returns false if the result is a query inside another select.
     pub fn order_of_columns(
         &mut self,
-        sql: &str,
+        query: Query,
         order_by: &[Ordering],
         items: &[Item],
-    ) -> Result<(String, bool), Error> {
+    ) -> Result<(Query, bool), Error> {
         let keys = self.keys(order_by, items, true)?;
         let has_star = items.iter().any(|item| item.name.is_none());
         let is_own = |key: &Key| is_plain(key.of) || key.column == KeyColumn::Unlisted && !has_star;
         if keys.iter().all(is_own) {
-            let by: Vec<String> = keys.iter().map(|key| ordered(&key.sql, key.descending)).collect();
-            return Ok((format!("{sql} order by {}", by.join(", ")), true));
+            let by: Vec<_> = keys.into_iter().map(|key| Order::by(key.sql, key.descending)).collect();
+            return Ok((query.ordered(by), true));
         }
         // an expression over a column is not a column of the result: the result becomes a subquery
         let most = keys.iter().filter_map(|key| match key.column {
@@ -79,30 +84,34 @@ impl Translation<'_> {
             _ => None,
         });
         let most = most.max();
-        let written = |(key, ordering): (&Key, &Ordering)| -> Result<String, Error> {
+        let written = |(key, ordering): (&Key, &Ordering)| -> Result<Order, Error> {
             let column = match key.column {
-                KeyColumn::Number(number) => format!("\"keys\".\"c{number}\""),
-                KeyColumn::Item(place) if !has_star => format!("\"c{}\"", place + 1),
-                _ => format!("\"rows\".{}", unqualified(&ordering.value, &key.sql)?),
+                KeyColumn::Number(number) => Scalar::of_row(KEYS, format!("\"c{number}\"")),
+                KeyColumn::Item(place) if !has_star => Scalar::column(format!("\"c{}\"", place + 1)),
+                _ => Scalar::of_row(ROWS, unqualified(&ordering.value, &key.sql)?),
             };
-            Ok(ordered(&in_order(&column, key.of), key.descending))
+            Ok(Order::by(in_order(column, key.of), key.descending))
         };
-        let by = keys.iter().zip(order_by).map(written).collect::<Result<Vec<_>, _>>()?.join(", ");
+        let by = keys.iter().zip(order_by).map(written).collect::<Result<Vec<_>, _>>()?;
         if !has_star {
-            let (shown, columns) = renamed(items)?;
-            return Ok((format!("select {shown} from ({sql}) as \"rows\" ({columns}) order by {by}"), false));
+            return Ok((Query::of(renamed(items)?, query.named(ROWS, numbered(items))).ordered(by), false));
         }
+        let all = || [Listed::from(Scalar::of_row(ROWS, "*"))];
+        let rows = query.named(ROWS, Vec::new());
         // names for as many of the columns as needed
-        let numbered = most.map(|most| {
-            let names: Vec<String> = (1..=most).map(|number| format!("\"c{number}\"")).collect();
-            format!(" cross join lateral (select \"rows\".*) as \"keys\" ({})", names.join(", "))
-        });
-        let numbered = numbered.unwrap_or_default();
-        Ok((format!("select \"rows\".* from ({sql}) as \"rows\"{numbered} order by {by}"), false))
+        let rows = match most {
+            None => rows,
+            Some(most) => {
+                let names = (1..=most).map(|number| format!("\"c{number}\"")).collect();
+                let keys = Query::from(Select { list: all().into(), ..Select::default() });
+                rows.join("cross join lateral", keys.named(KEYS, names), None)
+            }
+        };
+        Ok((Query::of(all(), rows).ordered(by), false))
     }
 
     /// The columns that ORDER BY adds to the list of a SELECT DISTINCT.
-    pub fn keys_beside(&mut self, order_by: &[Ordering], items: &[Item]) -> Result<Vec<String>, Error> {
+    pub fn keys_beside(&mut self, order_by: &[Ordering], items: &[Item]) -> Result<Vec<Scalar>, Error> {
         if items.iter().any(|item| item.name.is_none()) {
             return Ok(Vec::new());
         }
@@ -125,23 +134,23 @@ impl Translation<'_> {
     /// A SELECT DISTINCT with the columns of `keys_beside` after its own, and its ORDER BY.
     pub fn order_beside(
         &mut self,
-        sql: &str,
+        query: Query,
         order_by: &[Ordering],
         items: &[Item],
-    ) -> Result<String, Error> {
-        let (shown, mut columns) = renamed(items)?;
+    ) -> Result<Query, Error> {
+        let mut columns = numbered(items);
         let mut by = Vec::with_capacity(order_by.len());
         for (place, key) in self.keys(order_by, items, true)?.into_iter().enumerate() {
             let column = match key.column {
                 KeyColumn::Item(place) => format!("\"c{}\"", place + 1),
                 _ => {
-                    columns.push_str(&format!(", \"k{place}\""));
+                    columns.push(format!("\"k{place}\""));
                     format!("\"k{place}\"")
                 }
             };
-            by.push(ordered(&in_order(&column, key.of), key.descending));
+            by.push(Order::by(in_order(Scalar::column(column), key.of), key.descending));
         }
-        Ok(format!("select {shown} from ({sql}) as \"rows\" ({columns}) order by {}", by.join(", ")))
+        Ok(Query::of(renamed(items)?, query.named(ROWS, columns)).ordered(by))
     }
 
     fn keys(&mut self, order_by: &[Ordering], items: &[Item], in_list: bool) -> Result<Vec<Key>, Error> {
@@ -175,12 +184,12 @@ impl Translation<'_> {
         }
         let value = self.collated_by_default(value);
         let descending = ordering.descending;
-        let of_item = |place: usize, sql: String| {
+        let of_item = |place: usize, sql: Scalar| {
             let column = KeyColumn::Item(place);
             Key { column, sql, of: items[place].of, descending }
         };
         if let Some(number) = value.integer() {
-            let sql = number.to_string();
+            let sql = value.sql;
             let before = items.iter().take_while(|item| item.name.is_some()).count();
             let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
             return Ok(match place {
@@ -214,7 +223,7 @@ impl Translation<'_> {
     }
 
     /// ORDER BY of a window or of STRING_AGG.
-    pub fn ordered_by(&mut self, orderings: &[Ordering]) -> Result<String, Error> {
+    pub fn ordered_by(&mut self, orderings: &[Ordering]) -> Result<Vec<Order>, Error> {
         let mut by = Vec::with_capacity(orderings.len());
         for ordering in orderings {
             let value = self.value(&ordering.value)?;
@@ -230,13 +239,13 @@ impl Translation<'_> {
                 return Err(Error::new(number, text, ordering.value.at()).with_severity(16));
             }
             let value = self.collated_by_default(value);
-            by.push(ordered(&in_order(&value.sql, value.of), ordering.descending));
+            by.push(Order::by(in_order(value.sql, value.of), ordering.descending));
         }
-        Ok(by.join(", "))
+        Ok(by)
     }
 
     /// The column by which rows are ordered; None for anything else, such as the name of a result column.
-    pub fn plain_key(&self, expression: &Expression, items: &[Item]) -> Result<Option<String>, Error> {
+    pub fn plain_key(&self, expression: &Expression, items: &[Item]) -> Result<Option<Scalar>, Error> {
         let Expression::Column(column) = expression else { return Ok(None) };
         let sql = self.column_sql(column)?;
         let own = folded(&column.column, column.at.line)?;
@@ -252,10 +261,10 @@ impl Translation<'_> {
 const MOST_COLUMNS: usize = 4096;
 
 /// A key, written as `sql`; a column without its qualifier.
-pub fn unqualified(key: &Expression, sql: &str) -> Result<String, Error> {
+pub fn unqualified(key: &Expression, sql: &Scalar) -> Result<String, Error> {
     match key {
         Expression::Column(column) => identifier(&column.column, column.at.line),
-        _ => Ok(sql.to_owned()),
+        _ => Ok(sql.to_string()),
     }
 }
 
@@ -273,7 +282,7 @@ fn are_alike(one: &Expression, other: &Expression) -> bool {
 }
 
 /// 1033: the order of the rows of a view, function or subquery is undefined.
-pub fn refuse_order(query: &Query, dialect: &Dialect) -> Result<(), Error> {
+pub fn refuse_order(query: &tree::Query, dialect: &Dialect) -> Result<(), Error> {
     if let QueryBody::Parenthesised(inner) = &query.body {
         refuse_order(inner, dialect)?;
     }
@@ -296,16 +305,11 @@ fn is_plain(of: Option<Type>) -> bool {
     of.is_some_and(|of| of != GUID)
 }
 
-/// The SQL by which PostgreSQL orders a value of this type as T-SQL does.
-pub fn in_order(sql: &str, of: Option<Type>) -> String {
+/// The key by which PostgreSQL orders values of this type as T-SQL does.
+pub fn in_order(value: Scalar, of: Option<Type>) -> Scalar {
     match of {
-        Some(GUID) => format!("tsql.guid_key({sql})"),
-        Some(_) => sql.to_owned(),
-        None => format!("tsql.ordered({sql})"),
+        Some(GUID) => call("tsql.guid_key", [value]),
+        Some(_) => value,
+        None => call("tsql.ordered", [value]),
     }
-}
-
-/// An item of ORDER BY: nulls come first, or last when descending.
-pub fn ordered(sql: &str, descending: bool) -> String {
-    format!("{sql} {}", if descending { "desc nulls last" } else { "nulls first" })
 }

@@ -6,6 +6,7 @@ use super::sources::{conjuncts, Sources};
 use super::translation::Translation;
 use super::walk;
 use crate::error::Error;
+use crate::postgres::Scalar;
 use crate::tree::{BinaryOperator, Expression, Select, SelectItem, TableSource};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,7 @@ fn sides(condition: &Expression) -> Option<(&Expression, &Expression)> {
 /// A table whose rows may be missing: the table whose rows are all kept, and the conditions of the join.
 struct Joined {
     preserved: String,
-    on: Vec<String>,
+    on: Vec<Scalar>,
 }
 
 impl Translation<'_> {
@@ -54,7 +55,7 @@ impl Translation<'_> {
             if join.preserved != preserved {
                 return Err(refusal("a table is joined to one other"));
             }
-            join.on.push(format!("({left} operator(tsql.=) {right})"));
+            join.on.push(left.tsql("=", right));
         }
         if joins.values().any(|join| joins.contains_key(&join.preserved)) {
             return Err(refusal("a table whose rows may be missing keeps no rows of others"));
@@ -80,13 +81,17 @@ impl Translation<'_> {
         }
         let preserved =
             preserved.iter().map(|(_, source)| self.source(source)).collect::<Result<Vec<_>, _>>()?;
-        let mut from = preserved.join(" cross join ");
+        let mut preserved = preserved.into_iter();
+        let Some(mut rows) = preserved.next() else { return Err(refusal("no table keeps its rows")) };
+        for other in preserved {
+            rows = rows.join("cross join", other, None);
+        }
         for (name, source) in joined {
-            let on = joins.get(name).map(|join| join.on.join(" and ")).unwrap_or_default();
-            from.push_str(&format!(" left join {} on {on}", self.source(source)?));
+            let on = joins.remove(name).map(|join| Scalar::And(join.on));
+            rows = rows.join("left join", self.source(source)?, on);
         }
         self.note(|facts| facts.adds_nulls = true);
-        Ok(Some(Sources { from, condition: conditions.join(" and ") }))
+        Ok(Some(Sources { from: vec![rows], conditions }))
     }
 
     fn only_source(&mut self, expression: &Expression) -> Result<Option<String>, Error> {

@@ -5,9 +5,16 @@ use super::item::{numbered, titles, Item, Stands};
 use super::translation::{ChangedRows, Translation};
 use super::variables::Variables;
 use crate::error::Error;
-use crate::resolve::names::{self, literal, table};
+use crate::postgres::{
+    call, Alias, Change, ChangeKind, Filling, Listed, Scalar, Select as Selected, Source, Statement,
+};
+use crate::resolve::names::table;
 use crate::tree::{ObjectName, Output, Select, SelectItem};
 use crate::Dialect;
+use std::mem::take;
+
+/// The name of the rows that a change returns.
+const CHANGED: &str = "\"@changed\"";
 
 impl Translation<'_> {
     /// The rows of `inserted` or `deleted`; None for any other table.
@@ -30,13 +37,12 @@ impl Translation<'_> {
     /// names of them.
     pub fn with_output(
         &mut self,
-        change: (String, String),
+        change: Change,
         output: Option<&Output>,
         line: u32,
         rows: ChangedRows,
-    ) -> Result<String, Error> {
-        let (with, sql) = change;
-        let Some(output) = output else { return Ok(format!("{with}{sql}")) };
+    ) -> Result<Change, Error> {
+        let Some(output) = output else { return Ok(change) };
         if !self.result.assigns.is_empty() {
             return Err(Error::refused("output beside set @variable", "select what is wanted", line));
         }
@@ -60,11 +66,10 @@ impl Translation<'_> {
             items.push(self.item(item, &select, Stands::Inside)?);
         }
         self.output = None;
-        let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
-        let returning = format!("{sql} returning {}", listed.join(", "));
+        let change = Change { returning: items.iter().map(Item::listed).collect(), ..change };
         let Some((target, columns)) = &output.into else {
             self.result.columns = titles(items);
-            return Ok(format!("{with}{returning}"));
+            return Ok(change);
         };
         let target = self.target(target)?;
         let into = table(&target)?;
@@ -72,43 +77,35 @@ impl Translation<'_> {
         if items.iter().all(|item| item.name.is_some()) {
             targets.demand_number(items.len(), |width| mismatch_of_query(width, items.len(), line), line)?;
         }
-        Ok(kept((&with, &returning), &targets, &items, self.scope.dialect, self.variables))
+        Ok(kept(change, &targets, &items, self.scope.dialect, self.variables))
     }
 }
 
 /// The rows of RETURNING, inserted into another table.
 fn kept(
-    (with, returning): (&str, &str),
+    mut change: Change,
     target: &Targets,
     items: &[Item],
     dialect: &Dialect,
     variables: &mut dyn Variables,
-) -> String {
-    let with = match with.trim_end() {
-        "" => String::from("with"),
-        with => format!("{with},"),
+) -> Change {
+    let mut with = take(&mut change.with);
+    let has_names = items.iter().all(|item| item.name.is_some());
+    let columns = if has_names { numbered(items) } else { Vec::new() };
+    let carried = |(place, (name, item)): (usize, (&String, &Item))| {
+        Listed::from(target.carried(place, name, item.of, dialect, variables))
     };
-    let columns =
-        target.names.as_ref().map_or_else(String::new, |names| format!(" ({})", names::quoted_list(names)));
-    let into = format!("{}{columns}", target.table);
-    let mut guard = format!("tsql.takes_output({})", literal(target.table));
-    if items.iter().any(|item| item.name.is_none()) {
-        return format!(
-            "{with} \"@changed\" as ({returning}) insert into {into} select * from \"@changed\" where {guard}"
-        );
-    }
-    let names = numbered(items);
-    let both = names.iter().zip(items).enumerate();
-    let values: Vec<String> = both
-        .map(|(place, (name, item))| {
-            let known = item.of;
-            target.carried(place, name, known, dialect, variables)
-        })
-        .collect();
-    let (values, names) = (values.join(", "), names.join(", "));
-    guard.extend(target.guard(items.len()).map(|takes| format!(" and {takes}")));
-    format!(
-        "{with} \"@changed\" ({names}) as ({returning}) \
-         insert into {into} select {values} from \"@changed\" where {guard}"
-    )
+    let list = match has_names {
+        true => columns.iter().zip(items).enumerate().map(carried).collect(),
+        false => vec![Listed::from(Scalar::Star)],
+    };
+    let mut conditions = vec![call("tsql.takes_output", [Scalar::text(target.table)])];
+    conditions.extend(target.guard(items.len()).filter(|_| has_names));
+    let changed = Alias { name: CHANGED.to_owned(), columns };
+    with.tables.push((changed, Statement::Change(change)));
+    let from = vec![Source::Table(CHANGED.to_owned(), None)];
+    let rows = Selected { list, from, conditions, ..Selected::default() };
+    let filling = Filling { columns: target.names.clone(), with_identity: false };
+    let (into, rows) = (target.table.to_owned(), Some(rows.into()));
+    Change { with, ..ChangeKind::Insert { into, filling, rows }.into() }
 }

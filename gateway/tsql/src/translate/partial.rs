@@ -7,7 +7,8 @@ use super::value::assigned;
 use super::walk::{any, has_query};
 use crate::error::Error;
 use crate::facts::types::{DATETIME2, DATETIMEOFFSET};
-use crate::quoting::{literal, quoted};
+use crate::postgres::{call, Scalar};
+use crate::quoting::quoted;
 use crate::resolve::names::table;
 use crate::schema::Partial;
 use crate::tree::{BinaryOperator, ColumnName, Expression, JoinKind, Name, ObjectName, Select, TableSource};
@@ -15,13 +16,13 @@ use crate::tree::{BinaryOperator, ColumnName, Expression, JoinKind, Name, Object
 /// The bounds of a column in conditions, as SQL: the lower ones and the upper ones.
 #[derive(Default)]
 struct Bounds {
-    low: Vec<String>,
-    high: Vec<String>,
+    low: Vec<Scalar>,
+    high: Vec<Scalar>,
 }
 
 impl Translation<'_> {
     /// For each such table of a select a condition that is true or fails: a subquery, so that it is evaluated once.
-    pub fn demands(&mut self, select: &Select) -> Result<Vec<String>, Error> {
+    pub fn demands(&mut self, select: &Select) -> Result<Vec<Scalar>, Error> {
         let mut demands = Vec::new();
         if self.scope.partial.is_empty() {
             return Ok(demands);
@@ -40,18 +41,13 @@ impl Translation<'_> {
             for condition in &conditions {
                 self.bounds(condition, &partial, qualifier, &mut bounds);
             }
-            let one = |function: &str, bounds: &[String]| match bounds {
-                [] => String::from("null"),
-                bounds => format!("{function}({})", bounds.join(", ")),
+            let one = |function: &'static str, bounds: Vec<Scalar>| match bounds.is_empty() {
+                true => Scalar::Null,
+                false => call(function, bounds),
             };
             self.note(|facts| facts.varies = true);
-            demands.push(format!(
-                "(select {}({}, {}, {}))",
-                partial.demand,
-                literal(&own),
-                one("greatest", &bounds.low),
-                one("least", &bounds.high)
-            ));
+            let (low, high) = (one("greatest", bounds.low), one("least", bounds.high));
+            demands.push(call(partial.demand, [Scalar::Text(own), low, high]).once());
         }
         Ok(demands)
     }
@@ -93,7 +89,7 @@ impl Translation<'_> {
     }
 
     /// A value that does not depend on rows, as an instant; `next`: the instant after it. None: other values.
-    fn instant(&mut self, value: &Expression, next: bool) -> Option<String> {
+    fn instant(&mut self, value: &Expression, next: bool) -> Option<Scalar> {
         if any(value, &mut is_column) || has_query(value) {
             return None;
         }
@@ -104,8 +100,11 @@ impl Translation<'_> {
             Some(_) => assigned(value, DATETIME2, line, self.dialect()).ok()?.sql,
             None => value.sql,
         };
-        let behind = if next { " + interval '1 microsecond'" } else { "" };
-        Some(format!("(({sql})::timestamptz{behind})"))
+        let instant = sql.cast("timestamptz");
+        Some(match next {
+            true => instant.infix("+", Scalar::text("1 microsecond").cast("interval")),
+            false => instant,
+        })
     }
 }
 

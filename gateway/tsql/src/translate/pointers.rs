@@ -7,7 +7,8 @@ use super::value::{carried_into, converted, Value};
 use crate::error::Error;
 use crate::facts::session::SENT_TEXT;
 use crate::facts::types::{Family, Type, INT, VARBINARY};
-use crate::resolve::names::{folded, literal, quoted};
+use crate::postgres::{call, Listed, Query, Scalar, Select, Source};
+use crate::resolve::names::{folded, quoted};
 use crate::resolve::Scope;
 use crate::translate::Variables;
 use crate::tree::{
@@ -23,11 +24,11 @@ const UPDATE: &str = "UpdateText";
 struct TextColumn {
     table: String,
     column: String,
-    pointer: String,
-    /// The SQL that returns the row's ctid. Error 7123 and others if there is none.
-    found: String,
+    pointer: Scalar,
+    /// The row's ctid. Error 7123 and others if there is none.
+    found: Scalar,
     /// The condition that finds the row.
-    is_row: String,
+    is_row: Scalar,
 }
 
 /// The SQL of writetext and updatetext; None for other statements.
@@ -54,7 +55,7 @@ pub fn check_of_text(
     let line = text.column.at.line;
     let place = translation.place(&text.column, &text.pointer, WRITE)?;
     let timestamp = match &text.timestamp {
-        None => "null::bytea".to_owned(),
+        None => Scalar::Null.cast("bytea"),
         Some(timestamp) => {
             let value = translation.value(timestamp)?;
             converted(value, VARBINARY, line, scope.dialect)?.sql
@@ -78,17 +79,21 @@ pub fn change_of_text(
 }
 
 impl Translation<'_> {
-    pub fn readtext(&mut self, read: &Readtext) -> Result<String, Error> {
+    pub fn readtext(&mut self, read: &Readtext) -> Result<Query, Error> {
         self.note(|facts| facts.reads = true);
         let place = self.place(&read.column, &read.pointer, READ)?;
         let (offset, size) = (self.number(&read.offset)?, self.number(&read.size)?);
         let counts_bytes = self.dialect().readtext_counts_bytes && !read.by_characters;
         let TextColumn { table, column, is_row, .. } = place;
-        let is_ase = self.dialect().is_ase;
-        Ok(format!(
-            "select tsql.text_part({column}, {offset}, {size}, {is_ase}, {counts_bytes}) as {column} \
-             from {table} where {is_row}"
-        ))
+        let flags = [self.dialect().is_ase, counts_bytes].map(Scalar::Boolean);
+        let [is_ase, counts_bytes] = flags;
+        let arguments = [Scalar::column(&column), offset, size, is_ase, counts_bytes];
+        Ok(Query::from(Select {
+            list: vec![Listed::named(call("tsql.text_part", arguments), column)],
+            from: vec![Source::Table(table, None)],
+            conditions: vec![is_row],
+            ..Select::default()
+        }))
     }
 
     fn writetext(&mut self, write: &Writetext) -> Result<String, Error> {
@@ -104,13 +109,13 @@ impl Translation<'_> {
         let place = self.place(&update.column, &update.pointer, UPDATE)?;
         let (offset, length) = (self.number(&update.offset)?, self.number(&update.length)?);
         let put = match &update.source {
-            TextSource::Nothing => String::new(),
+            TextSource::Nothing => None,
             TextSource::Value(value) => {
                 let line = value.at().line;
                 let value = self.value(value)?;
                 match value.family() {
-                    _ if value.is_null() => String::new(),
-                    Some(Family::Text | Family::Binary) => format!(", {}", value.sql),
+                    _ if value.is_null() => None,
+                    Some(Family::Text | Family::Binary) => Some(value.sql),
                     _ => {
                         return Err(Error::refused("updatetext", "the value is no text and no binary", line))
                     }
@@ -118,11 +123,17 @@ impl Translation<'_> {
             }
             TextSource::Column { column, pointer } => {
                 let TextColumn { table, column, is_row, .. } = self.place(column, pointer, UPDATE)?;
-                format!(", (select {column} from {table} where {is_row})")
+                let rows = Select {
+                    list: vec![Listed::from(Scalar::Column(None, column))],
+                    from: vec![Source::Table(table, None)],
+                    conditions: vec![is_row],
+                    ..Select::default()
+                };
+                Some(Scalar::Query(Box::new(rows.into())))
             }
         };
-        let value = format!("tsql.text_spliced({}, {offset}, {length}{put})", place.column);
-        Ok(place.changed(&value))
+        let arguments = [Scalar::column(&place.column), offset, length].into_iter().chain(put);
+        Ok(place.changed(&call("tsql.text_spliced", arguments.collect::<Vec<_>>())))
     }
 
     fn place(
@@ -137,25 +148,30 @@ impl Translation<'_> {
         let own = folded(&column.column, line)?;
         let pointer = self.value(pointer)?;
         let pointer = converted(pointer, VARBINARY, line, self.dialect())?.sql;
-        let table_name = literal(&table);
-        let found = format!("tsql.text_place({table_name}, {}, {pointer}, '{statement}')", literal(&own));
-        let is_row = format!("ctid = {found} and xmin = tsql.text_writer({pointer})");
+        let (table_name, named) = (Scalar::text(&table), Scalar::text(&own));
+        let found = call("tsql.text_place", [table_name, named, pointer.clone(), Scalar::text(statement)]);
+        let is_found = Scalar::column("ctid").infix("=", found.clone());
+        let writer = call("tsql.text_writer", [pointer.clone()]);
+        let is_row = is_found.and(Scalar::column("xmin").infix("=", writer));
         Ok(TextColumn { table, column: quoted(&own), pointer, found, is_row })
     }
 
-    fn number(&mut self, value: &Expression) -> Result<String, Error> {
+    fn number(&mut self, value: &Expression) -> Result<Scalar, Error> {
         let line = value.at().line;
         let value = self.value(value)?;
         Ok(converted(value, INT, line, self.dialect())?.sql)
     }
 
     /// `textptr(column)`: in the table of FROM that has the column.
-    fn pointer(&mut self, column: &ColumnName) -> Result<String, Error> {
+    fn pointer(&mut self, column: &ColumnName) -> Result<Scalar, Error> {
         let line = column.at.line;
-        let filled = format!("{} is not null", self.column_sql(column)?);
-        let own = literal(&folded(&column.column, line)?);
-        let of_row =
-            |row: &str| format!("tsql.textptr({row}.tableoid, {own}, {row}.ctid, {row}.xmin, {filled})");
+        let filled = self.column_sql(column)?.is_null(false);
+        let own = Scalar::Text(folded(&column.column, line)?);
+        let of_row = |row: &str| {
+            let [table, place, writer] = ["tableoid", "ctid", "xmin"]
+                .map(|system| Scalar::Column(Some(row.to_owned()), system.to_owned()));
+            call("tsql.textptr", [table, own.clone(), place, writer, filled.clone()])
+        };
         if let Some(table) = &column.table {
             return Ok(of_row(&self.qualifier(table)?));
         }
@@ -168,14 +184,14 @@ impl Translation<'_> {
                 Err(Error::new(280, text, line).with_severity(16))
             }
             [row] => Ok(row.clone()),
-            rows => Ok(format!("coalesce({})", rows.join(", "))),
+            rows => Ok(call("coalesce", rows)),
         }
     }
 }
 
 impl TextColumn {
     /// The statement that sets the column, and notes the row's new version.
-    fn changed(&self, value: &str) -> String {
+    fn changed(&self, value: &Scalar) -> String {
         let TextColumn { table, column, pointer, is_row, .. } = self;
         format!(
             "with written as (update {table} set {column} = {value} where {is_row} \
@@ -197,6 +213,6 @@ impl CallTranslation<'_, '_, '_> {
     pub fn text_valid(&mut self) -> Result<Value, Error> {
         self.count(2, 2)?;
         let (column, pointer) = (self.text(0)?, self.of_type(1, VARBINARY)?);
-        Ok(Value::new(format!("tsql.textvalid({column}, {pointer})"), INT))
+        Ok(Value::new(call("tsql.textvalid", [column, pointer]), INT))
     }
 }

@@ -3,6 +3,7 @@
 use super::arithmetic::{arithmetic, sign};
 use super::item::{named_twice, titles, Item, Stands, Written, NAMELESS};
 use super::order::refuse_order;
+use super::sources::Sources;
 use super::tables::column_type;
 use super::title::{ListItem, ResultType};
 use super::translation::{Around, Translation, Verb};
@@ -10,7 +11,7 @@ use super::value::{assigned, Value};
 use super::{stars, walk};
 use crate::error::Error;
 use crate::facts::types::{unified, Type, INT};
-use crate::fragments::{LIST_END, QUERY};
+use crate::postgres::{self, Body, Create, Listed, Scalar, Statement};
 use crate::resolve::names::{self, stored};
 use crate::schema::{Column, Table, WHOLE};
 use crate::tree::{
@@ -21,7 +22,7 @@ use std::mem::{replace, take};
 
 impl Translation<'_> {
     /// A statement: it returns rows, assigns to variables or fills tables.
-    pub fn outermost(&mut self, query: &Query) -> Result<(Verb, String), Error> {
+    pub fn outermost(&mut self, query: &Query) -> Result<(Verb, Statement), Error> {
         let Written { sql, items } = self.query(query, Stands::Outermost)?;
         let line = query.at.line;
         if !query.with.is_empty() || !matches!(query.body, QueryBody::Select(_)) {
@@ -42,7 +43,7 @@ impl Translation<'_> {
             }
             self.result.assigns = assigns;
             self.result.columns = Some(Vec::new());
-            return Ok((Verb::Select, sql));
+            return Ok((Verb::Select, sql.into()));
         }
         let Some(into) = query.body.first_select().and_then(|select| select.into.as_ref()) else {
             let listed = |item: &Item| match item.name {
@@ -51,7 +52,7 @@ impl Translation<'_> {
             };
             self.result.items = items.iter().map(listed).collect();
             self.result.columns = titles(items).or_else(|| stars::titles(query, &[]));
-            return Ok((Verb::Select, sql));
+            return Ok((Verb::Select, sql.into()));
         };
         if items.iter().any(|item| item.name.as_deref() == Some("")) {
             let text =
@@ -69,22 +70,18 @@ impl Translation<'_> {
         }
         self.result.made = if self.needs_made() { self.made(&items) } else { None };
         let relation = names::relation(into)?;
-        let (created, name) = match relation.is_temporary() {
-            true => ("temporary table", names::quoted(&relation.own)),
-            false => ("table", relation.sql.clone()),
-        };
+        let is_temporary = relation.is_temporary();
+        let table = if is_temporary { names::quoted(&relation.own) } else { relation.sql.clone() };
         self.result.columns = titles(items).or_else(|| stars::titles(query, &[]));
-        let made = format!("create {created} {name} as {}", self.variables.mark(QUERY));
         let has_limit = match &query.body {
             QueryBody::Select(select) => select.top.is_some() || query.offset.is_some(),
             QueryBody::Combined { .. } => query.offset.is_some(),
             QueryBody::Values(_) | QueryBody::Parenthesised(_) => true,
         };
-        let limit = if has_limit { None } else { self.rows_within(None, &name, line)? };
-        let limit = limit.map_or_else(String::new, |rows| format!(" limit {rows}"));
-        let sql = format!("{made}{sql}{limit}");
+        let limit = if has_limit { None } else { self.rows_within(None, &table, line)? };
         self.note(|facts| facts.created = Some(relation));
-        Ok((Verb::SelectInto, sql))
+        let (rows, is_open) = (sql.limited(limit), self.variables.marks_lists());
+        Ok((Verb::SelectInto, Statement::Create(Create { table, is_temporary, rows, is_open })))
     }
 
     /// A body is written before its tables exist; a statement of a batch is written again when they do.
@@ -130,8 +127,12 @@ impl Translation<'_> {
     }
 
     /// A select inside an expression, with this many columns.
-    pub fn subselect(&mut self, query: &Query, columns: Option<usize>) -> Result<String, Error> {
-        self.subquery(query, columns).map(|written| written.sql)
+    pub fn subselect(
+        &mut self,
+        query: &Query,
+        columns: Option<usize>,
+    ) -> Result<Box<postgres::Query>, Error> {
+        self.subquery(query, columns).map(|written| Box::new(written.sql))
     }
 
     /// The same with its items.
@@ -172,14 +173,14 @@ impl Translation<'_> {
             QueryBody::Parenthesised(inner) => {
                 let stands = if stands == Stands::Outermost { Stands::First } else { stands };
                 let inner = self.query(inner, stands)?;
-                Written { sql: format!("({})", inner.sql), ..inner }
+                Written { sql: inner.sql.parenthesised(), ..inner }
             }
         };
         self.offset(query, &mut written.sql)?;
         if stands != Stands::Outermost && written.items.iter().any(|item| item.variable.is_some()) {
             return Err(Error::syntax("=", query.at));
         }
-        written.sql.insert_str(0, &with);
+        written.sql.with = with;
         Ok(written)
     }
 
@@ -189,16 +190,11 @@ impl Translation<'_> {
             *value = value.take().map(|value| self.collated_by_default(value));
         }
         let width = rows.first().map_or(0, Vec::len);
-        let item = |of| Item { of, ..Item::new(String::new(), Some(String::new())) };
+        let item = |of| Item { of, ..Item::new(Scalar::Null, Some(String::new())) };
         let items = (0..width).map(|place| item(column_of(&rows, place))).collect();
-        let rows: Vec<String> = rows
-            .into_iter()
-            .map(|row| {
-                let values: Vec<String> = row.into_iter().flatten().map(|value| value.sql).collect();
-                format!("({})", values.join(", "))
-            })
-            .collect();
-        Ok(Written { sql: format!("values {}", rows.join(", ")), items })
+        let row = |row: Vec<Option<Value>>| row.into_iter().flatten().map(|value| value.sql).collect();
+        let rows = Body::Values(rows.into_iter().map(row).collect());
+        Ok(Written { sql: rows.into(), items })
     }
 
     // --- one select ---
@@ -232,62 +228,53 @@ impl Translation<'_> {
         let counts_keys = self.dialect().distinct_counts_keys;
         let distinct = select.distinct && (select.group_by.is_empty() || !counts_keys);
         let beside = if distinct && counts_keys { self.keys_beside(order_by, &items)? } else { Vec::new() };
-        let listed: Vec<&str> =
-            items.iter().map(|item| &item.sql).chain(&beside).map(String::as_str).collect();
-        let mut sql = format!("select {}{}", if distinct { "distinct " } else { "" }, listed.join(", "));
         let is_of_rows = stands == Stands::Outermost && is_of_rows(select) && self.around.aggregates == 0;
         let row_sources = if is_of_rows { self.row_sources(&select.from)? } else { Vec::new() };
-        let list_end = sql.len();
         if !sources.from.is_empty() {
             self.note(|facts| facts.reads = true);
-            sql.push_str(&format!(" from {}", sources.from));
         }
-        if !sources.condition.is_empty() {
-            sql.push_str(&format!(" where {}", sources.condition));
-        }
-        if !select.group_by.is_empty() {
-            let titles = Titles::of(select, &items);
-            sql.push_str(&format!(" group by {}", self.groupings(&select.group_by, &titles)?));
-        }
-        let ungrouped = self.ungrouped(select, order_by, stands)?;
-        let having = select.having.as_ref().map(|having| self.condition(having)).transpose()?;
-        let stars = self.ungrouped_stars(select)?;
-        let conditions: Vec<String> = ungrouped.into_iter().chain(stars).chain(having).collect();
-        if !conditions.is_empty() {
-            sql.push_str(&format!(" having {}", conditions.join(" and ")));
-        }
+        let titles = Titles::of(select, &items);
+        let group_by = self.groupings(&select.group_by, &titles)?;
+        let mut having: Vec<Scalar> = self.ungrouped(select, order_by, stands)?.into_iter().collect();
+        let own = select.having.as_ref().map(|having| self.condition(having)).transpose()?;
+        having.extend(self.ungrouped_stars(select)?);
+        having.extend(own);
+        let list = items.iter().map(Item::listed).chain(beside.iter().cloned().map(Listed::from)).collect();
+        let Sources { from, conditions } = sources;
+        let one = postgres::Select { distinct, list, is_open: false, from, conditions, group_by, having };
+        let mut query = postgres::Query::from(one);
         // no other select encloses it
         let mut is_whole = true;
         if !order_by.is_empty() {
             let clause = if distinct { None } else { self.order_by(order_by, &items)? };
             match clause {
-                Some(clause) => sql.push_str(&clause),
+                Some(clause) => query.order_by = clause,
                 None if !beside.is_empty() => {
-                    (sql, is_whole) = (self.order_beside(&sql, order_by, &items)?, false);
+                    (query, is_whole) = (self.order_beside(query, order_by, &items)?, false);
                 }
-                None => (sql, is_whole) = self.order_of_columns(&sql, order_by, &items)?,
+                None => (query, is_whole) = self.order_of_columns(query, order_by, &items)?,
             }
         }
-        let mut sql = match &select.top {
-            None => sql,
+        match &select.top {
+            None => {}
             Some(top) if has_offset => {
                 let text = "A TOP can not be used in the same query or sub-query as a OFFSET.";
                 return Err(Error::new(10741, text, top.at));
             }
             Some(top) => {
-                let (first, is_still_whole) = self.top(top, select, order_by, &items, &sources, sql)?;
+                let (first, is_still_whole) = self.top(top, select, order_by, &items, query)?;
+                query = first;
                 is_whole &= is_still_whole;
-                first
             }
-        };
-        sql.push_str(&self.locks(select)?);
-        if !row_sources.is_empty() && is_whole {
-            sql.insert_str(list_end, self.variables.mark(LIST_END));
+        }
+        query.locks = self.locks(select)?;
+        if let (Body::Select(written), true, false) = (&mut query.body, is_whole, row_sources.is_empty()) {
+            written.is_open = self.variables.marks_lists();
             self.result.row_sources = row_sources;
         }
         self.names.sources.pop();
         self.around.selects -= 1;
-        Ok(Written { sql, items })
+        Ok(Written { sql: query, items })
     }
 
     pub fn items(&mut self, select: &Select, stands: Stands) -> Result<Vec<Item>, Error> {
@@ -300,11 +287,11 @@ impl Translation<'_> {
                 if select.from.is_empty() {
                     return Err(Error::new(263, "Must specify table to select from.", *at).with_severity(16));
                 }
-                Ok(Item { all_of: self.all_of(None), ..Item::star("*".into()) })
+                Ok(Item { all_of: self.all_of(None), ..Item::star(None) })
             }
             SelectItem::Star { table: Some(table), .. } => {
-                let sql = format!("{}.*", self.qualifier(table)?);
-                Ok(Item { all_of: self.all_of(Some(table)), ..Item::star(sql) })
+                let row = self.qualifier(table)?;
+                Ok(Item { all_of: self.all_of(Some(table)), ..Item::star(Some(row)) })
             }
             SelectItem::Value { value, alias } => {
                 let is_plain = stands == Stands::Outermost
@@ -319,10 +306,10 @@ impl Translation<'_> {
                 let is_int = written.is_null() && stands == Stands::Outermost;
                 let known = written.of.or(is_int.then_some(INT));
                 let result_type = known.map(|of| ResultType { of, not_null: never_null(value) });
-                let sql = if is_int { "null::integer".to_owned() } else { written.sql.clone() };
+                let sql = if is_int { Scalar::Null.cast("integer") } else { written.sql.clone() };
                 let fills = select.into.is_some();
                 let sql = match known.filter(|_| fills && !matches!(value, Expression::Column(_))) {
-                    Some(of) => format!("({sql})::{}", column_type(of, select.at.line)?),
+                    Some(of) => sql.cast(column_type(of, select.at.line)?),
                     None => sql,
                 };
                 let (name, is_own) = match (alias, value.without_collation()) {
@@ -334,15 +321,15 @@ impl Translation<'_> {
                 let is_column = matches!(value.without_collation(), Expression::Column(_));
                 let result_type =
                     result_type.filter(|_| !is_column || self.around.combining && self.around.selects == 1);
-                let titled = match alias {
-                    Some(alias) => format!("{sql} as {}", names::name(alias)?),
-                    None if is_own => sql.clone(),
-                    None => format!("{sql} as {NAMELESS}"),
+                let shown = match alias {
+                    Some(alias) => Some(names::name(alias)?),
+                    None if is_own => None,
+                    None => Some(NAMELESS.to_owned()),
                 };
                 // the outermost select's rows are sent with the types of its columns
                 let is_wide = stands == Stands::Inside && self.is_wide(value)?;
                 Ok(Item {
-                    sql: titled,
+                    alias: shown,
                     is_own,
                     names_variables,
                     has_new_id,
@@ -411,27 +398,30 @@ impl Translation<'_> {
         Ok(Item { variable: Some(name.clone()), of: value.of, ..item })
     }
 
-    fn groupings(&mut self, groupings: &[Grouping], titles: &Titles) -> Result<String, Error> {
-        let each: Result<Vec<_>, _> = groupings.iter().map(|one| self.grouping(one, titles)).collect();
-        Ok(each?.join(", "))
+    fn groupings(
+        &mut self,
+        groupings: &[Grouping],
+        titles: &Titles,
+    ) -> Result<Vec<postgres::Grouping>, Error> {
+        groupings.iter().map(|one| self.grouping(one, titles)).collect()
     }
 
-    fn grouping(&mut self, grouping: &Grouping, titles: &Titles) -> Result<String, Error> {
+    fn grouping(&mut self, grouping: &Grouping, titles: &Titles) -> Result<postgres::Grouping, Error> {
         let has_totals = matches!(grouping, Grouping::Rollup(_) | Grouping::Cube(_) | Grouping::Sets(_));
         self.note(|facts| facts.adds_nulls |= has_totals);
         Ok(match grouping {
-            Grouping::Value(value) => self.grouped(value, titles)?,
+            Grouping::Value(value) => postgres::Grouping::Value(self.grouped(value, titles)?),
             Grouping::Values(values) => {
-                let each: Result<Vec<_>, _> = values.iter().map(|one| self.grouped(one, titles)).collect();
-                format!("({})", each?.join(", "))
+                let values: Result<_, _> = values.iter().map(|one| self.grouped(one, titles)).collect();
+                postgres::Grouping::Values(values?)
             }
-            Grouping::Rollup(items) => format!("rollup ({})", self.groupings(items, titles)?),
-            Grouping::Cube(items) => format!("cube ({})", self.groupings(items, titles)?),
-            Grouping::Sets(items) => format!("grouping sets ({})", self.groupings(items, titles)?),
+            Grouping::Rollup(items) => postgres::Grouping::Of("rollup", self.groupings(items, titles)?),
+            Grouping::Cube(items) => postgres::Grouping::Of("cube", self.groupings(items, titles)?),
+            Grouping::Sets(items) => postgres::Grouping::Of("grouping sets", self.groupings(items, titles)?),
         })
     }
 
-    fn grouped(&mut self, expression: &Expression, titles: &Titles) -> Result<String, Error> {
+    fn grouped(&mut self, expression: &Expression, titles: &Titles) -> Result<Scalar, Error> {
         let value = match titles.column(expression)? {
             Some(column) => self.plain(&column)?,
             None => self.plain(expression)?,

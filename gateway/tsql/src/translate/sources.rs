@@ -1,6 +1,7 @@
 //! FROM and WHERE of a select.
 
 use super::calls::CallTranslation;
+use super::common_tables::alias;
 use super::item::{refuse_names, Stands};
 use super::json_rows::names_openjson;
 use super::named::{source_name, Named};
@@ -8,21 +9,21 @@ use super::order::refuse_order;
 use super::translation::Translation;
 use super::value::{Constant, Value};
 use crate::error::Error;
-use crate::facts::errors::OF_ROWS;
 use crate::facts::functions::{rule, Rule};
 use crate::facts::types::Type;
 use crate::fragments::RowSource;
-use crate::resolve::names::{self, in_parentheses, stored, table_variable, Relation};
+use crate::postgres::{self, call, Alias, Call, Listed, Mark, Scalar, Source};
+use crate::resolve::names::{self, stored, table_variable, Relation};
 use crate::schema::Table;
 use crate::tree::{
     Arguments, Expression, FunctionCall, JoinKind, Name, ObjectName, Query, Select, TableSource, Variable,
 };
 
-/// The sources of rows, and the condition on them; "" for nothing.
+/// The sources of rows, and the conditions on them.
 #[derive(Debug, Default)]
 pub struct Sources {
-    pub from: String,
-    pub condition: String,
+    pub from: Vec<Source>,
+    pub conditions: Vec<Scalar>,
 }
 
 impl Translation<'_> {
@@ -32,38 +33,37 @@ impl Translation<'_> {
             None => {
                 let from = self.from(&select.from)?;
                 let condition = select.condition.as_ref().map(|condition| self.condition(condition));
-                Sources { from, condition: condition.transpose()?.unwrap_or_default() }
+                Sources { from, conditions: condition.transpose()?.into_iter().collect() }
             }
         };
-        for demand in self.demands(select)? {
-            let and = if sources.condition.is_empty() { "" } else { " and " };
-            sources.condition.push_str(&format!("{and}{demand}"));
-        }
+        sources.conditions.extend(self.demands(select)?);
         Ok(sources)
     }
 
-    /// Sources, separated by commas.
-    pub fn from(&mut self, sources: &[TableSource]) -> Result<String, Error> {
-        let listed: Result<Vec<_>, _> = sources.iter().map(|source| self.source(source)).collect();
-        Ok(listed?.join(", "))
+    pub fn from(&mut self, sources: &[TableSource]) -> Result<Vec<Source>, Error> {
+        sources.iter().map(|source| self.source(source)).collect()
     }
 
-    pub fn source(&mut self, source: &TableSource) -> Result<String, Error> {
+    pub fn source(&mut self, source: &TableSource) -> Result<Source, Error> {
         match source {
             TableSource::Table { name, alias, .. } if self.empty(name).is_some() => {
-                let rows = self.empty(name).unwrap_or_default();
-                let named = match alias {
-                    Some(_) => self.alias(alias, &[])?,
-                    None => format!(" as {}", names::quoted(&stored(&name.name))),
+                let of = self.empty(name).unwrap_or_default();
+                let rows = postgres::Select {
+                    list: vec![Listed::from(Scalar::Star)],
+                    from: vec![Source::Table(of, None)],
+                    conditions: vec![Scalar::Boolean(false)],
+                    ..Default::default()
                 };
-                Ok(format!("({rows}){named}"))
+                let own = Alias { name: names::quoted(&stored(&name.name)), columns: Vec::new() };
+                let alias = named(alias, &[])?.unwrap_or(own);
+                Ok(Source::Query(Box::new(rows.into()), Some(alias)))
             }
             TableSource::Table { name, alias, .. } => {
-                Ok(format!("{}{}", self.table(name)?, self.alias(alias, &[])?))
+                Ok(Source::Table(self.table(name)?, named(alias, &[])?))
             }
             TableSource::Variable { variable, alias } => {
                 let name = self.table_variable(variable)?;
-                Ok(format!("{}{}", self.table(&name)?, self.alias(alias, &[])?))
+                Ok(Source::Table(self.table(&name)?, named(alias, &[])?))
             }
             TableSource::Function { call, schema, alias, columns } if names_openjson(call) => {
                 self.opened_json(call, schema, alias, columns)
@@ -76,7 +76,7 @@ impl Translation<'_> {
                         ..Named::of_table(&known)
                     });
                 }
-                Ok(format!("{rows}{}", self.alias(alias, columns)?))
+                Ok(Source::Call(rows, named(alias, columns)?))
             }
             TableSource::Query { query, alias, columns } => self.derived(query, alias, columns),
             TableSource::Join { .. } => self.joined(source),
@@ -109,77 +109,63 @@ impl Translation<'_> {
     }
 
     /// A function that returns a table of rows, and the columns of these, if known.
-    fn rows_of(&mut self, call: &FunctionCall) -> Result<(String, Option<Table>), Error> {
-        let name = call.name.name.to_lowercase();
-        if let (Some(Rule::Refused(why)), true) = (rule(&name), call.name.is_bare()) {
-            return Err(Error::refused(&format!("{name}()"), why, call.name.at));
+    fn rows_of(&mut self, called: &FunctionCall) -> Result<(Scalar, Option<Table>), Error> {
+        let name = called.name.name.to_lowercase();
+        if let (Some(Rule::Refused(why)), true) = (rule(&name), called.name.is_bare()) {
+            return Err(Error::refused(&format!("{name}()"), why, called.name.at));
         }
-        let Arguments::Values(arguments) = &call.arguments else {
-            return Err(Error::syntax("*", call.name.at));
+        let Arguments::Values(arguments) = &called.arguments else {
+            return Err(Error::syntax("*", called.name.at));
         };
-        let is_system = call.name.is_bare() || call.name.owner.eq_ignore_ascii_case("sys");
+        let is_system = called.name.is_bare() || called.name.owner.eq_ignore_ascii_case("sys");
         if let (Some(Rule::SystemRows), true) = (rule(&name), is_system) {
             let mut values = Vec::with_capacity(arguments.len());
             for argument in arguments {
                 values.push(match argument {
-                    Expression::Default(_) => String::from("null"),
+                    Expression::Default(_) => Scalar::Null,
                     argument => self.value(argument)?.sql,
                 });
             }
             self.note_table(Relation::system_function(&name));
-            return Ok((format!("sys.{name}({})", values.join(", ")), None));
+            return Ok((call(format!("sys.{name}"), values), None));
         }
-        if let (Some(Rule::Rows), true) = (rule(&name), call.name.is_bare()) {
-            return self.split(call, arguments).map(|rows| (rows, None));
+        if let (Some(Rule::Rows), true) = (rule(&name), called.name.is_bare()) {
+            return self.split(called, arguments).map(|rows| (rows, None));
         }
         let is_series =
-            call.name.is_bare() && name == "generate_series" && self.dialect().has_generate_series;
-        let mark = if self.dialect().refuses_unknown_functions { OF_ROWS } else { "" };
-        let (function, given, types) = self.passed_on_of(&call.name, arguments, true)?;
-        let rows = format!("{function}{mark}({given})");
+            called.name.is_bare() && name == "generate_series" && self.dialect().has_generate_series;
+        let mark = if self.dialect().refuses_unknown_functions { Mark::OfRows } else { Mark::None };
+        let (function, arguments, types) = self.passed_on_of(&called.name, arguments, true)?;
         // PostgreSQL has more variants: those of times
         let are_numbers = types.iter().flatten().all(Type::is_exact);
-        if is_series && are_numbers {
-            return Ok((format!("tsql.{rows}"), None));
-        }
         let signature = self.signature(&function, &types).filter(|of| !of.rows.columns().is_empty());
-        Ok((rows, signature.map(|signature| signature.rows)))
+        let is_own = is_series && are_numbers;
+        let function = if is_own { format!("tsql.{function}") } else { function };
+        let rows = Call { function: function.into(), arguments, mark, ..Call::default() };
+        Ok((rows.into(), signature.filter(|_| !is_own).map(|signature| signature.rows)))
     }
 
     /// `string_split(text, separator [, enable_ordinal])`
-    fn split(&mut self, call: &FunctionCall, arguments: &[Expression]) -> Result<String, Error> {
-        let line = call.name.at.line;
-        let name = call.name.name.to_lowercase();
-        let mut call = CallTranslation {
-            translation: self,
-            name: &name,
-            of: call,
-            arguments,
-            over: String::new(),
-            line,
-        };
-        let with_place = match call.count(2, 3)? {
+    fn split(&mut self, called: &FunctionCall, arguments: &[Expression]) -> Result<Scalar, Error> {
+        let line = called.name.at.line;
+        let name = called.name.name.to_lowercase();
+        let mut of =
+            CallTranslation { translation: self, name: &name, of: called, arguments, over: None, line };
+        let with_place = match of.count(2, 3)? {
             2 => false,
-            _ => match call.value(2)? {
+            _ => match of.value(2)? {
                 flag if flag.is_null() => false,
                 Value { constant: Constant::Integer(flag @ (0 | 1)), .. } => flag == 1,
                 _ => return Err(Error::refused("enable_ordinal of string_split()", "it is 0 or 1", line)),
             },
         };
         let function = if with_place { "string_split_with_ordinal" } else { &*name };
-        let [whole, separator] = [call.value(0)?, call.value(1)?];
-        let whole = call.translation.collated_by_default(whole);
-        Ok(format!("tsql.{function}({}, {})", call.as_text(&whole)?, call.as_text(&separator)?))
+        let [whole, separator] = [of.value(0)?, of.value(1)?];
+        let whole = of.translation.collated_by_default(whole);
+        Ok(call(format!("tsql.{function}"), [of.as_text(&whole)?, of.as_text(&separator)?]))
     }
 
-    pub fn alias(&self, alias: &Option<Name>, columns: &[Name]) -> Result<String, Error> {
-        match alias {
-            None => Ok(String::new()),
-            Some(alias) => Ok(format!(" as {}{}", names::name(alias)?, in_parentheses(columns)?)),
-        }
-    }
-
-    fn derived(&mut self, query: &Query, alias: &Option<Name>, columns: &[Name]) -> Result<String, Error> {
+    fn derived(&mut self, query: &Query, alias: &Option<Name>, columns: &[Name]) -> Result<Source, Error> {
         let Some(name) = alias else { return Err(Error::syntax(")", query.at)) };
         refuse_order(query, self.dialect())?;
         let aggregates = self.around.aggregates;
@@ -187,24 +173,20 @@ impl Translation<'_> {
         self.around.aggregates = aggregates;
         refuse_names(&written.items, columns, name, self.dialect())?;
         self.know(Named::of_query(stored(&name.text), &written.items, columns));
-        Ok(format!("({}){}", written.sql, self.alias(alias, columns)?))
+        Ok(Source::Query(Box::new(written.sql), named(alias, columns)?))
     }
 
     /// A join chain may be of any length, so there is no recursion along its left side.
-    fn joined(&mut self, source: &TableSource) -> Result<String, Error> {
+    fn joined(&mut self, source: &TableSource) -> Result<Source, Error> {
         let mut joins = Vec::new();
         let mut first = source;
         while let TableSource::Join { kind, left, right, condition } = first {
             joins.push((*kind, &**right, condition.as_ref()));
             first = left;
         }
-        let mut sql = self.source(first)?;
+        let mut rows = self.source(first)?;
         for (kind, right, condition) in joins.into_iter().rev() {
-            let right_sql = self.source(right)?;
-            let right_sql = match right {
-                TableSource::Join { .. } => format!("({right_sql})"),
-                _ => right_sql,
-            };
+            let other = self.source(right)?;
             // in PostgreSQL LATERAL precedes a source that may refer to the left side
             let may_refer = matches!(right, TableSource::Function { .. } | TableSource::Query { .. });
             let join = match kind {
@@ -220,14 +202,14 @@ impl Translation<'_> {
             };
             let is_outer = !matches!(kind, JoinKind::Inner | JoinKind::Cross | JoinKind::CrossApply);
             self.note(|facts| facts.adds_nulls |= is_outer);
-            sql.push_str(&format!(" {join} {right_sql}"));
-            match condition {
-                Some(condition) => sql.push_str(&format!(" on {}", self.condition(condition)?)),
-                None if kind == JoinKind::OuterApply => sql.push_str(" on true"),
-                None => {}
-            }
+            let on = match condition {
+                Some(condition) => Some(self.condition(condition)?),
+                None if kind == JoinKind::OuterApply => Some(Scalar::Boolean(true)),
+                None => None,
+            };
+            rows = rows.join(join, other, on);
         }
-        Ok(sql)
+        Ok(rows)
     }
 
     /// The tables and views among the sources; none if there are others.
@@ -263,6 +245,11 @@ impl Translation<'_> {
             None => names::qualifier(table),
         }
     }
+}
+
+/// The alias of a source.
+pub fn named(name: &Option<Name>, columns: &[Name]) -> Result<Option<Alias>, Error> {
+    name.as_ref().map(|name| alias(name, columns)).transpose()
 }
 
 /// The conditions connected by AND.

@@ -8,17 +8,17 @@ use crate::facts::functions::{HASH_RESULT, NONE_SUCH};
 use crate::facts::types::{
     nvarchar, varchar, Family, Type, BIT, CHAR, INT, SMALLDATETIME, TINYINT, VARBINARY,
 };
-use crate::resolve::names::array;
+use crate::postgres::{call, Scalar};
 use crate::tree::Expression;
 
 /// A text made of the characters of `from`.
-fn text_result(sql: String, length: Option<u32>, from: &[Value]) -> Value {
+fn text_result(sql: Scalar, length: Option<u32>, from: &[Value]) -> Value {
     let twin = from.iter().any(Value::is_national);
     let case = from.iter().map(Value::case).max().unwrap_or_default();
     let of = Type { twin, case, ..varchar(length.map(|length| length.max(1))) };
     match of.length {
         None if !of.folds() => Value::new(sql, of),
-        _ => Value::new(format!("{sql}::{}", of.sql()), of),
+        _ => Value::cast(sql, of),
     }
 }
 
@@ -37,10 +37,10 @@ impl CallTranslation<'_, '_, '_> {
             }
         }
         let sql = match self.name {
-            "trim" if self.arguments.len() == 2 => format!("tsql.trim({text}, {})", self.text(1)?),
-            "trim" => format!("tsql.ltrim(tsql.rtrim({text}))"),
-            name if self.arguments.len() == 2 => format!("{name}({text}, {})", self.text(1)?),
-            name => format!("tsql.{name}({text})"),
+            "trim" if self.arguments.len() == 2 => call("tsql.trim", [text, self.text(1)?]),
+            "trim" => call("tsql.ltrim", [call("tsql.rtrim", [text])]),
+            name if self.arguments.len() == 2 => call(name.to_owned(), [text, self.text(1)?]),
+            name => call(format!("tsql.{name}"), [text]),
         };
         Ok(text_result(sql, value.length(), &[value]))
     }
@@ -50,10 +50,9 @@ impl CallTranslation<'_, '_, '_> {
         self.count(2, 2)?;
         let value = self.value(0)?;
         if value.family() == Some(Family::Binary) && self.dialect().is_ase && self.name == "right" {
-            return Ok(Value::new(format!("tsql.right({}, {})", value.sql, self.integer(1)?), VARBINARY));
+            return Ok(Value::new(call("tsql.right", [value.sql, self.integer(1)?]), VARBINARY));
         }
-        let (text, number) = (self.as_text(&value)?, self.integer(1)?);
-        let sql = format!("tsql.{}({text}, {number})", self.name);
+        let sql = call(format!("tsql.{}", self.name), [self.as_text(&value)?, self.integer(1)?]);
         Ok(text_result(sql, value.length(), &[value]))
     }
 
@@ -66,14 +65,14 @@ impl CallTranslation<'_, '_, '_> {
         }
         let (start, length) = (self.whole(1)?, self.whole(2)?);
         if value.family() == Some(Family::Binary) {
-            return Ok(Value::new(format!("tsql.substring({}, {start}, {length})", value.sql), VARBINARY));
+            return Ok(Value::new(call("tsql.substring", [value.sql, start, length]), VARBINARY));
         }
-        let sql = format!("tsql.substring({}, {start}, {length})", self.as_text(&value)?);
+        let sql = call("tsql.substring", [self.as_text(&value)?, start, length]);
         Ok(text_result(sql, value.length(), &[value]))
     }
 
     /// A position or length, which cannot be a text in SQL Server.
-    pub fn whole(&mut self, place: usize) -> Result<String, Error> {
+    pub fn whole(&mut self, place: usize) -> Result<Scalar, Error> {
         let value = self.value(place)?;
         match value.is_text() && self.dialect().checks_arguments {
             true => Err(self.invalid_argument(place, &value)),
@@ -91,11 +90,11 @@ impl CallTranslation<'_, '_, '_> {
     pub fn str(&mut self) -> Result<Value, Error> {
         let number = self.count(1, 3)?;
         let float = self.float(0)?;
-        let length = if number > 1 { self.integer(1)? } else { "10".into() };
-        let decimals = if number > 2 { self.integer(2)? } else { "0".into() };
+        let length = if number > 1 { self.integer(1)? } else { Scalar::number(10) };
+        let decimals = if number > 2 { self.integer(2)? } else { Scalar::number(0) };
         let width = if number > 1 { self.value(1)?.integer() } else { Some(10) };
         let width = width.and_then(|width| u32::try_from(width).ok());
-        Ok(text_result(format!("tsql.str({float}, {length}, {decimals})"), width, &[]))
+        Ok(text_result(call("tsql.str", [float, length, decimals]), width, &[]))
     }
 
     pub fn concat(&mut self) -> Result<Value, Error> {
@@ -105,9 +104,9 @@ impl CallTranslation<'_, '_, '_> {
         let values = self.values()?;
         let mut parts = Vec::with_capacity(values.len());
         for value in &values {
-            parts.push(format!("coalesce({}, '')", self.as_text(value)?));
+            parts.push(call("coalesce", [self.as_text(value)?, Scalar::text("")]));
         }
-        Ok(text_result(format!("concat({})", parts.join(", ")), None, &values))
+        Ok(text_result(call("concat", parts), None, &values))
     }
 
     /// `concat_ws(separator, …)`: nulls are omitted, with their separators.
@@ -122,20 +121,20 @@ impl CallTranslation<'_, '_, '_> {
             parts.push(self.as_text(value)?);
         }
         let separator = parts.remove(0);
-        let sql = format!("concat_ws(coalesce({separator}, ''), {})", parts.join(", "));
-        Ok(text_result(sql, None, &values))
+        parts.insert(0, call("coalesce", [separator, Scalar::text("")]));
+        Ok(text_result(call("concat_ws", parts), None, &values))
     }
 
     /// `replicate(text, number)`: cut at 8,000 bytes unless the text is a varchar(max).
     pub fn replicate(&mut self) -> Result<Value, Error> {
         self.count(2, 2)?;
         let value = self.value(0)?;
-        let (text, number) = (self.as_text(&value)?, self.integer(1)?);
+        let arguments = [self.as_text(&value)?, self.integer(1)?];
         let is_long = self.translation.is_long(&self.arguments[0])?;
         let sql = match (is_long, self.translation.is_wide(&self.arguments[0])?) {
-            (true, _) => format!("tsql.replicate_max({text}, {number})"),
-            (false, false) => format!("tsql.replicate({text}, {number})"),
-            (false, true) => format!("tsql.cut(tsql.replicate({text}, {number}), 4000)"),
+            (true, _) => call("tsql.replicate_max", arguments),
+            (false, false) => call("tsql.replicate", arguments),
+            (false, true) => call("tsql.cut", [call("tsql.replicate", arguments), Scalar::number(4000)]),
         };
         Ok(text_result(sql, None, &[value]))
     }
@@ -152,7 +151,7 @@ impl CallTranslation<'_, '_, '_> {
         for place in 1..self.arguments.len() {
             parts.push(self.text(place)?);
         }
-        let sql = format!("tsql.format_message({text}, {})", array(parts, "text"));
+        let sql = call("tsql.format_message", [text, Scalar::Array(parts, "text")]);
         Ok(Value::new(sql, nvarchar(Some(2047))))
     }
 
@@ -173,8 +172,8 @@ impl CallTranslation<'_, '_, '_> {
             return Err(self.fail(8116, text));
         }
         let format = self.text(1)?;
-        let culture = if given == 3 { self.text(2)? } else { String::from("'en-US'") };
-        Ok(Value::new(format!("tsql.format({}, {format}, {culture})", value.sql), nvarchar(Some(4000))))
+        let culture = if given == 3 { self.text(2)? } else { Scalar::text("en-US") };
+        Ok(Value::new(call("tsql.format", [value.sql, format, culture]), nvarchar(Some(4000))))
     }
 
     /// UTF-16 units, or bytes of binaries; PostgreSQL counts if only it knows the type.
@@ -185,7 +184,7 @@ impl CallTranslation<'_, '_, '_> {
             None | Some(Family::Binary) if !value.is_null() => value.sql,
             _ => self.as_text(&value)?,
         };
-        Ok(Value::new(format!("tsql.len({counted})"), INT))
+        Ok(Value::new(call("tsql.len", [counted]), INT))
     }
 
     /// Bytes, if they follow from the type; otherwise PostgreSQL counts them.
@@ -202,25 +201,28 @@ impl CallTranslation<'_, '_, '_> {
             _ => None,
         });
         if let Some(of) = value.of.filter(|of| of.family == Family::Decimal) {
-            let scale = of.scale.unwrap_or(0);
-            return Ok(Value::new(format!("tsql.decimal_size({}::numeric, {scale})", value.sql), INT));
+            let arguments = [value.sql.cast("numeric"), Scalar::number(of.scale.unwrap_or(0))];
+            return Ok(Value::new(call("tsql.decimal_size", arguments), INT));
         }
         Ok(match fixed {
-            Some(bytes) => Value::new(format!("(case when {} is not null then {bytes} end)", value.sql), INT),
+            Some(bytes) => {
+                let is_filled = value.sql.is_null(false);
+                Value::new(Scalar::Case(vec![(is_filled, Scalar::number(bytes))], None), INT)
+            }
             None if value.of.is_none_or(|of| of.is_text()) => {
                 let sql = match self.translation.is_wide(&self.arguments[0])? {
-                    false => format!("tsql.datalength({})", value.sql),
+                    false => call("tsql.datalength", [value.sql]),
                     true => {
                         let text = match value.of {
-                            Some(of) if of.name == CHAR.name => format!("tsql.padded({})", value.sql),
+                            Some(of) if of.name == CHAR.name => call("tsql.padded", [value.sql]),
                             _ => self.as_text(&value)?,
                         };
-                        format!("tsql.datalength_wide({text})")
+                        call("tsql.datalength_wide", [text])
                     }
                 };
                 Value::new(sql, INT)
             }
-            None => Value::new(format!("tsql.datalength({})", value.sql), INT),
+            None => Value::new(call("tsql.datalength", [value.sql]), INT),
         })
     }
 
@@ -235,9 +237,9 @@ impl CallTranslation<'_, '_, '_> {
             );
         }
         let bytes = match self.translation.is_wide(&self.arguments[1])? {
-            false => format!("tsql.varbytes({})", value.sql),
+            false => call("tsql.varbytes", [value.sql]),
             true => wide_bytes(&value).sql,
         };
-        Ok(Value::new(format!("tsql.hashbytes({algorithm}, {bytes})"), HASH_RESULT))
+        Ok(Value::new(call("tsql.hashbytes", [algorithm, bytes]), HASH_RESULT))
     }
 }

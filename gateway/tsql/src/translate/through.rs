@@ -7,6 +7,7 @@ use super::named::{source_name, Named};
 use super::translation::{ChangedRows, Translation};
 use super::walk;
 use crate::error::Error;
+use crate::postgres::{Alias, Change, ChangeKind, Listed, Query, Scalar, Select as Selected, Source, With};
 use crate::resolve::names::{self, identifier, quoted, relation, stored, table};
 use crate::tree::{
     ColumnName, CommonTable, Delete, Expression, Locks, Name, ObjectName, QueryBody, Select, SelectItem,
@@ -35,29 +36,31 @@ struct Through {
 
 /// The rows of the query to change, with the values needed.
 struct Rows {
-    with: String,
-    select: String,
+    with: With,
+    select: Query,
     /// The table's SQL.
     base: String,
 }
 
 impl Translation<'_> {
     /// None if the target is not a query.
-    pub fn delete_through(&mut self, delete: &Delete) -> Result<Option<String>, Error> {
+    pub fn delete_through(&mut self, delete: &Delete) -> Result<Option<Change>, Error> {
         let Some(through) = self.through(&delete.with, &delete.target, &delete.from)? else {
             return Ok(None);
         };
         let rows = self.rows_through(&through, &[], delete.condition.as_ref(), delete.top.as_ref())?.0;
         let Rows { with, select, base } = rows;
-        let place = PLACE.map(|column| format!("{CHANGED}.{column}")).join(", ");
-        let sql = format!("delete from {base} as {CHANGED} where ({place}) in ({select})");
+        let place = PLACE.map(|column| Scalar::of_row(CHANGED, column));
+        let is_chosen = Scalar::In(Box::new(Scalar::Row(place.into())), Box::new(select));
+        let table = Source::Table(base, Some(Alias::of(CHANGED)));
+        let kind = ChangeKind::Delete { table, using: Vec::new(), conditions: vec![is_chosen] };
         let line = through.target.at.line;
         let rows = ChangedRows { deleted: Some(CHANGED.to_owned()), ..ChangedRows::default() };
-        self.with_output((with, sql), delete.output.as_ref(), line, rows).map(Some)
+        self.with_output(Change { with, ..kind.into() }, delete.output.as_ref(), line, rows).map(Some)
     }
 
     /// The same.
-    pub fn update_through(&mut self, update: &Update) -> Result<Option<String>, Error> {
+    pub fn update_through(&mut self, update: &Update) -> Result<Option<Change>, Error> {
         let Some(through) = self.through(&update.with, &update.target, &update.from)? else {
             return Ok(None);
         };
@@ -76,18 +79,19 @@ impl Translation<'_> {
             }
             assignments.push((column, value));
         }
-        let assignments: Vec<_> =
-            assignments.iter().map(|(column, value)| format!("{column} = {value}")).collect();
         let Rows { with, select, base } = rows;
-        let same =
-            PLACE.map(|column| format!("{CHANGED}.{column} = {NEW}.{}", quoted(&format!("@{column}"))));
-        let sql = format!(
-            "update {base} as {CHANGED} set {} from ({select}) as {NEW} where {}",
-            assignments.join(", "),
-            same.join(" and ")
-        );
+        let same = |column: &str| {
+            let new = Scalar::of_row(NEW, quoted(&format!("@{column}")));
+            Scalar::of_row(CHANGED, column).infix("=", new)
+        };
+        let kind = ChangeKind::Update {
+            table: Source::Table(base, Some(Alias::of(CHANGED))),
+            set: assignments,
+            from: vec![select.named(NEW, Vec::new())],
+            conditions: PLACE.map(same).into(),
+        };
         let rows = ChangedRows::updated(CHANGED.to_owned());
-        self.with_output((with, sql), update.output.as_ref(), line, rows).map(Some)
+        self.with_output(Change { with, ..kind.into() }, update.output.as_ref(), line, rows).map(Some)
     }
 
     /// The rows to change, and the column with each value of SET.
@@ -97,7 +101,7 @@ impl Translation<'_> {
         set: &[SetItem],
         condition: Option<&Where>,
         top: Option<&Top>,
-    ) -> Result<(Rows, Vec<String>), Error> {
+    ) -> Result<(Rows, Vec<Scalar>), Error> {
         let (line, base) = (through.target.at.line, table(&through.base)?);
         self.note_table(relation(&through.base)?);
         let with = self.with(&through.with, None)?;
@@ -106,15 +110,15 @@ impl Translation<'_> {
         self.names.sources.push(named);
         let sources = self.from(&through.from)?;
         let condition = match condition {
-            None => String::new(),
-            Some(Where::Condition(condition)) => format!(" where {}", self.condition(condition)?),
+            None => None,
+            Some(Where::Condition(condition)) => Some(self.condition(condition)?),
             Some(Where::CurrentOf(_)) => {
                 return Err(Error::refused("current of", "change the table itself", through.target.at));
             }
         };
         let name = names::qualifier(&through.target)?;
-        let mut listed: Vec<String> =
-            PLACE.iter().map(|column| format!("{name}.{}", quoted(&format!("@{column}")))).collect();
+        let place = |column: &str| Listed::from(Scalar::of_row(&name, quoted(&format!("@{column}"))));
+        let mut list: Vec<Listed> = PLACE.into_iter().map(place).collect();
         let mut values = Vec::with_capacity(set.len());
         for item in set {
             let value = self.set_value(item, &base)?;
@@ -123,13 +127,13 @@ impl Translation<'_> {
                 continue;
             }
             let own = quoted(&format!("@{}", values.len() + 1));
-            listed.push(format!("{value} as {own}"));
-            values.push(format!("{NEW}.{own}"));
+            list.push(Listed::named(value, own.as_str()));
+            values.push(Scalar::of_row(NEW, own));
         }
-        let mut select = format!("select {} from {sources}{condition}", listed.join(", "));
-        if let Some(most) = self.changed_of(top, &select, &base, line)? {
-            select.push_str(&format!(" limit {most}"));
-        }
+        let conditions = condition.into_iter().collect();
+        let select = Query::from(Selected { list, from: sources, conditions, ..Selected::default() });
+        let most = self.changed_of(top, &select, &base, line)?;
+        let select = select.limited(most);
         self.names.sources.pop();
         self.names.sources.push(vec![Named {
             name: base.clone(),

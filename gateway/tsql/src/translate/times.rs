@@ -8,13 +8,26 @@ use crate::facts::functions::{Clock, TZOFFSET};
 use crate::facts::types::{
     nvarchar, Family, Type, DATE, DATETIME, DATETIME2, DATETIMEOFFSET, INT, MOST_FRACTION, SMALLDATETIME,
 };
+use crate::postgres::{call, Scalar};
 use crate::tree::Expression;
 
-fn moment(value: &Value) -> &str {
-    if value.is_null() {
-        "null::timestamp"
-    } else {
-        &value.sql
+fn moment(value: &Value) -> Scalar {
+    value.or_null_of("timestamp")
+}
+
+/// A time, or the part of it that has this type.
+fn in_part(time: Scalar, part: &Option<&'static str>) -> Scalar {
+    match part {
+        None => time,
+        Some(part) => time.cast(*part),
+    }
+}
+
+/// The name of a part of a date; a text, where PostgreSQL cannot infer it.
+fn part_name(part: &str, is_open: bool) -> Scalar {
+    match is_open {
+        true => Scalar::text(part).cast("text"),
+        false => Scalar::text(part),
     }
 }
 
@@ -48,51 +61,48 @@ impl CallTranslation<'_, '_, '_> {
         let scope = self.translation.scope;
         if !scope.procedure && !scope.definition {
             let given = self.translation.variables.clock(clock);
-            let time = given.unwrap_or_else(|| format!("tsql.{function}()"));
-            return Ok(Value::new(format!("{time}{part}"), gives));
+            let time = given.unwrap_or_else(|| call(format!("tsql.{function}"), []));
+            return Ok(Value::new(in_part(time, part), gives));
         }
         // a procedure is one statement for PostgreSQL, whose clock would stand still
         let began = if scope.definition { None } else { self.translation.variables.began() };
-        let time = began.as_deref().unwrap_or("clock_timestamp()");
-        let asked = format!("tsql.{function}({time}){part}");
+        let time = began.unwrap_or_else(|| call("clock_timestamp", []));
+        let asked = in_part(call(format!("tsql.{function}"), [time]), part);
         // a column's default must not contain a select
-        Ok(Value::new(if scope.definition { asked } else { format!("(select {asked})") }, gives))
+        Ok(Value::new(if scope.definition { asked } else { asked.once() }, gives))
     }
 
     /// A value's offset, in minutes.
-    fn offset(&mut self, place: usize) -> Result<String, Error> {
+    fn offset(&mut self, place: usize) -> Result<Scalar, Error> {
         let value = self.value(place)?;
         match value.of {
             Some(of) if of.name != DATETIMEOFFSET.name && !of.is_text() => {
                 Err(self.refused_part(9810, TZOFFSET))
             }
-            _ => Ok(format!("tsql.tzoffset({})", value.sql)),
+            _ => Ok(call("tsql.tzoffset", [value.sql])),
         }
     }
 
-    fn moment(&mut self, place: usize) -> Result<String, Error> {
-        Ok(format!("tsql.moment({})", moment(&self.value(place)?)))
+    fn moment(&mut self, place: usize) -> Result<Scalar, Error> {
+        Ok(call("tsql.moment", [moment(&self.value(place)?)]))
     }
 
     /// The time whose part is requested. Error 9810: its type lacks the part (hours of a date, days of a time). A text
     /// may be either, and has the parts of 1900-01-01 if it names no date ("DATEPART (Transact-SQL)").
-    fn moment_with(&mut self, part: &str, place: usize) -> Result<String, Error> {
+    fn moment_with(&mut self, part: &str, place: usize) -> Result<Scalar, Error> {
         let value = self.value(place)?;
+        let of_text = |sql| call("tsql.moment_with", [Scalar::text(part), Scalar::text(self.name), sql]);
         let lacks = match value.family() {
             Some(Family::Date) => is_clock(part),
             Some(Family::Time) => !is_clock(part),
-            None if !value.is_null() && !self.translation.scope.stored => {
-                return Ok(format!("tsql.moment_with('{part}', '{}', {})", self.name, value.sql));
-            }
-            Some(Family::Text) => {
-                return Ok(format!("tsql.moment_with('{part}', '{}', {})", self.name, moment(&value)));
-            }
+            None if !value.is_null() && !self.translation.scope.stored => return Ok(of_text(value.sql)),
+            Some(Family::Text) => return Ok(of_text(moment(&value))),
             _ => false,
         };
         if lacks {
             return Err(self.lacks_part(part, &value));
         }
-        Ok(format!("tsql.moment({})", moment(&value)))
+        Ok(call("tsql.moment", [moment(&value)]))
     }
 
     /// Error 9810: the type of a value has no such part.
@@ -134,16 +144,15 @@ impl CallTranslation<'_, '_, '_> {
             return Err(self.refused_part(9810, part));
         }
         // PostgreSQL determines by all types together which type a placeholder has
-        let cast = if value.of.is_none() && !value.is_null() { "::text" } else { "" };
-        let sql = format!("tsql.dateadd('{part}'{cast}, {number}, {})", moment(&value));
+        let is_open = value.of.is_none() && !value.is_null();
+        let sql = call("tsql.dateadd", [part_name(part, is_open), number, moment(&value)]);
+        let added = |sql, to: &str| call("tsql.added", [sql, Scalar::text(to)]);
         Ok(match of {
-            Some(DATETIME) => Value::of(format!("tsql.to_datetime(tsql.added({sql}, 'datetime'))"), of),
+            Some(DATETIME) => Value::of(call("tsql.to_datetime", [added(sql, "datetime")]), of),
             Some(SMALLDATETIME) => {
-                Value::of(format!("tsql.to_smalldatetime(tsql.added({sql}, 'smalldatetime'))"), of)
+                Value::of(call("tsql.to_smalldatetime", [added(sql, "smalldatetime")]), of)
             }
-            Some(time) if time.name == "datetime2" && time.fraction.is_some() => {
-                Value::of(format!("{sql}::{}", time.sql()), of)
-            }
+            Some(time) if time.name == "datetime2" && time.fraction.is_some() => Value::cast(sql, time),
             of => Value::of(sql, of),
         })
     }
@@ -154,18 +163,18 @@ impl CallTranslation<'_, '_, '_> {
         if matches!(part, "iso_year" | "iso_weekday" | TZOFFSET) {
             return Err(self.refused_part(9806, part));
         }
-        let sql = format!("tsql.datediff('{part}', {}, {})", self.counted(1)?, self.counted(2)?);
-        Ok(Value::new(if gives == INT { format!("tsql.datediff_int({sql})") } else { sql }, gives))
+        let sql = call("tsql.datediff", [Scalar::text(part), self.counted(1)?, self.counted(2)?]);
+        Ok(Value::new(if gives == INT { call("tsql.datediff_int", [sql]) } else { sql }, gives))
     }
 
     /// The time from which is counted.
-    fn counted(&mut self, place: usize) -> Result<String, Error> {
+    fn counted(&mut self, place: usize) -> Result<Scalar, Error> {
         let value = self.value(place)?;
         if value.of.is_some_and(|of| of.name == DATETIMEOFFSET.name) {
             let why = "the documentation does not say by which clock: convert to datetime2";
             return Err(Error::refused("datediff of a datetimeoffset", why, self.line));
         }
-        Ok(format!("tsql.datediff({})", moment(&value)))
+        Ok(call("tsql.datediff", [moment(&value)]))
     }
 
     pub fn date_of(&mut self) -> Result<Value, Error> {
@@ -176,30 +185,29 @@ impl CallTranslation<'_, '_, '_> {
         }
         self.check_stored(part)?;
         let moment = self.moment_with(part, 1)?;
-        Ok(Value::new(format!("tsql.datepart('{part}', {moment})"), INT))
+        Ok(Value::new(call("tsql.datepart", [Scalar::text(part), moment]), INT))
     }
 
     pub fn date_name(&mut self) -> Result<Value, Error> {
         self.count(2, 2)?;
         let part = self.date_part(0)?;
         if part == TZOFFSET {
-            let sql = format!("tsql.offset_text({}::smallint)::varchar(30)", self.offset(1)?);
-            return Ok(Value::new(sql, nvarchar(Some(30))));
+            let sql = call("tsql.offset_text", [self.offset(1)?.cast("smallint")]);
+            return Ok(Value::cast(sql, nvarchar(Some(30))));
         }
         // the name of a day does not depend on the first day of weeks
         if part != "weekday" {
             self.check_stored(part)?;
         }
         let moment = self.moment_with(part, 1)?;
-        let sql = format!("tsql.datename('{part}', {moment})::varchar(30)");
-        Ok(Value::new(sql, nvarchar(Some(30))))
+        Ok(Value::cast(call("tsql.datename", [Scalar::text(part), moment]), nvarchar(Some(30))))
     }
 
     /// year, month, day
     pub fn part(&mut self) -> Result<Value, Error> {
         self.count(1, 1)?;
         let moment = self.moment_with(self.name, 0)?;
-        Ok(Value::new(format!("tsql.datepart('{}', {moment})", self.name), INT))
+        Ok(Value::new(call("tsql.datepart", [Scalar::text(self.name), moment]), INT))
     }
 
     /// datetime2fromparts, datetimeoffsetfromparts, timefromparts: the fraction is in units of the last decimal, whose
@@ -225,7 +233,7 @@ impl CallTranslation<'_, '_, '_> {
             parts.push(self.integer(place)?);
         }
         let gives = Type { fraction: Some(digits), ..gives };
-        Ok(Value::new(format!("tsql.{}({})", self.name, parts.join(", ")), gives))
+        Ok(Value::new(call(format!("tsql.{}", self.name), parts), gives))
     }
 
     pub fn date_trunc(&mut self) -> Result<Value, Error> {
@@ -246,8 +254,8 @@ impl CallTranslation<'_, '_, '_> {
             return Err(self.lacks_part(part, &value));
         }
         // as in date_add
-        let cast = if value.of.is_none() && least_fraction(part) > 0 { "::text" } else { "" };
-        let sql = format!("tsql.datetrunc('{part}'{cast}, {})", moment(&value));
+        let is_open = value.of.is_none() && least_fraction(part) > 0;
+        let sql = call("tsql.datetrunc", [part_name(part, is_open), moment(&value)]);
         let of = value.of.map(|of| if of.is_time() { of } else { DATETIME2 });
         Ok(Value::of(sql, of))
     }
@@ -256,8 +264,9 @@ impl CallTranslation<'_, '_, '_> {
         let number = self.count(1, 2)?;
         let moment = self.moment(0)?;
         // null is not a month
-        let months = if number == 2 { format!("coalesce({}, 0)", self.integer(1)?) } else { "0".into() };
-        Ok(Value::new(format!("tsql.eomonth({moment}, {months})"), DATE))
+        let none = Scalar::number(0);
+        let months = if number == 2 { call("coalesce", [self.integer(1)?, none]) } else { none };
+        Ok(Value::new(call("tsql.eomonth", [moment, months]), DATE))
     }
 
     /// switchoffset, todatetimeoffset
@@ -269,10 +278,11 @@ impl CallTranslation<'_, '_, '_> {
         let value = implicit(value, takes, self.line, self.dialect())?.sql;
         let zone = match zone.family() {
             Some(Family::Integer) => zone.sql,
-            _ => format!("tsql.offset_minutes({})", zone.sql),
+            _ => call("tsql.offset_minutes", [zone.sql]),
         };
         let fraction = of.and_then(|of| of.fraction);
-        Ok(Value::new(format!("tsql.{}({value}, {zone})", self.name), Type { fraction, ..DATETIMEOFFSET }))
+        let sql = call(format!("tsql.{}", self.name), [value, zone]);
+        Ok(Value::new(sql, Type { fraction, ..DATETIMEOFFSET }))
     }
 }
 
@@ -297,6 +307,7 @@ impl Translation<'_> {
         }
         let value = implicit(value, DATETIMEOFFSET, line, self.dialect())?.sql;
         let fraction = of.and_then(|of| of.fraction);
-        Ok(Value::new(format!("tsql.switchoffset({value}, 0)"), Type { fraction, ..DATETIMEOFFSET }))
+        let sql = call("tsql.switchoffset", [value, Scalar::number(0)]);
+        Ok(Value::new(sql, Type { fraction, ..DATETIMEOFFSET }))
     }
 }

@@ -1,16 +1,14 @@
 //! TOP, and OFFSET … FETCH.
 
-use super::item::{renamed, Item};
+use super::item::{numbered, renamed, Item};
 use super::locks::locks_rows;
-use super::order::in_order;
-use super::order::{ordered, unqualified};
-use super::sources::Sources;
+use super::order::{in_order, unqualified};
 use super::translation::Translation;
 use super::value::converted;
 use crate::error::Error;
 use crate::facts::session::ROW_LIMIT;
 use crate::facts::types::{Family, Type, FLOAT};
-use crate::resolve::names::literal;
+use crate::postgres::{self, call, Body, Listed, Order, Scalar};
 use crate::tree::{Expression, Ordering, Query, Select, TableSource, Top};
 
 /// A clause with a number of rows, and its errors ("Database Engine events and errors").
@@ -39,19 +37,18 @@ const FETCH: Clause = Clause {
 };
 
 impl Translation<'_> {
-    /// Limits `sql` to its first rows. Returns false if this needs more than a clause after it.
+    /// Limits a query to its first rows. Returns false if this needs more than a clause after it.
     pub fn top(
         &mut self,
         top: &Top,
         select: &Select,
         order_by: &[Ordering],
         items: &[Item],
-        sources: &Sources,
-        sql: String,
-    ) -> Result<(String, bool), Error> {
+        query: postgres::Query,
+    ) -> Result<(postgres::Query, bool), Error> {
         let is_ordered = !order_by.is_empty();
         let rows = match top.percent {
-            true => self.percent_of(top, &sql)?,
+            true => self.percent_of(top, query.clone())?,
             false => self.row_count(&top.count, top.at.line)?,
         };
         if top.with_ties {
@@ -60,25 +57,27 @@ impl Translation<'_> {
                     "The TOP N WITH TIES clause is not allowed without a corresponding ORDER BY clause.";
                 return Err(Error::new(1062, text, top.at));
             }
-            return Ok((format!("{sql} fetch first ({rows}) rows with ties"), true));
+            return Ok((postgres::Query { with_ties: true, ..query.limited(Some(rows)) }, true));
         }
         if is_ordered && !top.percent {
-            if let Some(sql) = self.top_by_index(select, order_by, items, sources, &rows)? {
-                return Ok((sql, false));
+            if let Some(query) = self.top_by_index(select, order_by, items, &query, &rows)? {
+                return Ok((query, false));
             }
         }
-        Ok((format!("{sql} limit {rows}"), true))
+        Ok((query.limited(Some(rows)), true))
     }
 
     /// A percentage of the rows of a query.
-    fn percent_of(&mut self, top: &Top, rows: &str) -> Result<String, Error> {
+    fn percent_of(&mut self, top: &Top, rows: postgres::Query) -> Result<Scalar, Error> {
         let percent = self.value(&top.count)?;
         let percent = converted(percent, FLOAT, top.at.line, self.dialect())?.sql;
-        Ok(format!("tsql.top_percent({percent}, (select count(*) from ({rows}) as \"counted\"))"))
+        let count = Listed::from(call("count", [Scalar::Star]));
+        let number = postgres::Query::of([count], rows.named("\"counted\"", Vec::new()));
+        Ok(call("tsql.top_percent", [percent, Scalar::Query(Box::new(number))]))
     }
 
     /// A number of rows. Error 1060 if it is not a number, 127 if it is negative.
-    pub fn row_count(&mut self, count: &Expression, line: u32) -> Result<String, Error> {
+    pub fn row_count(&mut self, count: &Expression, line: u32) -> Result<Scalar, Error> {
         let number = self.value(count)?;
         let is_other = |of: Type| !matches!(of.family, Family::Integer | Family::Bit);
         if number.is_null() || number.of.is_some_and(is_other) {
@@ -91,12 +90,12 @@ impl Translation<'_> {
                 Err(Error::new(127, "A TOP N or FETCH rowcount value may not be negative.", line))
             }
             Some(_) => Ok(number.sql),
-            None => Ok(format!("tsql.top({})", number.sql)),
+            None => Ok(call("tsql.top", [number.sql])),
         }
     }
 
     /// The most rows that an INSERT, UPDATE or DELETE changes: SQL Server requires parentheses ("TOP").
-    pub fn changed_at_most(&mut self, top: &Top) -> Result<String, Error> {
+    pub fn changed_at_most(&mut self, top: &Top) -> Result<Scalar, Error> {
         self.demand_parentheses(top)?;
         self.row_count(&top.count, top.at.line)
     }
@@ -112,16 +111,16 @@ impl Translation<'_> {
     pub fn changed_of(
         &mut self,
         top: Option<&Top>,
-        rows: &str,
+        rows: &postgres::Query,
         table: &str,
         line: u32,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<Scalar>, Error> {
         let most = match top {
             None => None,
             Some(top) if top.with_ties => return Err(Error::syntax("with", top.at)),
             Some(top) if top.percent => {
                 self.demand_parentheses(top)?;
-                Some(self.percent_of(top, rows)?)
+                Some(self.percent_of(top, rows.clone())?)
             }
             Some(top) => Some(self.changed_at_most(top)?),
         };
@@ -131,33 +130,36 @@ impl Translation<'_> {
     /// The most rows that a change of this table affects: by its TOP, and by `set rowcount`.
     pub fn rows_within(
         &mut self,
-        top: Option<String>,
+        top: Option<Scalar>,
         table: &str,
         line: u32,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<Scalar>, Error> {
         if !self.scope.limits_rows {
             return Ok(top);
         }
         self.result.limited = Some(table.to_owned());
-        let set = format!("nullif({}, 0)", self.variables.write(ROW_LIMIT, line)?);
-        Ok(Some(top.map_or(set.clone(), |top| format!("least({top}, {set})"))))
+        let set = call("nullif", [self.variables.write(ROW_LIMIT, line)?, Scalar::number(0)]);
+        Ok(Some(match top {
+            Some(top) => call("least", [top, set]),
+            None => set,
+        }))
     }
 
     /// `offset n rows fetch next m rows only`
-    pub fn offset(&mut self, query: &Query, sql: &mut String) -> Result<(), Error> {
+    pub fn offset(&mut self, query: &Query, written: &mut postgres::Query) -> Result<(), Error> {
         let Some(offset) = &query.offset else { return Ok(()) };
         let line = offset.at().line;
         if query.order_by.is_empty() {
             return Err(Error::syntax("offset", line));
         }
-        sql.push_str(&format!(" offset {}", self.skipped_or_fetched(offset, &OFFSET)?));
+        written.offset = Some(self.skipped_or_fetched(offset, &OFFSET)?);
         if let Some(fetch) = &query.fetch {
-            sql.push_str(&format!(" limit {}", self.skipped_or_fetched(fetch, &FETCH)?));
+            written.limit = Some(self.skipped_or_fetched(fetch, &FETCH)?);
         }
         Ok(())
     }
 
-    fn skipped_or_fetched(&mut self, count: &Expression, clause: &Clause) -> Result<String, Error> {
+    fn skipped_or_fetched(&mut self, count: &Expression, clause: &Clause) -> Result<Scalar, Error> {
         let number = self.value(count)?;
         let fail = |number, text: String| Err(Error::new(number, text, count.at()));
         let no_integer =
@@ -169,13 +171,12 @@ impl Translation<'_> {
         match number.integer() {
             Some(integer) if integer < *least => fail(*too_small, (*too_small_words).to_owned()),
             Some(_) => Ok(number.sql),
-            None => Ok(format!(
-                "tsql.rows_of({}, {least}, {}, {}, {too_small}, {})",
-                number.sql,
-                clause.no_integer,
-                literal(&no_integer),
-                literal(too_small_words)
-            )),
+            None => {
+                let [least, error] = [i64::from(*least), i64::from(clause.no_integer)].map(Scalar::number);
+                let (words, small) = (Scalar::Text(no_integer), Scalar::number(too_small));
+                let arguments = [number.sql, least, error, words, small, Scalar::text(*too_small_words)];
+                Ok(call("tsql.rows_of", arguments))
+            }
         }
     }
 
@@ -188,9 +189,10 @@ impl Translation<'_> {
         select: &Select,
         order_by: &[Ordering],
         items: &[Item],
-        sources: &Sources,
-        rows: &str,
-    ) -> Result<Option<String>, Error> {
+        query: &postgres::Query,
+        rows: &Scalar,
+    ) -> Result<Option<postgres::Query>, Error> {
+        let Body::Select(written) = &query.body else { return Ok(None) };
         let is_plain = !select.distinct
             && !locks_rows(select)
             && select.group_by.is_empty()
@@ -214,37 +216,33 @@ impl Translation<'_> {
         else {
             return Ok(None);
         };
-        let rest: Vec<String> =
-            others.iter().map(|(key, of, descending)| ordered(&in_order(key, *of), *descending)).collect();
-        let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
-        let hidden =
-            if has_star { String::new() } else { keys.iter().map(|(key, ..)| format!(", {key}")).collect() };
-        let condition =
-            if sources.condition.is_empty() { String::new() } else { format!("{} and ", sources.condition) };
-        let start =
-            format!("select {}{hidden} from {} where {condition}{key}", listed.join(", "), sources.from);
-        let direction = if *descending { "desc" } else { "asc" };
-        let then = if rest.is_empty() { String::new() } else { format!(", {}", rest.join(", ")) };
-        let by_rest = if rest.is_empty() { String::new() } else { format!(" order by {}", rest.join(", ")) };
-        let with_value =
-            format!("{start} is not null order by {} {direction}{then} limit {rows}", in_order(key, *of));
-        let without = format!("{start} is null{by_rest} limit {rows}");
-        let (shown, columns, names) = if has_star {
+        let order =
+            |key: Scalar, of: Option<Type>, descending: bool| Order::by(in_order(key, of), descending);
+        let rest: Vec<Order> =
+            others.iter().map(|(key, of, descending)| order(key.clone(), *of, *descending)).collect();
+        let part = |has_key: bool, order_by: Vec<Order>| {
+            let mut part = (**written).clone();
+            if !has_star {
+                part.list.extend(keys.iter().map(|(key, ..)| Listed::from(key.clone())));
+            }
+            part.conditions.push(key.clone().is_null(!has_key));
+            postgres::Query::from(part).ordered(order_by).limited(Some(rows.clone())).parenthesised()
+        };
+        let first = Order { has_no_nulls: true, ..order(key.clone(), *of, *descending) };
+        let with_value = part(true, [first].into_iter().chain(rest.clone()).collect());
+        let both = Body::Combined(Box::new(with_value), vec![("union all", part(false, rest))]);
+        let (list, columns, names) = if has_star {
             let names = order_by.iter().zip(&keys).map(|(of, (key, ..))| unqualified(&of.value, key));
-            ("*".to_owned(), String::new(), names.collect::<Result<Vec<_>, Error>>()?)
+            let all = vec![Listed::from(Scalar::Star)];
+            (all, Vec::new(), names.collect::<Result<Vec<_>, Error>>()?)
         } else {
             let names: Vec<String> = (1..=keys.len()).map(|place| format!("\"k{place}\"")).collect();
-            let (shown, columns) = renamed(items)?;
-            (shown, format!(" ({columns}, {})", names.join(", ")), names)
+            (renamed(items)?, numbered(items).into_iter().chain(names.clone()).collect(), names)
         };
-        let both: Vec<String> = keys
-            .iter()
-            .zip(&names)
-            .map(|((_, of, descending), name)| ordered(&in_order(name, *of), *descending))
-            .collect();
-        Ok(Some(format!(
-            "select {shown} from (({with_value}) union all ({without})) as \"top\"{columns} order by {} limit {rows}",
-            both.join(", ")
-        )))
+        let by = keys.iter().zip(names);
+        let by =
+            by.map(|((_, of, descending), name)| order(Scalar::column(name), *of, *descending)).collect();
+        let top = postgres::Query::of(list, postgres::Query::from(both).named("\"top\"", columns));
+        Ok(Some(top.ordered(by).limited(Some(rows.clone()))))
     }
 }

@@ -9,6 +9,7 @@ use super::variables::Variables;
 use crate::error::Error;
 use crate::facts::types::Type;
 use crate::fragments::{Facts, RowSource};
+use crate::postgres::{Scalar, Statement};
 use crate::resolve::names::Relation;
 use crate::resolve::Scope;
 use crate::schema::Table;
@@ -33,7 +34,7 @@ pub struct ChangedRows {
     pub inserted: Option<String>,
     pub deleted: Option<String>,
     /// The name of `$action`; None likewise.
-    pub action: Option<&'static str>,
+    pub action: Option<Scalar>,
 }
 
 impl ChangedRows {
@@ -49,7 +50,7 @@ const LONGEST: usize = 8 << 20;
 /// A query or change.
 #[derive(Clone, Debug, Default)]
 pub struct Translated {
-    pub sql: String,
+    pub sql: Statement,
     pub kind: Verb,
     /// The displayed names, "" for none; None if PostgreSQL's names are displayed ("?column?" is no name).
     pub columns: Option<Vec<Title>>,
@@ -161,9 +162,9 @@ impl<'a> Translation<'a> {
         });
     }
 
-    /// Counts the written parts. Error 191 if there are too many.
-    pub fn wrote(&mut self, sql: &str, line: u32) -> Result<(), Error> {
-        self.written += sql.len();
+    /// Counts the bytes written. Error 191 if there are too many.
+    pub fn wrote(&mut self, bytes: usize, line: u32) -> Result<(), Error> {
+        self.written += bytes;
         if self.written > LONGEST {
             return Err(Error::nested_too_deeply(line));
         }

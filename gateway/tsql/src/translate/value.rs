@@ -6,30 +6,17 @@ use crate::facts::types::{
     self, varchar, Case, Family, Type, BIT, INSTANT, LONGEST_VARCHAR, MOMENT, MONEY, MOST_DIGITS,
     MOST_FRACTION, SQL_VARIANT, VARBINARY, XML,
 };
-use crate::resolve::names::literal;
+use crate::postgres::{call, Scalar};
 use crate::units::units;
 use crate::Dialect;
-use std::fmt::Display;
 
-/// An expression of PostgreSQL that needs no parentheses.
+/// An expression of PostgreSQL with its T-SQL type.
 #[derive(Clone, Debug)]
 pub struct Value {
-    pub sql: String,
+    pub sql: Scalar,
     /// T-SQL's type; None if only PostgreSQL knows it.
     pub of: Option<Type>,
     pub constant: Constant,
-    pub form: Form,
-}
-
-/// How a value's type is visible to PostgreSQL in its SQL.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
-    #[default]
-    Expression,
-    /// A parameter alone, whose type PostgreSQL infers.
-    Parameter,
-    /// It ends with a cast to its type.
-    Cast,
 }
 
 /// The kind of a literal.
@@ -44,37 +31,54 @@ pub enum Constant {
 }
 
 impl Value {
-    pub fn new(sql: impl Into<String>, of: Type) -> Value {
+    pub fn new(sql: Scalar, of: Type) -> Value {
         Value::of(sql, Some(of))
     }
 
     /// A value whose type only PostgreSQL knows.
-    pub fn unknown(sql: impl Into<String>) -> Value {
+    pub fn unknown(sql: Scalar) -> Value {
         Value::of(sql, None)
     }
 
-    pub fn of(sql: impl Into<String>, of: Option<Type>) -> Value {
-        let (constant, form) = (Constant::None, Form::Expression);
-        Value { sql: sql.into(), of, constant, form }
+    pub fn of(sql: Scalar, of: Option<Type>) -> Value {
+        Value { sql, of, constant: Constant::None }
     }
 
     /// `sql` as a value of exactly this type.
-    pub fn cast(sql: impl Display, of: Type) -> Value {
-        Value { form: Form::Cast, ..Value::new(format!("{sql}::{}", of.sql()), of) }
+    pub fn cast(sql: Scalar, of: Type) -> Value {
+        Value::new(sql.cast(of.sql()), of)
     }
 
     /// Money as a domain, by which functions distinguish it from numeric.
-    pub fn money(sql: impl Display, of: Type) -> Value {
-        Value { form: Form::Cast, ..Value::new(format!("{sql}::tsql.{}", of.name), of) }
+    pub fn money(sql: Scalar, of: Type) -> Value {
+        Value::new(sql.cast(domain_of_money(of)), of)
     }
 
     /// The same value with other SQL.
-    pub fn with_sql(self, sql: String) -> Value {
-        Value { sql, form: Form::Expression, ..self }
+    pub fn with_sql(self, sql: Scalar) -> Value {
+        Value { sql, ..self }
+    }
+
+    /// Whether PostgreSQL sees that it has this type.
+    fn is_cast_to(&self, of: Type) -> bool {
+        matches!(&self.sql, Scalar::Cast(_, name) if *name == of.sql())
+    }
+
+    /// Whether it is a parameter alone, whose type PostgreSQL infers.
+    pub fn is_parameter(&self) -> bool {
+        matches!(self.sql, Scalar::Parameter(_))
+    }
+
+    /// The SQL; a NULL as one of this type.
+    pub fn or_null_of(&self, name: &'static str) -> Scalar {
+        match self.is_null() {
+            true => Scalar::Null.cast(name),
+            false => self.sql.clone(),
+        }
     }
 
     pub fn null() -> Value {
-        Value { constant: Constant::Null, ..Value::unknown("null") }
+        Value { constant: Constant::Null, ..Value::unknown(Scalar::Null) }
     }
 
     pub fn is_null(&self) -> bool {
@@ -122,12 +126,8 @@ impl Value {
 pub fn of_text(text: &str, national: bool, dialect: &Dialect) -> Value {
     let text = if dialect.empty_text_is_blank && text.is_empty() { " " } else { text };
     let length = units(text) as u32;
-    let (sql, of) = if length > LONGEST_VARCHAR {
-        (format!("{}::varchar", literal(text)), types::VARCHAR)
-    } else {
-        let length = length.max(1);
-        (format!("{}::varchar({length})", literal(text)), varchar(Some(length)))
-    };
+    let of = varchar(Some(length.max(1)).filter(|length| *length <= LONGEST_VARCHAR));
+    let sql = Scalar::text(text).cast(of.sql());
     // characters that a single-byte code page may lack
     let of = Type { twin: national || !text.is_ascii(), ..of };
     Value { constant: Constant::Text(text.to_owned()), ..Value::new(sql, of) }
@@ -141,10 +141,13 @@ pub fn of_integer(written: &str, line: u32) -> Result<Value, Error> {
         return Err(too_many_digits(written, line));
     }
     if let Ok(number) = digits.parse::<i32>() {
-        return Ok(Value { constant: Constant::Integer(number.into()), ..Value::new(digits, types::INT) });
+        return Ok(Value {
+            constant: Constant::Integer(number.into()),
+            ..Value::new(Scalar::number(digits), types::INT)
+        });
     }
     let of = types::numeric(digits.len() as u8, 0);
-    Ok(Value::new(format!("{digits}::{}", of.sql()), of))
+    Ok(Value::cast(Scalar::number(digits), of))
 }
 
 /// Digits with a decimal point.
@@ -157,17 +160,16 @@ pub fn of_decimal(written: &str, line: u32) -> Result<Value, Error> {
     }
     let of = types::numeric(precision as u8, fraction.len() as u8);
     let shown = |digits| if str::is_empty(digits) { "0" } else { digits };
-    Ok(Value::new(format!("{}.{}::{}", shown(whole), shown(fraction), of.sql()), of))
+    Ok(Value::cast(Scalar::Number(format!("{}.{}", shown(whole), shown(fraction))), of))
 }
 
 /// Digits with an exponent, which may have no digits: `1e` is 1e0.
 pub fn of_float(written: &str) -> Value {
-    let sql = if written.ends_with(|last: char| last.is_ascii_digit()) {
-        format!("'{written}'::float8")
-    } else {
-        format!("'{}0'::float8", written.trim_end_matches(['+', '-']))
+    let digits = match written.ends_with(|last: char| last.is_ascii_digit()) {
+        true => written.to_owned(),
+        false => format!("{}0", written.trim_end_matches(['+', '-'])),
     };
-    Value::new(sql, types::FLOAT)
+    Value::new(Scalar::Text(digits).cast("float8"), types::FLOAT)
 }
 
 /// The amount of `$1.50`.
@@ -175,7 +177,7 @@ pub fn of_money(amount: &str, line: u32) -> Result<Value, Error> {
     if amount.split_once('.').is_some_and(|(_, decimals)| decimals.len() > 4) {
         return Err(Error::refused(&format!("${amount}"), "money has four decimals", line));
     }
-    Ok(Value::money(format!("'{amount}'::numeric(19,4)"), types::MONEY))
+    Ok(Value::money(Scalar::text(amount).cast("numeric(19,4)"), types::MONEY))
 }
 
 /// The digits of `0x0A`.
@@ -183,7 +185,7 @@ pub fn of_binary(digits: &str) -> Value {
     let odd = if digits.len().is_multiple_of(2) { "" } else { "0" };
     let length = u32::try_from(digits.len().div_ceil(2)).ok().filter(|length| *length <= LONGEST_VARCHAR);
     let of = Type { length: length.map(|length| length.max(1)), ..VARBINARY };
-    Value::new(format!("'\\x{odd}{digits}'::bytea"), of)
+    Value::new(Scalar::Bytes(format!("{odd}{digits}")), of)
 }
 
 fn too_many_digits(written: &str, line: u32) -> Error {
@@ -213,7 +215,7 @@ pub fn tried(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result
 
 fn conversion(verb: &str, value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
     if value.is_null() {
-        return Ok(Value::cast("null", target));
+        return Ok(Value::cast(Scalar::Null, target));
     }
     if let Some(of) = value.of.filter(|of| !conversions::casts(class(*of), class(target), dialect.chart)) {
         let text =
@@ -233,7 +235,7 @@ fn conversion(verb: &str, value: Value, target: Type, line: u32, dialect: &Diale
         Some(_) if verb == "try" => {
             return Err(Error::refused("try_convert to an unsigned type", "ASE has none", line));
         }
-        Some((domain, _)) => Value::cast(format!("({})::tsql.{domain}", converted.sql), target.of_values()),
+        Some((domain, _)) => Value::cast(converted.sql.cast(format!("tsql.{domain}")), target.of_values()),
     })
 }
 
@@ -241,11 +243,20 @@ fn conversion(verb: &str, value: Value, target: Type, line: u32, dialect: &Diale
 /// PostgreSQL chooses or computes.
 fn of_own_type(value: Value) -> Value {
     match value.of {
-        Some(of) if of.family == Family::Money && value.form != Form::Cast => {
-            Value::money(format!("({})", value.sql), of)
+        Some(of) if of.family == Family::Money && !is_money(&value.sql, of) => {
+            let constant = value.constant;
+            Value { constant, ..Value::money(value.sql, of) }
         }
         _ => value,
     }
+}
+
+fn domain_of_money(of: Type) -> String {
+    format!("tsql.{}", of.name)
+}
+
+fn is_money(sql: &Scalar, of: Type) -> bool {
+    matches!(sql, Scalar::Cast(_, name) if *name == domain_of_money(of))
 }
 
 fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
@@ -255,10 +266,11 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect
     // the text of these in an nvarchar differs
     let differs = |of: Type| matches!(of.family, Family::Bit | Family::Integer | Family::Binary);
     let is_wide = target.is_national() && dialect.has_wide_texts && value.of.is_none_or(differs);
+    let sql = || value.sql.clone();
     Ok(match (target.length, value.of) {
         (None, _) if is_wide => {
-            let text = format!("tsql.{verb}_nvarchar({}, {MOST_UNITS})", value.sql);
-            Value::new(text, target)
+            let most = Scalar::number(MOST_UNITS);
+            Value::new(call(format!("tsql.{verb}_nvarchar"), [sql(), most]), target)
         }
         (None, _) => Value::new(text_of(value, dialect), target),
         (Some(_), _) if has_own_text(value, dialect) => Value::cast(text_of(value, dialect), target),
@@ -268,7 +280,7 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect
                 && of.length.is_some_and(|own| own <= length)
                 && target.name == "varchar" =>
         {
-            Value::cast(&value.sql, target)
+            Value::cast(sql(), target)
         }
         (Some(length), _) => {
             let is_whole = value.of.is_none_or(|of| matches!(of.family, Family::Bit | Family::Integer));
@@ -277,41 +289,39 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect
                 (_, true) => dialect.whole_number_as_varchar,
                 _ => "varchar",
             };
-            let text = format!("tsql.{verb}_{reader}({}, {length})", value.sql);
-            Value::cast(text, target)
+            Value::cast(call(format!("tsql.{verb}_{reader}"), [sql(), Scalar::number(length)]), target)
         }
     })
 }
 
 /// A value with its type.
-fn as_variant(verb: &str, value: &Value, line: u32) -> Result<String, Error> {
-    let Some(of) = value.of else { return Ok(format!("tsql.{verb}_sql_variant({})", value.sql)) };
+fn as_variant(verb: &str, value: &Value, line: u32) -> Result<Scalar, Error> {
+    let sql = value.sql.clone();
+    let Some(of) = value.of else { return Ok(call(format!("tsql.{verb}_sql_variant"), [sql])) };
     if of == SQL_VARIANT {
-        return Ok(value.sql.clone());
+        return Ok(sql);
     }
     let Some(base) = of.variant_base() else {
         let text =
             format!("Explicit conversion from data type {} to sql_variant is not allowed.", of.declared());
         return Err(Error::new(529, text, line).with_severity(16));
     };
-    let sql = &value.sql;
     let typed = match (of.name, of.length, of.fraction) {
-        ("char", Some(length), _) => format!("rpad(({sql})::text, {length})"),
-        ("binary" | "varbinary", Some(length), _) => format!("tsql.to_{}({sql}, {length})", of.name),
-        ("datetimeoffset", _, Some(digits)) => format!("tsql.to_datetimeoffset({sql}, {digits})"),
-        _ if of == INSTANT => format!("({sql})::timestamp"),
-        _ => format!("({sql})::{}", of.sql()),
+        ("char", Some(length), _) => call("rpad", [sql.cast("text"), Scalar::number(length)]),
+        ("binary" | "varbinary", Some(length), _) => {
+            call(format!("tsql.to_{}", of.name), [sql, Scalar::number(length)])
+        }
+        ("datetimeoffset", _, Some(digits)) => call("tsql.to_datetimeoffset", [sql, Scalar::number(digits)]),
+        _ if of == INSTANT => sql.cast("timestamp"),
+        _ => sql.cast(of.sql()),
     };
-    Ok(format!("tsql.variant_of('{base}', {typed})"))
+    Ok(call("tsql.variant_of", [Scalar::text(base), typed]))
 }
 
 /// A value as a text of unlimited length; texts unchanged.
-pub fn text_of(value: &Value, dialect: &Dialect) -> String {
-    if has_own_text(value, dialect) {
-        styled_text(value, DEFAULT_STYLE).unwrap_or_default()
-    } else {
-        format!("tsql.text_of({})", of_own_type(value.clone()).sql)
-    }
+pub fn text_of(value: &Value, dialect: &Dialect) -> Scalar {
+    let styled = if dialect.shows_declared_digits { styled_text(value, DEFAULT_STYLE) } else { None };
+    styled.unwrap_or_else(|| call("tsql.text_of", [of_own_type(value.clone()).sql]))
 }
 
 /// The most characters of an nvarchar(max) ("nchar and nvarchar": 2 GB).
@@ -325,10 +335,11 @@ fn has_own_text(value: &Value, dialect: &Dialect) -> bool {
 
 /// A datetime2, datetimeoffset or time in a style of CONVERT; None for any other type, whose text PostgreSQL's type
 /// determines.
-pub fn styled_text(value: &Value, style: i64) -> Option<String> {
+pub fn styled_text(value: &Value, style: i64) -> Option<Scalar> {
     let of = value.of.filter(|of| matches!(of.name, "datetime2" | "datetimeoffset" | "time"))?;
     let digits = of.fraction.unwrap_or(MOST_FRACTION);
-    Some(format!("tsql.{}_text({}, {style}, {digits})", of.name, value.sql))
+    let arguments = [value.sql.clone(), Scalar::number(style), Scalar::number(digits)];
+    Some(call(format!("tsql.{}_text", of.name), arguments))
 }
 
 pub fn float_to_text(line: u32) -> Error {
@@ -338,7 +349,7 @@ pub fn float_to_text(line: u32) -> Error {
 fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<Value, Error> {
     let is_moment = matches!(target.name, "date" | "datetime" | "smalldatetime") && verb == "to";
     if is_moment && value.of.is_some_and(|of| of.family == Family::Binary && of.name != "image") {
-        return Ok(Value::new(format!("tsql.{}_of_bytes({})", target.name, value.sql), target));
+        return Ok(Value::new(call(format!("tsql.{}_of_bytes", target.name), [value.sql]), target));
     }
     if let Some(of) = value.of.filter(|of| !is_known(class(*of), class(target))) {
         let what = format!("{} to {}", of.name, target.name);
@@ -347,38 +358,35 @@ fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<Value, 
     if value.of == Some(target) && !matches!(target.family, Family::Decimal | Family::Binary) {
         return Ok(value);
     }
-    let sql = &value.sql;
-    match target {
-        MOMENT => return Ok(Value::new(format!("tsql.moment({sql})"), MOMENT)),
-        INSTANT => return Ok(Value::new(format!("tsql.instant(tsql.moment({sql}))"), INSTANT)),
-        _ => {}
-    }
+    let sql = value.sql;
+    let by = |name: &str, sql| call(format!("tsql.{verb}_{name}"), [sql]);
+    let with = |name: &str, sql, number| call(format!("tsql.{verb}_{name}"), [sql, number]);
     let converted = match target.name {
-        "decimal" => return Ok(Value::cast(format!("tsql.{verb}_numeric({sql})"), target)),
-        "binary" | "varbinary" => {
-            let length = target.length.map_or_else(|| "null".to_owned(), |length| length.to_string());
-            format!("tsql.{verb}_{}({sql}, {length})", target.name)
+        _ if target == MOMENT => call("tsql.moment", [sql]),
+        _ if target == INSTANT => call("tsql.instant", [call("tsql.moment", [sql])]),
+        "decimal" => return Ok(Value::cast(by("numeric", sql), target)),
+        "binary" | "varbinary" => with(target.name, sql, target.length.map_or(Scalar::Null, Scalar::number)),
+        "image" => by("binary", sql),
+        "uniqueidentifier" => by("guid", sql),
+        "datetime2" => {
+            let time = by("datetime2", sql);
+            let fitted = match target.fraction {
+                Some(digits @ ..=5) => call("tsql.fitted_datetime2", [time, Scalar::number(digits)]),
+                _ => time,
+            };
+            return Ok(Value::cast(fitted, target));
         }
-        "image" => format!("tsql.{verb}_binary({sql})"),
-        "uniqueidentifier" => format!("tsql.{verb}_guid({sql})"),
-        "datetime2" => match target.fraction {
-            Some(digits @ ..=5) => {
-                let fitted = format!("tsql.fitted_datetime2(tsql.{verb}_datetime2({sql}), {digits})");
-                return Ok(Value::cast(fitted, target));
-            }
-            _ => return Ok(Value::cast(format!("tsql.{verb}_datetime2({sql})"), target)),
-        },
         "time" => match target.fraction {
             Some(digits) => {
-                let fitted = format!("tsql.fitted_time(tsql.{verb}_time({sql}), {digits})");
+                let fitted = call("tsql.fitted_time", [by("time", sql), Scalar::number(digits)]);
                 return Ok(Value::cast(fitted, target));
             }
-            None => format!("tsql.{verb}_time({sql})"),
+            None => by("time", sql),
         },
         "bit" | "tinyint" | "smallint" | "int" | "bigint" | "real" | "float" | "money" | "smallmoney"
-        | "date" | "datetime" | "smalldatetime" => format!("tsql.{verb}_{}({sql})", target.name),
+        | "date" | "datetime" | "smalldatetime" => by(target.name, sql),
         "datetimeoffset" => {
-            format!("tsql.{verb}_datetimeoffset({sql}, {})", target.fraction.unwrap_or(MOST_FRACTION))
+            with("datetimeoffset", sql, Scalar::number(target.fraction.unwrap_or(MOST_FRACTION)))
         }
         name => {
             return Err(Error::refused(&format!("convert to {name}"), "there is no such conversion", line))
@@ -405,14 +413,13 @@ pub fn assigned(value: Value, target: Type, line: u32, dialect: &Dialect) -> Res
     let value = by_itself(value, target, line, dialect)?;
     let value = if dialect.decimals_keep_digits { scaled(value, target) } else { value };
     if target == XML {
-        return Ok(Value::new(format!("({})::xml", value.sql), target));
+        return Ok(Value::new(value.sql.cast("xml"), target));
     }
     let value = converted(value, target, line, dialect)?;
     let target = target.of_values();
-    Ok(match value.form {
-        // money is a domain over the variable's type
-        Form::Cast if target.family != Family::Money => Value { of: Some(target), ..value },
-        _ => Value::cast(format!("({})", value.sql), target),
+    Ok(match value.is_cast_to(target) {
+        true => Value { of: Some(target), ..value },
+        false => Value::cast(value.sql, target),
     })
 }
 
@@ -427,15 +434,17 @@ fn scaled(value: Value, target: Type) -> Value {
     if value.is_null() || !is_number || !value.of.is_none_or(loses) {
         return value;
     }
-    let sql = scaled_to(&value.sql, target);
+    let sql = scaled_to(value.sql.clone(), target);
     value.with_sql(sql)
 }
 
 /// Converts a decimal, given as SQL, to a number type in ASE.
-pub fn scaled_to(sql: &str, target: Type) -> String {
+pub fn scaled_to(sql: Scalar, target: Type) -> Scalar {
     let shown = if target.family == Family::Decimal { "NUMERIC" } else { target.name };
     let (precision, scale) = (target.precision.unwrap_or(38), target.scale.unwrap_or(0));
-    format!("tsql.scaled({sql}, {precision}, {scale}, '{}')", shown.to_uppercase())
+    let digits = [precision, scale].map(Scalar::number);
+    let [precision, scale] = digits;
+    call("tsql.scaled", [sql, precision, scale, Scalar::Text(shown.to_uppercase())])
 }
 
 /// Like `converted`, where T-SQL converts implicitly: errors 206 and 257 for conversions that need CAST.
@@ -450,8 +459,8 @@ fn by_itself(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result
             return Ok(value);
         }
         let name = conversions::name(class(target));
-        let sql = format!("tsql.assigned({}, '{name}', {})", value.sql, dialect.is_ase);
-        return Ok(value.with_sql(sql));
+        let arguments = [value.sql.clone(), Scalar::text(name), Scalar::Boolean(dialect.is_ase)];
+        return Ok(value.with_sql(call("tsql.assigned", arguments)));
     };
     let is_long = matches!(of.family, Family::Text | Family::Binary) && of.length.is_none();
     let error = match conversions::assignment_error(class(of), class(target), dialect.chart) {
@@ -469,51 +478,52 @@ fn by_itself(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result
 }
 
 /// A value converted for a column, whose type PostgreSQL knows, by T-SQL's rules.
-pub fn carried(value: &Value, dialect: &Dialect) -> String {
-    carried_as(value, None::<fn() -> String>, dialect)
+pub fn carried(value: &Value, dialect: &Dialect) -> Scalar {
+    carried_as(value, None::<fn() -> Scalar>, dialect)
 }
 
-/// The same; `kind` writes the SQL for whether the column is national, whose bytes are UTF-16, an image, which alone
-/// accepts a text as its bytes, or money, which alone accepts a text with a currency symbol and in ASE rounds decimals.
-pub fn carried_into(value: &Value, kind: impl FnOnce() -> String, dialect: &Dialect) -> String {
+/// The same; `kind` returns whether the column is national, whose bytes are UTF-16, an image, which alone accepts a text
+/// as its bytes, or money, which alone accepts a text with a currency symbol and in ASE rounds decimals.
+pub fn carried_into(value: &Value, kind: impl FnOnce() -> Scalar, dialect: &Dialect) -> Scalar {
     carried_as(value, Some(kind), dialect)
 }
 
-fn carried_as(value: &Value, kind: Option<impl FnOnce() -> String>, dialect: &Dialect) -> String {
+fn carried_as(value: &Value, kind: Option<impl FnOnce() -> Scalar>, dialect: &Dialect) -> Scalar {
     if value.is_null() {
-        return "null".to_owned();
+        return Scalar::Null;
     }
     let sql = typed_parameter(value);
     // which PostgreSQL's timestamp does not show
     let is_fine = value.of.is_some_and(|of| class(of) == Class::DateTime2 && of.oid == types::DATETIME2.oid);
+    // for untyped nulls PostgreSQL would use the base type of a domain
+    let no_digits = || Scalar::Null.cast("integer");
     if dialect.money_rounds {
-        let carry = if is_fine { "carry_datetime2" } else { "carry_sybase" };
+        let carry = if is_fine { "tsql.carry_datetime2" } else { "tsql.carry_sybase" };
         return match kind.filter(|_| value.of.is_none_or(is_finer_than_money)) {
-            Some(kind) => format!("tsql.{carry}({sql}, null::integer, {})", kind()),
-            None => format!("tsql.{carry}({sql})"),
+            Some(kind) => call(carry, [sql, no_digits(), kind()]),
+            None => call(carry, [sql]),
         };
     }
     let is_national = value.of.is_some_and(|of| of.is_national());
     let (digits, kind) = match value.of {
         Some(of) if is_fine || of.name == types::TIME.name => {
-            (Some(of.fraction.unwrap_or(MOST_FRACTION).to_string()), None)
+            (Some(of.fraction.unwrap_or(MOST_FRACTION)), None)
         }
         Some(of) if of.family == Family::Binary || of.is_text() => (None, kind),
         Some(_) => (None, None),
         None => (None, kind),
     };
     let carry = match is_fine {
-        true => "carry_datetime2",
-        false if is_national => "carry_national",
-        false => "carry",
+        true => "tsql.carry_datetime2",
+        false if is_national => "tsql.carry_national",
+        false => "tsql.carry",
     };
     let kind = kind.map(|kind| kind());
     if digits.is_none() && kind.is_none() {
-        return format!("tsql.{carry}({sql})");
+        return call(carry, [sql]);
     }
-    // for untyped nulls PostgreSQL would use the base type of a domain
-    let digits = digits.unwrap_or_else(|| "null::integer".to_owned());
-    format!("tsql.{carry}({sql}, {digits}, {})", kind.as_deref().unwrap_or("null::boolean"))
+    let digits = digits.map_or_else(no_digits, Scalar::number);
+    call(carry, [sql, digits, kind.unwrap_or_else(|| Scalar::Null.cast("boolean"))])
 }
 
 /// Whether money in ASE rounds such values, which a numeric column of the same digits refuses.
@@ -522,24 +532,23 @@ pub fn is_finer_than_money(of: Type) -> bool {
 }
 
 /// A value with its type if it is a parameter, which PostgreSQL would otherwise treat as a text.
-fn typed_parameter(value: &Value) -> String {
+fn typed_parameter(value: &Value) -> Scalar {
     let of = value.of.filter(|of| !matches!(of.family, Family::Text | Family::Money | Family::Variant));
     match of {
         // a sql_variant keeps it
-        Some(of) if of == types::TINYINT => format!("({})::smallint::tsql.tinyint", value.sql),
-        Some(of) if value.form == Form::Parameter => {
+        Some(of) if of == types::TINYINT => value.sql.clone().cast("smallint").cast("tsql.tinyint"),
+        Some(of) if value.is_parameter() => {
             let plain = Type { precision: None, scale: None, fraction: None, ..of };
-            format!("{}::{}", value.sql, plain.sql())
+            value.sql.clone().cast(plain.sql())
         }
         _ => of_own_type(value.clone()).sql,
     }
 }
 
 /// A value as an operand of PostgreSQL's numeric arithmetic.
-pub fn numeric(value: &Value, of: Type) -> String {
-    if of == BIT {
-        format!("tsql.to_numeric({})", value.sql)
-    } else {
-        format!("{}::numeric", value.sql)
+pub fn numeric(value: &Value, of: Type) -> Scalar {
+    match of == BIT {
+        true => call("tsql.to_numeric", [value.sql.clone()]),
+        false => value.sql.clone().cast("numeric"),
     }
 }

@@ -3,12 +3,13 @@
 use crate::error::Error;
 use crate::facts::functions;
 use crate::facts::session::CURRENT;
-use crate::fragments::{self, Facts};
+use crate::fragments::Facts;
+use crate::postgres::{call, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Writes a variable, by its name with @, into SQL: its mark, or the name of a PL/pgSQL variable.
+/// The SQL of variables, by their names with @: parameters, or variables of PL/pgSQL.
 pub trait Variables {
-    fn write(&mut self, name: &str, line: u32) -> Result<String, Error>;
+    fn write(&mut self, name: &str, line: u32) -> Result<Scalar, Error>;
 
     /// The facts noted about the SQL; None: they are not needed.
     fn facts(&mut self) -> Option<&mut Facts> {
@@ -20,9 +21,9 @@ pub trait Variables {
         false
     }
 
-    /// A mark of `fragments`, if the SQL is split at marks.
-    fn mark(&self, _mark: &'static str) -> &'static str {
-        ""
+    /// Whether more columns may be added to the list of a select.
+    fn marks_lists(&self) -> bool {
+        false
     }
 
     /// The SQL depends on the declaration of this table, and of this column of it.
@@ -47,17 +48,17 @@ pub trait Variables {
     fn note_clock(&mut self) {}
 
     /// Ctid and xmin of the row of this table that a cursor has fetched last.
-    fn current_row(&mut self, _cursor: &str, _table: &str, line: u32) -> Result<String, Error> {
+    fn current_row(&mut self, _cursor: &str, _table: &str, line: u32) -> Result<Scalar, Error> {
         Err(Error::refused("where current of", "choose the row by its key", line))
     }
 
     /// The time at which a procedure's statement began; None: each function reads the clock.
-    fn began(&mut self) -> Option<String> {
+    fn began(&mut self) -> Option<Scalar> {
         None
     }
 
     /// The time of a clock if it is a parameter of the statement; None: PostgreSQL evaluates it.
-    fn clock(&mut self, _clock: &functions::Clock) -> Option<String> {
+    fn clock(&mut self, _clock: &functions::Clock) -> Option<Scalar> {
         None
     }
 }
@@ -96,15 +97,15 @@ impl Numbered {
 }
 
 impl Variables for Numbered {
-    fn write(&mut self, name: &str, _: u32) -> Result<String, Error> {
+    fn write(&mut self, name: &str, _: u32) -> Result<Scalar, Error> {
         let place = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(name.to_owned());
             self.names.len() - 1
         });
-        Ok(fragments::variable(place))
+        Ok(Scalar::Parameter(place))
     }
 
-    fn current_row(&mut self, cursor: &str, _table: &str, line: u32) -> Result<String, Error> {
+    fn current_row(&mut self, cursor: &str, _table: &str, line: u32) -> Result<Scalar, Error> {
         self.write(&format!("{CURRENT}{cursor}"), line)
     }
 
@@ -116,8 +117,8 @@ impl Variables for Numbered {
         true
     }
 
-    fn mark(&self, mark: &'static str) -> &'static str {
-        mark
+    fn marks_lists(&self) -> bool {
+        true
     }
 
     fn note_use(&mut self, table: &str, column: Option<&str>) {
@@ -153,7 +154,7 @@ impl Variables for Numbered {
         }
     }
 
-    fn clock(&mut self, clock: &functions::Clock) -> Option<String> {
+    fn clock(&mut self, clock: &functions::Clock) -> Option<Scalar> {
         if self.clock != Clock::Variables {
             return None;
         }
@@ -162,7 +163,7 @@ impl Variables for Numbered {
             return None;
         };
         let variable = self.write(name, 0).ok()?;
-        Some(if clock.rounds { format!("tsql.rounded({variable})") } else { variable })
+        Some(if clock.rounds { call("tsql.rounded", [variable]) } else { variable })
     }
 }
 
@@ -172,7 +173,7 @@ pub const NO_VARIABLES: &str = "a definition names no variables";
 pub struct NoVariables(pub &'static str);
 
 impl Variables for NoVariables {
-    fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
+    fn write(&mut self, name: &str, line: u32) -> Result<Scalar, Error> {
         Err(Error::refused(name, self.0, line))
     }
 }

@@ -6,6 +6,7 @@ use super::translation::Translation;
 use super::value::Value;
 use crate::error::Error;
 use crate::facts::types::{nvarchar, varchar};
+use crate::postgres::{call, Listed, Query, Scalar};
 use crate::tree::{Xml, XmlForm};
 
 /// The name of a text column, which is treated as unnamed.
@@ -29,15 +30,19 @@ impl Translation<'_> {
             ));
         }
         let columns: Vec<_> = (1..=items.len()).map(|place| format!("c{place}")).collect();
-        let text = |column: &String| match xml.form {
-            XmlForm::Written => format!("tsql.xml_written(tsql.xml_text({column}))"),
-            XmlForm::Value { .. } => format!("tsql.xml_text({column})"),
+        let text = |column: &String| {
+            let text = call("tsql.xml_text", [Scalar::column(column)]);
+            match xml.form {
+                XmlForm::Written => call("tsql.xml_written", [text]),
+                XmlForm::Value { .. } => text,
+            }
         };
-        let row = match columns.iter().map(text).collect::<Vec<_>>().as_slice() {
+        let texts: Vec<Scalar> = columns.iter().map(text).collect();
+        let row = match texts.as_slice() {
             [one] => one.clone(),
             several => {
-                let all = several.join(", ");
-                format!("case when coalesce({all}) is not null then concat({all}) end")
+                let is_filled = call("coalesce", several).is_null(false);
+                Scalar::Case(vec![(is_filled, call("concat", several))], None)
             }
         };
         let (of, of_text) = match xml.form {
@@ -45,9 +50,10 @@ impl Translation<'_> {
             XmlForm::Value { of_text, .. } => (nvarchar(None), of_text),
             XmlForm::Written => (nvarchar(None), false),
         };
-        let names = columns.join(", ");
-        let joined = format!("tsql.xml_joined(string_agg({row}, ''), count(*))");
-        let joined = if of_text { format!("nullif({joined}, '')") } else { joined };
-        Ok(Value::new(format!("(select {joined} from ({sql}) as \"@@xml\" ({names}))"), of))
+        let rows = call("string_agg", [row, Scalar::text("")]);
+        let joined = call("tsql.xml_joined", [rows, call("count", [Scalar::Star])]);
+        let joined = if of_text { call("nullif", [joined, Scalar::text("")]) } else { joined };
+        let query = Query::of([Listed::from(joined)], sql.named("\"@@xml\"", columns));
+        Ok(Value::new(Scalar::Query(Box::new(query)), of))
     }
 }

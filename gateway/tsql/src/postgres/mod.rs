@@ -1,0 +1,10 @@
+//! PostgreSQL's SQL as trees, and their text.
+
+mod tree;
+mod write;
+
+pub use tree::{
+    call, Alias, Body, Call, Change, ChangeKind, Create, Filling, Grouping, Listed, Lock, Mark, MergeAction,
+    MergeClause, Operator, Order, Over, Query, Scalar, Select, Source, Statement, With,
+};
+pub use write::Joined;
