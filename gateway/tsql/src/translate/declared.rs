@@ -6,7 +6,7 @@ use super::named::{source_name, Named, Origin};
 use super::translation::Translation;
 use crate::error::Error;
 use crate::postgres::{call, Scalar};
-use crate::resolve::names::{self, array, folded, literal, stored, table, RelationKind};
+use crate::resolve::names::{self, folded, stored, table, RelationKind};
 use crate::schema::CHANGED;
 use crate::tree::{ColumnName, ObjectName, TableSource};
 

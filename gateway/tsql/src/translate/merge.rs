@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::postgres::{self, call, Alias, Change, ChangeKind, Filling, Scalar, Source};
 use crate::resolve::names::{self, folded, quoted, stored, table};
 use crate::tree::{
-    Expression, Merge, MergeAction, MergeClause, MergeRows, Name, ObjectName, SetItem, TableSource,
+    Expression, Merge, MergeAction, MergeClause, MergeRows, Name, ObjectName, SetItem,
 };
 
 impl Translation<'_> {

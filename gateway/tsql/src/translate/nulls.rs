@@ -45,7 +45,8 @@ impl Translation<'_> {
         let (side, other) = (sides[place], &values[place]);
         if is_literal(side, other) {
             // false differs from unknown only under NOT
-            return (!is_equal || self.around.under_not).then(|| Nulls::Else(Scalar::Boolean(!is_equal)));
+            let differs = !is_equal || self.around.under_not;
+            return differs.then_some(Nulls::Else(Scalar::Boolean(!is_equal)));
         }
         if is_equal && !self.around.under_not && matches!(side, Expression::Column(_)) {
             // an index can be used for it

@@ -172,7 +172,7 @@ impl Translation<'_> {
             Some(integer) if integer < *least => fail(*too_small, (*too_small_words).to_owned()),
             Some(_) => Ok(number.sql),
             None => {
-                let [least, error] = [i64::from(*least), i64::from(clause.no_integer)].map(Scalar::number);
+                let [least, error] = [*least, i64::from(clause.no_integer)].map(Scalar::number);
                 let (words, small) = (Scalar::Text(no_integer), Scalar::number(too_small));
                 let arguments = [number.sql, least, error, words, small, Scalar::text(*too_small_words)];
                 Ok(call("tsql.rows_of", arguments))
