@@ -65,6 +65,7 @@ const OTHERS: &[&str] = &[
     "@@made",
     "@@message",
     "@@n",
+    "@@outer_trancount",
     "@@pack_received",
     "@@pack_sent",
     "@@packet_errors",

@@ -54,7 +54,7 @@ use crate::Dialect;
 use names::TEMPORARY;
 use std::collections::HashSet;
 use std::sync::Arc;
-use variable::{SCOPE_IDENTITY, STATUS};
+use variable::{SCOPE_IDENTITY, STATUS, TRANCOUNT};
 use writer::{BodyWriter, Purpose};
 
 /// These follow the procedure's own schema, as in a database of ringlog; none is writable by everybody.
@@ -308,8 +308,10 @@ fn read_names(text: &str, procedure: &str) -> Result<HashSet<String>, Error> {
     }
     let variables = tokens.iter().filter(|token| token.kind == lexer::TokenKind::Variable);
     let mut names: HashSet<String> = variables.map(|token| token.value.to_lowercase()).collect();
-    if tokens.iter().any(|token| token.is("scope_identity")) {
-        names.insert(SCOPE_IDENTITY.to_owned());
+    for (function, variable) in [("scope_identity", SCOPE_IDENTITY), ("xact_state", TRANCOUNT)] {
+        if tokens.iter().any(|token| token.is(function)) {
+            names.insert(variable.to_owned());
+        }
     }
     Ok(names)
 }

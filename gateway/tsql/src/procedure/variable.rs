@@ -47,6 +47,12 @@ pub const TRY_SETTING: &str = "tsql.try";
 /// The variable that holds the return status.
 pub const STATUS: &str = "@@status";
 
+pub const TRANCOUNT: &str = "@@trancount";
+/// The setting with the number of transactions around a body.
+pub const TRANCOUNT_SETTING: &str = "tsql.trancount";
+/// Its value where the statement that fired a trigger ran.
+pub const OUTER_TRANCOUNT: &str = "@@outer_trancount";
+
 /// The trigger that fired this one.
 pub const FIRED: &str = "@@fired";
 /// The setting that is on if SET XACT_ABORT is on in the trigger that calls a procedure.
@@ -63,7 +69,7 @@ fn answer(name: &str) -> Option<Scalar> {
         "@@identity" => call("tsql.last_identity", []),
         "@@max_precision" => Scalar::number(38),
         "@@suser_name" | "@@user_name" => call("tsql.caller", []).cast("varchar"),
-        "@@trancount" => call("tsql.transaction_count", []),
+        TRANCOUNT => call("tsql.transaction_count", []),
         "@@xact_state" => call("tsql.transaction_state", []),
         _ => return None,
     })
@@ -180,6 +186,7 @@ mod tests {
             MADE,
             MESSAGE,
             N,
+            OUTER_TRANCOUNT,
             ROW,
             ROWCOUNT,
             SCHEMA,

@@ -13,8 +13,8 @@ use super::context::{Context, Handler, Label};
 use super::declared::{changed_cursors, Cursor, FETCH_STATUS};
 use super::inside::{Inside, Noted};
 use super::variable::{
-    Named, ABORTS, ABORTS_SETTING, BODY, DOOMED, FIRED, LEFT, NOCOUNT_SETTING, ROWCOUNT, SCOPE_IDENTITY,
-    SILENT, STATUS, TRY, TRY_SETTING,
+    Named, ABORTS, ABORTS_SETTING, BODY, DOOMED, FIRED, LEFT, NOCOUNT_SETTING, OUTER_TRANCOUNT, ROWCOUNT,
+    SCOPE_IDENTITY, SILENT, STATUS, TRANCOUNT, TRANCOUNT_SETTING, TRY, TRY_SETTING,
 };
 use crate::digest;
 use crate::error::Error;
@@ -222,6 +222,12 @@ impl<'t> BodyWriter<'t> {
             self.add(format!("if {} = {own} then return null; end if;", quoted(FIRED)));
             self.set("tsql.trigger", &own);
         }
+        // the statement that fired it has a transaction, though nobody has begun one
+        let counts = is_trigger && (self.calls || mentioned.contains(TRANCOUNT));
+        if counts {
+            self.declare_as_set(OUTER_TRANCOUNT, TRANCOUNT_SETTING);
+            self.set(TRANCOUNT_SETTING, "greatest(tsql.transaction_count(), 1)::text");
+        }
         if may_catch {
             self.declare_as_set(ABORTS, ABORTS_SETTING);
             self.set(ABORTS_SETTING, if self.dooms { "'on'" } else { "''" });
@@ -248,6 +254,9 @@ impl<'t> BodyWriter<'t> {
         }
         if is_trigger {
             self.set("tsql.trigger", &quoted(FIRED));
+        }
+        if counts {
+            self.set(TRANCOUNT_SETTING, &quoted(OUTER_TRANCOUNT));
         }
         if may_catch {
             self.set(ABORTS_SETTING, &quoted(ABORTS));

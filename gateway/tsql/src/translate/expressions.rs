@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::types::{self, nvarchar, unified, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
 use crate::lexer::ACTION;
-use crate::postgres::{call, Operator, Scalar};
+use crate::postgres::{call, late, Operator, Scalar};
 use crate::resolve::names::{identifier, stored};
 use crate::tree::{
     BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, QueryBody, UnaryOperator,
@@ -254,14 +254,23 @@ impl Translation<'_> {
         });
         let mut arms = Vec::with_capacity(branches.len());
         for ((condition, _), value) in branches.into_iter().zip(&mut written) {
-            arms.push((condition, value?));
+            arms.push((condition, self.reached(value?)));
         }
-        let sql = Scalar::Case(arms, written.next().transpose()?.map(Box::new));
+        let otherwise = written.next().transpose()?.map(|value| Box::new(self.reached(value)));
+        let sql = Scalar::Case(arms, otherwise);
         Ok(match of {
             Some(of) if of.family == Family::Money => Value::money(sql, of),
             Some(of) if matches!(of.family, Family::Text | Family::Decimal) => Value::cast(sql, of),
             of => Value::of(sql, of),
         })
+    }
+
+    /// A value that is calculated only where it is reached; that of a definition is no query's.
+    pub fn reached(&self, value: Scalar) -> Scalar {
+        match self.scope.definition || self.scope.stored {
+            true => value,
+            false => late(value),
+        }
     }
 
     fn scalar(&mut self, query: &Query) -> Result<Value, Error> {

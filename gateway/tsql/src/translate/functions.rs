@@ -286,7 +286,7 @@ impl CallTranslation<'_, '_, '_> {
             return Ok(first);
         }
         let second = implicit(second, of, self.line, self.dialect())?.sql;
-        Ok(Value::new(call("coalesce", [first.sql, second]), of))
+        Ok(Value::new(call("coalesce", [first.sql, self.translation.reached(second)]), of))
     }
 
     fn coalesce(&mut self) -> Result<Value, Error> {
@@ -307,10 +307,11 @@ impl CallTranslation<'_, '_, '_> {
         let of = unified(values.iter().map(|value| value.of));
         let mut parts = Vec::with_capacity(values.len());
         for value in values {
-            parts.push(match of {
+            let part = match of {
                 Some(of) if value.of != Some(of) => implicit(value, of, self.line, self.dialect())?.sql,
                 _ => value.sql,
-            });
+            };
+            parts.push(if parts.is_empty() { part } else { self.translation.reached(part) });
         }
         Ok(Value::of(call("coalesce", parts), of))
     }

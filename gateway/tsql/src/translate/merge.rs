@@ -8,9 +8,7 @@ use super::value::carried_into;
 use crate::error::Error;
 use crate::postgres::{self, call, Alias, Change, ChangeKind, Filling, Scalar, Source};
 use crate::resolve::names::{self, folded, quoted, stored, table};
-use crate::tree::{
-    Expression, Merge, MergeAction, MergeClause, MergeRows, Name, ObjectName, SetItem,
-};
+use crate::tree::{Expression, Merge, MergeAction, MergeClause, MergeRows, Name, ObjectName, SetItem};
 
 impl Translation<'_> {
     pub fn merge(&mut self, merge: &Merge) -> Result<Change, Error> {
