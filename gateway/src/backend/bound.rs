@@ -12,7 +12,11 @@ use tsql::schema::{Object, WHOLE};
 impl Open {
     /// Prepares the checks of the columns that a query depends on. Returns their names. Error `is_outdated`: the columns
     /// have other types now.
-    pub(super) async fn prepare_checks(&mut self, uses: &Uses, is_kept: bool) -> Result<Vec<String>, PgError> {
+    pub(super) async fn prepare_checks(
+        &mut self,
+        uses: &Uses,
+        is_kept: bool,
+    ) -> Result<Vec<String>, PgError> {
         let mut checks = Vec::new();
         match self.are_so(uses, is_kept, &mut checks).await {
             Ok(true) => {}

@@ -2,12 +2,12 @@
 
 use crate::admission::Limits;
 use crate::backend::Backend;
-use crate::batch::Interpreter;
 use crate::callers::Caller;
 use crate::calls::Procedures;
 use crate::client::{Client, SessionError, Settings, LOGIN_TIMEOUT};
 use crate::gateway::Gateway;
 use crate::postgres::PgError;
+use crate::run::Interpreter;
 use crate::shares::{Claimant, Permit};
 use crate::tds::login::{Login, Password, PasswordEncryption};
 use crate::tds::packet::{self, MessageKind};

@@ -8,10 +8,10 @@ mod login;
 mod tests;
 
 use crate::admission::Entry;
-use crate::batch::Interpreter;
 use crate::client::{Client, SessionError, Unused};
 use crate::gateway::Gateway;
 use crate::interrupt::{Failure, Interrupt};
+use crate::run::Interpreter;
 use crate::shares::Permit;
 use crate::stream::ClientStream;
 use crate::tds::packet::{Message, MessageKind, Status as PacketStatus};
