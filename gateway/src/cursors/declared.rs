@@ -1,18 +1,13 @@
 //! The cursors that a session has declared, and the result of the last fetch.
 
+use super::errors::no_such_cursor;
+use super::server::ServerCursors;
 use crate::convert::SqlType;
-use crate::interrupt::Interrupt;
 use crate::memory::Kept;
 use crate::program::{Changes, Sql, Title};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// The number of 34000, invalid_cursor_name, in `facts::errors`: a rollback has closed the cursor.
-pub const NOT_OPEN: i32 = 16917;
-
-static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// The result of the last fetch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,6 +24,8 @@ pub struct Cursors {
     pub fetched: Fetched,
     /// The name in PostgreSQL of the cursor opened last, while it is open, and @@cursor_rows of it.
     pub last: Option<(String, i64)>,
+    /// Those that the client opens by calls.
+    pub server: ServerCursors,
 }
 
 impl Cursors {
@@ -89,18 +86,4 @@ impl Cursor {
         (self.titles, self.tables, self.places) = (None, Vec::new(), Vec::new());
         self.open.take()
     }
-}
-
-/// Whether the cursor no longer exists in PostgreSQL.
-pub fn is_taken(interrupt: &Interrupt) -> bool {
-    matches!(interrupt, Interrupt::Failed(failure) if failure.message.number == NOT_OPEN)
-}
-
-/// A unique name for a cursor in PostgreSQL.
-pub fn new_name() -> String {
-    format!("ringlog_cursor_{}", NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-pub fn no_such_cursor(name: &str) -> ServerMessage {
-    ServerMessage::error(16916, 16, format!("A cursor with the name '{name}' does not exist."))
 }

@@ -2,14 +2,16 @@
 //! CURSOR_CLOSE_ON_COMMIT is on). PostgreSQL drops those that the transaction has opened, so their rows are read before
 //! the rollback, and opened again under the same name after it.
 
-use crate::backend::own_titles;
+use super::declared::Cursors;
+use super::postgres::move_in;
+use crate::backend::{own_titles, Backend};
 use crate::client::Client;
 use crate::convert::SqlType;
 use crate::interrupt::Interrupt;
 use crate::memory::Kept;
 use crate::postgres::message::PgColumn;
 use crate::program::Sql;
-use crate::run::Interpreter;
+use crate::run::State;
 use std::sync::Arc;
 use tsql::quoting::{literal, quoted};
 
@@ -27,110 +29,106 @@ pub struct KeptCursor {
     /// As text. None: they are too many.
     rows: Option<Vec<Vec<Option<String>>>>,
     /// The number of its current row, 0 before the first one.
-    at: u64,
+    at: i64,
     _kept: Kept,
 }
 
-impl Interpreter {
-    /// Reads the cursors that are to stay open, of those that this transaction has opened.
-    pub async fn keep_cursors(&mut self, client: &mut Client) -> Result<Vec<KeptCursor>, Interrupt> {
-        let mut cursors = Vec::new();
-        if client.settings().closes_cursors || !self.procedures.backend.in_transaction() {
-            return Ok(cursors);
-        }
-        let Some(open) = self.static_cursors() else { return Ok(cursors) };
-        let opened = format!("{open} and creation_time >= pg_catalog.transaction_timestamp()");
-        let mut bytes = 0;
-        for name in self.ask(client, &opened).await?.into_iter().flatten().flatten() {
-            cursors.push(self.keep_cursor(client, name, &mut bytes).await?);
-        }
-        Ok(cursors)
-    }
-
+impl Cursors {
     /// The query for the names in PostgreSQL of the open static cursors; None if there are none.
     fn static_cursors(&self) -> Option<String> {
-        let declared = self.cursors.known.values().filter(|cursor| cursor.is_static);
+        let declared = self.known.values().filter(|cursor| cursor.is_static);
         let declared = declared.filter_map(|cursor| cursor.open.as_deref());
-        let names: Vec<_> = declared.chain(self.server_cursors.of_static()).map(literal).collect();
+        let names: Vec<_> = declared.chain(self.server.of_static()).map(literal).collect();
         let names = names.join(", ");
         let open =
             || format!("select name from pg_catalog.pg_cursors where name = any (array[{names}]::text[])");
         (!names.is_empty()).then(open)
     }
 
-    async fn keep_cursor(
-        &mut self,
-        client: &mut Client,
-        name: String,
-        bytes: &mut usize,
-    ) -> Result<KeptCursor, Interrupt> {
-        let is_at_row = self.move_in(client, &name, "relative 0").await? > 0;
-        let before = self.move_in(client, &name, "backward all").await?;
-        // it is before the first row, or after the last one
-        let at = if is_at_row || before > 0 { before + 1 } else { 0 };
-        let described = Sql::plain(format!("fetch forward 0 from {name}")).once();
-        let backend = &mut self.procedures.backend;
-        let columns = match backend.describe(&described, &[]).await {
-            Ok(described) => described.columns.clone(),
-            Err(error) => {
-                backend.message_of(&error, client);
-                return Err((&error).into());
-            }
-        };
-        let (mut rows, mut own_bytes, mut next) = (Vec::new(), 0, 1);
-        let mut kept = Kept::default();
-        loop {
-            let read = self.ask(client, &format!("fetch forward {next} from {name}")).await?;
-            let is_last = read.len() < next;
-            let bytes_of =
-                |value: &Option<String>| size_of::<Option<String>>() + value.as_ref().map_or(0, String::len);
-            own_bytes += read.iter().flatten().map(bytes_of).sum::<usize>();
-            if kept.keep(*bytes + own_bytes, MOST_BYTES, "the rows of cursors").is_err() {
-                return Ok(KeptCursor { name, columns, rows: None, at, _kept: Kept::default() });
-            }
-            rows.extend(read);
-            if is_last {
-                break;
-            }
-            next = (AT_ONCE / (own_bytes / rows.len()).max(1)).clamp(1, MOST_AT_ONCE);
-        }
-        *bytes += own_bytes;
-        Ok(KeptCursor { name, columns, rows: Some(rows), at, _kept: kept })
-    }
-
-    /// Opens the cursors that the rollback has closed, and moves all to where they were.
-    pub async fn open_again(
-        &mut self,
-        client: &mut Client,
-        cursors: Vec<KeptCursor>,
-    ) -> Result<(), Interrupt> {
-        if cursors.is_empty() {
-            return Ok(());
-        }
-        let Some(open) = self.static_cursors() else { return Ok(()) };
-        let open: Vec<String> = self.ask(client, &open).await?.into_iter().flatten().flatten().collect();
-        for cursor in cursors {
-            if !open.contains(&cursor.name) {
-                let Some(rows) = &cursor.rows else { continue };
-                let types = self.ask(client, &format!("select {}", types(&cursor.columns))).await?;
-                let types: Vec<String> = types.into_iter().flatten().flatten().collect();
-                self.ask(client, &declaring(&cursor, rows, &types)).await?;
-                self.procedures.backend.pin();
-                self.keep_titles(&cursor);
-            }
-            self.move_in(client, &cursor.name, &format!("absolute {}", cursor.at)).await?;
-        }
-        Ok(())
-    }
-
     /// PostgreSQL no longer knows the tables of the cursor's columns, whose declarations name and type them.
     fn keep_titles(&mut self, cursor: &KeptCursor) {
         let is_it = |open: &Option<String>| open.as_ref() == Some(&cursor.name);
-        if let Some(known) = self.cursors.known.values_mut().find(|known| is_it(&known.open)) {
+        if let Some(known) = self.known.values_mut().find(|known| is_it(&known.open)) {
             known.titles = Some(own_titles(&cursor.columns, known.columns.as_deref()));
         }
-        self.server_cursors.rename(&cursor.name, |titles| own_titles(&cursor.columns, titles));
+        self.server.rename(&cursor.name, |titles| own_titles(&cursor.columns, titles));
     }
+}
+
+/// Reads the cursors that are to stay open, of those that this transaction has opened.
+pub async fn keep_cursors(state: &mut State, client: &mut Client) -> Result<Vec<KeptCursor>, Interrupt> {
+    let mut cursors = Vec::new();
+    if client.settings().closes_cursors || !state.procedures.backend.in_transaction() {
+        return Ok(cursors);
+    }
+    let Some(open) = state.cursors.static_cursors() else { return Ok(cursors) };
+    let opened = format!("{open} and creation_time >= pg_catalog.transaction_timestamp()");
+    let mut bytes = 0;
+    for name in state.procedures.backend.rows(client, &opened).await?.into_iter().flatten().flatten() {
+        cursors.push(keep_cursor(&mut state.procedures.backend, client, name, &mut bytes).await?);
+    }
+    Ok(cursors)
+}
+
+async fn keep_cursor(
+    backend: &mut Backend,
+    client: &mut Client,
+    name: String,
+    bytes: &mut usize,
+) -> Result<KeptCursor, Interrupt> {
+    let is_at_row = move_in(backend, client, &name, "relative 0").await? > 0;
+    let before = move_in(backend, client, &name, "backward all").await?;
+    // it is before the first row, or after the last one
+    let at = if is_at_row || before > 0 { before + 1 } else { 0 };
+    let described = Sql::plain(format!("fetch forward 0 from {name}")).once();
+    let columns = backend.columns(client, &described, &[]).await?;
+    let (mut rows, mut own_bytes, mut next) = (Vec::new(), 0, 1);
+    let mut kept = Kept::default();
+    loop {
+        let read = backend.rows(client, &format!("fetch forward {next} from {name}")).await?;
+        let is_last = read.len() < next;
+        let bytes_of =
+            |value: &Option<String>| size_of::<Option<String>>() + value.as_ref().map_or(0, String::len);
+        own_bytes += read.iter().flatten().map(bytes_of).sum::<usize>();
+        if kept.keep(*bytes + own_bytes, MOST_BYTES, "the rows of cursors").is_err() {
+            return Ok(KeptCursor { name, columns, rows: None, at, _kept: Kept::default() });
+        }
+        rows.extend(read);
+        if is_last {
+            break;
+        }
+        next = (AT_ONCE / (own_bytes / rows.len()).max(1)).clamp(1, MOST_AT_ONCE);
+    }
+    *bytes += own_bytes;
+    Ok(KeptCursor { name, columns, rows: Some(rows), at, _kept: kept })
+}
+
+/// Opens the cursors that the rollback has closed, and moves all to where they were.
+pub async fn open_again(
+    state: &mut State,
+    client: &mut Client,
+    cursors: Vec<KeptCursor>,
+) -> Result<(), Interrupt> {
+    if cursors.is_empty() {
+        return Ok(());
+    }
+    let Some(open) = state.cursors.static_cursors() else { return Ok(()) };
+    let open: Vec<String> =
+        state.procedures.backend.rows(client, &open).await?.into_iter().flatten().flatten().collect();
+    for cursor in cursors {
+        if !open.contains(&cursor.name) {
+            let Some(rows) = &cursor.rows else { continue };
+            let types =
+                state.procedures.backend.rows(client, &format!("select {}", types(&cursor.columns))).await?;
+            let types: Vec<String> = types.into_iter().flatten().flatten().collect();
+            state.procedures.backend.rows(client, &declaring(&cursor, rows, &types)).await?;
+            state.procedures.backend.pin();
+            state.cursors.keep_titles(&cursor);
+        }
+        move_in(&mut state.procedures.backend, client, &cursor.name, &format!("absolute {}", cursor.at))
+            .await?;
+    }
+    Ok(())
 }
 
 /// The expressions of the types of the columns.

@@ -2,9 +2,15 @@
 
 mod current;
 mod declared;
+mod errors;
 mod kept;
+mod postgres;
 mod server;
 mod statements;
 
-pub use declared::{Cursor, Cursors, NOT_OPEN};
-pub use server::ServerCursors;
+pub use current::check_current;
+pub use declared::{Cursor, Cursors};
+pub use errors::NOT_OPEN;
+pub use kept::{keep_cursors, open_again};
+pub use server::{answer_cursor, call_cursor, CursorCall};
+pub use statements::run_cursor;

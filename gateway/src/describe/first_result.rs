@@ -1,11 +1,11 @@
 //! sp_describe_first_result_set: the columns of a text's first result, without running the text.
 
 use crate::backend::described_as;
-use crate::calls::Returned;
+use crate::calls::{Procedures, Returned};
 use crate::client::Client;
 use crate::convert::{PgType, SqlType};
 use crate::program::{sql_type, Action, Declaration, Query, Statement};
-use crate::run::Interpreter;
+use crate::run::written_and_described;
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::tokens::columns::Column;
 use crate::tds::tokens::message::ServerMessage;
@@ -56,44 +56,45 @@ const ANSWER: [(&str, PgType); 39] = [
 pub const NAME: i32 = 4 + 128;
 pub const LONG_NAME: i32 = 4 + 256;
 
-impl Interpreter {
-    pub async fn describe_first(
-        &mut self,
-        client: &mut Client,
-        statements: &[Statement],
-        declarations: &[Declaration],
-    ) -> Result<Returned, ServerMessage> {
-        let columns = self.first_columns(client, statements, declarations).await?;
-        let answer = ANSWER.map(|(name, pg_type)| {
-            let typmod = match (name, pg_type) {
-                ("system_type_name", _) => LONG_NAME,
-                (_, PgType::Varchar) => NAME,
-                _ => -1,
-            };
-            (name.to_owned(), pg_type, typmod)
-        });
-        let rows: Vec<_> = columns.iter().zip(1..).map(|(column, place)| row(column, place)).collect();
-        client.reply.result_set(&answer, &rows)?;
-        Ok(Returned::rows(Some(rows.len() as u64)))
-    }
-
-    /// The columns of the first result at 7.4.
-    pub async fn first_columns(
-        &mut self,
-        client: &mut Client,
-        statements: &[Statement],
-        declarations: &[Declaration],
-    ) -> Result<Vec<Column>, ServerMessage> {
-        let Some(query) = first(statements)? else { return Ok(Vec::new()) };
-        let type_of = |name: &String| {
-            let declared = declarations.iter().find(|declaration| declaration.name == *name);
-            declared.map_or(SqlType::TEXT, sql_type)
+pub async fn describe_first(
+    procedures: &mut Procedures,
+    client: &mut Client,
+    statements: &[Statement],
+    declarations: &[Declaration],
+) -> Result<Returned, ServerMessage> {
+    let columns = first_columns(procedures, client, statements, declarations).await?;
+    let answer = ANSWER.map(|(name, pg_type)| {
+        let typmod = match (name, pg_type) {
+            ("system_type_name", _) => LONG_NAME,
+            (_, PgType::Varchar) => NAME,
+            _ => -1,
         };
-        let (written, described) = self.written_and_described(client, query, type_of).await?;
-        let described = described.map_err(|error| error.to_message())?;
-        let titles = written.as_deref().unwrap_or(query).columns.as_deref();
-        Ok(described_as(&described.columns, titles, &Dialect::new(Version::Tds74)))
-    }
+        (name.to_owned(), pg_type, typmod)
+    });
+    let rows: Vec<_> = columns.iter().zip(1..).map(|(column, place)| row(column, place)).collect();
+    client.reply.result_set(&answer, &rows)?;
+    Ok(Returned::rows(Some(rows.len() as u64)))
+}
+
+/// The columns of the first result at 7.4.
+pub async fn first_columns(
+    procedures: &mut Procedures,
+    client: &mut Client,
+    statements: &[Statement],
+    declarations: &[Declaration],
+) -> Result<Vec<Column>, ServerMessage> {
+    let Some(query) = first(statements)? else { return Ok(Vec::new()) };
+    let type_of = |name: &String| type_in(declarations, name);
+    let (written, described) = written_and_described(procedures, client, query, type_of).await?;
+    let described = described.map_err(|error| error.to_message())?;
+    let titles = written.as_deref().unwrap_or(query).columns.as_deref();
+    Ok(described_as(&described.columns, titles, &Dialect::new(Version::Tds74)))
+}
+
+/// The type of a variable; text if it is not declared.
+pub fn type_in(declarations: &[Declaration], name: &str) -> SqlType {
+    let declared = declarations.iter().find(|declaration| declaration.name == name);
+    declared.map_or(SqlType::TEXT, sql_type)
 }
 
 /// The first statement that returns rows.

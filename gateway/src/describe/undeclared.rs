@@ -6,8 +6,7 @@ use crate::client::Client;
 use crate::convert::{client_type, declared, PgType};
 use crate::program::{refusal, Asking};
 use crate::rpc::{statement_of, text_of};
-use crate::run::under_schema;
-use crate::run::Interpreter;
+use crate::run::{under_schema, State};
 use crate::tds::call::Param;
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::tokens::message::ServerMessage;
@@ -45,31 +44,29 @@ const ANSWER: [(&str, PgType, i32); 24] = [
     ("suggested_tds_length", PgType::Int4, -1),
 ];
 
-impl Interpreter {
-    /// The parameters of the procedure: text, declarations.
-    pub async fn describe_undeclared(
-        &mut self,
-        client: &mut Client,
-        params: &[Param<'_>],
-    ) -> Result<Returned, ServerMessage> {
-        let text = statement_of(client, params, 0)?;
-        let declared = text_of(client, params, 1)?.unwrap_or_default();
-        let declarations = self.declarations(client, &declared).await?;
-        let settings = self.compiling_with(client, &declarations);
-        let find = |schema: Arc<Asking>| {
-            let schema: Arc<dyn Schema> = schema;
-            ready(tsql::undeclared(&text, &settings, &schema).map_err(|error| refusal(&error)))
-        };
-        let parameters = under_schema(&mut self.procedures.backend, client, false, find).await?;
-        let mut rows = Vec::with_capacity(parameters.len());
-        for (parameter, number) in parameters.iter().zip(1..) {
-            let of = type_of(parameter)?;
-            rows.push(row(&parameter.name, number, &of));
-        }
-        let answer = ANSWER.map(|(name, pg_type, typmod)| (name.to_owned(), pg_type, typmod));
-        client.reply.result_set(&answer, &rows)?;
-        Ok(Returned::rows(Some(rows.len() as u64)))
+/// The parameters of the procedure: text, declarations.
+pub async fn describe_undeclared(
+    state: &mut State,
+    client: &mut Client,
+    params: &[Param<'_>],
+) -> Result<Returned, ServerMessage> {
+    let text = statement_of(client, params, 0)?;
+    let declared = text_of(client, params, 1)?.unwrap_or_default();
+    let declarations = state.declarations(client, &declared).await?;
+    let settings = state.compiling_with(client, &declarations);
+    let find = |schema: Arc<Asking>| {
+        let schema: Arc<dyn Schema> = schema;
+        ready(tsql::undeclared(&text, &settings, &schema).map_err(|error| refusal(&error)))
+    };
+    let parameters = under_schema(&mut state.procedures.backend, client, false, find).await?;
+    let mut rows = Vec::with_capacity(parameters.len());
+    for (parameter, number) in parameters.iter().zip(1..) {
+        let of = type_of(parameter)?;
+        rows.push(row(&parameter.name, number, &of));
     }
+    let answer = ANSWER.map(|(name, pg_type, typmod)| (name.to_owned(), pg_type, typmod));
+    client.reply.result_set(&answer, &rows)?;
+    Ok(Returned::rows(Some(rows.len() as u64)))
 }
 
 fn type_of(parameter: &Undeclared) -> Result<TypeInfo, ServerMessage> {

@@ -4,10 +4,12 @@
 mod dynamic;
 mod options;
 mod parameterised;
+mod params;
 mod prepared;
 mod requests;
 mod system_procedures;
 
-pub use parameterised::{handle, no_such_handle, statement_of, text_of};
+pub use params::{bound, prepare, prepared_as, statement_of, target_of, text_of};
 pub use prepared::{Prepared, PreparedStatements, Target};
+pub use requests::{answer, answer_planned};
 pub use system_procedures::{CursorProcedure, SystemProcedure};

@@ -1,22 +1,18 @@
 //! Parameterised text: sp_executesql, sp_prepare and related procedures.
 
+use super::params::{bound, handle, no_such_handle, prepare, prepared_from, statement_of, target_of};
 use super::prepared::{Prepared, Target};
 use super::system_procedures::SystemProcedure;
-use crate::backend::put_description;
 use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
 use crate::client::Client;
-use crate::convert::SqlType;
-use crate::describe::datatype_info;
+use crate::cursors::{call_cursor, CursorCall};
+use crate::describe::{datatype_info, describe_first, describe_undeclared};
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
-use crate::program::{sql_type, Action, Compiled, Declaration, Settings, Statement};
-use crate::run::Interpreter;
-use crate::run::{texts_taken, Variables};
+use crate::run::{Interpreter, State};
 use crate::tds::call::Param;
-use crate::tds::tokens::done::{Scope, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::sync::Arc;
-use tsql::facts::types::TABLE;
 
 impl Interpreter {
     /// Runs a system procedure implemented by the gateway. None: it failed and the call has been ended.
@@ -29,7 +25,9 @@ impl Interpreter {
         described: bool,
     ) -> Result<Returned, Interrupt> {
         let returned = match system {
-            SystemProcedure::ExecuteSql => match self.prepared_from(client, params, 1, 0, true).await {
+            SystemProcedure::ExecuteSql => match prepared_from(&mut self.state, client, params, 1, 0, true)
+                .await
+            {
                 Ok(prepared) => return self.execute(client, &prepared, params, 2, Vec::new(), form).await,
                 Err(message) => Err(message),
             },
@@ -44,7 +42,7 @@ impl Interpreter {
                 Ok(name) => return self.prepare_and_call(client, &name, params, form, described).await,
                 Err(message) => Err(message),
             },
-            SystemProcedure::Execute => match self.target_of(client, params) {
+            SystemProcedure::Execute => match target_of(&self.prepared, client, params) {
                 Ok(Target::Text(prepared)) => {
                     return self.execute(client, &prepared, params, 1, Vec::new(), form).await
                 }
@@ -53,7 +51,7 @@ impl Interpreter {
                 }
                 Err(message) => Err(message),
             },
-            SystemProcedure::Prepare => self.prepare(client, params).await,
+            SystemProcedure::Prepare => prepare(&mut self.prepared, &mut self.state, client, params).await,
             SystemProcedure::Unprepare => handle(client, params).and_then(|handle| {
                 let closed = self.prepared.close(handle);
                 closed.then(|| Returned::status(0)).ok_or_else(|| no_such_handle(handle))
@@ -64,68 +62,22 @@ impl Interpreter {
             }
             SystemProcedure::DatatypeInfo(known) => datatype_info(&mut client.reply, params, known),
             SystemProcedure::Cursor(procedure) => {
-                return self.call_cursor(client, procedure, params, form, described).await
+                let (state, prepared) = (&mut self.state, &mut self.prepared);
+                match call_cursor(state, prepared, client, procedure, params, described).await? {
+                    CursorCall::Done(returned) => return Ok(returned),
+                    CursorCall::Direct(prepared, first, outputs) => {
+                        return self.execute(client, &prepared, params, first, outputs, form).await;
+                    }
+                }
             }
-            SystemProcedure::DescribeFirstResultSet => self.describe_first_of(client, params).await,
-            SystemProcedure::DescribeUndeclaredParameters => self.describe_undeclared(client, params).await,
+            SystemProcedure::DescribeFirstResultSet => {
+                describe_first_of(&mut self.state, client, params).await
+            }
+            SystemProcedure::DescribeUndeclaredParameters => {
+                describe_undeclared(&mut self.state, client, params).await
+            }
         };
         Ok(returned.map_err(Failure::of_statement)?)
-    }
-
-    /// sp_describe_first_result_set: text, declarations, mode.
-    async fn describe_first_of(
-        &mut self,
-        client: &mut Client,
-        params: &[Param<'_>],
-    ) -> Result<Returned, ServerMessage> {
-        let mode = params.get(2).map(|param| param.value(&client.reply.dialect));
-        if !matches!(mode, None | Some(Ok(Value::Null | Value::Int(0)))) {
-            let text = "sp_describe_first_result_set returns no sources: @browse_information_mode must be 0.";
-            return Err(ServerMessage::error(102, 15, text));
-        }
-        let prepared = self.prepared_from(client, params, 1, 0, false).await?;
-        self.describe_first(client, &prepared.program.statements, &prepared.declarations).await
-    }
-
-    /// The statement of the declarations and text in `params`. `lifts`: it is used for these values only.
-    pub async fn prepared_from(
-        &mut self,
-        client: &mut Client,
-        params: &[Param<'_>],
-        declarations: usize,
-        text: usize,
-        lifts: bool,
-    ) -> Result<Arc<Prepared>, ServerMessage> {
-        let text = statement_of(client, params, text)?;
-        self.prepared_as(client, params, declarations, &text, lifts).await
-    }
-
-    /// The same for this text.
-    pub async fn prepared_as(
-        &mut self,
-        client: &mut Client,
-        params: &[Param<'_>],
-        declarations: usize,
-        text: &str,
-        lifts: bool,
-    ) -> Result<Arc<Prepared>, ServerMessage> {
-        let declared = text_of(client, params, declarations)?.unwrap_or_default();
-        let declarations = self.declarations(client, &declared).await?;
-        let mut settings = self.compiling_with(client, &declarations);
-        if declarations.iter().any(|declaration| declaration.of == TABLE) {
-            settings.given = declared;
-        }
-        let Compiled { program, literals } = self.compile(client, text, &settings, lifts).await?;
-        Ok(Arc::new(Prepared { declarations, program, literals, text: text.to_owned() }))
-    }
-
-    /// The compilation settings of a text with these parameters.
-    pub fn compiling_with(&self, client: &Client, declarations: &[Declaration]) -> Settings {
-        let mut settings = self.compiling(client);
-        for declaration in declarations.iter().filter(|declaration| declaration.of != TABLE) {
-            settings.variables.insert(declaration.name.clone(), Some(declaration.of));
-        }
-        settings
     }
 
     async fn prepared_and_kept(
@@ -133,17 +85,12 @@ impl Interpreter {
         client: &mut Client,
         params: &[Param<'_>],
     ) -> Result<(Arc<Prepared>, i32), ServerMessage> {
-        let prepared = self.prepared_from(client, params, 1, 2, false).await?;
+        let prepared = prepared_from(&mut self.state, client, params, 1, 2, false).await?;
         if let Ok(replaced) = handle(client, params) {
             self.prepared.close(replaced);
         }
         let handle = self.prepared.keep(prepared.clone())?;
         Ok((prepared, handle))
-    }
-
-    pub fn target_of(&self, client: &Client, params: &[Param<'_>]) -> Result<Target, ServerMessage> {
-        let handle = handle(client, params)?;
-        self.prepared.get(handle).ok_or_else(|| no_such_handle(handle))
     }
 
     /// sp_prepexecrpc: handle, name of the procedure, its parameters. A call that fails gets no new handle: the client
@@ -184,43 +131,6 @@ impl Interpreter {
         Ok(returned)
     }
 
-    /// sp_prepare: handle, declarations, text, options.
-    pub async fn prepare(
-        &mut self,
-        client: &mut Client,
-        params: &[Param<'_>],
-    ) -> Result<Returned, ServerMessage> {
-        /// option bit: the client requests the columns at once
-        const RETURN_METADATA: i64 = 1;
-        let options = params.get(3).and_then(|param| param.value(&client.reply.dialect).ok());
-        let wants_columns = matches!(options, Some(Value::Int(options)) if options & RETURN_METADATA != 0);
-        let prepared = self.prepared_from(client, params, 1, 2, false).await?;
-        // of several statements: the columns of the first
-        let first = match prepared.program.statements.as_slice() {
-            [Statement { action: Action::Query(query), .. }, others @ ..]
-                if others.is_empty() || query.only_reads() =>
-            {
-                Some(query)
-            }
-            _ => None,
-        };
-        if let Some(query) = first {
-            let type_of = |name: &String| {
-                let declared = prepared.declarations.iter().find(|declaration| declaration.name == *name);
-                declared.map_or(SqlType::TEXT, sql_type)
-            };
-            let (written, described) = self.written_and_described(client, query, type_of).await?;
-            let described = described.map_err(|error| error.to_message())?;
-            let query = written.as_deref().unwrap_or(query);
-            if wants_columns && !described.columns.is_empty() && query.assigns.is_empty() {
-                put_description(&described.columns, query.columns.as_deref(), &mut client.reply);
-                client.reply.done(Scope::InProcedure, Status::empty(), None);
-            }
-        }
-        let handle = self.prepared.keep(prepared)?;
-        Ok(Returned::outputs(0, vec![OutputValue::of_handle(handle)]))
-    }
-
     /// Runs a statement; the parameters from number `first` on are the values of its variables. `outputs`: further
     /// values to return.
     pub async fn execute(
@@ -232,23 +142,17 @@ impl Interpreter {
         mut outputs: Vec<OutputValue>,
         form: Form,
     ) -> Result<Returned, Interrupt> {
-        let dialect = client.dialect();
-        let rest = params.get(first..).unwrap_or(&[]);
-        let arithabort = client.settings().arithabort;
-        self.set_texts(client, rest, &texts_taken(&prepared.declarations, rest, &dialect)).await?;
-        let mut variables = Variables::bind(&prepared.declarations, rest, first, &dialect, arithabort)
-            .map_err(Failure::of_statement)?;
-        variables.give(&prepared.literals);
+        let mut variables = bound(&mut self.state, client, prepared, params, first).await?;
         // its statements are those of a procedure, whose own end follows theirs
         client.reply.nesting += 1;
-        let running = self.running.take();
+        let running = self.state.nesting.running.take();
         // a text executed by a text is thus two levels deeper (SQL Server: @@NESTLEVEL)
-        let depth = self.depth;
-        self.depth += u8::from(depth > 0);
+        let depth = self.state.nesting.depth;
+        self.state.nesting.depth += u8::from(depth > 0);
         // boxed: the statements may be calls again
         let ran = Box::pin(self.run_text(client, &prepared.program, &mut variables)).await;
-        self.depth = depth;
-        self.running = running;
+        self.state.nesting.depth = depth;
+        self.state.nesting.running = running;
         client.reply.nesting -= 1;
         outputs.extend(variables.returned());
         match ran {
@@ -257,7 +161,7 @@ impl Interpreter {
                 // only this text has ended
                 if failure.ends != Ends::Text {
                     // the handle is sent nevertheless: the client must close it
-                    end_failed_inside(&mut client.reply, &outputs, params, form, &self.gateway.zone());
+                    end_failed_inside(&mut client.reply, &outputs, params, form, &self.state.gateway.zone());
                     return Err(failure.into());
                 }
             }
@@ -269,38 +173,17 @@ impl Interpreter {
     }
 }
 
-/// The text of a statement.
-pub fn statement_of(client: &Client, params: &[Param<'_>], index: usize) -> Result<String, ServerMessage> {
-    let missing = "The procedure expects the text of a statement, not NULL.";
-    text_of(client, params, index)?.ok_or_else(|| ServerMessage::error(214, 16, missing))
-}
-
-pub fn text_of(client: &Client, params: &[Param<'_>], index: usize) -> Result<Option<String>, ServerMessage> {
-    let Some(param) = params.get(index) else {
-        return Ok(None);
-    };
-    match param.value(&client.reply.dialect) {
-        Ok(Value::Text(text)) => Ok(Some(text.into_owned())),
-        Ok(Value::Null) => Ok(None),
-        Ok(other) => Err(ServerMessage::error(
-            214,
-            16,
-            format!("Parameter {} must be a text and is {}.", index + 1, other.kind()),
-        )),
-        Err(error) => {
-            Err(ServerMessage::error(error.number(), 16, format!("Parameter {}: {error}", index + 1)))
-        }
+/// sp_describe_first_result_set: text, declarations, mode.
+async fn describe_first_of(
+    state: &mut State,
+    client: &mut Client,
+    params: &[Param<'_>],
+) -> Result<Returned, ServerMessage> {
+    let mode = params.get(2).map(|param| param.value(&client.reply.dialect));
+    if !matches!(mode, None | Some(Ok(Value::Null | Value::Int(0)))) {
+        let text = "sp_describe_first_result_set returns no sources: @browse_information_mode must be 0.";
+        return Err(ServerMessage::error(102, 15, text));
     }
-}
-
-pub fn handle(client: &Client, params: &[Param<'_>]) -> Result<i32, ServerMessage> {
-    let value = params.first().and_then(|param| param.value(&client.reply.dialect).ok());
-    match value {
-        Some(Value::Int(handle)) => i32::try_from(handle).map_err(|_| no_such_handle(handle)),
-        _ => Err(ServerMessage::error(214, 16, "The procedure expects the handle of a statement.")),
-    }
-}
-
-pub fn no_such_handle(handle: impl std::fmt::Display) -> ServerMessage {
-    ServerMessage::error(8179, 16, format!("Could not find prepared statement with handle {handle}."))
+    let prepared = prepared_from(state, client, params, 1, 0, false).await?;
+    describe_first(&mut state.procedures, client, &prepared.program.statements, &prepared.declarations).await
 }

@@ -118,8 +118,10 @@ impl PreparedStatements {
         self.by_handle.get(&handle).cloned()
     }
 
-    pub fn named(&self, name: &str) -> Option<Arc<Prepared>> {
-        self.by_name.get(name).cloned()
+    pub fn named(&self, name: &str) -> Result<Arc<Prepared>, ServerMessage> {
+        // ASE's error for a missing procedure, as which it treats a dynamic statement
+        let missing = || ServerMessage::error(2812, 16, format!("There is no prepared statement '{name}'."));
+        self.by_name.get(name).cloned().ok_or_else(missing)
     }
 
     /// Returns whether the statement existed.

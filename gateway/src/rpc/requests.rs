@@ -1,14 +1,14 @@
 //! Dispatches a client's requests to the parts of the interpreter.
 
+use super::dynamic::answer_dynamic;
 use super::options::answer_option;
-use super::parameterised::statement_of;
+use super::params::statement_of;
+use super::system_procedures::SystemProcedure;
 use crate::calls::{end_failed, Form, OutputValue};
-use crate::client::{Client, Isolation, SessionError, Settings};
-use crate::interrupt::Interrupt;
-use crate::program::InsertBulk;
-use crate::run::Answered;
-use crate::run::Interpreter;
-use crate::run::Variables;
+use crate::client::{Client, Isolation, SessionError};
+use crate::cursors::answer_cursor;
+use crate::interrupt::{Ends, Failure, Interrupt};
+use crate::run::{apply, commit, end_call, end_doomed, rollback, write_text, Interpreter, State, Variables};
 use crate::tds::call::{Call, Param, Procedure};
 use crate::tds::layout::PREPARE_AND_CALL;
 use crate::tds::request::{Request, Requests};
@@ -18,6 +18,16 @@ use crate::tds::transaction::{Operation, TransactionRequest};
 use bytes::Bytes;
 use std::borrow::Cow;
 use tracing::debug;
+
+/// The outcome of a call that is a request of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answered {
+    Succeeded,
+    /// It has ended; further calls of its message follow.
+    Failed,
+    /// Its error ends the message's further calls: they are one batch.
+    EndsBatch,
+}
 
 /// Neither texts nor parameters are logged: they may contain passwords.
 fn log(request: &Request) {
@@ -47,163 +57,179 @@ fn called<'a>(client: &Client, call: &'a Call<'a>) -> Option<(Cow<'a, str>, &'a 
     }
 }
 
-impl Interpreter {
-    /// Answers the requests of a message up to a logout. Returns false after a logout.
-    pub async fn answer(
-        &mut self,
-        client: &mut Client,
-        requests: &mut Requests<'_>,
-    ) -> Result<bool, Interrupt> {
-        let mut awaited_text = self.awaited_text.take();
-        while let Some(request) = requests.next_request().map_err(crate::client::SessionError::from)? {
-            log(&request);
-            match request {
-                Request::Batch(text) => self.run_batch(client, &text, &mut Variables::default()).await?,
-                Request::Rpc(call) | Request::Dbrpc(call) => {
-                    let answered = self.answer_call(client, &call).await?;
-                    if answered == Answered::Succeeded {
-                        if let Some((name, params)) = called(client, &call) {
-                            self.procedures.learn(client, requests.body(), &name, params);
-                        }
-                    }
-                    // ASE treats each call as a batch of its own (jTDS, BatchTest.testCallStmtBatch)
-                    if answered == Answered::EndsBatch && client.dialect().is_tds7() {
-                        self.end_doomed(client).await;
-                        return Ok(true);
+/// Answers a call that is a request of its own.
+async fn answer_call(
+    interpreter: &mut Interpreter,
+    client: &mut Client,
+    call: &Call<'_>,
+) -> Result<Answered, Interrupt> {
+    let called = match &call.procedure {
+        Procedure::Named(name) => {
+            interpreter.call(client, name, &call.params, Form::Rpc, !call.knows_columns, false).await
+        }
+        Procedure::Numbered(number) => match SystemProcedure::numbered(*number) {
+            Some(system) => {
+                interpreter.call_system(client, system, &call.params, Form::Rpc, !call.knows_columns).await
+            }
+            None => {
+                let text = format!("System procedure number {number} is not served.");
+                Err(Failure::of_statement(ServerMessage::error(2812, 16, text)).into())
+            }
+        },
+    };
+    match end_call(&mut interpreter.state, client, called, &call.params, Form::Rpc).await {
+        Ok(true) => Ok(Answered::Succeeded),
+        Ok(false) => Ok(Answered::Failed),
+        // its error has been reported
+        Err(Interrupt::Failed(failure)) if failure.ends == Ends::Text => Ok(Answered::Failed),
+        Err(Interrupt::Failed(_)) => Ok(Answered::EndsBatch),
+        Err(interrupt) => Err(interrupt),
+    }
+}
+
+/// Answers the requests of a message up to a logout. Returns false after a logout.
+pub async fn answer(
+    interpreter: &mut Interpreter,
+    client: &mut Client,
+    requests: &mut Requests<'_>,
+) -> Result<bool, Interrupt> {
+    let mut awaited_text = interpreter.state.awaited_text.take();
+    while let Some(request) = requests.next_request().map_err(crate::client::SessionError::from)? {
+        log(&request);
+        match request {
+            Request::Batch(text) => interpreter.run_batch(client, &text, &mut Variables::default()).await?,
+            Request::Rpc(call) | Request::Dbrpc(call) => {
+                let answered = answer_call(interpreter, client, &call).await?;
+                if answered == Answered::Succeeded {
+                    if let Some((name, params)) = called(client, &call) {
+                        interpreter.state.procedures.learn(client, requests.body(), &name, params);
                     }
                 }
-                Request::Language { text, params } => self.answer_language(client, text, &params).await?,
-                Request::Dynamic(dynamic) => self.answer_dynamic(client, &dynamic).await?,
-                Request::Option(command) => answer_option(client, &command),
-                Request::Transaction(request) => self.answer_transaction(client, &request).await?,
-                Request::Cursor(request) => self.answer_cursor(client, &request).await?,
-                Request::Attention => client.reply.close(Status::ATTENTION),
-                Request::BulkLoad => match awaited_text.take() {
-                    Some(text) => self.write_text(client, *text, requests.body()).await?,
-                    None => client.reply.refuse(&ServerMessage::error(
-                        4002,
-                        16,
-                        "Rows of a bulk copy come after an insert bulk.",
-                    )),
-                },
-                Request::Logout => return Ok(false),
+                // ASE treats each call as a batch of its own (jTDS, BatchTest.testCallStmtBatch)
+                if answered == Answered::EndsBatch && client.dialect().is_tds7() {
+                    end_doomed(&mut interpreter.state, client).await;
+                    return Ok(true);
+                }
             }
-            self.end_doomed(client).await;
-        }
-        Ok(true)
-    }
-
-    /// Answers a call of known shape. False: it is another request.
-    pub async fn answer_planned(&mut self, client: &mut Client, body: &Bytes) -> Result<bool, SessionError> {
-        let Some(planned) = self.procedures.planned(client, body) else { return Ok(false) };
-        let held = match &planned.prepares {
-            None => None,
-            Some((name, given)) => match self.prepared.hold(*given, name) {
-                Ok(held) => Some(held),
-                // the call without its plan reports it
-                Err(_) => return Ok(false),
+            Request::Language { text, params } => answer_language(interpreter, client, text, &params).await?,
+            Request::Dynamic(dynamic) => answer_dynamic(interpreter, client, &dynamic).await?,
+            Request::Option(command) => answer_option(client, &command),
+            Request::Transaction(request) => {
+                answer_transaction(&mut interpreter.state, client, &request).await?
+            }
+            Request::Cursor(request) => {
+                answer_cursor(&mut interpreter.state, &interpreter.prepared, client, &request).await?
+            }
+            Request::Attention => client.reply.close(Status::ATTENTION),
+            Request::BulkLoad => match awaited_text.take() {
+                Some(text) => write_text(&mut interpreter.state, client, *text, requests.body()).await?,
+                None => client.reply.refuse(&ServerMessage::error(
+                    4002,
+                    16,
+                    "Rows of a bulk copy come after an insert bulk.",
+                )),
             },
-        };
-        let called = self.procedures.call_planned(client, planned).await;
-        if let Some(held) = &held {
-            self.prepared.settle(held, matches!(called, Some(Ok(_))));
+            Request::Logout => return Ok(false),
         }
-        let Some(called) = called else { return Ok(false) };
-        match called {
-            Ok(mut returned) => {
-                returned.outputs.extend(held.map(|held| OutputValue::of_handle(held.handle)));
-                returned.end(&mut client.reply, &[], Form::Rpc, &self.gateway.zone());
-            }
-            Err(Interrupt::Failed(failure)) => end_failed(&mut client.reply, &failure.message, Form::Rpc),
-            Err(Interrupt::Cancelled) => client.acknowledge_cancel(),
-            Err(Interrupt::Session(error)) => return Err(error),
-        }
-        Ok(true)
+        end_doomed(&mut interpreter.state, client).await;
     }
+    Ok(true)
+}
 
-    /// Text in the client's character set.
-    async fn answer_language(
-        &mut self,
-        client: &mut Client,
-        text: &[u8],
-        params: &[Param<'_>],
-    ) -> Result<(), Interrupt> {
-        let dialect = client.dialect();
-        let Some(text) = dialect.charset.decode(text) else {
-            let message = format!("The command is not valid {}.", dialect.charset.name());
-            client.reply.refuse(&ServerMessage::error(2402, 16, message));
+/// Answers a call of known shape. False: it is another request.
+pub async fn answer_planned(
+    interpreter: &mut Interpreter,
+    client: &mut Client,
+    body: &Bytes,
+) -> Result<bool, SessionError> {
+    let Some(planned) = interpreter.state.procedures.planned(client, body) else { return Ok(false) };
+    let held = match &planned.prepares {
+        None => None,
+        Some((name, given)) => match interpreter.prepared.hold(*given, name) {
+            Ok(held) => Some(held),
+            // the call without its plan reports it
+            Err(_) => return Ok(false),
+        },
+    };
+    let called = interpreter.state.procedures.call_planned(client, planned).await;
+    if let Some(held) = &held {
+        interpreter.prepared.settle(held, matches!(called, Some(Ok(_))));
+    }
+    let Some(called) = called else { return Ok(false) };
+    match called {
+        Ok(mut returned) => {
+            returned.outputs.extend(held.map(|held| OutputValue::of_handle(held.handle)));
+            returned.end(&mut client.reply, &[], Form::Rpc, &interpreter.state.gateway.zone());
+        }
+        Err(Interrupt::Failed(failure)) => end_failed(&mut client.reply, &failure.message, Form::Rpc),
+        Err(Interrupt::Cancelled) => client.acknowledge_cancel(),
+        Err(Interrupt::Session(error)) => return Err(error),
+    }
+    Ok(true)
+}
+
+/// Text in the client's character set.
+async fn answer_language(
+    interpreter: &mut Interpreter,
+    client: &mut Client,
+    text: &[u8],
+    params: &[Param<'_>],
+) -> Result<(), Interrupt> {
+    let dialect = client.dialect();
+    let Some(text) = dialect.charset.decode(text) else {
+        let message = format!("The command is not valid {}.", dialect.charset.name());
+        client.reply.refuse(&ServerMessage::error(2402, 16, message));
+        return Ok(());
+    };
+    match Variables::of_command(params, &dialect) {
+        Ok(variables) => interpreter.run_batch(client, &text, &mut variables.named_by(&text)).await,
+        Err(message) => {
+            client.reply.refuse(&message);
+            Ok(())
+        }
+    }
+}
+
+async fn answer_transaction(
+    state: &mut State,
+    client: &mut Client,
+    request: &TransactionRequest,
+) -> Result<(), Interrupt> {
+    if let Operation::Begin(level) = request.operation {
+        let mut settings = client.settings().clone();
+        let isolated = Isolation::of_request(level).and_then(|isolation| {
+            settings.locking.isolation = isolation.unwrap_or(settings.locking.isolation);
+            apply(state, client, settings)
+        });
+        if let Err(message) = isolated {
+            client.reply.refuse(&message);
             return Ok(());
-        };
-        match Variables::of_command(params, &dialect) {
-            Ok(variables) => self.run_batch(client, &text, &mut variables.named_by(&text)).await,
-            Err(message) => {
-                client.reply.refuse(&message);
-                Ok(())
-            }
         }
     }
-
-    /// Applies the client's settings. A transaction that has begun cannot be raised to a higher isolation level.
-    pub fn apply(&self, client: &mut Client, settings: Settings) -> Result<(), ServerMessage> {
-        let before = client.settings().locking.isolation;
-        if settings.locking.isolation > before && self.procedures.backend.has_begun() {
-            let text =
-                "The isolation level of a transaction cannot be raised when a statement of it has run.";
-            return Err(ServerMessage::error(195, 15, text));
+    let done = match request.operation {
+        Operation::Begin(_) => {
+            state.procedures.backend.begin(client, &request.name);
+            Ok(())
         }
-        client.set(settings);
-        Ok(())
+        Operation::Commit => commit(state, client).await,
+        Operation::Rollback => rollback(state, client, &request.name).await,
+        Operation::Save => {
+            state.procedures.backend.save(client, &request.name).await.map_err(Interrupt::from)
+        }
+        Operation::Other(other) => {
+            let text = format!("Transaction request {other} is not served.");
+            Err(ServerMessage::error(4002, 16, text).into())
+        }
+    };
+    match done {
+        Ok(()) => {
+            if request.begins_again {
+                state.procedures.backend.begin(client, "");
+            }
+            client.reply.passed(Some(0));
+        }
+        Err(Interrupt::Failed(failure)) => client.reply.refuse(&failure.message),
+        Err(interrupt) => return Err(interrupt),
     }
-
-    async fn answer_transaction(
-        &mut self,
-        client: &mut Client,
-        request: &TransactionRequest,
-    ) -> Result<(), Interrupt> {
-        if let Operation::Begin(level) = request.operation {
-            let mut settings = client.settings().clone();
-            let isolated = Isolation::of_request(level).and_then(|isolation| {
-                settings.locking.isolation = isolation.unwrap_or(settings.locking.isolation);
-                self.apply(client, settings)
-            });
-            if let Err(message) = isolated {
-                client.reply.refuse(&message);
-                return Ok(());
-            }
-        }
-        let done = match request.operation {
-            Operation::Begin(_) => {
-                self.procedures.backend.begin(client, &request.name);
-                Ok(())
-            }
-            Operation::Commit => self.commit(client).await,
-            Operation::Rollback => self.rollback(client, &request.name).await,
-            Operation::Save => {
-                self.procedures.backend.save(client, &request.name).await.map_err(Interrupt::from)
-            }
-            Operation::Other(other) => {
-                let text = format!("Transaction request {other} is not served.");
-                Err(ServerMessage::error(4002, 16, text).into())
-            }
-        };
-        match done {
-            Ok(()) => {
-                if request.begins_again {
-                    self.procedures.backend.begin(client, "");
-                }
-                client.reply.passed(Some(0));
-            }
-            Err(Interrupt::Failed(failure)) => client.reply.refuse(&failure.message),
-            Err(interrupt) => return Err(interrupt),
-        }
-        Ok(())
-    }
-
-    pub async fn open_bulk(&mut self, client: &mut Client, bulk: &InsertBulk) -> Result<(), Interrupt> {
-        if self.depth > 1 || client.settings().only_formats {
-            let text = "'insert bulk' must be the only statement of its batch: the rows follow it.";
-            return Err(ServerMessage::error(102, 15, text).into());
-        }
-        self.procedures.backend.begin_copy(client, bulk).await
-    }
+    Ok(())
 }

@@ -1,8 +1,7 @@
 //! Sends several read-only queries of a text to PostgreSQL at once.
 
-use super::interpreter::Interpreter;
 use super::variables::Variables;
-use crate::backend::Parameter;
+use crate::backend::{Backend, Parameter};
 use crate::client::Client;
 use crate::interrupt::Interrupt;
 use crate::postgres::PgError;
@@ -12,44 +11,38 @@ use std::borrow::Cow;
 /// The most queries sent at once.
 const MOST: usize = 64;
 
-impl Interpreter {
-    /// Sends the read-only queries at the start of `statements`, up to the first that an earlier statement could
-    /// affect.
-    pub async fn send_ahead(
-        &mut self,
-        client: &mut Client,
-        statements: &[Statement],
-        variables: &Variables<'_>,
-    ) -> Result<(), Interrupt> {
-        let [first, second, ..] = statements else { return Ok(()) };
-        if reading(first).is_none() || reading(second).is_none() {
-            return Ok(());
-        }
-        if !self.procedures.backend.may_send_ahead(client).await {
-            return Ok(());
-        }
-        let sent = self.put_ahead(client, statements, variables).await;
-        sent.map_err(|error| {
-            self.procedures.backend.check(&error, client);
-            (&error).into()
-        })
+/// Sends the read-only queries at the start of `statements`, up to the first that an earlier statement could
+/// affect.
+pub async fn send_ahead(
+    backend: &mut Backend,
+    client: &mut Client,
+    statements: &[Statement],
+    variables: &Variables<'_>,
+) -> Result<(), Interrupt> {
+    let [first, second, ..] = statements else { return Ok(()) };
+    if reading(first).is_none() || reading(second).is_none() {
+        return Ok(());
     }
+    if !backend.may_send_ahead(client).await {
+        return Ok(());
+    }
+    let sent = put_ahead(backend, client, statements, variables).await;
+    backend.checked(client, sent)
+}
 
-    async fn put_ahead(
-        &mut self,
-        client: &Client,
-        statements: &[Statement],
-        variables: &Variables<'_>,
-    ) -> Result<(), PgError> {
-        let backend = &mut self.procedures.backend;
-        for query in statements.iter().map_while(reading).take(MOST) {
-            let Some(parameters) = given(&query.sql, variables) else { break };
-            if !backend.put_ahead(client, &query.sql, &parameters)? {
-                break;
-            }
+async fn put_ahead(
+    backend: &mut Backend,
+    client: &Client,
+    statements: &[Statement],
+    variables: &Variables<'_>,
+) -> Result<(), PgError> {
+    for query in statements.iter().map_while(reading).take(MOST) {
+        let Some(parameters) = given(&query.sql, variables) else { break };
+        if !backend.put_ahead(client, &query.sql, &parameters)? {
+            break;
         }
-        backend.send_ahead().await
     }
+    backend.send_ahead().await
 }
 
 /// A query that sends its rows to the client, changes nothing, and whose rows depend on tables alone.

@@ -1,13 +1,15 @@
 //! Evaluates the expressions and variables of a statement.
 
-use super::interpreter::Interpreter;
-use super::session_variables::{type_of, variable, SessionState};
+use super::identities::latest_version;
+use super::session_variables::{type_of, variable};
+use super::state::State;
 use super::variables::Variables;
-use super::written::is_outdated;
+use super::written::{is_outdated, written};
 use crate::backend::{Completed, Parameter, Rows, Source};
 use crate::client::Client;
-use crate::convert::{from_pg, PgType, SqlType};
+use crate::convert::{from_pg, PgType, SqlType, Zone};
 use crate::interrupt::{Failure, Interrupt};
+use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
 use crate::program::{undeclared, value_of, Argument, Expression, Sql, CLOCKS, CURRENT};
 use crate::tds::call::Param;
@@ -15,7 +17,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::borrow::Cow;
 
-impl Interpreter {
+impl State {
     pub async fn value<'a>(
         &mut self,
         client: &mut Client,
@@ -44,11 +46,11 @@ impl Interpreter {
     ) -> Result<Vec<Value<'static>>, Interrupt> {
         let mut is_again = false;
         loop {
-            let written = self.written(client, sql, true).await?;
+            let written = written(&mut self.procedures, client, sql, true).await?;
             let now = written.as_deref().map_or(sql, |query| &query.sql);
-            let mut found = self.evaluate_written(client, now, variables).await;
-            if !found.as_mut().is_err_and(|interrupt| is_outdated(interrupt, &mut is_again)) {
-                return found;
+            let mut values = self.evaluate_written(client, now, variables).await;
+            if !is_outdated(&mut values, &mut is_again) {
+                return values;
             }
         }
     }
@@ -66,16 +68,7 @@ impl Interpreter {
             backend.pin();
         }
         let Completed { outcome, columns } = backend.run(client, source, Rows::Kept).await?;
-        let Some(row) = &outcome.row else {
-            return Ok(Vec::new());
-        };
-        let zone = self.gateway.zone();
-        let value = |(raw, column): (Option<&[u8]>, &PgColumn)| match raw {
-            None => Ok(Value::Null),
-            Some(raw) => from_pg(PgType::from_oid(column.oid), raw, &zone).map(Value::into_owned),
-        };
-        let values: Result<_, _> = row_values(row).zip(columns.iter()).map(value).collect();
-        values.map_err(|error| Failure::of_value(ServerMessage::error(error.number(), 16, error.text)).into())
+        Ok(values(&outcome, &columns, &self.gateway.zone())?)
     }
 
     /// The values of the variables of `sql`.
@@ -141,16 +134,16 @@ impl Interpreter {
         name: &str,
     ) -> Result<Value<'static>, Interrupt> {
         if name == "@@identity" {
-            return self.identity(client).await;
+            return self.identities.latest(&mut self.procedures.backend, client).await;
         }
         if let Some(cursor) = name.strip_prefix(CURRENT) {
             return Ok(self.cursors.place(cursor));
         }
         if name == "@@dbts" {
-            return self.latest_version(client).await;
+            return latest_version(&mut self.procedures.backend, client).await;
         }
         if name == "@@scope_identity" {
-            return self.scope_identity(client).await;
+            return self.identities.of_scope(&mut self.procedures.backend, client).await;
         }
         if name == "@@transtate" {
             let state = self.procedures.backend.transaction_state.number().ok_or_else(|| {
@@ -160,26 +153,30 @@ impl Interpreter {
             })?;
             return Ok(Value::Int(state));
         }
-        let (schema, databases) =
-            (&self.procedures.backend.database, self.procedures.backend.catalogue().databases());
-        let state = SessionState {
-            dialect: &client.reply.dialect,
-            settings: client.settings(),
-            spid: self.spid,
-            row_count: client.reply.row_count,
-            error: client.reply.error,
-            transactions: self.procedures.backend.transaction_depth(),
-            transaction_state: self.procedures.backend.transaction_state(),
-            charset: &self.login.charset,
-            packet_size: client.packet_size(),
-            nesting: self.depth,
-            procedure: self.running.as_ref().map_or(0, |running| running.oid),
-            login: &self.login,
-            database: databases.around(schema),
-            caught: self.tries.caught(),
-            cursors: &self.cursors,
-            context: self.context.as_deref(),
-        };
-        variable(&state, name).ok_or_else(|| undeclared(name).into())
+        variable(self, client, name).ok_or_else(|| undeclared(name).into())
     }
+
+    /// Converts values by `taken`, the SQL of their conversions.
+    pub async fn taken(
+        &mut self,
+        client: &mut Client,
+        taken: &Sql,
+        values: Vec<(SqlType, Value<'static>)>,
+    ) -> Result<Vec<Value<'static>>, Interrupt> {
+        let mut variables = Variables::default();
+        for (place, (sql_type, value)) in (1..).zip(values) {
+            variables.hold(format!("#taken_{place}"), sql_type, value);
+        }
+        self.evaluate(client, taken, &variables).await
+    }
+}
+
+/// The values of the row in these columns; none if there is no row.
+pub fn values(outcome: &Outcome, columns: &[PgColumn], zone: &Zone) -> Result<Vec<Value<'static>>, Failure> {
+    let value = |(raw, column): (Option<&[u8]>, &PgColumn)| match raw {
+        None => Ok(Value::Null),
+        Some(raw) => from_pg(PgType::from_oid(column.oid), raw, zone).map(Value::into_owned),
+    };
+    let values: Result<_, _> = outcome.row.iter().flat_map(row_values).zip(columns).map(value).collect();
+    values.map_err(|error| Failure::of_value(ServerMessage::error(error.number(), 16, error.text)))
 }

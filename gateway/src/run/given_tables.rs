@@ -1,8 +1,10 @@
 //! Table parameters: filled from a table variable of the caller, or with the rows that a client has sent.
 
-use super::insert_execute::ROWS;
-use super::interpreter::Interpreter;
+use super::insert_rows::{insert_sets, ROWS};
+use super::query::run_query;
+use super::state::State;
 use super::variables::Variables;
+use crate::backend::Backend;
 use crate::client::{Client, GatheredSet};
 use crate::convert::SqlType;
 use crate::interrupt::{Ends, Failure, Interrupt};
@@ -12,51 +14,49 @@ use crate::tds::table_value::{SentColumn, SentRow, TableValue};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::{decode_value, Value};
 
-impl Interpreter {
-    /// Fills the table of a parameter; if that fails, nothing else of the procedure or text runs.
-    pub async fn give_table(
-        &mut self,
-        client: &mut Client,
-        given: &GivenTable,
-        variables: &mut Variables<'_>,
-    ) -> Result<(), Interrupt> {
-        let filled = match variables.take_sent(&given.parameter) {
-            Some(sent) => self.insert_sent(client, given, &sent).await,
-            None => self.run_query(client, &given.copy, variables).await,
-        };
-        filled.map_err(|interrupt| match interrupt {
-            Interrupt::Failed(failure) if failure.ends == Ends::Statement => {
-                Failure { ends: Ends::Text, ..failure }.into()
-            }
-            interrupt => interrupt,
-        })
-    }
-
-    async fn insert_sent(
-        &mut self,
-        client: &mut Client,
-        given: &GivenTable,
-        sent: &TableValue<'_>,
-    ) -> Result<(), Interrupt> {
-        let database = &self.procedures.backend.database;
-        check_type(given, sent, database).map_err(Failure::of_statement)?;
-        let Some(columns) = &sent.columns else { return Ok(()) };
-        let target = target(given, columns).map_err(Failure::of_statement)?;
-        let dialect = client.dialect();
-        let columns: Vec<_> = columns.iter().filter(|column| !column.is_default).collect();
-        let mut rows = sent.rows(&dialect);
-        loop {
-            let next = rows.by_ref().take(ROWS[0]).map(|row| {
-                let row = row.map_err(|error| ServerMessage::error(4002, 16, error.to_string()))?;
-                values(&row, &columns, given, &dialect)
-            });
-            let next = next.collect::<Result<Vec<_>, _>>().map_err(Failure::of_statement)?;
-            if next.is_empty() {
-                return Ok(());
-            }
-            let types = columns.iter().map(|column| SqlType::of_wire(&column.type_info)).collect();
-            self.insert_sets(client, &target, &[GatheredSet { types, rows: next }]).await?;
+/// Fills the table of a parameter; if that fails, nothing else of the procedure or text runs.
+pub async fn give_table(
+    state: &mut State,
+    client: &mut Client,
+    given: &GivenTable,
+    variables: &mut Variables<'_>,
+) -> Result<(), Interrupt> {
+    let filled = match variables.take_sent(&given.parameter) {
+        Some(sent) => insert_sent(&mut state.procedures.backend, client, given, &sent).await,
+        None => run_query(state, client, &given.copy, variables).await,
+    };
+    filled.map_err(|interrupt| match interrupt {
+        Interrupt::Failed(failure) if failure.ends == Ends::Statement => {
+            Failure { ends: Ends::Text, ..failure }.into()
         }
+        interrupt => interrupt,
+    })
+}
+
+async fn insert_sent(
+    backend: &mut Backend,
+    client: &mut Client,
+    given: &GivenTable,
+    sent: &TableValue<'_>,
+) -> Result<(), Interrupt> {
+    let database = &backend.database;
+    check_type(given, sent, database).map_err(Failure::of_statement)?;
+    let Some(columns) = &sent.columns else { return Ok(()) };
+    let target = target(given, columns).map_err(Failure::of_statement)?;
+    let dialect = client.dialect();
+    let columns: Vec<_> = columns.iter().filter(|column| !column.is_default).collect();
+    let mut rows = sent.rows(&dialect);
+    loop {
+        let next = rows.by_ref().take(ROWS[0]).map(|row| {
+            let row = row.map_err(|error| ServerMessage::error(4002, 16, error.to_string()))?;
+            values(&row, &columns, given, &dialect)
+        });
+        let next = next.collect::<Result<Vec<_>, _>>().map_err(Failure::of_statement)?;
+        if next.is_empty() {
+            return Ok(());
+        }
+        let types = columns.iter().map(|column| SqlType::of_wire(&column.type_info)).collect();
+        insert_sets(backend, client, &target, &[GatheredSet { types, rows: next }]).await?;
     }
 }
 

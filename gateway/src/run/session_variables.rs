@@ -1,38 +1,14 @@
 //! `@@` variables, which are read from the session's state, without PostgreSQL.
 
-use crate::client::Settings;
+use super::state::State;
+use crate::client::{Client, Settings};
 use crate::convert::SqlType;
-use crate::cursors::Cursors;
 use crate::tds::dialect::Dialect;
-use crate::tds::login::Login;
 use crate::tds::tokens::loginack;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use tsql::facts::session::{self, ROW_LIMIT};
 use tsql::facts::types::INT;
-
-/// The state from which the variables are read.
-pub struct SessionState<'a> {
-    pub dialect: &'a Dialect,
-    pub settings: &'a Settings,
-    pub spid: u16,
-    pub row_count: i64,
-    pub error: i32,
-    pub transactions: i32,
-    pub transaction_state: i32,
-    pub charset: &'a str,
-    pub packet_size: usize,
-    pub nesting: u8,
-    /// The oid of the running procedure; 0 in a batch.
-    pub procedure: u32,
-    pub login: &'a Login,
-    pub database: &'a str,
-    /// The error that the running CATCH block has caught.
-    pub caught: Option<&'a ServerMessage>,
-    pub cursors: &'a Cursors,
-    /// `set context_info`
-    pub context: Option<&'a [u8]>,
-}
 
 /// The type of `@@name` in PostgreSQL; text for a variable that no table has.
 pub fn type_of(name: &str) -> SqlType {
@@ -44,48 +20,49 @@ pub fn type_of(name: &str) -> SqlType {
 
 /// The value of `@@name`; None if there is no such variable. Functions of the session's state, and of the error that a
 /// CATCH block has caught, are variables too.
-pub fn variable(state: &SessionState<'_>, name: &str) -> Option<Value<'static>> {
+pub fn variable(state: &State, client: &Client, name: &str) -> Option<Value<'static>> {
+    let (settings, backend, nesting) = (client.settings(), &state.procedures.backend, &state.nesting);
     let integer = Value::Int;
     let text = |value: &str| Value::Text(value.to_owned().into());
-    let of_caught = |number: fn(&ServerMessage) -> i64| {
-        state.caught.map_or(Value::Null, |caught| Value::Int(number(caught)))
-    };
+    let caught = nesting.caught.last();
+    let of_caught =
+        |number: fn(&ServerMessage) -> i64| caught.map_or(Value::Null, |caught| Value::Int(number(caught)));
     Some(match name {
         "@@spid" => integer(i64::from(state.spid)),
-        "@@version" => text(&version(state.dialect)),
+        "@@version" => text(&version(&client.dialect())),
         "@@version_as_integer" | "@@version_number" => integer(ASE_VERSION),
         "@@microsoftversion" => integer(i64::from(u32::from_be_bytes(loginack::VERSION_7))),
-        "@@rowcount" => integer(state.row_count),
-        ROW_LIMIT => integer(i64::from(state.settings.row_limit)),
-        "@@error" => integer(i64::from(state.error)),
-        "@@trancount" => integer(i64::from(state.transactions)),
-        "@@tranchained" => integer(i64::from(state.settings.implicit_transactions)),
-        "@@isolation" => integer(state.settings.locking.isolation.number()),
-        "@@lock_timeout" => integer(state.settings.locking.timeout.map_or(-1, i64::from)),
+        "@@rowcount" => integer(client.reply.row_count),
+        ROW_LIMIT => integer(i64::from(settings.row_limit)),
+        "@@error" => integer(i64::from(client.reply.error)),
+        "@@trancount" => integer(i64::from(backend.transaction_depth())),
+        "@@tranchained" => integer(i64::from(settings.implicit_transactions)),
+        "@@isolation" => integer(settings.locking.isolation.number()),
+        "@@lock_timeout" => integer(settings.locking.timeout.map_or(-1, i64::from)),
         "@@servername" => text("ringlog"),
         "@@servicename" => text("ringlog"),
         "@@language" => text("us_english"),
         "@@langid" => integer(0),
-        "@@datefirst" => integer(i64::from(state.settings.calendar.first_day)),
+        "@@datefirst" => integer(i64::from(settings.calendar.first_day)),
         "@@max_precision" => integer(38),
         "@@maxcharlen" => integer(4),
         "@@ncharsize" => integer(4),
         "@@unicharsize" => integer(2),
-        "@@client_csname" => text(state.charset),
+        "@@client_csname" => text(&state.login.charset),
         "@@maxpagesize" | "@@pagesize" => integer(8192),
-        "@@packet_size" => integer(i64::try_from(state.packet_size).unwrap_or(0)),
-        "@@textsize" => integer(i64::from(state.settings.text_size.bytes())),
-        "@@options" => integer(options(state)),
-        "@@nestlevel" => integer(i64::from(state.nesting.saturating_sub(1))),
+        "@@packet_size" => integer(i64::try_from(client.packet_size()).unwrap_or(0)),
+        "@@textsize" => integer(i64::from(settings.text_size.bytes())),
+        "@@options" => integer(options(settings)),
+        "@@nestlevel" => integer(i64::from(nesting.depth.saturating_sub(1))),
         "@@fetch_status" => integer(state.cursors.status()),
         "@@sqlstatus" => integer(state.cursors.sybase_status()),
         "@@cursor_rows" => integer(state.cursors.rows()),
-        "@@procid" => integer(i64::from(state.procedure)),
+        "@@procid" => integer(nesting.running.as_ref().map_or(0, |running| i64::from(running.oid))),
         "@@context_info" => {
-            state.context.map_or(Value::Null, |context| Value::Binary(context.to_vec().into()))
+            state.context.as_ref().map_or(Value::Null, |context| Value::Binary(context.clone().into()))
         }
-        "@@xact_state" => integer(i64::from(state.transaction_state)),
-        "@@db_name" => text(state.database),
+        "@@xact_state" => integer(i64::from(backend.transaction_state())),
+        "@@db_name" => text(backend.catalogue().databases().around(&backend.database)),
         "@@host_name" => text(&state.login.host),
         "@@app_name" => text(&state.login.application),
         "@@user_name" | "@@suser_name" => text(&state.login.user),
@@ -93,11 +70,11 @@ pub fn variable(state: &SessionState<'_>, name: &str) -> Option<Value<'static>> 
         "@@error_severity" => of_caught(|caught| i64::from(caught.severity)),
         "@@error_state" => of_caught(|caught| i64::from(caught.state)),
         "@@error_line" => of_caught(|caught| i64::from(caught.line)),
-        "@@error_message" => match state.caught {
+        "@@error_message" => match caught {
             Some(caught) => text(&caught.text),
             None => Value::Null,
         },
-        "@@error_procedure" => match state.caught {
+        "@@error_procedure" => match caught {
             Some(caught) if !caught.procedure.is_empty() => text(&caught.procedure),
             _ => Value::Null,
         },
@@ -106,10 +83,9 @@ pub fn variable(state: &SessionState<'_>, name: &str) -> Option<Value<'static>> 
 }
 
 /// SET options as the bits of @@options (SQL Server: "Configure the user options server configuration option").
-fn options(state: &SessionState<'_>) -> i64 {
+fn options(settings: &Settings) -> i64 {
     // warnings, arithabort, null defaults on, concatenated nulls: always on, whatever SET requests
     const HOLD: i64 = 8 | 64 | 1024 | 4096;
-    let settings = state.settings;
     [
         (settings.implicit_transactions, 2),
         (settings.closes_cursors, 4),

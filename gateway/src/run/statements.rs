@@ -1,19 +1,27 @@
 //! Runs the statements of a program: control flow, @@rowcount and @@error after each, and the handling of errors.
 
+use super::ahead::send_ahead;
 use super::deep::Deep;
+use super::errors::{fail, failed};
+use super::first::check_first;
+use super::given_tables::give_table;
+use super::insert_execute::insert_execute;
 use super::interpreter::Interpreter;
-use super::messages::integer;
-use super::messages::printed;
-use super::running::{deepest, too_deep};
-use super::tries::Tries;
+use super::messages::{integer, print, printed, raise, raised, thrown, wait};
+use super::outdated::is_mended;
+use super::procedure::{forget_tables, temporary_tables};
+use super::query::{put_variables, run_query};
+use super::settings::{set, set_identity_insert, set_rest};
+use super::state::State;
+use super::texts::{await_text, change_text, open_bulk};
+use super::transactions::{commit, may_commit, may_roll_back, rollback};
 use super::variables::Variables;
 use crate::client::Client;
+use crate::cursors::run_cursor;
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
 use crate::program::{Action, Condition, Declaration, Program, Statement, LONGEST_TRANSACTION_NAME};
-use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
-use tsql::bytes_of;
 use tsql::quoting::literal;
 
 /// The control flow after a statement.
@@ -35,48 +43,51 @@ impl Interpreter {
         program: &Program,
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
-        if self.depth > deepest(&client.dialect()) {
-            return self.fail(client, too_deep(&client.dialect()).into()).await;
+        if let Err(message) = self.state.nesting.check(&client.dialect()) {
+            return fail(&mut self.state, client, message.into()).await;
         }
-        if let Some(table) = program.table_variables.iter().find(|name| self.tables.contains(name)) {
+        if let Some(table) =
+            program.table_variables.iter().find(|name| self.state.nesting.tables.contains(name))
+        {
             let name = table.trim_start_matches('#').split('.').next().unwrap_or_default();
             let text =
                 format!("'{name}' is a table variable of a text around this one too: rename one of them.");
-            return self.fail(client, ServerMessage::error(102, 15, text).into()).await;
+            return fail(&mut self.state, client, ServerMessage::error(102, 15, text).into()).await;
         }
-        let tables = self.tables.len();
-        self.tables.extend_from_slice(&program.table_variables);
+        let tables = self.state.nesting.tables.len();
+        self.state.nesting.tables.extend_from_slice(&program.table_variables);
         // a text inside another or inside a call, such as sp_executesql, drops its temporary tables at its end, as a
         // procedure does
-        let is_inside = self.depth > 0 || client.reply.nesting > 0;
-        let is_text = is_inside && self.running.is_none() && client.dialect().is_tds7();
+        let is_inside = self.state.nesting.depth > 0 || client.reply.nesting > 0;
+        let is_text = is_inside && self.state.nesting.running.is_none() && client.dialect().is_tds7();
         let before = match is_text && program.makes_temporary {
-            true => Some(self.temporary_tables(client).await?),
+            true => Some(temporary_tables(&mut self.state.procedures.backend, client).await?),
             false => None,
         };
-        let outside = std::mem::replace(&mut self.tries.outside, self.tries.open);
+        let outside = std::mem::replace(&mut self.state.nesting.tries_outside, self.state.nesting.tries);
         // settings changed by a text inside another, or inside a procedure, last until its end
         let settings = is_inside.then(|| client.settings().clone());
-        let around = std::mem::replace(&mut self.long_names, program.long_names.clone());
-        self.depth += 1;
-        let ran = match self.look_first(client, program, variables).await {
+        let around = std::mem::replace(&mut self.state.nesting.long_names, program.long_names.clone());
+        self.state.nesting.depth += 1;
+        let ran = match check_first(&mut self.state, client, program, variables).await {
             Ok(()) => self.run_block(client, &program.statements, variables).await,
             Err(interrupt) => Err(interrupt),
         };
-        self.depth -= 1;
-        self.long_names = around;
-        self.tables.truncate(tables);
+        self.state.nesting.depth -= 1;
+        self.state.nesting.long_names = around;
+        self.state.nesting.tables.truncate(tables);
         let ran = match (before, ran) {
             (None, ran) => ran,
             (_, Err(Interrupt::Session(error))) => Err(Interrupt::Session(error)),
-            (Some(before), ran) => self.forget_tables(client, &before).await.and(ran),
+            (Some(before), ran) => {
+                forget_tables(&mut self.state.procedures.backend, client, &before).await.and(ran)
+            }
         };
         if let Some(settings) = settings {
             client.set(settings);
         }
-        let Tries { open, outside: inside, .. } = &mut self.tries;
-        *open = *inside;
-        *inside = outside;
+        let nesting = &mut self.state.nesting;
+        nesting.tries = std::mem::replace(&mut nesting.tries_outside, outside);
         match ran {
             Ok(_) => Ok(()),
             Err(Interrupt::Failed(failure)) if failure.ends == Ends::Text => match failure.stage {
@@ -88,17 +99,6 @@ impl Interpreter {
         }
     }
 
-    /// The checks that refuse a text before any of it runs.
-    async fn look_first(
-        &mut self,
-        client: &mut Client,
-        program: &Program,
-        variables: &Variables<'_>,
-    ) -> Result<(), Interrupt> {
-        self.demand_tables(client, &program.demanded).await?;
-        self.compile_first(client, program, variables).await
-    }
-
     pub fn run_block<'a>(
         &'a mut self,
         client: &'a mut Client,
@@ -108,7 +108,7 @@ impl Interpreter {
         Deep::new(async move {
             let flow = self.run_in_order(client, statements, variables).await;
             if !matches!(flow, Err(Interrupt::Session(_))) {
-                let backend = &mut self.procedures.backend;
+                let backend = &mut self.state.procedures.backend;
                 if let Err(error) = backend.forget_ahead().await {
                     backend.check(&error, client);
                 }
@@ -130,7 +130,7 @@ impl Interpreter {
             if is_cancelled(client).await? {
                 return Err(Interrupt::Cancelled);
             }
-            let ran = match self.send_ahead(client, rest, variables).await {
+            let ran = match send_ahead(&mut self.state.procedures.backend, client, rest, variables).await {
                 Ok(()) => self.run_statement(client, statement, variables).await,
                 Err(interrupt) => Err(interrupt),
             };
@@ -138,9 +138,9 @@ impl Interpreter {
                 Ok(flow) => flow,
                 Err(Interrupt::Failed(failure)) => {
                     if matches!(statement.action, Action::Set(_)) {
-                        self.set_rest(client, rest, variables).await?;
+                        set_rest(&mut self.state, client, rest, variables).await?;
                     }
-                    self.failed(client, failure, statement.line).await?;
+                    failed(&mut self.state, client, failure, statement.line).await?;
                     Flow::Next
                 }
                 Err(interrupt) => return Err(interrupt),
@@ -164,6 +164,7 @@ impl Interpreter {
         statement: &Statement,
         variables: &mut Variables<'_>,
     ) -> Result<Flow, Interrupt> {
+        let state = &mut self.state;
         match &statement.action {
             Action::If { condition, then, otherwise } => {
                 if client.settings().only_formats {
@@ -171,123 +172,33 @@ impl Interpreter {
                     self.run_block(client, then, variables).await?;
                     return self.run_block(client, otherwise, variables).await;
                 }
-                let branch = if self.holds(client, condition, variables).await? { then } else { otherwise };
+                let holds = holds(state, client, condition, variables).await?;
                 client.reply.passed(Some(0));
-                return self.run_block(client, branch, variables).await;
+                return self.run_block(client, if holds { then } else { otherwise }, variables).await;
             }
             Action::While { condition, body } => {
                 return self.run_while(client, condition, body, variables).await
             }
             Action::Try { body, catch } => return self.run_try(client, body, catch, variables).await,
             Action::Goto(label) => return Ok(Flow::Goto(*label)),
-            Action::Label(_) => {}
-            Action::Cursor(action) => self.run_cursor(client, action, variables).await?,
             Action::Break => return Ok(Flow::Break),
             Action::Continue => return Ok(Flow::Continue),
             Action::Return(None) => return Ok(Flow::Return),
             Action::Return(Some(status)) => {
-                let status = self.value(client, status, variables).await?;
-                if let Some(running) = &mut self.running {
-                    running.returns(integer(&status));
+                let status = state.value(client, status, variables).await?;
+                if let Some(running) = &mut state.nesting.running {
+                    running.status = Some(integer(&status));
                 }
                 return Ok(Flow::Return);
             }
-            Action::Query(query) => match self.run_query(client, query, variables).await {
-                // a trigger or function
-                Err(failed) if query.kind.is_change() && self.is_mended(client, &failed).await? => {
-                    self.run_query(client, query, variables).await?;
-                }
-                ran => ran?,
-            },
-            Action::Variables(names) => self.put_variables(client, names, variables).await?,
-            Action::Declare(declaration) => self.declare(client, declaration, variables).await?,
-            Action::Assign(name, value) => {
-                let value = self.value(client, value, variables).await?;
-                variables.set(name, &value, &self.gateway.zone()).map_err(Failure::of_value)?;
-                client.reply.assigned(Some(1));
-                client.reply.passed(Some(1));
-            }
-            Action::Print(value) => self.print(client, value, statement.line, variables).await?,
-            Action::Raise { message, sets_error, at_once } => {
-                let message = self.raised(client, message, variables).await?;
-                self.raise(client, message, statement.line, *sets_error, *at_once).await?;
-            }
-            Action::Throw(message) => {
-                let message = self.thrown(client, message.as_ref(), statement.line, variables).await?;
-                return Err(Failure::of_batch(message).into());
-            }
-            Action::Wait(seconds) => self.wait(client, seconds, variables).await?,
             Action::Execute(execute) => {
                 self.run_execute(client, execute, variables).await?;
             }
-            Action::InsertExecute(insert) => self.insert_execute(client, insert, variables).await?,
-            Action::GiveTable(given) => self.give_table(client, given, variables).await?,
+            Action::InsertExecute(insert) => insert_execute(self, client, insert, variables).await?,
             Action::ExecuteText(text) => self.execute_text(client, text, variables).await?,
-            Action::Use(name) => {
-                self.use_database(client, name).await?;
-                client.reply.finished(0);
-            }
-            Action::Set(words) => self.set(client, words, variables).await?,
-            Action::IdentityInsert { table, on } => {
-                self.ask(client, &format!("select tsql.demand_identity({})", literal(table))).await?;
-                set_identity_insert(client, table, *on)?;
-                client.reply.finished(0);
-            }
-            Action::Begin(name) => {
-                let name = transaction_name(name, variables)?;
-                self.procedures.backend.begin_statement(client, &name);
-                client.reply.finished(0);
-            }
-            Action::Commit => {
-                self.may_commit(client)?;
-                self.commit(client).await?;
-                client.reply.finished(0);
-            }
-            Action::Rollback(name) => {
-                self.may_roll_back(client)?;
-                if !self.tables.is_empty() && self.procedures.backend.in_transaction() {
-                    let text =
-                        "'rollback with a table variable' is not supported: it would remove the rows of a \
-                                table variable of the calling text.";
-                    return Err(ServerMessage::error(102, 15, text).into());
-                }
-                let name = transaction_name(name, variables)?;
-                self.rollback(client, &name).await?;
-                client.reply.finished(0);
-            }
-            Action::Save(name) => {
-                let name = transaction_name(name, variables)?;
-                self.procedures.backend.save(client, &name).await?;
-                client.reply.finished(0);
-            }
-            Action::InsertBulk(bulk) => self.open_bulk(client, bulk).await?,
-            Action::SendText(text) => self.await_text(client, text, variables).await?,
-            Action::ChangeText(sql) => self.change_text(client, sql, variables).await?,
-            Action::Define(define) => {
-                self.procedures.backend.define(client, define).await?;
-                self.forget_definitions();
-                if let Some(notice) = &define.notice {
-                    client.reply.message(&ServerMessage::info(0, notice.as_str()));
-                }
-                client.reply.finished(0);
-            }
+            _ => run_simple(state, client, statement, variables).await?,
         }
         Ok(Flow::Next)
-    }
-
-    async fn holds(
-        &mut self,
-        client: &mut Client,
-        condition: &Condition,
-        variables: &Variables<'_>,
-    ) -> Result<bool, Interrupt> {
-        match condition {
-            Condition::InTransaction => Ok(self.procedures.backend.in_transaction()),
-            Condition::Sql(sql) => {
-                let values = self.evaluate(client, sql, variables).await?;
-                Ok(matches!(values.first(), Some(Value::Bit(true))))
-            }
-        }
     }
 
     async fn run_while(
@@ -300,7 +211,7 @@ impl Interpreter {
         if client.settings().only_formats {
             return self.run_block(client, body, variables).await;
         }
-        while self.holds(client, condition, variables).await? {
+        while holds(&mut self.state, client, condition, variables).await? {
             client.reply.passed(Some(0));
             if is_cancelled(client).await? {
                 return Err(Interrupt::Cancelled);
@@ -322,9 +233,9 @@ impl Interpreter {
         catch: &[Statement],
         variables: &mut Variables<'_>,
     ) -> Result<Flow, Interrupt> {
-        self.tries.open += 1;
+        self.state.nesting.tries += 1;
         let ran = self.run_block(client, body, variables).await;
-        self.tries.open -= 1;
+        self.state.nesting.tries -= 1;
         let thrown = match ran {
             // an error that ends the text is handled by a CATCH outside of it
             Err(Interrupt::Failed(failure))
@@ -335,153 +246,123 @@ impl Interpreter {
             ran => return tried(client, ran),
         };
         client.reply.error = thrown.number;
-        self.tries.caught.push(thrown);
+        self.state.nesting.caught.push(thrown);
         let ran = self.run_block(client, catch, variables).await;
-        self.tries.caught.pop();
+        self.state.nesting.caught.pop();
         tried(client, ran)
     }
+}
 
-    /// Handles the failure of a statement. Ok: the next one follows.
-    pub async fn failed(
-        &mut self,
-        client: &mut Client,
-        failure: Failure,
-        line: u32,
-    ) -> Result<(), Interrupt> {
-        if matches!(failure.stage, Stage::Refused | Stage::Thrown | Stage::Reported) {
-            return Err(failure.into());
-        }
-        let mut failure = failure;
-        failure.message.text = self.long_names.restored(failure.message.text);
-        if failure.message.procedure.is_empty() {
-            let line = if failure.message.line <= 1 { line } else { failure.message.line };
-            failure.message = self.placed(failure.message, line);
-        }
-        self.fail(client, failure).await
-    }
-
-    /// Passes an error to a CATCH or to the client. Ok: the next statement follows.
-    pub async fn fail(&mut self, client: &mut Client, failure: Failure) -> Result<(), Interrupt> {
-        let failure = self.under_settings(client, failure);
-        self.fail_unchanged(client, failure).await
-    }
-
-    /// The same for RAISERROR, which does not honor SET XACT_ABORT (SQL Server: SET XACT_ABORT).
-    pub async fn fail_unchanged(&mut self, client: &mut Client, failure: Failure) -> Result<(), Interrupt> {
-        let failure = Failure { message: client.reply.numbered(failure.message), ..failure };
-        client.reply.error = failure.message.number;
-        client.reply.row_count = 0;
-        let catching = if failure.ends == Ends::Text { self.tries.outside } else { self.tries.open };
-        if catching > 0 {
-            if let Some(rows) = client.reply.open_rows {
-                client.reply.command = Command::Select;
-                client.reply.end(Status::empty(), Some(rows));
+/// Runs a statement that contains no other and calls none.
+async fn run_simple(
+    state: &mut State,
+    client: &mut Client,
+    statement: &Statement,
+    variables: &mut Variables<'_>,
+) -> Result<(), Interrupt> {
+    match &statement.action {
+        Action::Cursor(action) => return run_cursor(state, client, action, variables).await,
+        Action::Query(query) => match run_query(state, client, query, variables).await {
+            // a trigger or function
+            Err(failed) if query.kind.is_change() && is_mended(state, client, &failed).await? => {
+                return run_query(state, client, query, variables).await;
             }
-            if ENDED_IN_TRIGGER.contains(&failure.message.number) {
-                self.undo_transaction(client).await;
-            } else if failure.ends == Ends::Transaction {
-                self.procedures.backend.doom(client).await?;
-            }
-            return Err(Failure { stage: Stage::Thrown, ..failure }.into());
-        }
-        let failure = Failure { stage: Stage::Reported, ..failure };
-        client.reply.error_message(&failure.message);
-        self.note(&failure.message);
-        if failure.ends == Ends::Transaction {
-            self.undo_transaction(client).await;
-        }
-        client.reply.end(Status::ERROR, None);
-        failure.leave()
-    }
-
-    async fn declare(
-        &mut self,
-        client: &mut Client,
-        declaration: &Declaration,
-        variables: &mut Variables<'_>,
-    ) -> Result<(), Interrupt> {
-        variables.declare(declaration);
-        if let Some(value) = &declaration.value {
-            let value = self.value(client, value, variables).await?;
-            variables.set(&declaration.name, &value, &self.gateway.zone()).map_err(Failure::of_value)?;
+            ran => return ran,
+        },
+        Action::Variables(names) => return put_variables(state, client, names, variables).await,
+        Action::Declare(declaration) => return declare(state, client, declaration, variables).await,
+        Action::Assign(name, value) => {
+            let value = state.value(client, value, variables).await?;
+            variables.set(name, &value, &state.gateway.zone()).map_err(Failure::of_value)?;
+            client.reply.assigned(Some(1));
             client.reply.passed(Some(1));
-        }
-        Ok(())
-    }
-
-    /// After a refused SET, which ends its text, applies the other SETs next to it, as they are for later texts. A
-    /// client sends them together when it begins, and continues.
-    async fn set_rest(
-        &mut self,
-        client: &mut Client,
-        from_refused: &[Statement],
-        variables: &Variables<'_>,
-    ) -> Result<(), Interrupt> {
-        if self.tries.open > 0 {
             return Ok(());
         }
-        for statement in from_refused.iter().skip(1) {
-            let Action::Set(words) = &statement.action else { break };
-            match self.set(client, words, variables).await {
-                Err(Interrupt::Failed(failure)) => {
-                    let failure = Failure { ends: Ends::Statement, ..failure };
-                    self.failed(client, failure, statement.line).await?;
-                }
-                set => set?,
+        Action::Print(value) => return print(state, client, value, statement.line, variables).await,
+        Action::Raise { message, sets_error, at_once } => {
+            let message = raised(state, client, message, variables).await?;
+            return raise(state, client, message, statement.line, *sets_error, *at_once).await;
+        }
+        Action::Throw(message) => {
+            let message = thrown(state, client, message.as_ref(), statement.line, variables).await?;
+            return Err(Failure::of_batch(message).into());
+        }
+        Action::Wait(seconds) => return wait(state, client, seconds, variables).await,
+        Action::GiveTable(given) => return give_table(state, client, given, variables).await,
+        Action::Set(words) => return set(state, client, words, variables).await,
+        Action::InsertBulk(bulk) => return open_bulk(state, client, bulk).await,
+        Action::SendText(text) => return await_text(state, client, text, variables).await,
+        Action::ChangeText(sql) => return change_text(state, client, sql, variables).await,
+        Action::Use(name) => state.use_database(client, name).await?,
+        Action::IdentityInsert { table, on } => {
+            let demanded = format!("select tsql.demand_identity({})", literal(table));
+            state.procedures.backend.rows(client, &demanded).await?;
+            set_identity_insert(client, table, *on)?;
+        }
+        Action::Begin(name) => {
+            let name = transaction_name(name, variables)?;
+            state.procedures.backend.begin_statement(client, &name);
+        }
+        Action::Commit => {
+            may_commit(&state.procedures.backend, client)?;
+            commit(state, client).await?;
+        }
+        Action::Rollback(name) => {
+            may_roll_back(state, client)?;
+            rollback(state, client, &transaction_name(name, variables)?).await?;
+        }
+        Action::Save(name) => {
+            let name = transaction_name(name, variables)?;
+            state.procedures.backend.save(client, &name).await?;
+        }
+        Action::Define(define) => {
+            state.procedures.backend.define(client, define).await?;
+            state.procedures.forget_plans();
+            if let Some(notice) = &define.notice {
+                client.reply.message(&ServerMessage::info(0, notice.as_str()));
             }
         }
-        Ok(())
+        Action::If { .. }
+        | Action::While { .. }
+        | Action::Try { .. }
+        | Action::Goto(_)
+        | Action::Label(_) => return Ok(()),
+        Action::Break | Action::Continue | Action::Return(_) => return Ok(()),
+        Action::Execute(_) | Action::InsertExecute(_) | Action::ExecuteText(_) => return Ok(()),
     }
+    client.reply.finished(0);
+    Ok(())
+}
 
-    async fn set(
-        &mut self,
-        client: &mut Client,
-        words: &[String],
-        variables: &Variables<'_>,
-    ) -> Result<(), Interrupt> {
-        if let [option, value] = words {
-            if option == "context_info" {
-                self.context = Some(context(value, variables)?);
-                client.reply.finished(0);
-                return Ok(());
-            }
+async fn holds(
+    state: &mut State,
+    client: &mut Client,
+    condition: &Condition,
+    variables: &Variables<'_>,
+) -> Result<bool, Interrupt> {
+    match condition {
+        Condition::InTransaction => Ok(state.procedures.backend.in_transaction()),
+        Condition::Sql(sql) => {
+            let values = state.evaluate(client, sql, variables).await?;
+            Ok(matches!(values.first(), Some(Value::Bit(true))))
         }
-        let only_formats = client.settings().only_formats;
-        let words = self.set_words(client, words, variables).await?;
-        let mut settings = client.settings().clone();
-        settings.apply(&words)?;
-        self.apply(client, settings)?;
-        if only_formats {
-            // freebcp reads the columns when the reply is complete: only a result set ends under FMTONLY
-            client.reply.passed(Some(0));
-        } else {
-            client.reply.finished(0);
-        }
-        Ok(())
     }
 }
 
-/// The value of `set context_info`: the bytes of a literal or variable, padded with zeros ("SET CONTEXT_INFO").
-fn context(value: &str, variables: &Variables<'_>) -> Result<Vec<u8>, ServerMessage> {
-    const LENGTH: usize = 128;
-    let bytes = match (variables.get(value).map(|variable| &variable.value), value.strip_prefix("0x")) {
-        (Some(Value::Binary(bytes)), _) => Some(bytes.to_vec()),
-        (None, Some(digits)) => bytes_of(digits),
-        _ => None,
-    };
-    let bytes = bytes.filter(|bytes| bytes.len() <= LENGTH).ok_or_else(|| {
-        let text =
-            "'set context_info' takes at most 128 bytes, of a literal or a binary variable that is not NULL.";
-        ServerMessage::error(195, 15, text)
-    });
-    bytes.map(|mut bytes| {
-        bytes.resize(LENGTH, 0);
-        bytes
-    })
+async fn declare(
+    state: &mut State,
+    client: &mut Client,
+    declaration: &Declaration,
+    variables: &mut Variables<'_>,
+) -> Result<(), Interrupt> {
+    variables.declare(declaration);
+    if let Some(value) = &declaration.value {
+        let value = state.value(client, value, variables).await?;
+        variables.set(&declaration.name, &value, &state.gateway.zone()).map_err(Failure::of_value)?;
+        client.reply.passed(Some(1));
+    }
+    Ok(())
 }
-
-/// "The transaction ended in the trigger.", "An error was raised during trigger execution."
-const ENDED_IN_TRIGGER: [i32; 2] = [3609, 3616];
 
 /// The name of a transaction or savepoint, possibly from a variable: its first 32 characters are significant ("BEGIN
 /// TRANSACTION").
@@ -512,21 +393,4 @@ async fn is_cancelled(client: &mut Client) -> Result<bool, Interrupt> {
         attention = client.attention() => Ok(attention.map(|()| true)?),
         () = std::future::ready(()) => Ok(false),
     }
-}
-
-fn set_identity_insert(client: &mut Client, table: &str, on: bool) -> Result<(), ServerMessage> {
-    let mut settings = client.settings().clone();
-    match settings.identity_insert.as_deref() {
-        Some(other) if on && other != table => {
-            let text = format!(
-                "IDENTITY_INSERT is already ON for table '{other}'. Cannot perform SET operation for table '{table}'."
-            );
-            return Err(ServerMessage::error(8107, 16, text));
-        }
-        _ if on => settings.identity_insert = Some(table.to_owned()),
-        Some(other) if other == table => settings.identity_insert = None,
-        _ => {}
-    }
-    client.set(settings);
-    Ok(())
 }

@@ -303,7 +303,7 @@ async fn welcome(client: &mut Client, interpreter: &Interpreter, login: &Login) 
     let dialect = client.dialect();
     let asked = login.packet_size;
     let size = asked.unwrap_or(4096).clamp(packet::SMALLEST, packet::LARGEST);
-    interpreter.put_database(client, "");
+    interpreter.state.put_database(client, "");
     let out = &mut client.reply.tokens;
     if dialect.is_tds7() {
         envchange::put_collation(out, DEFAULT_COLLATION, &dialect);

@@ -2,6 +2,7 @@
 //! until they are closed or rolled back.
 
 mod calls;
+mod fetch;
 mod keyed;
 mod keyset;
 mod named;
@@ -9,12 +10,9 @@ mod options;
 mod position;
 mod rows;
 
-use crate::client::Client;
-use crate::cursors::declared::no_such_cursor;
-use crate::interrupt::Interrupt;
+use crate::cursors::errors::no_such_cursor;
 use crate::program::{Action, CursorAction, Program, Sql, Statement, Title};
 use crate::rpc::Prepared;
-use crate::run::Interpreter;
 use crate::tds::cursor::Status;
 use crate::tds::tokens::message::ServerMessage;
 use keyset::Keyset;
@@ -23,6 +21,9 @@ use position::Position;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tsql::fragments::variable;
+
+pub use calls::{call_cursor, CursorCall};
+pub use named::answer_cursor;
 
 /// The most cursors of one session.
 const MOST: usize = 1000;
@@ -148,21 +149,6 @@ impl ServerCursors {
 pub(super) struct Selection {
     sql: Sql,
     titles: Option<Vec<Title>>,
-}
-
-impl Interpreter {
-    /// The select for the present declarations of its tables.
-    pub(super) async fn written_selection(
-        &mut self,
-        client: &mut Client,
-        selection: Selection,
-    ) -> Result<Selection, Interrupt> {
-        let written = self.written(client, &selection.sql, false).await?;
-        Ok(match written {
-            Some(query) => Selection { sql: query.sql.clone(), titles: query.columns.clone() },
-            None => selection,
-        })
-    }
 }
 
 impl Selection {
