@@ -1,7 +1,7 @@
 //! `where current of`: changes of the row that a cursor has fetched last (SQL Server: UPDATE, DELETE; ASE: "Cursors").
 
 use super::declared::Cursors;
-use super::errors::not_open;
+use super::postgres::not_open;
 use crate::backend::Backend;
 use crate::client::Client;
 use crate::interrupt::Interrupt;

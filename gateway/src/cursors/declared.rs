@@ -1,6 +1,6 @@
 //! The cursors that a session has declared, and the result of the last fetch.
 
-use super::errors::no_such_cursor;
+use super::postgres::no_such_cursor;
 use super::server::ServerCursors;
 use crate::convert::SqlType;
 use crate::memory::Kept;

@@ -2,7 +2,6 @@
 
 mod current;
 mod declared;
-mod errors;
 mod kept;
 mod postgres;
 mod server;
@@ -10,7 +9,7 @@ mod statements;
 
 pub use current::check_current;
 pub use declared::{Cursor, Cursors};
-pub use errors::NOT_OPEN;
 pub use kept::{keep_cursors, open_again};
+pub use postgres::NOT_OPEN;
 pub use server::{answer_cursor, call_cursor, CursorCall};
 pub use statements::run_cursor;

@@ -1,10 +1,10 @@
-//! The cursors of PostgreSQL, which keep the rows.
+//! The cursors of PostgreSQL, which keep the rows, and the errors of cursors.
 
-use super::errors::is_taken;
 use crate::backend::{Backend, Parameter, Rows, Source};
 use crate::client::Client;
 use crate::interrupt::Interrupt;
 use crate::program::Sql;
+use crate::tds::tokens::message::ServerMessage;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tsql::quoting::literal;
 
@@ -72,4 +72,20 @@ pub async fn is_in_postgres(
 ) -> Result<bool, Interrupt> {
     let asked = format!("select 1 from pg_catalog.pg_cursors where name = {}", literal(open));
     Ok(!backend.rows(client, &asked).await?.is_empty())
+}
+
+/// The number of 34000, invalid_cursor_name, in `facts::errors`: a rollback has closed the cursor.
+pub const NOT_OPEN: i32 = 16917;
+
+/// Whether the cursor no longer exists in PostgreSQL.
+pub fn is_taken(interrupt: &Interrupt) -> bool {
+    matches!(interrupt, Interrupt::Failed(failure) if failure.message.number == NOT_OPEN)
+}
+
+pub fn no_such_cursor(name: &str) -> ServerMessage {
+    ServerMessage::error(16916, 16, format!("A cursor with the name '{name}' does not exist."))
+}
+
+pub fn not_open() -> ServerMessage {
+    ServerMessage::error(NOT_OPEN, 16, "Cursor is not open.")
 }

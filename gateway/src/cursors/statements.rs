@@ -1,8 +1,7 @@
 //! Cursors of a session. PostgreSQL keeps the rows of an open cursor as of the time it was opened.
 
 use super::declared::{Cursor, Fetched};
-use super::errors::{is_taken, not_open};
-use super::postgres::{close_in_postgres, declaring, is_in_postgres, open_in_postgres};
+use super::postgres::{close_in_postgres, declaring, is_in_postgres, is_taken, not_open, open_in_postgres};
 use crate::backend::{Backend, Completed, Parameter, Rows, Source};
 use crate::client::Client;
 use crate::convert::SqlType;

@@ -89,7 +89,7 @@ impl Interpreter {
         if let Ok(replaced) = handle(client, params) {
             self.prepared.close(replaced);
         }
-        let handle = self.prepared.keep(prepared.clone())?;
+        let handle = self.prepared.keep(Target::Text(prepared.clone()))?;
         Ok((prepared, handle))
     }
 

@@ -38,7 +38,7 @@ pub async fn prepare(
             client.reply.done(Scope::InProcedure, Status::empty(), None);
         }
     }
-    let handle = prepared_statements.keep(prepared)?;
+    let handle = prepared_statements.keep(Target::Text(prepared))?;
     Ok(Returned::outputs(0, vec![OutputValue::of_handle(handle)]))
 }
 

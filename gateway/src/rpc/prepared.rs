@@ -47,12 +47,6 @@ impl Target {
     }
 }
 
-impl From<Arc<Prepared>> for Target {
-    fn from(prepared: Arc<Prepared>) -> Target {
-        Target::Text(prepared)
-    }
-}
-
 #[derive(Debug, Default)]
 pub struct PreparedStatements {
     last_handle: i32,
@@ -77,8 +71,7 @@ impl PreparedStatements {
     }
 
     /// Stores a statement or call. Returns its handle.
-    pub fn keep(&mut self, target: impl Into<Target>) -> Result<i32, ServerMessage> {
-        let target = target.into();
+    pub fn keep(&mut self, target: Target) -> Result<i32, ServerMessage> {
         self.admit(target.text())?;
         while {
             self.last_handle = self.last_handle.checked_add(1).unwrap_or(1);
@@ -177,12 +170,12 @@ mod tests {
     #[test]
     fn handles_are_not_given_twice() {
         let mut kept = PreparedStatements::default();
-        let first = kept.keep(statement("select 1")).unwrap();
+        let first = kept.keep(Target::Text(statement("select 1"))).unwrap();
         assert!(kept.close(first) && !kept.close(first) && kept.get(first).is_none());
-        let second = kept.keep(statement("select 2")).unwrap();
+        let second = kept.keep(Target::Text(statement("select 2"))).unwrap();
         assert_ne!(first, second);
         kept.last_handle = i32::MAX;
-        assert_eq!(kept.keep(statement("select 3")).unwrap(), 1);
+        assert_eq!(kept.keep(Target::Text(statement("select 3"))).unwrap(), 1);
     }
 
     #[test]
@@ -212,6 +205,6 @@ mod tests {
         kept.keep_as("a", statement(&long)).unwrap();
         assert_eq!(kept.keep_as("b", statement(&long)).unwrap_err().number, 701);
         assert!(kept.close_named("a") && !kept.close_named("b"));
-        kept.keep(statement(&long)).unwrap();
+        kept.keep(Target::Text(statement(&long))).unwrap();
     }
 }

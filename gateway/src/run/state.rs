@@ -161,7 +161,7 @@ impl State {
         let settings = &Settings { partial, ..settings.clone() };
         let backend = &mut self.procedures.backend;
         let snapshot = backend.snapshot().map_err(|error| backend.message_of(&error, client))?;
-        if let Some(latest) = self.latest.get(text, settings, lifts, &*Asking::new(snapshot, false)) {
+        if let Some(latest) = self.latest.get(text, settings, lifts, &Asking::new(snapshot, false)) {
             self.gateway.metrics.compiled_again.inc();
             return Ok(latest.clone());
         }

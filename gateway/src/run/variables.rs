@@ -85,7 +85,7 @@ impl<'a> Variables<'a> {
                     variables.send(&declaration.name, table.clone().into_owned())?;
                     Value::Null
                 }
-                None => taken(param, declaration, dialect, arithabort)?,
+                None => fitted(parameter_value(param, declaration, dialect)?, &declaration.of, arithabort)?,
             };
             variables.list.push(Variable {
                 name: declaration.name.clone(),
@@ -333,16 +333,6 @@ fn free_variables(text: &str) -> Vec<String> {
         }
     }
     names
-}
-
-/// The value of a parameter for a declared variable.
-fn taken<'a>(
-    param: &'a Param<'_>,
-    declaration: &Declaration,
-    dialect: &Dialect,
-    arithabort: Option<Arithabort>,
-) -> Result<Value<'a>, ServerMessage> {
-    fitted(parameter_value(param, declaration, dialect)?, &declaration.of, arithabort)
 }
 
 /// The value that a call passes for a parameter.

@@ -9,8 +9,7 @@ use super::{Selection, ServerCursor, ServerCursors};
 use crate::calls::{OutputValue, Returned};
 use crate::client::Client;
 use crate::convert::PgType;
-use crate::cursors::errors::is_taken;
-use crate::cursors::postgres::close_in_postgres;
+use crate::cursors::postgres::{close_in_postgres, is_taken};
 use crate::interrupt::{Failure, Interrupt};
 use crate::rpc::{
     bound, prepare, prepared_as, statement_of, target_of, CursorProcedure, Prepared, PreparedStatements,
@@ -78,7 +77,8 @@ pub async fn call_cursor(
         }
         CursorProcedure::PrepareAndExecute => {
             let prepared = selection_from(state, client, params, 2, 3).await?;
-            let handle = prepared_statements.keep(prepared.clone()).map_err(Failure::of_statement)?;
+            let handle =
+                prepared_statements.keep(Target::Text(prepared.clone())).map_err(Failure::of_statement)?;
             let places = Places { cursor: 1, scroll: 4, values: 7, handle: Some(handle) };
             return open_server_cursor(state, client, prepared, params, places, described).await;
         }

@@ -10,7 +10,7 @@ mod options;
 mod position;
 mod rows;
 
-use crate::cursors::errors::no_such_cursor;
+use crate::cursors::postgres::no_such_cursor;
 use crate::program::{Action, CursorAction, Program, Sql, Statement, Title};
 use crate::rpc::Prepared;
 use crate::tds::cursor::Status;
