@@ -15,7 +15,7 @@ use crate::tds::types::Value;
 use std::sync::Arc;
 
 impl Interpreter {
-    /// Runs a system procedure implemented by the gateway. None: it failed and the call has been ended.
+    /// Runs a system procedure implemented by the gateway.
     pub async fn call_system(
         &mut self,
         client: &mut Client,

@@ -30,7 +30,7 @@ struct Stored {
 }
 
 impl Interpreter {
-    /// Calls a procedure that the gateway runs. None: it failed and the call has been ended.
+    /// Calls a procedure that the gateway runs.
     pub async fn call_text(
         &mut self,
         client: &mut Client,
