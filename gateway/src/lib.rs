@@ -2,20 +2,22 @@
 //!
 //! `tds` is the wire format, without I/O; `convert` converts its values to and from PostgreSQL's; `program` holds texts
 //! compiled by the crate `tsql`; `old_server` reads rows of other servers and their files, `pb` samples of the Archiver
-//! Appliance's files; `catalogue` describes the procedures; `postgres` is the client of the database. Four layers serve
-//! a client, each of which uses only those after it: `session` its requests, `batch` T-SQL, `calls` procedures,
-//! `backend` its connection to PostgreSQL; all write to `client`. `listener` starts the sessions, on `threads` of two
-//! kinds, for calls and for statements.
+//! Appliance's files; `catalogue` describes the procedures; `postgres` is the client of the database. The layers
+//! that serve a client each use only those after them: `session` its messages; `rpc` its requests and `run` the
+//! statements of T-SQL, which call each other; `cursors`, `describe`; `calls` procedures, `backend` its connection to
+//! PostgreSQL; all write to `client`. `listener` starts the sessions, on `threads` of two kinds, for calls and for
+//! statements.
 
 mod accept;
 pub mod admission;
 mod backend;
-mod batch;
 pub mod callers;
 mod calls;
 pub mod catalogue;
 mod client;
 pub mod convert;
+mod cursors;
+mod describe;
 mod encoding;
 pub mod gateway;
 mod interrupt;
@@ -32,6 +34,8 @@ pub mod program;
 mod python;
 mod recordings;
 mod room;
+mod rpc;
+mod run;
 mod sampling;
 mod scheduler;
 mod session;

@@ -1,31 +1,24 @@
 //! Queries that depend on the declarations of their tables: when they are prepared, and at each run, the types of the
 //! columns are compared with those that they were written for.
 
-use super::declarations::nullable;
-use super::described::{Described, Prepared};
 use super::open::Open;
-use super::parameters::{self, Typing};
-use crate::convert::{PgType, SqlType};
+use crate::convert::PgType;
 use crate::postgres::message::PgColumn;
 use crate::postgres::PgError;
-use crate::program::{ListItem, ResultType, Sql, Uses};
-use std::sync::Arc;
+use crate::program::{ListItem, ResultType, Uses};
 use tsql::quoting::quoted;
 use tsql::schema::{Object, WHOLE};
 
 impl Open {
-    /// Prepares a query with the checks of its columns. None if it depends on none. Error `is_outdated`: they have other
-    /// types now.
-    pub(super) async fn prepare_bound(
+    /// Prepares the checks of the columns that a query depends on. Returns their names. Error `is_outdated`: the columns
+    /// have other types now.
+    pub(super) async fn prepare_checks(
         &mut self,
-        sql: &Sql,
-        types: &[SqlType],
-        typing: Typing,
+        uses: &Uses,
         is_kept: bool,
-    ) -> Result<Option<Arc<Described>>, PgError> {
-        let Some(bound) = &sql.bound else { return Ok(None) };
+    ) -> Result<Vec<String>, PgError> {
         let mut checks = Vec::new();
-        match self.are_so(&bound.uses, is_kept, &mut checks).await {
+        match self.are_so(uses, is_kept, &mut checks).await {
             Ok(true) => {}
             Ok(false) => {
                 self.close(&checks)?;
@@ -39,14 +32,7 @@ impl Open {
                 self.close(&std::mem::take(&mut checks))?;
             }
         }
-        let (text, oids) = parameters::statement(sql, types, typing);
-        let mut prepared = self.prepare_text(&text, &oids, is_kept).await?;
-        if sql.facts.adds_nulls {
-            nullable(&mut prepared.columns);
-        }
-        let prepared = of_types(Prepared { checks, ..prepared }, &bound.items, sql.variables.is_empty());
-        let prepared = self.with_pointers(prepared, sql, types, typing, is_kept).await?;
-        Ok(Some(Described::new(prepared)))
+        Ok(checks)
     }
 
     /// Whether the columns have these types in PostgreSQL; checked at each run of the query.
@@ -99,13 +85,13 @@ impl Open {
 }
 
 /// Sets the column types of the items of a select list. `is_constant`: it contains no variable.
-fn of_types(mut prepared: Prepared, items: &[ListItem], is_constant: bool) -> Prepared {
+pub(super) fn set_types(columns: &mut [PgColumn], items: &[ListItem], is_constant: bool) {
     let is_star = |item: &ListItem| *item == ListItem::Star;
     let star = items.iter().position(is_star);
     let before = star.unwrap_or(items.len());
     let behind = star.map_or(0, |_| items.iter().rev().take_while(|item| !is_star(item)).count());
-    let number = prepared.columns.len();
-    for (place, column) in prepared.columns.iter_mut().enumerate() {
+    let number = columns.len();
+    for (place, column) in columns.iter_mut().enumerate() {
         let item = match place {
             _ if place < before => items.get(place),
             _ if place + behind >= number => items.get(items.len() + place - number),
@@ -122,7 +108,6 @@ fn of_types(mut prepared: Prepared, items: &[ListItem], is_constant: bool) -> Pr
             set(column, known);
         }
     }
-    prepared
 }
 
 fn set(column: &mut PgColumn, known: ResultType) {

@@ -15,6 +15,7 @@ mod described;
 mod globals;
 mod notices;
 mod open;
+mod own;
 mod parameters;
 mod pointers;
 mod result_set;

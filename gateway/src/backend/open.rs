@@ -1,5 +1,6 @@
 //! An open connection of a session to PostgreSQL, and its prepared statements.
 
+use super::bound::set_types;
 use super::declarations::{nullable, Declarations, FIRST_OF_USERS};
 use super::described::{Described, Prepared};
 use super::parameters::{self, Typing};
@@ -280,16 +281,19 @@ impl Open {
         let may_change = sql.facts.names_global();
         let comes_again = key.sql.len() <= LONGEST_KEPT && !sql.facts.once && !may_change;
         let is_kept = comes_again && (!key.parameters.is_empty() || !self.is_new(&key.sql));
-        let described = match self.prepare_bound(sql, types, typing, is_kept).await? {
-            Some(described) => described,
-            None => {
-                let mut prepared = self.prepare_text(&key.sql, &key.parameters, is_kept).await?;
-                if sql.facts.adds_nulls {
-                    nullable(&mut prepared.columns);
-                }
-                Described::new(self.with_pointers(prepared, sql, types, typing, is_kept).await?)
-            }
+        let checks = match &sql.bound {
+            Some(bound) => self.prepare_checks(&bound.uses, is_kept).await?,
+            None => Vec::new(),
         };
+        let mut prepared = self.prepare_text(&key.sql, &key.parameters, is_kept).await?;
+        if sql.facts.adds_nulls {
+            nullable(&mut prepared.columns);
+        }
+        if let Some(bound) = &sql.bound {
+            set_types(&mut prepared.columns, &bound.items, sql.variables.is_empty());
+        }
+        let prepared = Prepared { checks, ..prepared };
+        let described = Described::new(self.with_pointers(prepared, sql, types, typing, is_kept).await?);
         if is_kept {
             self.queries.insert(key, described.clone());
         }

@@ -4,7 +4,6 @@
 use super::cancellable::cancellable;
 use super::connection::Backend;
 use super::described::Described;
-use super::open::Open;
 use super::parameters::{self, Parameter, Typing};
 use super::result_set::{RowStream, Rows};
 use super::unfinished::{Completed, Unfinished};
@@ -90,30 +89,6 @@ impl Source<'_> {
 }
 
 impl Backend {
-    /// Runs `work` as a statement of the gateway's own. A failure inside a transaction is rolled back, and the
-    /// transaction continues.
-    pub async fn statement<T>(
-        &mut self,
-        work: impl AsyncFnOnce(&mut Open) -> Result<T, PgError>,
-    ) -> Result<T, PgError> {
-        let started = self.transaction.started;
-        let open = self.open().await?;
-        if !started {
-            return work(open).await;
-        }
-        open.connection.query_text("savepoint ringlog_statement").await?;
-        let done = work(open).await;
-        if !done.as_ref().is_err_and(PgError::is_fatal) {
-            open.settle(done.is_ok()).await?;
-        }
-        done
-    }
-
-    /// The rows, as text, of a query of the gateway's own.
-    pub async fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, PgError> {
-        self.statement(async |open| open.connection.query_text(sql).await).await
-    }
-
     /// Describes a query without running it: the types of its parameters and its columns.
     pub async fn describe(&mut self, sql: &Sql, types: &[SqlType]) -> Result<Arc<Described>, PgError> {
         self.look_after_globals(&sql.facts).await?;

@@ -2,12 +2,12 @@
 
 use crate::admission::Limits;
 use crate::backend::Backend;
-use crate::batch::Interpreter;
 use crate::callers::Caller;
 use crate::calls::Procedures;
 use crate::client::{Client, SessionError, Settings, LOGIN_TIMEOUT};
 use crate::gateway::Gateway;
 use crate::postgres::PgError;
+use crate::run::Interpreter;
 use crate::shares::{Claimant, Permit};
 use crate::tds::login::{Login, Password, PasswordEncryption};
 use crate::tds::packet::{self, MessageKind};
@@ -303,7 +303,7 @@ async fn welcome(client: &mut Client, interpreter: &Interpreter, login: &Login) 
     let dialect = client.dialect();
     let asked = login.packet_size;
     let size = asked.unwrap_or(4096).clamp(packet::SMALLEST, packet::LARGEST);
-    interpreter.put_database(client, "");
+    interpreter.state.put_database(client, "");
     let out = &mut client.reply.tokens;
     if dialect.is_tds7() {
         envchange::put_collation(out, DEFAULT_COLLATION, &dialect);

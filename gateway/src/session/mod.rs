@@ -8,10 +8,11 @@ mod login;
 mod tests;
 
 use crate::admission::Entry;
-use crate::batch::Interpreter;
 use crate::client::{Client, SessionError, Unused};
 use crate::gateway::Gateway;
 use crate::interrupt::{Failure, Interrupt};
+use crate::rpc;
+use crate::run::Interpreter;
 use crate::shares::Permit;
 use crate::stream::ClientStream;
 use crate::tds::packet::{Message, MessageKind, Status as PacketStatus};
@@ -82,7 +83,7 @@ pub async fn serve(
     let calls = gateway.calls.clone();
     let login = async move {
         let (interpreter, place) = login::log_in(&mut client, spid, &limits, &gateway).await?;
-        let backend = &interpreter.procedures.backend;
+        let backend = &interpreter.state.procedures.backend;
         client.admit(LONGEST_REQUEST, gateway.room.places(backend.user()), backend.occupied());
         Ok::<_, SessionError>(Box::new(Session {
             client,
@@ -142,7 +143,7 @@ impl Session {
 
     /// Closes the connections to PostgreSQL, and sends the reason to a client that was too slow.
     async fn close(&mut self, error: Option<&SessionError>) {
-        self.interpreter.procedures.close().await;
+        self.interpreter.state.procedures.close().await;
         if let Some(farewell) = error.and_then(SessionError::farewell) {
             self.client.say_farewell(&farewell).await;
         }
@@ -150,7 +151,7 @@ impl Session {
 
     /// Waits for a request, and answers it if it is a call of known shape.
     async fn next(&mut self, stopping: &CancellationToken) -> Result<Next, SessionError> {
-        if self.interpreter.procedures.backend.awaits_rows() {
+        if self.interpreter.state.procedures.backend.awaits_rows() {
             return Ok(Next::Statement(Statement::Rows));
         }
         let request = tokio::select! {
@@ -194,16 +195,16 @@ impl Session {
     /// The next request; None if the client has disconnected. While it waits, the session's connection to PostgreSQL is
     /// closed after some time, or when others have none.
     async fn request(&mut self) -> Result<Option<Message>, SessionError> {
-        if self.interpreter.procedures.is_elsewhere() {
+        if self.interpreter.state.procedures.is_elsewhere() {
             tokio::select! {
                 biased;
                 request = self.client.request() => return request,
                 () = self.gateway.scarce.notified() => {}
                 () = tokio::time::sleep(BACKEND_IDLE) => {}
             }
-            self.interpreter.procedures.leave_nodes().await;
+            self.interpreter.state.procedures.leave_nodes().await;
         }
-        let backend = &mut self.interpreter.procedures.backend;
+        let backend = &mut self.interpreter.state.procedures.backend;
         if !backend.is_open() || backend.in_transaction() {
             return self.client.request().await;
         }
@@ -232,7 +233,7 @@ impl Session {
     async fn answer_planned(&mut self, request: &Message) -> Result<bool, SessionError> {
         if request.status.contains(PacketStatus::IGNORE) {
             // the client aborted the request and expects a DONE (tedious)
-            self.interpreter.awaited_text = None;
+            self.interpreter.state.awaited_text = None;
             self.client.reply.close(Status::ERROR);
             return self.conclude(Ok(true)).await;
         }
@@ -242,12 +243,12 @@ impl Session {
             return Ok(false);
         }
         // a call cancels a pending WRITETEXT
-        self.interpreter.awaited_text = None;
+        self.interpreter.state.awaited_text = None;
         let Ok(requests) = Requests::of(request, &self.client.dialect()) else {
             return Ok(false);
         };
         let body = request.body.slice_ref(requests.body());
-        if !self.interpreter.answer_planned(&mut self.client, &body).await? {
+        if !rpc::answer_planned(&mut self.interpreter, &mut self.client, &body).await? {
             return Ok(false);
         }
         self.conclude(Ok(true)).await
@@ -264,7 +265,7 @@ impl Session {
                     interpreter.reset(client, keep_transaction).await;
                 }
                 let answered = match Requests::of(&request, &client.dialect()) {
-                    Ok(mut requests) => interpreter.answer(client, &mut requests).await,
+                    Ok(mut requests) => rpc::answer(interpreter, client, &mut requests).await,
                     Err(error) => Err(SessionError::from(error).into()),
                 };
                 match answered {
@@ -276,7 +277,7 @@ impl Session {
                     answered => answered,
                 }
             }
-            Statement::Rows => match interpreter.procedures.backend.take_rows(client).await {
+            Statement::Rows => match interpreter.state.procedures.backend.take_rows(client).await {
                 Ok(false) => return Ok(true),
                 taken => taken.map_err(Interrupt::from),
             },

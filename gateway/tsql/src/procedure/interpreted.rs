@@ -1,5 +1,5 @@
 //! Procedures that are not PL/pgSQL: PostgreSQL stores their name, arguments, rights and text, and the gateway runs the
-//! text (`gateway/src/batch/procedure.rs`).
+//! text (`gateway/src/run/procedure.rs`).
 //!
 //! The last line of the routine's body contains the options of parsing at its creation: `tds5` or `tds7`, `quoted` if
 //! "x" was a name, `nulls` if null equals null, and `gateway` if the gateway runs it. Compiled procedures that call

@@ -1,0 +1,334 @@
+//! Dynamic statements of TDS 5.0, with `?` for their parameters.
+
+use super::params::described_query;
+use super::prepared::Prepared;
+use crate::backend::{described_as, put_description, Backend, Typing};
+use crate::calls::Procedures;
+use crate::catalogue::Function;
+use crate::client::{Client, Reply};
+use crate::convert::{output_type, PgType, SqlType};
+use crate::interrupt::Interrupt;
+use crate::postgres::message::PgColumn;
+use crate::program::{
+    placeholder, Action, Argument, Execute, Expression, FilledBy, Settings, Sql, Statement, Title,
+};
+use crate::run::{forget_tables, temporary_tables, written_and_described, Interpreter, State, Variables};
+use crate::tds::call::Param;
+use crate::tds::dialect::Dialect;
+use crate::tds::dynamic;
+use crate::tds::dynamic::{Dynamic, Operation};
+use crate::tds::tokens::done::{Scope, Status};
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::tokens::returns;
+use crate::tds::types::{TypeInfo, TypeToken, Value};
+use std::sync::Arc;
+
+/// The parameters and columns of a statement that are known before it runs.
+#[derive(Default)]
+struct Shape {
+    inputs: Vec<TypeInfo>,
+    columns: Arc<[PgColumn]>,
+    /// The names of the columns that differ from PostgreSQL's.
+    names: Option<Vec<Title>>,
+}
+
+impl Shape {
+    fn set_input(&mut self, name: &str, type_info: TypeInfo) {
+        let place = (1..).zip(&mut self.inputs).find(|(number, _)| placeholder(*number) == *name);
+        if let Some((_, found)) = place {
+            *found = input(type_info);
+        }
+    }
+
+    /// Gives the inputs of an insert or update the types of the columns that they are stored in.
+    async fn set_inputs_of_columns(&mut self, filled: &FilledBy, backend: &mut Backend, dialect: &Dialect) {
+        // the statement itself could be described, so an error here (a column without SELECT) does not concern it
+        let Ok(described) = backend.describe(&Sql::plain(filled.columns.as_str()), &[]).await else { return };
+        let columns = described_as(&described.columns, None, dialect);
+        for (column, name) in columns.iter().zip(&filled.placeholders) {
+            if let Some(name) = name {
+                self.set_input(name, column.type_info);
+            }
+        }
+    }
+}
+
+/// The description of a parameter: of any length, since the client may send any.
+fn input(of: TypeInfo) -> TypeInfo {
+    use TypeToken as T;
+    match of.token {
+        T::Char | T::VarChar | T::LongChar | T::Text => TypeInfo::new(T::VarChar, 255).with_user_type(2),
+        T::Image => TypeInfo { token: T::LongBinary, ..of },
+        _ => of,
+    }
+}
+
+/// Answers one request about a dynamic statement.
+pub async fn answer_dynamic(
+    interpreter: &mut Interpreter,
+    client: &mut Client,
+    request: &Dynamic<'_>,
+) -> Result<(), Interrupt> {
+    let dialect = client.dialect();
+    let name = dialect.charset.decode_lossily(request.id);
+    dynamic::put_acknowledgement(&mut client.reply.tokens, request.id, &dialect);
+    let done = match request.operation {
+        Operation::Prepare => prepare_dynamic(interpreter, client, &name, request).await,
+        Operation::DescribeInput => describe_dynamic(interpreter, client, &name, put_inputs).await,
+        Operation::DescribeOutput => describe_dynamic(interpreter, client, &name, put_columns).await,
+        Operation::Deallocate => {
+            interpreter.prepared.close_named(&name);
+            drop_made(interpreter, client, &name).await?;
+            Ok(())
+        }
+        Operation::Execute => match interpreter.prepared.named(&name) {
+            Ok(prepared) if prepared.program.makes_temporary => {
+                let before = temporary_tables(&mut interpreter.state.procedures.backend, client).await?;
+                execute_dynamic(interpreter, client, &prepared, request).await?;
+                let after = temporary_tables(&mut interpreter.state.procedures.backend, client).await?;
+                interpreter.prepared.has_made(&name, made_between(&before, &after));
+                return Ok(());
+            }
+            Ok(prepared) => return execute_dynamic(interpreter, client, &prepared, request).await,
+            Err(message) => Err(message),
+        },
+        Operation::Immediate => match read_dynamic(&mut interpreter.state, client, request).await {
+            Ok(prepared) => return execute_dynamic(interpreter, client, &prepared, request).await,
+            Err(message) => Err(message),
+        },
+    };
+    match done {
+        Ok(()) => client.reply.end(Status::empty(), None),
+        Err(message) => client.reply.refuse(&message),
+    }
+    Ok(())
+}
+
+/// "Temporary tables are destroyed when the prepared statement is deallocated" (Open Client Client-Library/C
+/// Programmer's Guide, "Adaptive Server Enterprise restrictions and database requirements").
+async fn drop_made(interpreter: &mut Interpreter, client: &mut Client, name: &str) -> Result<(), Interrupt> {
+    let made = interpreter.prepared.take_made(name);
+    if made.is_empty() {
+        return Ok(());
+    }
+    let now = temporary_tables(&mut interpreter.state.procedures.backend, client).await?;
+    let others: Vec<&str> = oids(&now).filter(|oid| !made.iter().any(|one| one == oid)).collect();
+    forget_tables(&mut interpreter.state.procedures.backend, client, &format!("{{{}}}", others.join(",")))
+        .await
+}
+
+async fn describe_dynamic(
+    interpreter: &mut Interpreter,
+    client: &mut Client,
+    name: &str,
+    put: fn(&mut Reply, &Shape),
+) -> Result<(), ServerMessage> {
+    let prepared = interpreter.prepared.named(name)?;
+    let shape = shape(&mut interpreter.state, client, &prepared).await?;
+    put(&mut client.reply, &shape);
+    Ok(())
+}
+
+async fn read_dynamic(
+    state: &mut State,
+    client: &mut Client,
+    request: &Dynamic<'_>,
+) -> Result<Arc<Prepared>, ServerMessage> {
+    let charset = client.dialect().charset;
+    let text = charset.decode(request.text);
+    let text = text.ok_or_else(|| {
+        ServerMessage::error(2402, 16, format!("The statement is not valid {}.", charset.name()))
+    })?;
+    let settings = Settings { placeholders: true, ..state.compiling(client) };
+    let program = state.compile(client, without_create_proc(&text), &settings, false).await?.program;
+    Ok(Arc::new(Prepared {
+        declarations: Vec::new(),
+        program,
+        literals: Arc::default(),
+        text: text.into_owned(),
+    }))
+}
+
+async fn prepare_dynamic(
+    interpreter: &mut Interpreter,
+    client: &mut Client,
+    name: &str,
+    request: &Dynamic<'_>,
+) -> Result<(), ServerMessage> {
+    let prepared = read_dynamic(&mut interpreter.state, client, request).await?;
+    let shape = shape(&mut interpreter.state, client, &prepared).await?;
+    interpreter.prepared.keep_as(name, prepared)?;
+    put_inputs(&mut client.reply, &shape);
+    put_columns(&mut client.reply, &shape);
+    Ok(())
+}
+
+async fn execute_dynamic(
+    interpreter: &mut Interpreter,
+    client: &mut Client,
+    prepared: &Prepared,
+    request: &Dynamic<'_>,
+) -> Result<(), Interrupt> {
+    let expected = prepared.program.placeholders;
+    let given = request.params.len();
+    let variables = if given < expected {
+        let message = format!("The statement has {expected} parameters and {given} values were sent.");
+        Err(ServerMessage::error(201, 16, message))
+    } else {
+        Variables::in_order(&request.params, &client.dialect())
+    };
+    let mut variables = match variables {
+        Ok(variables) => variables,
+        Err(message) => {
+            client.reply.refuse(&message);
+            return Ok(());
+        }
+    };
+    client.reply.begin_answer();
+    // ASE runs a dynamic statement as a procedure, and FreeTDS waits for the end of one; a call has its own
+    let statements = &prepared.program.statements;
+    let is_call = matches!(statements.as_slice(), [Statement { action: Action::Execute(_), .. }]);
+    client.reply.nesting += u8::from(!is_call);
+    let ran = interpreter.run_text(client, &prepared.program, &mut variables).await;
+    client.reply.nesting -= u8::from(!is_call);
+    let failed = match ran {
+        Ok(()) => client.reply.error != 0,
+        Err(Interrupt::Failed(_)) => true,
+        Err(interrupt) => return Err(interrupt),
+    };
+    if !is_call {
+        let error = if failed { Status::ERROR } else { Status::empty() };
+        client.reply.done(Scope::Procedure, error, None);
+    }
+    Ok(())
+}
+
+/// Describes a statement, by PostgreSQL or by a procedure's declaration.
+async fn shape(state: &mut State, client: &mut Client, prepared: &Prepared) -> Result<Shape, ServerMessage> {
+    let mut shape = Shape::default();
+    let dialect = client.dialect();
+    for number in 1..=prepared.program.placeholders {
+        let name = placeholder(number);
+        let pg_type =
+            input_of_call(&mut state.procedures, client, prepared, &name).await.unwrap_or(PgType::Varchar);
+        shape.inputs.push(input(output_type(pg_type, -1, &dialect)));
+    }
+    if let Some(query) = described_query(&prepared.program.statements) {
+        // the client sends the types of values only with the values
+        let (written, described) =
+            written_and_described(&mut state.procedures, client, query, |_| SqlType::TEXT).await?;
+        let query = written.as_deref().unwrap_or(query);
+        shape.names.clone_from(&query.columns);
+        match described {
+            Ok(described) => {
+                for (name, oid) in query.sql.variables.iter().zip(&described.parameters) {
+                    shape.set_input(name, output_type(PgType::from_oid(*oid), -1, &dialect));
+                }
+                shape.columns = described.columns.clone();
+                if let (Some(filled), false) = (&query.filled, dialect.is_ct_library) {
+                    let backend = state.procedures.describing(client, query).await?;
+                    shape.set_inputs_of_columns(filled, backend, &dialect).await;
+                }
+            }
+            // described when the types of the values are known
+            Err(error) if Typing::Declared.after(&error).is_some() => {}
+            Err(error) => return Err(error.to_message()),
+        }
+    }
+    Ok(shape)
+}
+
+/// The type of the procedure's parameter for which a placeholder stands.
+async fn input_of_call(
+    procedures: &mut Procedures,
+    client: &Client,
+    prepared: &Prepared,
+    name: &str,
+) -> Option<PgType> {
+    let [Statement { action: Action::Execute(execute), .. }] = prepared.program.statements.as_slice() else {
+        return None;
+    };
+    if execute.status.as_deref() == Some(name) {
+        return Some(PgType::Int4);
+    }
+    let function = function_of(procedures, client, execute).await?;
+    let is_it =
+        |value: &Option<Expression>| matches!(value, Some(Expression::Variable(found)) if found == name);
+    let index = execute.arguments.iter().position(|argument| is_it(&argument.value))?;
+    let argument = execute.arguments.get(index)?;
+    let mut named = function.parameters.places(&argument.name);
+    let place = match (named.next(), named.next()) {
+        (Some(place), None) if !argument.name.is_empty() => place,
+        _ => index,
+    };
+    function.parameters.fields.get(place).map(|field| field.pg_type)
+}
+
+async fn function_of(
+    procedures: &mut Procedures,
+    client: &Client,
+    execute: &Execute,
+) -> Option<Arc<Function>> {
+    let unknown = |argument: &Argument| match argument.value {
+        None => Param::default(argument.name.clone()),
+        Some(_) => Param::of_text(argument.name.clone(), Value::Null, argument.output),
+    };
+    let params: Vec<_> = execute.arguments.iter().map(unknown).collect();
+    procedures.resolve(client, &execute.procedure, &params).await.ok()
+}
+
+/// The elements of an array of oids.
+fn oids(array: &str) -> impl Iterator<Item = &str> {
+    array.trim_matches(['{', '}']).split(',').filter(|oid| !oid.is_empty())
+}
+
+fn made_between(before: &str, after: &str) -> Vec<String> {
+    oids(after).filter(|oid| !oids(before).any(|one| one == *oid)).map(str::to_owned).collect()
+}
+
+fn put_inputs(reply: &mut Reply, shape: &Shape) {
+    let dialect = reply.dialect;
+    if shape.inputs.is_empty() {
+        return;
+    }
+    returns::put_inputs(&mut reply.tokens, &shape.inputs, &dialect);
+}
+
+fn put_columns(reply: &mut Reply, shape: &Shape) {
+    if !shape.columns.is_empty() {
+        put_description(&shape.columns, shape.names.as_deref(), reply);
+    }
+}
+
+/// Removes the head of a procedure in which clients send the statement: `create proc DBD1 as select …`.
+fn without_create_proc(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    for expected in ["create", "proc", "", "as"] {
+        let end = rest.find(|character: char| character.is_whitespace()).unwrap_or(rest.len());
+        let (word, tail) = rest.split_at(end);
+        let is_it = match expected {
+            "" => true,
+            "proc" => word.eq_ignore_ascii_case("proc") || word.eq_ignore_ascii_case("procedure"),
+            expected => word.eq_ignore_ascii_case(expected),
+        };
+        if !is_it {
+            return text;
+        }
+        rest = tail.trim_start();
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_create_proc;
+
+    #[test]
+    fn the_statement_of_a_dynamic_procedure() {
+        assert_eq!(without_create_proc("create proc DBD1 as select ?"), "select ?");
+        assert_eq!(without_create_proc("CREATE PROCEDURE x\nas\nexec p ?"), "exec p ?");
+        assert_eq!(without_create_proc("select 1 as a"), "select 1 as a");
+        assert_eq!(without_create_proc("create proc"), "create proc");
+        assert_eq!(without_create_proc(""), "");
+    }
+}
