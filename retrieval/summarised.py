@@ -20,7 +20,7 @@ from psycopg import sql
 
 from ringlog.history.arrays import HEAD, sent
 from ringlog.history.closed import array, moment_of, text_of, whole
-from ringlog.history.connection import Connection
+from ringlog.history.connection import Connection, ReadError
 from ringlog.history.signals import Place
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.history.summaries.sample_spans import SEVERITY, filled
@@ -195,7 +195,7 @@ def _whole_bins(
             return None
         spans, there = read(connection, table, wanted, level, np.arange(begin * factor, until * factor))
         known = np.logical_and.reduce(there.reshape(-1, factor), axis=1)
-        made = combined(spans, factor) if len(spans) else spans
+        made = combined(spans, factor) if factor > 1 and len(spans) else spans
     elif column.place.is_of_samples:
         return None
     else:
@@ -308,7 +308,7 @@ def _ends(
         return none
     found = connection.answer(
         _ends_of(table, (*columns,), length),
-        array([text_of(each * SECOND).decode() for each in begins.tolist()]),
+        _instants(begins),
         text_of(int(begins[0]) * SECOND),
         text_of(int(begins[-1] + length) * SECOND),
     )
@@ -318,6 +318,8 @@ def _ends(
     if content is None:
         return none
     times = sent(content, "i8")[0] + POSTGRES_EPOCH
+    if (times[1:] < times[:-1]).any():
+        raise ReadError(f"the rows of {table} came out of their order", None)
     values, nulls = np.empty((len(times), len(columns))), np.zeros((len(times), len(columns)), bool)
     for place in range(len(columns)):
         content = found.get_value(0, 2 + place) or b""
@@ -370,7 +372,7 @@ def _stored(
         _spans_of(table),
         b"%d" % level,
         array(columns),
-        array([text_of(block * length * level * SECOND).decode() for block in blocks.tolist()]),
+        _instants(blocks * length * level),
     )
     rows = range(found.ntuples)
     begins = np.array([whole(found.get_value(row, 1)) for row in rows], np.int64) + POSTGRES_EPOCH
@@ -395,8 +397,7 @@ def _spans_of(table: str) -> str:
 @cache
 def _ends_of(table: str, columns: tuple[str, ...], length: int) -> str:
     each = [
-        sql.SQL('array_agg(came.{} order by came."time", came.seq_no)').format(sql.Identifier(f"v{place}"))
-        for place in range(len(columns))
+        sql.SQL("array_agg(came.{})").format(sql.Identifier(f"v{place}")) for place in range(len(columns))
     ]
     values = [
         sql.SQL("{} as {}").format(sql.Identifier(name), sql.Identifier(f"v{place}"))
@@ -413,6 +414,11 @@ def _ends_of(table: str, columns: tuple[str, ...], length: int) -> str:
         )
         .as_string()
     )
+
+
+def _instants(seconds: NDArray[np.int64]) -> bytes:
+    """An array of times since 1970, as PostgreSQL reads it."""
+    return "{{{}}}".format(",".join(np.datetime_as_string(seconds.view("M8[s]"), timezone="UTC"))).encode()
 
 
 def _arrays(contents: list[bytes], length: int) -> NDArray[Any]:

@@ -6,13 +6,13 @@ select
   )::integer + (
     select count(*) from ringlog.dropped where table_name = {table} and until > $2
   )::integer,
-  array_agg(came."time" order by came."time", came.seq_no),
+  array_agg(came."time"),
   {arrays}
 from unnest($1::timestamptz[]) as part (begins)
 cross join lateral (
-  select "time", seq_no, {columns}
+  select log."time", {columns}
   from {log} as log
   where log."time" >= part.begins and log."time" < part.begins + interval {length}
     and log."time" >= $2 and log."time" < $3
-  offset 0
+  order by log."time", log.seq_no
 ) as came

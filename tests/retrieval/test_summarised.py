@@ -46,7 +46,8 @@ Event = tuple[int, int, object]
 
 @pytest.fixture
 def servers(database_url: sa.URL, engine: sa.Engine) -> Iterator[tuple[Servers, psycopg.Connection, str]]:
-    """Rows every 20 s, with hours without rows, and hours of rows without a reading."""
+    """Rows every 20 s, some of them two of one time, with hours without rows, and hours of rows without a
+    reading."""
     install(engine, Facility("test", "UTC", (Table("m", 9, 20.0, COLUMNS, summaries=(60, 600, 3600)),)))
     conninfo = make_conninfo(user=database_url.username, dbname=database_url.database, **database_url.query)
     with psycopg.connect(conninfo, autocommit=True) as connection:
@@ -73,7 +74,10 @@ def put(connection: psycopg.Connection, chance: random.Random, places: range | l
         field = {5: "NaN", 6: None}.get(hour, chance.gauss(1e6, 1))
         current = chance.choice((None, "NaN", 1.5, -2.25)) if hour in (4, 5) else chance.gauss(10, 3)
         severity = None if hour == 2 else int(hour == 1 and chance.random() < 0.1) * chance.randint(1, 3)
-        rows.append((1, moment, field, current, severity, chance.randint(-5, 5), None if hour else 1.0))
+        rows.append((2, moment, field, current, severity, chance.randint(-5, 5), None if hour else 1.0))
+        if place % 5 == 0:
+            # of one time, and before it in the log's order
+            rows.append((1, moment, field, current, severity, chance.randint(-5, 5), None))
     with connection.cursor() as cursor:
         cursor.executemany(
             "select ringlog.put_m(row (%s, %s, %s, %s, %s, %s, %s)::online.m)",
