@@ -506,7 +506,8 @@ def test_the_catalogue_of_many_tables(admin: Connection) -> None:
         plain = seconds(
             "select attname, format_type(atttypid, atttypmod),"
             " has_column_privilege(attrelid, attnum, 'select'), col_description(attrelid, attnum)"
-            " from pg_attribute where attrelid in (select oid from pg_class where relname like 'many%%' and relkind = 'r')"
+            " from pg_attribute where attrelid in (select oid from pg_class"
+            " where relname like 'many%%' and relkind = 'r')"
             " and attnum > 0",
             1500,
         )
