@@ -65,6 +65,7 @@ SYSTEM = (
     "clear",
     "views/schemas",
     "views/types",
+    "views/shown_types",
     "views/databases",
     "views/principals",
     "views/relations",
