@@ -75,7 +75,7 @@ def test_sp_help_of_a_table(reader: Connection) -> None:
     )
     assert indexes.rows[0] == (
         "sr_rf_pkey",
-        "nonclustered, unique, primary key located on default",
+        "clustered, unique, primary key located on default",
         "seq_no",
     )
     assert constraints.rows == [("PRIMARY KEY", "sr_rf_pkey", "PRIMARY KEY (seq_no)")]

@@ -80,11 +80,7 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select said.text
-  from pg_proc p
-  cross join lateral regexp_replace(obj_description(p.oid, 'pg_proc'), '\n-- extended properties: \{.*\}$', '') as said (text)
-  where p.oid = procedure
-    and p.prosrc like '%-- compiled from T-SQL, ' || md5(said.text) || '%'
+  select sys.source_in(p.prosrc, obj_description(p.oid, 'pg_proc')) from pg_proc p where p.oid = procedure
 $$;
 
 comment on function tsql.source(oid) is

@@ -1,11 +1,3 @@
-create function sys.size_of(schema oid) returns bigint
-language sql stable
-as $$
-  select coalesce(sum(pg_catalog.pg_total_relation_size(relations.oid)), 0)::bigint
-  from pg_catalog.pg_class as relations
-  where relations.relnamespace = schema and relations.relkind in ('r', 'm')
-$$;
-
 create function sys.sp_databases()
 returns table ("DATABASE_NAME" sys.sysname, "DATABASE_SIZE" integer, "REMARKS" sys.remarks)
 language sql stable

@@ -27,8 +27,8 @@ begin
     (not indexes.is_unique)::integer::smallint,
     case when indexes.oid is not null then relations.name end::sys.sysname,
     indexes.name::sys.sysname,
-    -- ODBC: 0 statistics of the table, 3 an index that is neither clustered nor hashed
-    case when indexes.oid is null then 0 else 3 end::smallint,
+    -- ODBC: 0 statistics of the table, 1 a clustered index, 3 one that is neither clustered nor hashed
+    case indexes.number when 0 then 0 when 1 then 1 else 3 end::smallint,
     columns.place::smallint,
     columns.name::sys.sysname,
     case when columns.is_descending then 'D' when columns.is_descending is not null then 'A' end::sys.sysname,

@@ -100,7 +100,7 @@ begin
     union all
     select '@' || listed.name, case when listed.is_output then 2 else 1 end, listed.type, listed.typmod, listed.declared,
       listed.place
-    from sys.every_parameter as listed
+    from sys.every_stored_parameter as listed
     where listed.procedure = procedures.oid
   ) as parameters
   cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types

@@ -40,57 +40,60 @@ comment on function sys.with_property(text, text, text, boolean) is
 -- The objects that have properties: class and numbers as in sys.extended_properties, levels 1 and 2 as their procedures name
 -- them, the arguments of COMMENT ON, and the comment.
 create view sys.every_property_owner as
-select
-  0 as class, 0::oid as major, 0 as minor, 'dbo' as schema,
-  null as kind1, null::text as name1, null as kind2, null::text as name2,
-  format('schema %I', nspname) as target, pg_catalog.obj_description(oid, 'pg_namespace') as comment, false as is_text
-from pg_catalog.pg_namespace
-where nspname = sys.current_database()
-union all
-select
-  1, relations.oid, 0, relations.schema,
-  case relations.type when 'V' then 'VIEW' else 'TABLE' end, relations.name, null, null,
-  format('%s %s', case classes.relkind when 'v' then 'view' when 'm' then 'materialized view' when 'f' then 'foreign table'
-    else 'table' end, relations.oid::regclass),
-  pg_catalog.obj_description(relations.oid, 'pg_class'), false
-from sys.every_relation as relations
-join pg_catalog.pg_class as classes on classes.oid = relations.oid
-union all
-select
-  1, columns.relation, columns.number, relations.schema,
-  case relations.type when 'V' then 'VIEW' else 'TABLE' end, relations.name, 'COLUMN', columns.name,
-  format('column %s.%I', columns.relation::regclass, attributes.attname),
-  pg_catalog.col_description(columns.relation, columns.number), false
-from sys.every_column as columns
-join sys.every_relation as relations on relations.oid = columns.relation
-join pg_catalog.pg_attribute as attributes on attributes.attrelid = columns.relation and attributes.attnum = columns.number
-union all
-select
-  1, procedures.oid, 0, procedures.shown_schema,
-  case procedures.type when 'P' then 'PROCEDURE' else 'FUNCTION' end, procedures.name, null, null,
-  format('routine %s', procedures.oid::regprocedure), pg_catalog.obj_description(procedures.oid, 'pg_proc'), true
-from sys.every_procedure as procedures
-where procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas))
-union all
-select
-  1, constraints.oid, 0, relations.schema, 'TABLE', relations.name, 'CONSTRAINT', constraints.name,
-  format('constraint %I on %s', held.conname, relations.oid::regclass),
-  pg_catalog.obj_description(constraints.oid, 'pg_constraint'), false
-from sys.every_constraint as constraints
-join sys.every_relation as relations on relations.oid = constraints.relation
-join pg_catalog.pg_constraint as held on held.oid = constraints.oid
-union all
-select
-  1, triggers.oid, 0, relations.schema, 'TABLE', relations.name, 'TRIGGER', triggers.name,
-  format('function %s', triggers.oid::regprocedure), pg_catalog.obj_description(triggers.oid, 'pg_proc'), true
-from sys.every_trigger as triggers
-join sys.every_relation as relations on relations.oid = triggers.relation
-union all
-select
-  7, indexes.relation, indexes.number, relations.schema, 'TABLE', relations.name, 'INDEX', indexes.name,
-  format('index %s', indexes.oid::regclass), pg_catalog.obj_description(indexes.oid, 'pg_class'), false
-from sys.every_index as indexes
-join sys.every_relation as relations on relations.oid = indexes.relation;
+select owners.*, comments.description as comment
+from (
+  select
+    0 as class, 0::oid as major, 0 as minor, 'dbo' as schema,
+    null as kind1, null::text as name1, null as kind2, null::text as name2,
+    format('schema %I', nspname) as target, false as is_text, 'pg_catalog.pg_namespace'::regclass as catalogue, oid as object
+  from pg_catalog.pg_namespace
+  where nspname = sys.current_database()
+  union all
+  select
+    1, relations.oid, 0, relations.schema,
+    case relations.type when 'V' then 'VIEW' else 'TABLE' end, relations.name, null, null,
+    format('%s %s', case classes.relkind when 'v' then 'view' when 'm' then 'materialized view' when 'f' then 'foreign table'
+      else 'table' end, relations.oid::regclass),
+    false, 'pg_catalog.pg_class'::regclass, relations.oid
+  from sys.every_relation as relations
+  join pg_catalog.pg_class as classes on classes.oid = relations.oid
+  union all
+  select
+    1, columns.relation, columns.number, columns.table_schema,
+    case columns.table_type when 'V' then 'VIEW' else 'TABLE' end, columns.table_name, 'COLUMN', columns.name,
+    format('column %s.%I', columns.relation::regclass, columns.stored_name), false, 'pg_catalog.pg_class'::regclass, columns.relation
+  from sys.every_column as columns
+  union all
+  select
+    1, procedures.oid, 0, procedures.shown_schema,
+    case procedures.type when 'P' then 'PROCEDURE' else 'FUNCTION' end, procedures.name, null, null,
+    format('routine %s', procedures.oid::regprocedure), true, 'pg_catalog.pg_proc'::regclass, procedures.oid
+  from sys.every_procedure as procedures
+  where procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas))
+  union all
+  select
+    1, constraints.oid, 0, relations.schema, 'TABLE', relations.name, 'CONSTRAINT', constraints.name,
+    format('constraint %I on %s', held.conname, relations.oid::regclass),
+    false, 'pg_catalog.pg_constraint'::regclass, constraints.oid
+  from sys.every_constraint as constraints
+  join sys.every_relation as relations on relations.oid = constraints.relation
+  join pg_catalog.pg_constraint as held on held.oid = constraints.oid
+  union all
+  select
+    1, triggers.oid, 0, relations.schema, 'TABLE', relations.name, 'TRIGGER', triggers.name,
+    format('function %s', triggers.oid::regprocedure), true, 'pg_catalog.pg_proc'::regclass, triggers.oid
+  from sys.every_trigger as triggers
+  join sys.every_relation as relations on relations.oid = triggers.relation
+  union all
+  select
+    7, indexes.relation, indexes.number, relations.schema, 'TABLE', relations.name, 'INDEX', indexes.name,
+    format('index %s', indexes.oid::regclass), false, 'pg_catalog.pg_class'::regclass, indexes.oid
+  from sys.every_index as indexes
+  join sys.every_relation as relations on relations.oid = indexes.relation
+) as owners
+left join pg_catalog.pg_description as comments
+  on comments.objoid = owners.object and comments.classoid = owners.catalogue
+  and comments.objsubid = case owners.class when 1 then owners.minor else 0 end;
 
 create view sys.extended_properties as
 select
@@ -102,7 +105,9 @@ select
   said.value
 from sys.every_property_owner as owners
 cross join lateral sys.properties(owners.comment, owners.is_text) as said
-where said.name <> 'MS_Description' or coalesce(owners.kind1, '') not in ('TABLE', 'VIEW') or owners.kind2 <> 'COLUMN'
+where (said.name <> 'MS_Description' or coalesce(owners.kind1, '') not in ('TABLE', 'VIEW') or owners.kind2 <> 'COLUMN')
+  -- most comments are texts and declarations
+  and (owners.comment like E'%\n-- extended properties: {%' or not owners.is_text and owners.comment not like 'T-SQL %')
 union all
 -- also descriptions of tables and columns in the facility file
 select

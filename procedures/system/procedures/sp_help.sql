@@ -103,7 +103,7 @@ begin
       case when types.radix = 10 or types.sub is not null then types.scale end as "Scale",
       parameters.place as "Param_order",
       case when parameters.is_output then 'yes' else 'no' end::varchar(3) as "Output"
-    from sys.every_parameter as parameters
+    from sys.every_stored_parameter as parameters
     cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
     where parameters.procedure = $2::integer::oid
     order by parameters.place

@@ -4,7 +4,7 @@ language sql stable
 as $$
   select string_agg(columns.name, ', ' order by listed.place)
   from unnest(numbers) with ordinality as listed (number, place)
-  join sys.columns as columns on columns.object_id = column_list.relation::integer and columns.column_id = listed.number
+  join sys.every_column as columns on columns.relation = column_list.relation and columns.number = listed.number
 $$;
 
 create function sys.sp_helpconstraint(objname text)
@@ -26,7 +26,7 @@ begin
     found (place, type, name, deleted, updated, enabled, keys) as (
       select
         1,
-        case keys.type when 'PK' then 'PRIMARY KEY' else 'UNIQUE' end || ' (non-clustered)', keys.name,
+        case keys.type when 'PK' then 'PRIMARY KEY (clustered)' else 'UNIQUE (non-clustered)' end, keys.name,
         '(n/a)', '(n/a)', '(n/a)', sys.column_list(keys.relation, keys.columns)
       from sys.every_constraint as keys
       where keys.relation = id::oid and keys.type in ('PK', 'UQ')
@@ -61,8 +61,7 @@ begin
       select
         1, 'DEFAULT on column ' || columns.name, defaults.name, '(n/a)', '(n/a)', '(n/a)', defaults.definition
       from sys.default_constraints as defaults
-      join sys.columns as columns
-        on columns.object_id = id and columns.column_id = defaults.parent_column_id
+      join sys.every_column as columns on columns.relation = id::oid and columns.number = defaults.parent_column_id
       where defaults.parent_object_id = id
     )
   select

@@ -9,7 +9,7 @@ begin
   return query
   select
     indexes.name::sys.sysname,
-    ('nonclustered'
+    (case indexes.number when 1 then 'clustered' else 'nonclustered' end
       || case when indexes.is_unique then ', unique' else '' end
       || case when indexes.is_primary_key then ', primary key' else '' end
       || ' located on default')::sys.line,

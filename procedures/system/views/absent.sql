@@ -25,6 +25,31 @@ from sys.data_spaces as spaces;
 
 comment on view sys.filegroups is 'SQL Server: Catalog Views, sys.filegroups: that of all tables';
 
+create view sys.database_files as
+select
+  1 as file_id,
+  null::uuid as file_guid,
+  0::smallint as type,
+  'ROWS'::sys.sysname as type_desc,
+  1 as data_space_id,
+  sys.db_name() as name,
+  null::character varying(260) as physical_name,
+  0::smallint as state,
+  'ONLINE'::sys.sysname as state_desc,
+  (sys.size_of(databases.oid) / 8192)::integer as size,
+  -1 as max_size,
+  0 as growth,
+  false as is_media_read_only,
+  false as is_read_only,
+  false as is_sparse,
+  false as is_percent_growth,
+  false as is_name_reserved
+from sys.every_database as databases
+where databases.name = sys.current_database();
+
+comment on view sys.database_files is
+'SQL Server: Catalog Views, sys.database_files: the files of a database''s tables as one; their size is in pages of 8,192 bytes';
+
 create view sys.partition_schemes as
 select
   spaces.name,

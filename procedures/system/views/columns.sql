@@ -1,60 +1,73 @@
--- Columns of tables and views: those the caller may select, insert or update.
-create view sys.every_column as
+-- Columns of tables and views. Those of all relations, whoever may see them:
+create view sys.every_stored_column as
 select
   columns.attrelid as relation,
-  relations.schema as table_schema,
-  relations.name as table_name,
-  relations.type as table_type,
   coalesce(said.shown, columns.attname::text) collate "C" as name,
+  columns.attname as stored_name,
   columns.attnum as number,
-  -- without gaps for dropped columns. Partitioned by the table's names too, so that a query for one name reads no other
-  -- table's columns
-  row_number() over (partition by columns.attrelid, relations.schema, relations.name order by columns.attnum)::integer as place,
+  -- without gaps for dropped columns
+  columns.attnum - (
+    select count(*)::integer from pg_catalog.pg_attribute as dropped
+    where dropped.attrelid = columns.attrelid and dropped.attnum > 0 and dropped.attnum < columns.attnum and dropped.attisdropped
+  ) as place,
   columns.atttypid as type,
   columns.atttypmod as typmod,
   -- the declared T-SQL type, where PostgreSQL's has less information
   coalesce(said.type, domains.typname::text) as declared,
   said.user_type,
-  not (
-    columns.attnotnull
-    or columns.attname in ('seq_no', 'time') and sys.stored_in(relations.oid) <> relations.oid
-  ) as is_nullable,
+  columns.attnotnull as is_not_null,
   columns.attidentity <> '' as is_identity,
   columns.attgenerated <> '' as is_computed,
   defaults.oid as default_oid,
-  defaults.definition as default_definition
-from sys.every_relation as relations
-join pg_catalog.pg_attribute as columns on columns.attrelid = relations.oid
-left join sys.every_default as defaults
-  on defaults.relation = columns.attrelid and defaults.column = columns.attnum
+  defaults.definition as default_definition,
+  comments.description as comment
+from pg_catalog.pg_attribute as columns
+left join sys.every_stored_default as defaults
+  on columns.atthasdef and defaults.relation = columns.attrelid and defaults.column = columns.attnum
 left join pg_catalog.pg_type as domains
-  on domains.oid = columns.atttypid and domains.typtype = 'd' and domains.typnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'tsql')
+  on domains.oid = columns.atttypid and domains.typtype = 'd' and domains.typnamespace = 'tsql'::regnamespace
 left join pg_catalog.pg_description as comments
   on comments.objoid = columns.attrelid
   and comments.classoid = 'pg_catalog.pg_class'::regclass
   and comments.objsubid = columns.attnum
 cross join lateral sys.declaration(comments.description) as said
-where columns.attnum > 0
-  and not columns.attisdropped
-  and pg_catalog.has_column_privilege(relations.oid, columns.attnum, 'select, insert, update, references');
+where columns.attnum > 0 and not columns.attisdropped;
 
--- A view whose first column is the relation hides this column and returns a function's rows for one relation: see
--- elsewhere.sql.
+create function sys.may_see(relation oid, number smallint) returns boolean
+language sql stable
+as $$ select pg_catalog.has_column_privilege(relation, number, 'select, insert, update, references') $$;
+
+-- The sequence number and the time of a log's rows are never null.
+create function sys.is_nullable(is_not_null boolean, column_name name, is_log boolean) returns boolean
+language sql immutable
+as $$ select not (is_not_null or is_log and column_name in ('seq_no', 'time')) $$;
+
+-- Those that the caller may select, insert or update.
+create view sys.every_column as
+select
+  columns.*,
+  relations.schema as table_schema,
+  relations.name as table_name,
+  relations.type as table_type,
+  sys.is_nullable(columns.is_not_null, columns.stored_name, relations.stored <> relations.oid) as is_nullable
+from sys.every_relation as relations
+join sys.every_stored_column as columns on columns.relation = relations.oid
+where sys.may_see(relations.oid, columns.number);
+
 create view sys.columns as
 select
-  columns.relation,
-  columns.relation::integer as object_id,
+  relations.object_id,
   columns.name::sys.sysname as name,
   columns.number::integer as column_id,
   types.system_type_id::smallint as system_type_id,
-  case when columns.user_type is null then types.user_type_id else (
-    select users.oid::integer from sys.every_user_type as users where lower(users.name) = lower(columns.user_type)
-  ) end as user_type_id,
+  case when columns.user_type is null then types.user_type_id
+    else (select users.oid::integer from sys.user_types_named(columns.user_type, relations.namespaces) as users)
+  end as user_type_id,
   types.bytes::smallint as max_length,
   types.digits::smallint as precision,
   types.scale::smallint as scale,
-  sys.collation_of(types.system_type_id, columns.type) as collation_name,
-  columns.is_nullable,
+  sys.collation_of(types.system_type_id, columns.type, relations.collation_name) as collation_name,
+  sys.is_nullable(columns.is_not_null, columns.stored_name, relations.stored <> relations.oid) as is_nullable,
   -- of texts, bytes and sql_variants
   types.system_type_id in (98, 165, 167, 173, 175, 231, 239) as is_ansi_padded,
   false as is_rowguidcol,
@@ -75,8 +88,10 @@ select
   'NOT_APPLICABLE'::sys.sysname as generated_always_type_desc,
   false as is_hidden,
   false as is_masked
-from sys.every_column as columns
-cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types;
+from sys.shown_relations(null) as relations
+join sys.every_stored_column as columns on columns.relation = relations.oid
+cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
+where sys.may_see(relations.oid, columns.number);
 
 comment on view sys.columns is 'SQL Server: Catalog Views, sys.columns';
 
@@ -90,8 +105,8 @@ select
   true as uses_database_collation,
   true as is_persisted
 from sys.columns as columns
-join sys.every_default as defaults
-  on defaults.relation = columns.relation and defaults.column = columns.column_id
+join sys.every_stored_default as defaults
+  on defaults.relation = columns.object_id::oid and defaults.column = columns.column_id
 where columns.is_computed;
 
 comment on view sys.computed_columns is 'SQL Server: Catalog Views, sys.computed_columns';
@@ -107,7 +122,7 @@ select
 from sys.columns as columns
 join pg_catalog.pg_depend as depending
   on depending.refclassid = 'pg_catalog.pg_class'::regclass
-  and depending.refobjid = columns.relation
+  and depending.refobjid = columns.object_id::oid
   and depending.refobjsubid = columns.column_id
   and depending.classid = 'pg_catalog.pg_class'::regclass
   and depending.deptype = 'i'
@@ -119,50 +134,47 @@ comment on view sys.identity_columns is 'SQL Server: Catalog Views, sys.identity
 create view sys.default_constraints as
 select
   objects.*,
-  defaults.adnum::integer as parent_column_id,
-  named.definition,
-  not named.is_named as is_system_named
-from sys.objects as objects
-join pg_catalog.pg_attrdef as defaults on defaults.oid = objects.object_id::oid
-join sys.every_default as named on named.oid = defaults.oid
-where objects.type = 'D';
+  defaults.column::integer as parent_column_id,
+  defaults.definition,
+  defaults.name is null as is_system_named
+from sys.shown_objects(null, '{D}') as objects
+join sys.every_stored_default as defaults on defaults.oid = objects.object_id::oid;
 
 comment on view sys.default_constraints is 'SQL Server: Catalog Views, sys.default_constraints';
 
 -- Parameters of procedures, as callers see them: a row argument unfolded into its fields; those of procedures
--- compiled from T-SQL without their @, and without the argument that is the return status.
-create view sys.every_parameter as
-select
-  procedures.oid as procedure,
-  procedures.name as procedure_name,
-  procedures.shown_schema as procedure_schema,
-  procedures.number as procedure_number,
-  row_number() over (partition by procedures.oid order by arguments.place, coalesce(fields.attnum, 0))::integer
-    as place,
-  coalesce(fields.attname::text, ltrim(procedures.names[arguments.place], '@'), '') as name,
-  coalesce(fields.atttypid, arguments.type) as type,
-  coalesce(fields.atttypmod, -1) as typmod,
-  nullif(split_part(procedures.takes, ';',
-    (dense_rank() over (partition by procedures.oid order by arguments.place))::integer), '') as declared,
-  coalesce(procedures.modes[arguments.place], 'i') in ('o', 'b') as is_output,
-  coalesce(procedures.modes[arguments.place], 'i') <> 'o'
-    and count(*) filter (where coalesce(procedures.modes[arguments.place], 'i') <> 'o' and coalesce(fields.attnum, 1) = 1)
-      over (partition by procedures.oid order by arguments.place) > procedures.required
-    or fields.attnum is not null as is_optional
-from sys.every_numbered_procedure as procedures
-cross join lateral unnest(procedures.types) with ordinality as arguments (type, place)
-join pg_catalog.pg_type as types on types.oid = arguments.type
-left join pg_catalog.pg_attribute as fields
-  on types.typtype = 'c' and fields.attrelid = types.typrelid
-  and fields.attnum > 0 and not fields.attisdropped
-  and coalesce(procedures.modes[arguments.place], 'i') = 'i'
-where coalesce(procedures.modes[arguments.place], 'i') in ('i', 'o', 'b')
-  and (coalesce(procedures.modes[arguments.place], 'i'), procedures.names[arguments.place])
-    is distinct from ('o', 'return_status');
+-- compiled from T-SQL without their @, and without the argument that is the return status. Those of all procedures:
+create view sys.every_stored_parameter as
+select routines.oid as procedure, parameters.*
+from pg_catalog.pg_proc as routines
+-- of each procedure, so that a query for one reads no other
+cross join lateral (
+  select
+    row_number() over (order by arguments.place, coalesce(fields.attnum, 0))::integer as place,
+    coalesce(fields.attname::text, ltrim(routines.proargnames[arguments.place], '@'), '') as name,
+    coalesce(fields.atttypid, arguments.type) as type,
+    coalesce(fields.atttypmod, -1) as typmod,
+    -- the types of the parameters of T-SQL
+    nullif(split_part(substring(routines.prosrc from '.*\n-- takes ([^\n]+)\n'), ';',
+      (dense_rank() over (order by arguments.place))::integer), '') as declared,
+    moded.mode in ('o', 'b') as is_output,
+    moded.mode <> 'o'
+      and count(*) filter (where moded.mode <> 'o' and coalesce(fields.attnum, 1) = 1) over (order by arguments.place)
+        > routines.pronargs - routines.pronargdefaults
+      or fields.attnum is not null as is_optional
+  from unnest(coalesce(routines.proallargtypes, routines.proargtypes::oid[])) with ordinality as arguments (type, place)
+  cross join lateral (select coalesce(routines.proargmodes[arguments.place], 'i')) as moded (mode)
+  join pg_catalog.pg_type as types on types.oid = arguments.type
+  left join pg_catalog.pg_attribute as fields
+    on types.typtype = 'c' and fields.attrelid = types.typrelid
+    and fields.attnum > 0 and not fields.attisdropped
+    and moded.mode = 'i'
+  where moded.mode in ('i', 'o', 'b') and (moded.mode, routines.proargnames[arguments.place]) is distinct from ('o', 'return_status')
+) as parameters;
 
 create view sys.parameters as
 select
-  parameters.procedure::integer as object_id,
+  routines.object_id,
   ('@' || parameters.name)::sys.sysname as name,
   parameters.place as parameter_id,
   types.system_type_id::smallint as system_type_id,
@@ -178,9 +190,10 @@ select
   0 as xml_collection_id,
   false as is_readonly,
   true as is_nullable
-from sys.every_parameter as parameters
+from sys.shown_routines(null) as routines
+join sys.every_stored_parameter as parameters on parameters.procedure = routines.oid
 cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
-where parameters.procedure_number = 1;
+where routines.number = 1;
 
 comment on view sys.parameters is 'SQL Server: Catalog Views, sys.parameters';
 
@@ -189,14 +202,13 @@ select * from sys.parameters;
 
 create view sys.syscolumns as
 select
-  columns.relation,
   columns.name::sys.sysname as name,
-  columns.relation::integer as id,
+  relations.object_id as id,
   types.system_type_id::smallint as xtype,
   0::smallint as typestat,
-  case when columns.user_type is null then types.user_type_id else (
-    select users.usertype from sys.every_user_type as users where lower(users.name) = lower(columns.user_type)
-  ) end::smallint as xusertype,
+  case when columns.user_type is null then types.user_type_id
+    else (select users.usertype from sys.user_types_named(columns.user_type, relations.namespaces) as users)
+  end::smallint as xusertype,
   types.bytes::smallint as length,
   types.digits::smallint as xprec,
   types.scale::smallint as xscale,
@@ -213,27 +225,28 @@ select
   0::smallint as offset,
   null::integer as collationid,
   null::integer as language,
-  case when columns.is_nullable then 8 else 0 end + case when columns.is_identity then 128 else 0 end::smallint
+  case when sys.is_nullable(columns.is_not_null, columns.stored_name, relations.stored <> relations.oid) then 8 else 0 end + case when columns.is_identity then 128 else 0 end::smallint
     as status,
   types.storage::smallint as type,
-  case when columns.user_type is null then types.usertype else (
-    select users.usertype from sys.every_user_type as users where lower(users.name) = lower(columns.user_type)
-  ) end::smallint as usertype,
+  case when columns.user_type is null then types.usertype
+    else (select users.usertype from sys.user_types_named(columns.user_type, relations.namespaces) as users)
+  end::smallint as usertype,
   null::sys.line as printfmt,
   case when types.characters is not null then types.characters
     when types.digits > 0 then types.digits end::smallint as prec,
   case when types.radix = 10 then types.scale end as scale,
   columns.is_computed::integer as iscomputed,
   0 as isoutparam,
-  columns.is_nullable::integer as isnullable,
+  sys.is_nullable(columns.is_not_null, columns.stored_name, relations.stored <> relations.oid)::integer as isnullable,
   null::sys.sysname as collation
-from sys.every_column as columns
+from sys.shown_relations(null) as relations
+join sys.every_stored_column as columns on columns.relation = relations.oid
 cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
+where sys.may_see(relations.oid, columns.number)
 union all
 select
-  parameters.procedure,
   ('@' || parameters.name)::sys.sysname,
-  parameters.procedure::integer,
+  routines.object_id,
   types.system_type_id::smallint,
   0::smallint,
   types.user_type_id::smallint,
@@ -256,9 +269,10 @@ select
   parameters.is_output::integer,
   1,
   null::sys.sysname
-from sys.every_parameter as parameters
+from sys.shown_routines(null) as routines
+join sys.every_stored_parameter as parameters on parameters.procedure = routines.oid
 cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
-where parameters.procedure_number = 1;
+where routines.number = 1;
 
 comment on view sys.syscolumns is
 'SQL Server: System Compatibility Views, sys.syscolumns, with the parameters of procedures; status as in syscolumns of ASE';

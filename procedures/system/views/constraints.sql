@@ -3,15 +3,11 @@
 create view sys.key_constraints as
 select
   objects.*,
-  (
-    select indexes.number from sys.every_index as indexes
-    where indexes.relation = objects.parent_object_id::oid and indexes.oid = constraints.conindid
-  ) as unique_index_id,
+  (select indexes.number from sys.every_stored_index as indexes where indexes.oid = constraints.conindid) as unique_index_id,
   false as is_system_named,
   true as is_enforced
-from sys.objects as objects
-join pg_catalog.pg_constraint as constraints on constraints.oid = objects.object_id::oid
-where objects.type in ('PK', 'UQ');
+from sys.shown_objects(null, '{PK,UQ}') as objects
+join pg_catalog.pg_constraint as constraints on constraints.oid = objects.object_id::oid;
 
 comment on view sys.key_constraints is 'SQL Server: Catalog Views, sys.key_constraints';
 
@@ -25,9 +21,8 @@ select
   sys.shown_expression(pg_catalog.pg_get_expr(checks.conbin, checks.conrelid)) as definition,
   true as uses_database_collation,
   false as is_system_named
-from sys.objects as objects
-join pg_catalog.pg_constraint as checks on checks.oid = objects.object_id::oid
-where objects.type = 'C';
+from sys.shown_objects(null, '{C}') as objects
+join pg_catalog.pg_constraint as checks on checks.oid = objects.object_id::oid;
 
 comment on view sys.check_constraints is 'SQL Server: Catalog Views, sys.check_constraints';
 
@@ -35,10 +30,7 @@ create view sys.foreign_keys as
 select
   objects.*,
   constraints.confrelid::integer as referenced_object_id,
-  (
-    select indexes.number from sys.every_index as indexes
-    where indexes.relation = constraints.confrelid and indexes.oid = constraints.conindid
-  ) as key_index_id,
+  (select indexes.number from sys.every_stored_index as indexes where indexes.oid = constraints.conindid) as key_index_id,
   not coalesce((pg_catalog.to_jsonb(constraints) ->> 'conenforced')::boolean, true) as is_disabled,
   false as is_not_for_replication,
   not constraints.convalidated as is_not_trusted,
@@ -47,30 +39,28 @@ select
   updating.action::smallint as update_referential_action,
   updating.description::sys.sysname as update_referential_action_desc,
   false as is_system_named
-from sys.objects as objects
+from sys.shown_objects(null, '{F}') as objects
 join pg_catalog.pg_constraint as constraints on constraints.oid = objects.object_id::oid
 join (values
   ('a', 0, 'NO_ACTION'), ('r', 0, 'NO_ACTION'), ('c', 1, 'CASCADE'), ('n', 2, 'SET_NULL'), ('d', 3, 'SET_DEFAULT')
 ) as deleting (code, action, description) on deleting.code = constraints.confdeltype
 join (values
   ('a', 0, 'NO_ACTION'), ('r', 0, 'NO_ACTION'), ('c', 1, 'CASCADE'), ('n', 2, 'SET_NULL'), ('d', 3, 'SET_DEFAULT')
-) as updating (code, action, description) on updating.code = constraints.confupdtype
-where objects.type = 'F';
+) as updating (code, action, description) on updating.code = constraints.confupdtype;
 
 comment on view sys.foreign_keys is 'SQL Server: Catalog Views, sys.foreign_keys';
 
 create view sys.foreign_key_columns as
 select
-  constraints.oid::integer as constraint_object_id,
+  objects.object_id as constraint_object_id,
   places.place::integer as constraint_column_id,
-  constraints.relation::integer as parent_object_id,
+  objects.parent_object_id,
   places.from_column::integer as parent_column_id,
-  constraints.referenced::integer as referenced_object_id,
+  constraints.confrelid::integer as referenced_object_id,
   places.to_column::integer as referenced_column_id
-from sys.every_constraint as constraints
-cross join lateral unnest(constraints.columns, constraints.referenced_columns) with ordinality
-  as places (from_column, to_column, place)
-where constraints.type = 'F';
+from sys.shown_objects(null, '{F}') as objects
+join pg_catalog.pg_constraint as constraints on constraints.oid = objects.object_id::oid
+cross join lateral unnest(constraints.conkey, constraints.confkey) with ordinality as places (from_column, to_column, place);
 
 comment on view sys.foreign_key_columns is 'SQL Server: Catalog Views, sys.foreign_key_columns';
 
@@ -105,7 +95,6 @@ select
   case type when 'PK' then 1 when 'UQ' then 2 when 'F' then 3 when 'C' then 4 else 5 end as status,
   0 as actions,
   0 as error
-from sys.objects
-where type in ('PK', 'UQ', 'F', 'C', 'D');
+from sys.shown_objects(null, '{PK,UQ,F,C,D}');
 
 comment on view sys.sysconstraints is 'SQL Server: System Compatibility Views, sys.sysconstraints';

@@ -1,9 +1,9 @@
--- Databases: the schemas that the caller may use. Their numbers, from 1, are by age and the same for all callers.
+-- Databases: the schemas that the caller may use. Their numbers, from 5 as in SQL Server, are by age and the same for all callers.
 create view sys.every_database as
 select
   numbered.oid,
   numbered.nspname as name,
-  numbered.number::integer as number,
+  4 + numbered.number::integer as number,
   numbered.nspowner as owner
 from (
   select
@@ -18,6 +18,20 @@ from (
     and oid not in (select schemas.oid from sys.every_inner_schema as schemas)
 ) as numbered
 where pg_catalog.has_schema_privilege(numbered.oid, 'usage');
+
+-- With those of SQL Server that clients may use: the login's own database, and its temporary tables (sys.enter).
+create view sys.every_named_database as
+select name, number from sys.every_database
+union all
+values ('master'::name, 1), ('tempdb', 2);
+
+create function sys.size_of(schema oid) returns bigint
+language sql stable
+as $$
+  select coalesce(sum(pg_catalog.pg_total_relation_size(relations.oid)), 0)::bigint
+  from pg_catalog.pg_class as relations
+  where relations.relnamespace = schema and relations.relkind in ('r', 'm')
+$$;
 
 create view sys.databases as
 select
@@ -43,7 +57,7 @@ select
   true as is_read_committed_snapshot_on,
   1::smallint as recovery_model,
   'FULL'::sys.sysname as recovery_model_desc
-from sys.every_database;
+from sys.every_named_database;
 
 comment on view sys.databases is 'SQL Server: Catalog Views, sys.databases';
 
@@ -62,7 +76,7 @@ select
   null::sys.line as filename,
   0::smallint as version,
   1::smallint as suid
-from sys.every_database;
+from sys.every_named_database;
 
 comment on view sys.sysdatabases is
 'SQL Server: System Compatibility Views, sys.sysdatabases; suid as in sysdatabases of ASE';

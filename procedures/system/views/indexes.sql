@@ -1,60 +1,89 @@
--- Indexes of tables. Index 0 is the table itself, a heap; the others begin at 2, as none is clustered.
-create view sys.every_index as
+-- Indexes of tables. A primary key is the clustered index 1, as in T-SQL unless its statement says otherwise, which PostgreSQL
+-- does not keep; other indexes begin at 2. A table without a primary key has index 0, a heap.
+-- Those of all tables, by the table in which the rows are stored:
+create view sys.every_stored_index as
 select
-  relations.oid as relation,
-  relations.name as table_name,
+  indexes.indrelid as stored,
   indexes.indexrelid as oid,
-  sys.shown_index(classes.oid, constraints.oid, constraints.conname, classes.relname, tables.relname) collate "C" as name,
-  (1 + row_number() over (
-    -- by the visible column, so that a query for one relation numbers only its indexes
-    partition by relations.oid order by indexes.indisprimary desc, indexes.indexrelid
-  ))::integer as number,
+  -- that of `create index` has its table's name in front, because in PostgreSQL indexes and tables share a namespace; a long one
+  -- is in its comment
+  coalesce(said.shown, constraints.conname::text, case
+    when starts_with(classes.relname::text, tables.relname || '.') then substr(classes.relname::text, length(tables.relname) + 2)
+    else classes.relname::text
+  end) collate "C" as name,
+  case when indexes.indisprimary then 1 else (
+    select 2 + count(*)::integer from pg_catalog.pg_index as earlier
+    where earlier.indrelid = indexes.indrelid and not earlier.indisprimary and earlier.indexrelid < indexes.indexrelid
+  ) end as number,
   indexes.indisunique as is_unique,
   indexes.indisprimary as is_primary_key,
+  constraints.contype is not distinct from 'u' as is_unique_constraint,
   indexes.indkey as columns,
   indexes.indoption as options,
   indexes.indnkeyatts as key_columns,
   '(' || sys.shown_expression(pg_catalog.pg_get_expr(indexes.indpred, indexes.indrelid)) || ')' as filter
-from sys.every_relation as relations
-join pg_catalog.pg_index as indexes on indexes.indrelid = sys.stored_in(relations.oid)
+from pg_catalog.pg_index as indexes
 join pg_catalog.pg_class as classes on classes.oid = indexes.indexrelid
-join pg_catalog.pg_class as tables on tables.oid = relations.oid
+join pg_catalog.pg_class as tables on tables.oid = indexes.indrelid
 left join pg_catalog.pg_constraint as constraints
   on constraints.conindid = indexes.indexrelid and constraints.conrelid = indexes.indrelid
-  and constraints.contype in ('p', 'u', 'x');
+  and constraints.contype in ('p', 'u', 'x')
+left join pg_catalog.pg_description as comments
+  on comments.objoid = coalesce(constraints.oid, classes.oid) and comments.objsubid = 0
+  and comments.classoid = case when constraints.oid is null then 'pg_catalog.pg_class' else 'pg_catalog.pg_constraint' end::regclass
+cross join lateral sys.declaration(comments.description) as said;
+
+create view sys.every_stored_index_column as
+select
+  indexes.*,
+  places.place::integer as place,
+  places.column,
+  places.place <= indexes.key_columns as is_key,
+  coalesce(indexes.options[places.place - 1] & 1 = 1, false) as is_descending
+from sys.every_stored_index as indexes
+cross join lateral unnest(indexes.columns::smallint[]) with ordinality as places ("column", place)
+-- an expression is no column
+where places.column > 0;
+
+create view sys.every_stored_heap as
+select tables.oid
+from pg_catalog.pg_class as tables
+where tables.relkind in ('r', 'p', 'f')
+  and not exists (select from pg_catalog.pg_index as keys where keys.indrelid = tables.oid and keys.indisprimary);
+
+create view sys.every_index as
+select relations.oid as relation, relations.name as table_name, indexes.*
+from sys.every_relation as relations
+join sys.every_stored_index as indexes on indexes.stored = relations.stored;
 
 create view sys.every_index_column as
 select
-  indexes.relation,
-  indexes.table_name,
+  relations.oid as relation,
   indexes.oid,
   indexes.number,
-  places.place::integer as place,
-  places.column,
-  sys.shown_column(indexes.relation, columns.attnum, columns.attname) collate "C" as name,
-  places.place <= indexes.key_columns as is_key,
-  indexes.options[places.place - 1] & 1 = 1 as is_descending
-from sys.every_index as indexes
-cross join lateral unnest(indexes.columns::smallint[]) with ordinality as places ("column", place)
--- an expression is no column
-join pg_catalog.pg_attribute as columns
-  on columns.attrelid = indexes.relation and columns.attnum = places.column and columns.attnum > 0;
+  indexes.place,
+  coalesce(said.shown, columns.attname::text) collate "C" as name,
+  indexes.is_key,
+  indexes.is_descending
+from sys.every_relation as relations
+join sys.every_stored_index_column as indexes on indexes.stored = relations.stored
+join pg_catalog.pg_attribute as columns on columns.attrelid = relations.oid and columns.attnum = indexes.column
+left join pg_catalog.pg_description as comments
+  on comments.objoid = columns.attrelid and comments.classoid = 'pg_catalog.pg_class'::regclass and comments.objsubid = columns.attnum
+cross join lateral sys.declaration(comments.description) as said;
 
 create view sys.indexes as
 select
-  listed.relation::integer as object_id,
+  relations.object_id,
   listed.name::sys.sysname as name,
   listed.number as index_id,
-  case listed.number when 0 then 0 else 2 end::smallint as type,
-  case listed.number when 0 then 'HEAP' else 'NONCLUSTERED' end::sys.sysname as type_desc,
+  least(listed.number, 2)::smallint as type,
+  case listed.number when 0 then 'HEAP' when 1 then 'CLUSTERED' else 'NONCLUSTERED' end::sys.sysname as type_desc,
   listed.is_unique,
   1 as data_space_id,
   false as ignore_dup_key,
   listed.is_primary_key,
-  exists (
-    select from sys.every_constraint as constraints
-    where constraints.index = listed.oid and constraints.type = 'UQ'
-  ) as is_unique_constraint,
+  listed.is_unique_constraint,
   0::smallint as fill_factor,
   false as is_padded,
   false as is_disabled,
@@ -63,20 +92,21 @@ select
   true as allow_page_locks,
   listed.filter is not null as has_filter,
   listed.filter as filter_definition
-from (
-  select relation, oid, name, number, is_unique, is_primary_key, filter
-  from sys.every_index
+from sys.shown_relations(null) as relations
+join (
+  select stored, name, number, is_unique, is_primary_key, is_unique_constraint, filter
+  from sys.every_stored_index
   union all
-  select oid, null, null, 0, false, false, null
-  from sys.every_relation
-  where type = 'U'
-) as listed;
+  select oid, null, 0, false, false, false, null
+  from sys.every_stored_heap
+) as listed on listed.stored = relations.stored
+where relations.type = 'U' or listed.number > 0;
 
 comment on view sys.indexes is 'SQL Server: Catalog Views, sys.indexes';
 
 create view sys.stats as
 select
-  listed.relation::integer as object_id,
+  relations.object_id,
   listed.name::sys.sysname as name,
   listed.number as stats_id,
   false as auto_created,
@@ -86,21 +116,23 @@ select
   listed.filter as filter_definition,
   false as is_temporary,
   false as is_incremental
-from sys.every_index as listed;
+from sys.shown_relations(null) as relations
+join sys.every_stored_index as listed on listed.stored = relations.stored;
 
 comment on view sys.stats is 'SQL Server: Catalog Views, sys.stats: those of indexes';
 
 create view sys.index_columns as
 select
-  relation::integer as object_id,
-  number as index_id,
-  place as index_column_id,
-  "column"::integer as column_id,
-  case when is_key then place else 0 end::smallint as key_ordinal,
+  relations.object_id,
+  indexes.number as index_id,
+  indexes.place as index_column_id,
+  indexes."column"::integer as column_id,
+  case when indexes.is_key then indexes.place else 0 end::smallint as key_ordinal,
   0::smallint as partition_ordinal,
-  is_descending as is_descending_key,
-  not is_key as is_included_column
-from sys.every_index_column;
+  indexes.is_descending as is_descending_key,
+  not indexes.is_key as is_included_column
+from sys.shown_relations(null) as relations
+join sys.every_stored_index_column as indexes on indexes.stored = relations.stored;
 
 comment on view sys.index_columns is 'SQL Server: Catalog Views, sys.index_columns';
 
@@ -114,31 +146,39 @@ $$;
 
 comment on function sys.parts_of(oid) is 'A table and the weeks it consists of.';
 
--- A table (its index 0) and its indexes. Weeks of a table are not shown as partitions.
-create view sys.every_partition as
-select
-  relations.oid as relation,
-  relations.oid as oid,
-  0 as number
-from sys.every_relation as relations
-where relations.type = 'U'
-union all
-select indexes.relation, indexes.oid, indexes.number
-from sys.every_index as indexes;
+-- By PostgreSQL's statistics and sizes, the sum of all weeks; a table without partitions has no tree.
+create function sys.rows_of(stored oid) returns bigint
+language sql stable
+as $$
+  select coalesce(
+    (select sum(pg_catalog.pg_stat_get_live_tuples(relid)) from pg_catalog.pg_partition_tree(stored)),
+    pg_catalog.pg_stat_get_live_tuples(stored), 0)::bigint
+$$;
 
+create function sys.pages_of(stored oid) returns bigint
+language sql stable
+as $$
+  select coalesce(
+    (select sum(pg_catalog.pg_table_size(relid)) from pg_catalog.pg_partition_tree(stored)),
+    pg_catalog.pg_table_size(stored), 0)::bigint / 8192
+$$;
+
+-- A table (its index 0, or its primary key) and its other indexes. Weeks of a table are not shown as partitions.
 create view sys.partitions as
 select
-  parts.oid::bigint as partition_id,
-  parts.relation::integer as object_id,
-  parts.number as index_id,
+  listed.oid::bigint as partition_id,
+  relations.object_id,
+  listed.number as index_id,
   1 as partition_number,
-  parts.oid::bigint as hobt_id,
-  (
-    -- rows by PostgreSQL's statistics, the sum of all weeks
-    select coalesce(sum(pg_catalog.pg_stat_get_live_tuples(weeks.relid)), 0)::bigint
-    from sys.parts_of(parts.relation) as weeks
-  ) as rows
-from sys.every_partition as parts;
+  listed.oid::bigint as hobt_id,
+  sys.rows_of(relations.stored) as rows
+from sys.shown_relations(null) as relations
+join (
+  select stored, oid, number from sys.every_stored_index
+  union all
+  select oid, oid, 0 from sys.every_stored_heap
+) as listed on listed.stored = relations.stored
+where relations.type = 'U' or listed.number > 0;
 
 comment on view sys.partitions is
 'SQL Server: Catalog Views, sys.partitions, one for a table and for each of its indexes; rows are those of PostgreSQL''s '
@@ -155,26 +195,16 @@ select
   pages.used as reserved_page_count
 from sys.partitions
 cross join lateral (
-  select (
-    case index_id
-      when 0 then (
-        select coalesce(sum(pg_catalog.pg_table_size(weeks.relid)), 0)
-        from sys.parts_of(object_id::oid) as weeks
-      )
-      else (
-        select coalesce(sum(pg_catalog.pg_relation_size(weeks.relid)), 0)
-        from sys.parts_of(partition_id::oid) as weeks
-      )
-    end / 8192
-  )::bigint as used
-) as pages;
+  select case when index_id < 2 then sys.pages_of(sys.stored_in(object_id::oid)) else 0 end
+    + case when index_id > 0 then sys.pages_of(partition_id::oid) else 0 end
+) as pages (used);
 
 comment on view sys.dm_db_partition_stats is
 'SQL Server: sys.dm_db_partition_stats; pages of 8,192 bytes';
 
 create view sys.sysindexes as
 select
-  listed.relation::integer as id,
+  relations.object_id as id,
   -- 2: unique, 2048: of the primary key
   case when listed.is_unique then 2 else 0 end + case when listed.is_primary_key then 2048 else 0 end as status,
   null::bytea as first,
@@ -186,27 +216,23 @@ select
     select count(*) from unnest(listed.columns::smallint[]) as places ("column") where places.column > 0
   )::smallint as keycnt,
   0::smallint as groupid,
-  (pg_catalog.pg_relation_size(listed.oid) / 8192)::integer as dpages,
-  (pg_catalog.pg_relation_size(listed.oid) / 8192)::integer as reserved,
-  (pg_catalog.pg_relation_size(listed.oid) / 8192)::integer as used,
-  counted.rows as rowcnt,
+  (pg_catalog.pg_relation_size(case listed.number when 1 then listed.stored else listed.oid end) / 8192)::integer as dpages,
+  (pg_catalog.pg_relation_size(case listed.number when 1 then listed.stored else listed.oid end) / 8192)::integer as reserved,
+  (pg_catalog.pg_relation_size(case listed.number when 1 then listed.stored else listed.oid end) / 8192)::integer as used,
+  sys.rows_of(relations.stored) as rowcnt,
   0 as rowmodctr,
   0::smallint as "origfillfactor",
-  listed.name::sys.sysname as name,
-  counted.rows::integer as rows
-from (
-  select relation, oid, name, number, is_unique, is_primary_key, columns
-  from sys.every_index
+  coalesce(listed.name::sys.sysname, relations.name) as name,
+  sys.rows_of(relations.stored)::integer as rows
+from sys.shown_relations(null) as relations
+join (
+  select stored, oid, name, number, is_unique, is_primary_key, columns
+  from sys.every_stored_index
   union all
-  select oid, oid, name, 0, false, false, null
-  from sys.every_relation
-  where type = 'U'
-) as listed
--- as in sys.partitions
-cross join lateral (
-  select coalesce(sum(pg_catalog.pg_stat_get_live_tuples(parts.relid)), 0)::bigint as rows
-  from sys.parts_of(listed.relation) as parts
-) as counted;
+  select oid, oid, null, 0, false, false, null
+  from sys.every_stored_heap
+) as listed on listed.stored = relations.stored
+where relations.type = 'U' or listed.number > 0;
 
 comment on view sys.sysindexes is
 'SQL Server: System Compatibility Views, sys.sysindexes. Pages are of 8,192 bytes; those of a log are in its partitions.';

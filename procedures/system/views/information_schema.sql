@@ -13,22 +13,22 @@ from sys.schemas as schemas;
 
 create view tsql_information_schema.tables as
 select
-  (select sys.db_name()) as table_catalog,
-  relations.schema::sys.sysname as table_schema,
-  relations.name::sys.sysname as table_name,
+  relations.database_name as table_catalog,
+  relations.schema as table_schema,
+  relations.name as table_name,
   case relations.type when 'V' then 'VIEW' else 'BASE TABLE' end::character varying(10) as table_type
-from sys.every_relation as relations;
+from sys.shown_relations(null) as relations;
 
 create view tsql_information_schema.columns as
 select
-  columns.relation,
-  (select sys.db_name()) as table_catalog,
-  columns.table_schema::sys.sysname as table_schema,
-  columns.table_name::sys.sysname as table_name,
+  relations.database_name as table_catalog,
+  relations.schema as table_schema,
+  relations.name as table_name,
   columns.name::sys.sysname as column_name,
   columns.place as ordinal_position,
   case when not columns.is_computed then columns.default_definition end::character varying(4000) as column_default,
-  case when columns.is_nullable then 'YES' else 'NO' end::character varying(3) as is_nullable,
+  case when sys.is_nullable(columns.is_not_null, columns.stored_name, relations.stored <> relations.oid) then 'YES' else 'NO'
+    end::character varying(3) as is_nullable,
   types.name as data_type,
   case when types.name = 'varbinary' then -1 else types.characters end as character_maximum_length,
   case when types.name = 'varbinary' or types.characters is not null then types.bytes end as character_octet_length,
@@ -38,26 +38,28 @@ select
   case when types.sub is not null then types.scale end::smallint as datetime_precision,
   null::sys.sysname as character_set_catalog,
   null::sys.sysname as character_set_schema,
-  case when sys.collation_of(types.system_type_id, columns.type) is not null then 'UNICODE' end::sys.sysname
-    as character_set_name,
+  case when types.system_type_id in (35, 99, 167, 175, 231, 239) then 'UNICODE' end::sys.sysname as character_set_name,
   null::sys.sysname as collation_catalog,
   null::sys.sysname as collation_schema,
-  sys.collation_of(types.system_type_id, columns.type) as collation_name,
-  case when columns.user_type is not null then (select sys.db_name()) end as domain_catalog,
+  sys.collation_of(types.system_type_id, columns.type, relations.collation_name) as collation_name,
+  case when columns.user_type is not null then relations.database_name end as domain_catalog,
   case when columns.user_type is not null then 'dbo' end::sys.sysname as domain_schema,
   columns.user_type::sys.sysname as domain_name
-from sys.every_column as columns
-cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types;
+from sys.shown_relations(null) as relations
+join sys.every_stored_column as columns on columns.relation = relations.oid
+cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
+where sys.may_see(relations.oid, columns.number);
 
 create view tsql_information_schema.views as
 select
-  (select sys.db_name()) as table_catalog,
-  relations.schema::sys.sysname as table_schema,
-  relations.name::sys.sysname as table_name,
-  sys.object_definition(relations.oid::integer) as view_definition,
+  relations.database_name as table_catalog,
+  relations.schema as table_schema,
+  relations.name as table_name,
+  said.definition as view_definition,
   'NONE'::character varying(7) as check_option,
   'NO'::character varying(2) as is_updatable
-from sys.every_relation as relations
+from sys.shown_relations(null) as relations
+cross join lateral sys.definition_of(relations.oid, 'V') as said
 where relations.type = 'V';
 
 create view tsql_information_schema.table_constraints as
@@ -146,27 +148,28 @@ from sys.check_constraints as checks;
 
 create view tsql_information_schema.routines as
 select
-  (select sys.db_name()) as specific_catalog,
-  procedures.shown_schema::sys.sysname as specific_schema,
-  procedures.name::sys.sysname as specific_name,
-  (select sys.db_name()) as routine_catalog,
-  procedures.shown_schema::sys.sysname as routine_schema,
-  procedures.name::sys.sysname as routine_name,
-  case procedures.type when 'P' then 'PROCEDURE' else 'FUNCTION' end::character varying(20) as routine_type,
-  case when procedures.type in ('IF', 'TF') then 'TABLE' end::sys.sysname as data_type,
+  routines.database_name as specific_catalog,
+  routines.schema as specific_schema,
+  routines.name as specific_name,
+  routines.database_name as routine_catalog,
+  routines.schema as routine_schema,
+  routines.name as routine_name,
+  case routines.type when 'P' then 'PROCEDURE' else 'FUNCTION' end::character varying(20) as routine_type,
+  case when routines.type in ('IF', 'TF') then 'TABLE' end::sys.sysname as data_type,
   'SQL'::character varying(30) as routine_body,
-  pg_catalog.left(sys.object_definition(procedures.oid::integer), 4000)::character varying(4000) as routine_definition,
+  pg_catalog.left(said.definition, 4000)::character varying(4000) as routine_definition,
   'MODIFIES'::character varying(30) as sql_data_access,
   null::timestamp as created,
   null::timestamp as last_altered
-from sys.every_listed_procedure as procedures
-where procedures.number = 1;
+from sys.shown_routines(null) as routines
+cross join lateral sys.definition_of(routines.oid, 'P') as said
+where routines.number = 1;
 
 create view tsql_information_schema.parameters as
 select
-  (select sys.db_name()) as specific_catalog,
-  parameters.procedure_schema::sys.sysname as specific_schema,
-  parameters.procedure_name::sys.sysname as specific_name,
+  routines.database_name as specific_catalog,
+  routines.schema as specific_schema,
+  routines.name as specific_name,
   parameters.place as ordinal_position,
   case when parameters.is_output then 'INOUT' else 'IN' end::character varying(10) as parameter_mode,
   'NO'::character varying(10) as is_result,
@@ -179,9 +182,10 @@ select
   types.radix::smallint as numeric_precision_radix,
   case when types.radix = 10 then types.scale end as numeric_scale,
   case when types.sub is not null then types.scale end::smallint as datetime_precision
-from sys.every_parameter as parameters
+from sys.shown_routines(null) as routines
+join sys.every_stored_parameter as parameters on parameters.procedure = routines.oid
 cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
-where parameters.procedure_number = 1;
+where routines.number = 1;
 
 create view tsql_information_schema.table_privileges as
 select

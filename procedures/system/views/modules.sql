@@ -1,36 +1,66 @@
--- The texts of procedures, views and triggers.
-create function sys.object_definition(id integer) returns text
-language plpgsql stable
+-- The texts of procedures, functions, triggers, views, rules, defaults and checks.
+create function sys.source_in(body text, comment text) returns text
+language sql immutable
 as $$
-declare
-  source text;
-begin
-  if exists (select from sys.every_numbered_procedure as procedures where procedures.oid = id::oid)
-    or exists (select from sys.every_trigger as triggers where triggers.oid = id::oid)
-  then
-    -- the original text of a procedure written in T-SQL
-    if pg_catalog.to_regprocedure('tsql.source(oid)') is not null then
-      execute 'select tsql.source($1)' into source using id::oid;
-    end if;
-    return coalesce(source, pg_catalog.pg_get_functiondef(id::oid));
-  end if;
-  if exists (select from sys.every_relation as relations where relations.oid = id::oid and relations.type = 'V') then
-    if pg_catalog.to_regprocedure('tsql.view_source(oid)') is not null then
-      execute 'select tsql.view_source($1)' into source using id::oid;
-    end if;
-    return source;
-  end if;
-  return (
-    select pg_catalog.obj_description(id::oid, 'pg_proc') from sys.every_bindable as bindable where bindable.oid = id::oid
+  select case when body like '%-- compiled from T-SQL, ' || md5(sys.comment_base(comment)) || '%' then sys.comment_base(comment) end
+$$;
+
+comment on function sys.source_in(text, text) is
+'The T-SQL of a procedure by its body and its comment; null for one of another origin, or if either was changed since.';
+
+-- schema tsql is installed after this one
+set local check_function_bodies = off;
+create function sys.definition_of(object oid, type text) returns table (definition text)
+language sql stable
+as $$
+  -- alone in a subquery: PostgreSQL reads the text only of a row that a query returns, and only if it returns this column
+  select case type
+    when 'V' then tsql.view_source(object)
+    when 'D' then (select defaults.definition from sys.every_stored_default as defaults where defaults.oid = object)
+    when 'C' then (
+      select sys.shown_expression(pg_catalog.pg_get_expr(checks.conbin, checks.conrelid))
+      from pg_catalog.pg_constraint as checks where checks.oid = object
+    )
+    else (
+      select case
+        -- a rule or default, which is bound to columns
+        when type = 'R' then comments.description
+        -- the original text of what was written in T-SQL
+        else coalesce(sys.source_in(routines.prosrc, comments.description), pg_catalog.pg_get_functiondef(routines.oid))
+      end
+      from pg_catalog.pg_proc as routines
+      left join pg_catalog.pg_description as comments
+        on comments.objoid = routines.oid and comments.classoid = 'pg_catalog.pg_proc'::regclass and comments.objsubid = 0
+      where routines.oid = object
+    )
+  end
+$$;
+
+set local check_function_bodies = on;
+
+comment on function sys.definition_of(oid, text) is
+$$The text of an object by its number and type ('R' also for a default that is an object of its own); null for a view that was
+not made in T-SQL.$$;
+
+create function sys.object_definition(id integer) returns text
+language sql stable
+as $$
+  select said.definition
+  from (
+    select oid, 'P' as type from sys.every_numbered_procedure where oid = id::oid
     union all
-    select defaults.definition from sys.every_default as defaults where defaults.oid = id::oid
+    select oid, 'TR' from sys.every_trigger where oid = id::oid
     union all
-    select sys.shown_expression(pg_catalog.pg_get_constraintdef(constraints.oid))
-    from sys.every_constraint as constraints
-    where constraints.oid = id::oid and constraints.type = 'C'
-    limit 1
-  );
-end
+    select oid, 'R' from sys.every_bindable where oid = id::oid
+    union all
+    select oid, 'V' from sys.every_relation where oid = id::oid and type = 'V'
+    union all
+    select oid, 'D' from sys.every_default where oid = id::oid
+    union all
+    select oid, 'C' from sys.every_constraint where oid = id::oid and type = 'C'
+  ) as listed
+  cross join lateral sys.definition_of(listed.oid, listed.type) as said
+  limit 1
 $$;
 
 comment on function sys.object_definition(integer) is
@@ -40,7 +70,7 @@ comment on function sys.object_definition(integer) is
 create view sys.sql_modules as
 select
   objects.object_id,
-  sys.object_definition(objects.object_id) as definition,
+  said.definition,
   true as uses_ansi_nulls,
   true as uses_quoted_identifier,
   false as is_schema_bound,
@@ -48,19 +78,20 @@ select
   false as is_recompiled,
   false as null_on_null_input,
   null::integer as execute_as_principal_id
-from sys.objects as objects
-where objects.type in ('P', 'FN', 'IF', 'TF', 'V', 'TR', 'R') or objects.type = 'D' and objects.parent_object_id = 0;
+from sys.shown_objects(null, '{P,FN,IF,TF,V,TR,R,D}') as objects
+cross join lateral sys.definition_of(objects.object_id::oid, case objects.type when 'D' then 'R' else objects.type end) as said
+where objects.type <> 'D' or objects.parent_object_id = 0;
 
 comment on view sys.sql_modules is 'SQL Server: Catalog Views, sys.sql_modules';
 
 create view sys.numbered_procedures as
 select
-  first.oid::integer as object_id,
+  procedures.object_id,
   procedures.number as procedure_number,
-  sys.object_definition(procedures.oid::integer) as definition
-from sys.every_numbered_procedure as procedures
-join sys.every_procedure as first on first.schema = procedures.schema and first.stored = procedures.stored
-where procedures.number > 1 and procedures.namespace = any (array(select schemas.oid from sys.every_schema as schemas));
+  said.definition
+from sys.shown_routines(null) as procedures
+cross join lateral sys.definition_of(procedures.oid, 'P') as said
+where procedures.number > 1 and procedures.object_id is not null;
 
 comment on view sys.numbered_procedures is 'SQL Server: Catalog Views, sys.numbered_procedures: those of a group but the first';
 
@@ -88,9 +119,11 @@ from (
   select
     objects.object_id as id,
     (objects.type = 'P')::integer::smallint as group_number,
-    sys.object_definition(objects.object_id) as text
-  from sys.objects as objects
-  where objects.type in ('P', 'FN', 'IF', 'TF', 'V', 'TR', 'D', 'C', 'R')
+    said.definition as text
+  from sys.shown_objects(null, '{P,FN,IF,TF,V,TR,D,C,R}') as objects
+  cross join lateral sys.definition_of(
+    objects.object_id::oid, case when objects.type = 'D' and objects.parent_object_id = 0 then 'R' else objects.type end
+  ) as said
   union all
   select object_id, procedure_number, definition from sys.numbered_procedures
 ) as modules

@@ -210,7 +210,7 @@ language sql stable
 as $$
   select columns.name::sys.sysname
   from sys.every_index_column as columns
-  where columns.relation::integer = sys.object_id(object) and columns.number = index and columns.place = key
+  where columns.relation = sys.object_id(object)::oid and columns.number = index and columns.place = key
 $$;
 
 create function sys.type_name(id integer) returns sys.sysname
@@ -234,7 +234,9 @@ $$;
 create function sys.schema_name(id integer default 1) returns sys.sysname
 language sql stable
 as $$
-  select schemas.name from sys.schemas as schemas where schemas.schema_id = id
+  -- it is called for each row
+  select case when id = 1 then 'dbo'::sys.sysname
+    else (select schemas.name from sys.schemas as schemas where schemas.schema_id = id) end
 $$;
 
 create function sys.schema_id(name text default 'dbo') returns integer
@@ -252,7 +254,7 @@ $$;
 create function sys.db_name(id integer) returns sys.sysname
 language sql stable
 as $$
-  select databases.name::sys.sysname from sys.every_database as databases where databases.number = id
+  select databases.name::sys.sysname from sys.every_named_database as databases where databases.number = id
 $$;
 
 create function sys.db_id() returns integer
@@ -264,14 +266,14 @@ $$;
 create function sys.db_id(name text) returns integer
 language sql stable
 as $$
-  select databases.number from sys.every_database as databases where databases.name = db_id.name
+  select databases.number from sys.every_named_database as databases where databases.name = lower(db_id.name)
 $$;
 
 create function sys.has_dbaccess(name text) returns integer
 language sql stable
 as $$
-  select case when exists (select from sys.every_database as databases where databases.name = has_dbaccess.name)
-    then 1 when exists (select from pg_catalog.pg_namespace where nspname = has_dbaccess.name) then 0 end
+  select case when exists (select from sys.every_named_database as databases where databases.name = lower(has_dbaccess.name))
+    then 1 when exists (select from pg_catalog.pg_namespace where nspname = lower(has_dbaccess.name)) then 0 end
 $$;
 
 create function sys.user_name() returns sys.sysname

@@ -8,7 +8,7 @@ create view sys.every_numbered_procedure as
 select
   procedures.oid,
   case when procedures.proname ~ '~[0-9a-f]{16}$'
-    then sys.named_by_text(procedures.proname, pg_catalog.obj_description(procedures.oid, 'pg_proc'))
+    then sys.named_by_text(procedures.proname, comments.description)
     else pg_catalog.regexp_replace(procedures.proname, ';\d+$', '')
   end collate "C" as name,
   pg_catalog.regexp_replace(procedures.proname, ';\d+$', '')::name as stored,
@@ -18,27 +18,21 @@ select
   schemas.nspname as schema,
   coalesce(here.name, 'dbo') as shown_schema,
   coalesce(here.number, 1) as schema_id,
-  procedures.prokind as kind,
-  procedures.proretset as returns_set,
-  procedures.prorettype as return_type,
-  procedures.pronargs - procedures.pronargdefaults as required,
-  coalesce(procedures.proallargtypes, procedures.proargtypes::oid[]) as types,
-  procedures.proargmodes as modes,
-  procedures.proargnames as names,
-  -- the types of the parameters of T-SQL
-  substring(procedures.prosrc from '.*\n-- takes ([^\n]+)\n') as takes,
   case
-    when procedures.prosrc not like '%-- compiled from T-SQL, %'
-      or pg_catalog.obj_description(procedures.oid, 'pg_proc')
-        !~* concat('^', blank.text, '*create', blank.text, '+(or\s+(alter|replace)\s+)?function\M')
+    -- the comment first: bodies are long, and stored elsewhere
+    when comments.description ~* concat('^', blank.text, '*create', blank.text, '+(or\s+(alter|replace)\s+)?function\M') is not true
+      or procedures.prosrc not like '%-- compiled from T-SQL, %'
     then 'P'
     when not procedures.proretset then 'FN'
-    when procedures.prolang = (select oid from pg_catalog.pg_language where lanname = 'sql') then 'IF'
+    when procedures.prolang = sql.oid then 'IF'
     else 'TF'
   end as type
 from pg_catalog.pg_proc as procedures
 join pg_catalog.pg_namespace as schemas on schemas.oid = procedures.pronamespace
 left join sys.every_schema as here on here.oid = procedures.pronamespace
+left join pg_catalog.pg_description as comments
+  on comments.objoid = procedures.oid and comments.classoid = 'pg_catalog.pg_proc'::regclass and comments.objsubid = 0
+cross join (select oid from pg_catalog.pg_language where lanname = 'sql') as sql
 cross join (values ('(\s|--[^\n]*\n|/\*([^*]|\*+[^*/])*\*+/)')) as blank (text)
 where procedures.prokind in ('f', 'p')
   and procedures.provariadic = 0
@@ -53,7 +47,8 @@ where procedures.prokind in ('f', 'p')
           'tsql_information_schema')
         and pg_catalog.has_schema_privilege(namespaces.oid, 'usage')
     ))
-    then procedures.prosrc !~ '-- (rule|default) of T-SQL$' and pg_catalog.has_function_privilege(procedures.oid, 'execute')
+    then pg_catalog.has_function_privilege(procedures.oid, 'execute')
+      and (procedures.prolang <> sql.oid or procedures.prosrc !~ '-- (rule|default) of T-SQL$')
   end
   -- objects of extensions count as PostgreSQL's own
   and not exists (
@@ -71,6 +66,30 @@ create view sys.every_listed_procedure as
 select * from sys.every_numbered_procedure
 where namespace = any (array(select schemas.oid from sys.every_schema as schemas union all select 'ringlog'::regnamespace));
 
+create function sys.shown_routines(database text) returns table (
+  oid oid, object_id integer, number smallint, schema sys.sysname, name sys.sysname, type text, database_name sys.sysname
+)
+language plpgsql stable rows 1000000
+as $$
+#variable_conflict use_column
+declare
+  before constant text := sys.enter(database);
+  of_database constant sys.sysname := sys.db_name();
+begin
+  return query
+  select
+    procedures.oid,
+    (min(procedures.oid) filter (where procedures.number = 1) over (partition by procedures.namespace, procedures.stored))::integer,
+    procedures.number, procedures.shown_schema::sys.sysname, procedures.name::sys.sysname, procedures.type, of_database
+  from sys.every_listed_procedure as procedures;
+  perform sys.leave(before);
+end
+$$;
+
+comment on function sys.shown_routines(text) is
+$$The procedures and functions of a database (null: the current one), and ringlog's own, and the database's name. object_id is that
+of the first of a group.$$;
+
 create view sys.every_bindable as
 select
   functions.oid,
@@ -80,14 +99,16 @@ select
   schemas.number as schema_id
 from pg_catalog.pg_proc as functions
 join sys.every_schema as schemas on schemas.oid = functions.pronamespace
-where functions.prosrc ~ '-- (rule|default) of T-SQL$'
+where case when functions.pronamespace = any (array(select here.oid from sys.every_schema as here))
+    and functions.prolang = (select oid from pg_catalog.pg_language where lanname = 'sql')
+    then functions.prosrc ~ '-- (rule|default) of T-SQL$' end
   and pg_catalog.has_schema_privilege(functions.pronamespace, 'usage')
   and pg_catalog.has_function_privilege(functions.oid, 'execute');
 
 create view sys.every_constraint as
 select
   constraints.oid,
-  sys.shown_name(constraints.oid, 'pg_constraint', constraints.conname) collate "C" as name,
+  coalesce(said.shown, constraints.conname::text) collate "C" as name,
   case constraints.contype when 'p' then 'PK' when 'u' then 'UQ' when 'f' then 'F' else 'C' end as type,
   relations.oid as relation,
   relations.schema,
@@ -100,7 +121,10 @@ select
   constraints.confdeltype as delete_action,
   constraints.convalidated as is_validated
 from pg_catalog.pg_constraint as constraints
-join sys.every_relation as relations on sys.stored_in(relations.oid) = constraints.conrelid
+join sys.every_relation as relations on relations.stored = constraints.conrelid
+left join pg_catalog.pg_description as comments
+  on comments.objoid = constraints.oid and comments.classoid = 'pg_catalog.pg_constraint'::regclass and comments.objsubid = 0
+cross join lateral sys.declaration(comments.description) as said
 where constraints.contype in ('p', 'u', 'f', 'c')
   -- a bound rule
   and constraints.conname not like 'T-SQL rule %';
@@ -140,30 +164,40 @@ as $$
   ) as said
 $$;
 
-create view sys.every_default as
+-- Those of all relations.
+create view sys.every_stored_default as
 select
   defaults.oid,
-  coalesce(pg_catalog.replace(named.of_default[2], '''''', ''''), 'DF_' || relations.name || '_' || columns.attname) as name,
-  named.of_default is not null as is_named,
-  relations.oid as relation,
-  relations.schema,
-  relations.schema_id,
-  columns.attnum as column,
+  defaults.adrelid as relation,
+  defaults.adnum as column,
   columns.attname as column_name,
   columns.attgenerated as generated,
+  pg_catalog.replace(named.of_default[2], '''''', '''') as name,
   case columns.attgenerated
     when '' then sys.default_text(coalesce(named.of_default[1], said.expression))
     else '(' || sys.shown_expression(said.expression) || ')'
   end as definition
 from pg_catalog.pg_attrdef as defaults
-join sys.every_relation as relations on relations.oid = defaults.adrelid
 join pg_catalog.pg_attribute as columns
   on columns.attrelid = defaults.adrelid and columns.attnum = defaults.adnum
-cross join pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid) as said (expression)
+-- subqueries and not functions in FROM, which PostgreSQL would call for columns without a need
+cross join lateral (select pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid)) as said (expression)
 -- tsql.named_default has the value and the name
-cross join pg_catalog.regexp_match(
-  said.expression, '^tsql\.named_default\((.*), ''((?:[^'']|'''')*)''::text\)$'
+cross join lateral (
+  select pg_catalog.regexp_match(said.expression, '^tsql\.named_default\((.*), ''((?:[^'']|'''')*)''::text\)$')
 ) as named (of_default);
+
+create view sys.every_default as
+select
+  defaults.oid,
+  coalesce(defaults.name, 'DF_' || relations.name || '_' || defaults.column_name) as name,
+  relations.oid as relation,
+  relations.schema,
+  relations.schema_id,
+  defaults.generated,
+  defaults.definition
+from sys.every_stored_default as defaults
+join sys.every_relation as relations on relations.oid = defaults.relation;
 
 -- T-SQL triggers, one for each function that has the text; triggers of further events are parts of it.
 create view sys.every_trigger as
@@ -172,8 +206,7 @@ select
   functions.proname as name,
   triggers.tgrelid as relation,
   relations.schema,
-  relations.schema_id,
-  triggers.tgenabled = 'D' as is_disabled
+  relations.schema_id
 from pg_catalog.pg_trigger as triggers
 join sys.every_relation as relations on relations.oid = triggers.tgrelid
 join pg_catalog.pg_proc as functions on functions.oid = triggers.tgfoid and functions.proname = triggers.tgname
@@ -183,19 +216,17 @@ where not triggers.tgisinternal
   and not exists (
     select from pg_catalog.pg_proc as first
     where first.pronamespace = functions.pronamespace
-      and functions.proname in (first.proname || ' insert', first.proname || ' update', first.proname || ' delete')
+      and first.proname = substring(functions.proname from '^(.*) (?:insert|update|delete)$')::name
       and sys.comment_base(pg_catalog.obj_description(first.oid, 'pg_proc'))
         = sys.comment_base(pg_catalog.obj_description(functions.oid, 'pg_proc'))
   );
 
 -- Sequences, but for those of identity columns.
-create view sys.every_sequence as
+create view sys.every_stored_sequence as
 select
   classes.oid,
   classes.relname as name,
-  schemas.name as schema,
-  schemas.number as schema_id,
-  classes.relowner as owner,
+  classes.relnamespace as namespace,
   held.seqtypid as type,
   held.seqstart as start,
   held.seqincrement as increment,
@@ -206,7 +237,6 @@ select
     then pg_catalog.pg_sequence_last_value(classes.oid) end as last
 from pg_catalog.pg_class as classes
 join pg_catalog.pg_sequence as held on held.seqrelid = classes.oid
-join sys.every_schema as schemas on schemas.oid = classes.relnamespace
 -- the function fails for other relations, and is called before the join
 where case when classes.relkind = 'S' then pg_catalog.has_sequence_privilege(classes.oid, 'select, usage, update') end
   and not exists (
@@ -214,12 +244,18 @@ where case when classes.relkind = 'S' then pg_catalog.has_sequence_privilege(cla
     where depending.classid = 'pg_catalog.pg_class'::regclass and depending.objid = classes.oid and depending.deptype in ('a', 'i')
   );
 
+create view sys.every_sequence as
+select sequences.*, schemas.name as schema, schemas.number as schema_id
+from sys.every_stored_sequence as sequences
+join sys.every_schema as schemas on schemas.oid = sequences.namespace;
+
+-- types: those that a part of it may have, by which PostgreSQL leaves out the others
 create view sys.every_object as
-select listed.oid, listed.name, listed.parent, listed.type, listed.schema, listed.schema_id, kinds.description
+select listed.*, kinds.description
 from (
-  select oid, name, 0::oid as parent, type, schema, schema_id from sys.every_relation
+  select oid, name, 0::oid as parent, type, schema, schema_id, '{U,V}'::text[] as types from sys.every_relation
   union all
-  select oid, name, 0, type, shown_schema, schema_id
+  select oid, name, 0, type, shown_schema, schema_id, '{P,FN,IF,TF}'::text[]
   from sys.every_procedure
   where namespace = any (array(
     select schemas.oid from sys.every_schema as schemas
@@ -228,15 +264,15 @@ from (
     select 'ringlog'::regnamespace where current_schema() in ('online', 'log')
   ))
   union all
-  select oid, name, relation, type, schema, schema_id from sys.every_constraint
+  select oid, name, relation, type, schema, schema_id, '{PK,UQ,F,C}'::text[] from sys.every_constraint
   union all
-  select oid, name, relation, 'D', schema, schema_id from sys.every_default where generated = ''
+  select oid, name, relation, 'D', schema, schema_id, '{D}'::text[] from sys.every_default where generated = ''
   union all
-  select oid, name, relation, 'TR', schema, schema_id from sys.every_trigger
+  select oid, name, relation, 'TR', schema, schema_id, '{TR}'::text[] from sys.every_trigger
   union all
-  select oid, name, 0, type, schema, schema_id from sys.every_bindable
+  select oid, name, 0, type, schema, schema_id, '{R,D}'::text[] from sys.every_bindable
   union all
-  select oid, name, 0, 'SO', schema, schema_id from sys.every_sequence
+  select oid, name, 0, 'SO', schema, schema_id, '{SO}'::text[] from sys.every_sequence
 ) as listed
 join (values
   ('U', 'USER_TABLE'),
@@ -255,21 +291,34 @@ join (values
   ('SO', 'SEQUENCE_OBJECT')
 ) as kinds (type, description) on kinds.type = listed.type;
 
+create function sys.shown_objects(database text, types text[]) returns table (
+  name sys.sysname, object_id integer, principal_id integer, schema_id integer, parent_object_id integer,
+  type character(2), type_desc sys.sysname, create_date timestamp, modify_date timestamp, is_ms_shipped boolean,
+  is_published boolean, is_schema_published boolean
+)
+language plpgsql stable rows 1000000
+as $$
+#variable_conflict use_column
+declare
+  before constant text := sys.enter(database);
+begin
+  -- planned for these types: the views of others are not read
+  return query execute format($query$
+    select
+      listed.name::sys.sysname, listed.oid::integer, null::integer, listed.schema_id, listed.parent::integer,
+      listed.type::character(2), listed.description::sys.sysname, null::timestamp, null::timestamp, false, false, false
+    from sys.every_object as listed
+    where %L::text[] is null or listed.types && %1$L and listed.type = any (%1$L)
+  $query$, types);
+  perform sys.leave(before);
+end
+$$;
+
+comment on function sys.shown_objects(text, text[]) is
+'The objects of a database (null: the current one) that have one of these types (null: all), as in sys.objects.';
+
 create view sys.objects as
-select
-  listed.name::sys.sysname as name,
-  listed.oid::integer as object_id,
-  null::integer as principal_id,
-  listed.schema_id,
-  listed.parent::integer as parent_object_id,
-  listed.type::character(2) as type,
-  listed.description::sys.sysname as type_desc,
-  null::timestamp as create_date,
-  null::timestamp as modify_date,
-  false as is_ms_shipped,
-  false as is_published,
-  false as is_schema_published
-from sys.every_object as listed;
+select * from sys.shown_objects(null, null);
 
 comment on view sys.objects is 'SQL Server: Catalog Views, sys.objects';
 
@@ -291,10 +340,9 @@ select
   false as is_external,
   0::smallint as temporal_type,
   'NON_TEMPORAL_TABLE'::sys.sysname as temporal_type_desc
-from sys.objects as objects
+from sys.shown_objects(null, '{U}') as objects
 -- by the oid, which has an index: a join by number would scan all relations for each
-join pg_catalog.pg_class as classes on classes.oid = objects.object_id::oid
-where objects.type = 'U';
+join pg_catalog.pg_class as classes on classes.oid = objects.object_id::oid;
 
 comment on view sys.tables is 'SQL Server: Catalog Views, sys.tables';
 
@@ -305,8 +353,7 @@ select
   false as has_opaque_metadata,
   false as with_check_option,
   false as is_date_correlation_view
-from sys.objects as objects
-where objects.type = 'V';
+from sys.shown_objects(null, '{V}') as objects;
 
 comment on view sys.views is 'SQL Server: Catalog Views, sys.views';
 
@@ -318,8 +365,7 @@ select
   objects.*,
   false as is_auto_executed,
   false as is_execution_replicated
-from sys.objects as objects
-where objects.type = 'P';
+from sys.shown_objects(null, '{P}') as objects;
 
 comment on view sys.procedures is 'SQL Server: Catalog Views, sys.procedures';
 
@@ -335,12 +381,13 @@ select
   objects.create_date,
   objects.modify_date,
   objects.is_ms_shipped,
-  triggers.is_disabled,
+  not exists (
+    select from pg_catalog.pg_trigger as triggers
+    where triggers.tgrelid = objects.parent_object_id::oid and triggers.tgfoid = objects.object_id::oid and triggers.tgenabled <> 'D'
+  ) as is_disabled,
   false as is_not_for_replication,
   false as is_instead_of_trigger
-from sys.objects as objects
-join sys.every_trigger as triggers on triggers.oid::integer = objects.object_id
-where objects.type = 'TR';
+from sys.shown_objects(null, '{TR}') as objects;
 
 comment on view sys.triggers is 'SQL Server: Catalog Views, sys.triggers';
 
@@ -365,10 +412,9 @@ select
   coalesce(sequences.last, sequences.start)::bigint as current_value,
   sequences.last is not distinct from case when sequences.increment > 0 then sequences.most else sequences.least end
     and not sequences.cycles as is_exhausted
-from sys.objects as objects
-join sys.every_sequence as sequences on sequences.oid = objects.object_id::oid
-cross join lateral sys.described_type(sequences.type, -1) as types
-where objects.type = 'SO';
+from sys.shown_objects(null, '{SO}') as objects
+join sys.every_stored_sequence as sequences on sequences.oid = objects.object_id::oid
+cross join lateral sys.described_type(sequences.type, -1) as types;
 
 comment on view sys.sequences is 'SQL Server: Catalog Views, sys.sequences';
 

@@ -53,6 +53,25 @@ as $$
   where databases.name = database
 $$;
 
+-- The properties of the Latin1_General collations: "Windows Collation Name", LCMapString's flags of NORM_IGNORE….
+create function sys.collationproperty(collation_name text, property text) returns integer
+language sql immutable
+as $$
+  select case lower(rtrim(property))
+    when 'codepage' then case when name like '%\_utf8' then 65001 else 1252 end
+    when 'lcid' then 1033
+    when 'comparisonstyle' then case when name ~ '_bin2?(_|$)' then 0 else
+      case when name ~ '_ci_' then 1 else 0 end + case when name ~ '_ai(_|$)' then 2 else 0 end
+      + case when name ~ '_ks(_|$)' then 0 else 65536 end + case when name ~ '_ws(_|$)' then 0 else 131072 end end
+    when 'version' then case substring(name from '^latin1_general_(\d+)') when '100' then 2 when '140' then 3 else 0 end
+  end
+  from (values (lower(rtrim(collation_name)))) as lowered (name)
+  where name ~ '^(sql_latin1_general_cp1|latin1_general(_100)?)_(bin2?|c[is]_a[is])(_|$)'
+$$;
+
+comment on function sys.collationproperty(text, text) is
+'SQL Server: COLLATIONPROPERTY, of the Latin1_General collations; null for others';
+
 create function sys.objectproperty(id integer, property text) returns integer
 language sql stable
 as $$
@@ -98,7 +117,9 @@ as $$
       select from sys.every_column as columns
       where columns.relation = objects.oid and columns.is_identity
     )::integer
-    when 'tablehasclustindex' then 0
+    when 'tablehasclustindex' then exists (
+      select from sys.every_index as indexes where indexes.relation = objects.oid and indexes.number = 1
+    )::integer
   end
   from sys.every_object as objects
   where objects.oid = id::oid
@@ -117,26 +138,44 @@ as $$
 $$;
 
 create function sys.columnproperty(id integer, column_name text, property text) returns integer
-language sql stable
+-- DBeaver calls it for each column: plpgsql keeps the plans
+language plpgsql stable
 as $$
-  select case lower(rtrim(property))
-    when 'allowsnull' then columns.is_nullable::integer
+declare
+  wanted constant text := lower(rtrim(property));
+  named constant text := lower(rtrim(column_name));
+  columns record;
+begin
+  select stored.number, stored.place, stored.type, stored.typmod, stored.declared, stored.is_computed, stored.is_identity,
+    stored.is_not_null, stored.stored_name
+  into columns
+  from sys.every_stored_column as stored
+  where stored.relation = id::oid and lower(stored.name) = named and sys.may_see(id::oid, stored.number);
+  if not found then
+    return null;
+  elsif wanted in ('precision', 'scale', 'charmaxlen', 'usesansitrim') then
+    return (
+      select case wanted
+        when 'precision' then coalesce(types.characters, types.digits)
+        when 'scale' then case when types.radix = 10 or types.sub is not null then types.scale end
+        when 'charmaxlen' then types.characters
+        when 'usesansitrim' then case when types.characters is not null then 1 end
+      end
+      from sys.described_type(columns.type, columns.typmod, columns.declared) as types
+    );
+  end if;
+  return case wanted
+    when 'allowsnull' then sys.is_nullable(columns.is_not_null, columns.stored_name, sys.stored_in(id::oid) <> id::oid)::integer
     when 'columnid' then columns.number::integer
+    when 'ordinal' then columns.place
     when 'iscomputed' then columns.is_computed::integer
     when 'isidentity' then columns.is_identity::integer
     when 'isrowguidcol' then 0
     when 'issparse' then 0
     when 'ishidden' then 0
     when 'iscolumnset' then 0
-    when 'ordinal' then columns.place
-    when 'precision' then case when types.characters is null then types.digits else types.characters end
-    when 'scale' then case when types.radix = 10 or types.sub is not null then types.scale end
-    when 'charmaxlen' then types.characters
-    when 'usesansitrim' then case when types.characters is not null then 1 end
-  end
-  from sys.every_column as columns
-  cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
-  where columns.relation = id::oid and lower(columns.name) = lower(rtrim(column_name))
+  end;
+end
 $$;
 
 comment on function sys.columnproperty(integer, text, text) is 'SQL Server: COLUMNPROPERTY';
@@ -147,7 +186,7 @@ as $$
   select case lower(rtrim(property))
     when 'indexid' then indexes.number
     when 'isunique' then indexes.is_unique::integer
-    when 'isclustered' then 0
+    when 'isclustered' then (indexes.number = 1)::integer
     when 'isdisabled' then 0
     when 'ishypothetical' then 0
     when 'isstatistics' then 0

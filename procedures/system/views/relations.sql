@@ -89,43 +89,73 @@ comment on function sys.stored_in(oid) is 'The table that has the rows of a log 
 -- A name is shown in the case in which T-SQL declared it.
 create view sys.every_named_relation as
 select
-  pg_class.oid,
+  classes.oid,
+  coalesce(weeks.oid, classes.oid) as stored,
   coalesce(schemas.name, 'dbo') as schema,
   coalesce(schemas.number, 1) as schema_id,
   (
-    case when relpersistence = 't' then
-      pg_catalog.rpad(coalesce(said.shown, relname::text), 116, '_')
-        || pg_catalog.lpad(upper(pg_catalog.to_hex(pg_class.oid::bigint)), 12, '0')
+    case when classes.relpersistence = 't' then
+      pg_catalog.rpad(coalesce(said.shown, classes.relname::text), 116, '_')
+        || pg_catalog.lpad(upper(pg_catalog.to_hex(classes.oid::bigint)), 12, '0')
     else coalesce(
       said.shown,
-      case when relname ~ '~[0-9a-f]{16}$' then sys.named_by_text(relname, pg_description.description) end,
-      relname::text)
+      case when classes.relname ~ '~[0-9a-f]{16}$' then sys.named_by_text(classes.relname, comments.description) end,
+      classes.relname::text)
     end
   ) collate "C" as name,
-  case when relkind in ('v', 'm') and sys.stored_in(pg_class.oid) = pg_class.oid then 'V' else 'U' end as type,
-  case when relkind = 'v' and sys.stored_in(pg_class.oid) <> pg_class.oid then 'p' else relkind end as kind,
-  reltuples as tuples
-from pg_catalog.pg_class
--- shown_name as a join: as a function it would be called for each column
-left join pg_catalog.pg_description
-  on objoid = pg_class.oid and classoid = 'pg_catalog.pg_class'::regclass and objsubid = 0
-cross join lateral sys.declaration(pg_description.description) as said
-left join sys.every_schema as schemas on schemas.oid = relnamespace
+  case when classes.relkind in ('v', 'm') and weeks.oid is null then 'V' else 'U' end as type,
+  case when weeks.oid is not null then 'p' else classes.relkind end as kind,
+  classes.reltuples as tuples
+from pg_catalog.pg_class as classes
+left join sys.every_schema as schemas on schemas.oid = classes.relnamespace
+-- functions (shown_name, stored_in) would be called for each row
+left join pg_catalog.pg_class as weeks
+  on classes.relkind = 'v' and classes.relnamespace = 'log'::regnamespace
+  and weeks.relname = classes.relname and weeks.relnamespace = 'weeks'::regnamespace
+left join pg_catalog.pg_description as comments
+  on comments.objoid = classes.oid and comments.classoid = 'pg_catalog.pg_class'::regclass and comments.objsubid = 0
+cross join lateral sys.declaration(comments.description) as said
 where (
-    relnamespace = any (array(select here.oid from sys.every_schema as here))
+    classes.relnamespace = any (array(select here.oid from sys.every_schema as here))
     -- tempdb has those of all sessions; it has no schema while the session has no temporary table
-    or relnamespace = 'tsql_global'::regnamespace
+    or classes.relnamespace = 'tsql_global'::regnamespace
     and (pg_catalog.current_schema() is null or pg_catalog.current_schema() like 'pg\_temp\_%')
-    and sys.is_global(pg_class.oid)
+    and sys.is_global(classes.oid)
   )
-  and relkind in ('r', 'p', 'v', 'm', 'f')
-  and not relispartition
+  and classes.relkind in ('r', 'p', 'v', 'm', 'f')
+  and not classes.relispartition
   -- except those of table variables
-  and (relpersistence <> 't' or relname like '#%' and relname not like '#@%');
+  and (classes.relpersistence <> 't' or classes.relname like '#%' and classes.relname not like '#@%');
 
 create view sys.every_relation as
 select * from sys.every_named_relation
 where sys.may_see(oid);
+
+create function sys.shown_relations(database text) returns table (
+  oid oid, object_id integer, stored oid, schema sys.sysname, schema_id integer, name sys.sysname, type text,
+  database_name sys.sysname, collation_name text, namespaces oid[]
+)
+language plpgsql stable rows 100000
+as $$
+#variable_conflict use_column
+declare
+  before constant text := sys.enter(database);
+  of_database constant sys.sysname := sys.db_name();
+  its_collation constant text := sys.collation_of_database(current_schema());
+  its_namespaces constant oid[] := array(select schemas.oid from sys.every_schema as schemas);
+begin
+  return query
+  select
+    relations.oid, relations.oid::integer, relations.stored, relations.schema::sys.sysname, relations.schema_id,
+    relations.name::sys.sysname, relations.type, of_database, its_collation, its_namespaces
+  from sys.every_relation as relations;
+  perform sys.leave(before);
+end
+$$;
+
+comment on function sys.shown_relations(text) is
+$$The tables and views of a database (null: the current one), and its name, collation and schemas in each row. The views of
+columns join it with PostgreSQL's catalogue: see elsewhere.sql.$$;
 
 -- Comments of relations (number 0) and of their columns. Tables of the facility file are described by the registry, from
 -- which schema/relations/comments.py makes comments for clients of PostgreSQL.
@@ -138,11 +168,12 @@ from pg_catalog.pg_description
 cross join lateral (
   select coalesce(
     sys.comment_properties(pg_description.description) ->> 'MS_Description',
-    nullif(sys.comment_base(pg_description.description), '')
+    case when pg_description.description not like 'T-SQL %' then nullif(sys.comment_base(pg_description.description), '') end
   ) as description
 ) as said
 where classoid = 'pg_catalog.pg_class'::regclass
-  and (pg_description.description not like 'T-SQL %' or sys.comment_properties(pg_description.description) ? 'MS_Description')
+  -- most are declarations
+  and (pg_description.description not like 'T-SQL %' or pg_description.description like E'%\n-- extended properties: {%')
   and said.description is not null
   and not exists (
     select from pg_catalog.pg_class

@@ -47,14 +47,21 @@ as $$
     replace(substring(comment from '^T-SQL "(?:[^"]|"")+"[^"\n]* as "((?:[^"]|"")+)"'), '""', '"')
 $$;
 
--- A comment without the extended properties in its last line, and these: see extended_properties.sql.
+-- A comment without the extended properties in its last line, and these: see extended_properties.sql. `like` is much faster than
+-- the expression, where a text has none.
 create function sys.comment_base(comment text) returns text
 language sql immutable
-as $$ select regexp_replace(comment, '\n-- extended properties: \{.*\}$', '') $$;
+as $$
+  select case when comment like E'%\n-- extended properties: {%'
+    then regexp_replace(comment, '\n-- extended properties: \{.*\}$', '') else comment end
+$$;
 
 create function sys.comment_properties(comment text) returns jsonb
 language sql immutable
-as $$ select coalesce(substring(comment from '\n-- extended properties: (\{.*\})$')::jsonb, '{}') $$;
+as $$
+  select case when comment like E'%\n-- extended properties: {%'
+    then substring(comment from '\n-- extended properties: (\{.*\})$')::jsonb else '{}' end
+$$;
 
 create function sys.base_of(domain oid, out type oid, out typmod integer)
 language plpgsql stable
@@ -80,7 +87,7 @@ comment on function sys.base_of(oid) is 'The base type of a domain; any other ty
 -- ASE has no datetimeoffset, sql_variant or xml: their usertypes are numbers that it does not use.
 -- odbc, odbc_precision, odbc_length, odbc_scale, radix, sub: ODBC's Appendix D (data types, column size, transfer
 -- octet length, decimal digits); ss_type and ss_nullable: SS_DATA_TYPE of sp_columns.
-create view sys.every_system_type as
+create view sys.every_listed_system_type as
 select
   name::sys.sysname as name,
   system_type_id,
@@ -135,8 +142,16 @@ from (values
   odbc, odbc_precision, odbc_length, odbc_scale, radix, sub, ss_type, ss_nullable
 );
 
+-- Kept by a function, whose rows PostgreSQL reads much faster for each column than a list of values.
+create function sys.system_types() returns setof sys.every_listed_system_type
+language plpgsql immutable rows 31
+as $$ begin return query select * from sys.every_listed_system_type; end $$;
+
+create view sys.every_system_type as
+select * from sys.system_types();
+
 -- The T-SQL type of each PostgreSQL type, for 7.x clients and for those of TDS 5.0 (ASE's sp_datatype_info).
-create view sys.every_announced_type as
+create view sys.every_listed_announced_type as
 select
   type::oid as type,
   name,
@@ -175,6 +190,13 @@ from (values
 ) as listed (
   type, name, ase_name, ase_odbc, ase_precision, ase_length, ase_scale, ase_radix, ase_usertype, characters
 );
+
+create function sys.announced_types() returns setof sys.every_listed_announced_type
+language plpgsql immutable rows 21
+as $$ begin return query select * from sys.every_listed_announced_type; end $$;
+
+create view sys.every_announced_type as
+select * from sys.announced_types();
 
 create function sys.described_type(type oid, typmod integer, declaration text default null)
 returns table (
@@ -268,9 +290,9 @@ as $$
     case when said.is_ases then types.usertype
       when announced.ase_usertype in (1, 2) and measured.characters = -1 then 19
       else announced.ase_usertype end
-  from pg_catalog.pg_type as declared
+  -- offset 0 in each: PostgreSQL takes one type after the other, and would otherwise join all types with all
+  from (select * from pg_catalog.pg_type as types where types.oid = described_type.type offset 0) as declared
   left join lateral (
-    -- offset: or the function would be called for every type, and its row compared then
     select base.type, base.typmod
     from (select declared.oid where declared.typtype = 'd' offset 0) as domain
     cross join lateral sys.base_of(domain.oid) as base
@@ -285,10 +307,13 @@ as $$
       end as type,
       coalesce(behind.typmod, described_type.typmod) as typmod
   ) as base
-  join sys.every_announced_type as announced
+  cross join lateral (
+    select listed.* from sys.every_announced_type as listed
     -- a type without a T-SQL type is sent as text
-    on announced.type = case when base.type in (select known.type from sys.every_announced_type as known)
+    where listed.type = case when base.type in (select known.type from sys.every_announced_type as known)
       then base.type else 'pg_catalog.text'::regtype end
+    offset 0
+  ) as announced
   cross join lateral (
     -- as it was declared: varchar(20), varchar(max), money, time(3), decimal(7,3)
     select parts.name, parts.length, parts.digits, parts.decimal, parts.argument = 'max' as is_max,
@@ -301,10 +326,14 @@ as $$
           end as length,
         case when written.declaration ~ '^(time|datetime2|datetimeoffset)($|[(])' then coalesce(written.argument::integer, 7) end as digits,
         case when written.declaration ~ '^(decimal|numeric)[(]' then written.argument end as decimal
-      from (select described_type.declaration, substring(described_type.declaration from '[(](.*)[)]') as argument) as written
+      from (select described_type.declaration, substring(described_type.declaration from '[(](.*)[)]') as argument offset 0) as written
+      offset 0
     ) as parts
+    offset 0
   ) as said
-  join sys.every_system_type as types on types.name = coalesce(said.name, announced.name)
+  cross join lateral (
+    select listed.* from sys.every_system_type as listed where listed.name::text = coalesce(said.name, announced.name::text) offset 0
+  ) as types
   cross join lateral (
     -- numeric's typmod is (precision << 16 | scale) + 4 with an 11-bit signed scale (numeric.c)
     select
@@ -340,148 +369,8 @@ as $$
         else announced.characters
       end as characters
   ) as measured
-  where declared.oid = described_type.type
 $$;
 
 comment on function sys.described_type(oid, integer, text) is
 $$The T-SQL type of a PostgreSQL type with its modifier, or the declared one, as the gateway announces it to clients of 7.3
 and later (name to ss_nullable) and to those of TDS 5.0 (ase_…).$$;
-create function sys.collation_of_database(schema text) returns text
-language sql stable
-as $$
-  select coalesce(substring(
-    pg_catalog.obj_description(to_regnamespace(quote_ident(schema)), 'pg_namespace') from '^T-SQL collation (\w+)'),
-    'Latin1_General_100_BIN2_UTF8')
-$$;
-
-comment on function sys.collation_of_database(text) is
-'The default collation of a database: what the comment of its schema says, otherwise the binary one.';
-
--- The collation of text, ntext, varchar, char, nvarchar and nchar; null for other types.
-create function sys.collation_of(system_type_id integer, type oid) returns sys.sysname
-language sql stable
-as $$
-  -- PostgreSQL does not keep the name of a column's: that of its database, if it is one of these
-  select case
-    when system_type_id not in (35, 99, 167, 175, 231, 239) then null
-    when type is null then sys.collation_of_database(current_schema())
-    when type in (to_regtype('tsql.ci_varchar'), to_regtype('tsql.ci_char'))
-      then coalesce(substring(sys.collation_of_database(current_schema()) from '(?i)^.*_CI_AS.*$'), 'Latin1_General_CI_AS')
-    else coalesce(substring(sys.collation_of_database(current_schema()) from '(?i)^.*_BIN.*$'), 'Latin1_General_100_BIN2_UTF8')
-  end::sys.sysname
-$$;
-
-
--- The user types of the database. usertype and xusertype are too short for the number of an object.
-create view sys.every_user_type as
-select
-  domains.oid,
-  replace(said.found[1], '""', '"')::sys.sysname as name,
-  said.found[2] as declared,
-  said.found[3] = 'null' as is_nullable,
-  (100 + domains.oid::bigint % 32000)::smallint as usertype,
-  domains.typowner as owner
-from pg_catalog.pg_type as domains
-cross join lateral regexp_match(
-  pg_catalog.obj_description(domains.oid, 'pg_type'), '^T-SQL "((?:[^"]|"")+)" ([a-z0-9_]+(?:\([^)]*\))?) (null|not null|identity)'
-) as said (found)
-where domains.typtype = 'd' and said.found is not null
-  and domains.typnamespace = any (array(select schemas.oid from sys.every_schema as schemas));
-
-create view sys.table_types as
-select
-  replace(said.found[1], '""', '"')::sys.sysname as name,
-  243::smallint as system_type_id,
-  domains.oid::integer as user_type_id,
-  1 as schema_id,
-  null::integer as principal_id,
-  -1::smallint as max_length,
-  0::smallint as precision,
-  0::smallint as scale,
-  null::sys.sysname as collation_name,
-  false as is_nullable,
-  true as is_user_defined,
-  false as is_assembly_type,
-  0 as default_object_id,
-  0 as rule_object_id,
-  true as is_table_type,
-  domains.oid::integer as type_table_object_id,
-  false as is_memory_optimized
-from pg_catalog.pg_type as domains
-cross join lateral regexp_match(
-  pg_catalog.obj_description(domains.oid, 'pg_type'), '^T-SQL "((?:[^"]|"")+)" table *\('
-) as said (found)
-where domains.typtype = 'd' and said.found is not null
-  and domains.typnamespace = any (array(select schemas.oid from sys.every_schema as schemas));
-
-comment on view sys.table_types is
-'SQL Server: Catalog Views, sys.table_types. sys.objects and sys.columns leave the tables of these types out.';
-
-create view sys.types as
-select
-  name,
-  system_type_id::smallint as system_type_id,
-  user_type_id,
-  4 as schema_id,
-  null::integer as principal_id,
-  bytes::smallint as max_length,
-  precision::smallint as precision,
-  scale::smallint as scale,
-  sys.collation_of(system_type_id, null) as collation_name,
-  name not in ('timestamp', 'sysname') as is_nullable,
-  false as is_user_defined,
-  false as is_assembly_type,
-  0 as default_object_id,
-  0 as rule_object_id,
-  false as is_table_type
-from sys.every_system_type
-union all
-select
-  users.name, types.system_type_id::smallint, users.oid::integer, 1, null, types.bytes::smallint, coalesce(types.digits, 0)::smallint,
-  coalesce(types.scale, 0)::smallint, sys.collation_of(types.system_type_id, null), users.is_nullable, true, false, 0, 0, false
-from sys.every_user_type as users
-cross join lateral sys.described_type('pg_catalog.text'::regtype, -1, users.declared) as types
-union all
-select
-  name, system_type_id, user_type_id, schema_id, principal_id, max_length, precision, scale, collation_name, is_nullable,
-  is_user_defined, is_assembly_type, default_object_id, rule_object_id, is_table_type
-from sys.table_types;
-
-comment on view sys.types is 'SQL Server: Catalog Views, sys.types';
-
-create view sys.systypes as
-select
-  name,
-  system_type_id::smallint as xtype,
-  0::smallint as status,
-  user_type_id::smallint as xusertype,
-  bytes::smallint as length,
-  precision::smallint as xprec,
-  scale::smallint as xscale,
-  0 as tdefault,
-  0 as domain,
-  4::smallint as uid,
-  0::smallint as reserved,
-  null::integer as collationid,
-  usertype::smallint as usertype,
-  (name in ('char', 'varchar', 'nchar', 'nvarchar', 'sysname', 'binary', 'varbinary')) as variable,
-  (name not in ('timestamp', 'sysname')) as allownulls,
-  storage::smallint as type,
-  null::sys.line as printfmt,
-  case when system_type_id in (231, 239) then bytes / 2 when precision > 0 then precision else bytes end::smallint
-    as prec,
-  case when radix = 10 then scale end::smallint as scale,
-  null::sys.sysname as collation
-from sys.every_system_type
-union all
-select
-  users.name, types.system_type_id::smallint, 0::smallint, users.usertype, types.bytes::smallint, coalesce(types.digits, 0)::smallint,
-  coalesce(types.scale, 0)::smallint, 0, 0, 1::smallint, 0::smallint, null, users.usertype,
-  types.name in ('char', 'varchar', 'nchar', 'nvarchar', 'sysname', 'binary', 'varbinary'), users.is_nullable,
-  types.storage::smallint, null, coalesce(types.characters, types.digits, types.bytes)::smallint,
-  case when types.radix = 10 then types.scale end::smallint, null
-from sys.every_user_type as users
-cross join lateral sys.described_type('pg_catalog.text'::regtype, -1, users.declared) as types;
-
-comment on view sys.systypes is
-'SQL Server: System Compatibility Views, sys.systypes; usertype and type as in systypes of ASE, each type its own';

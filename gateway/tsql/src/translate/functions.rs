@@ -442,9 +442,10 @@ fn system_arguments(name: &str) -> (usize, usize) {
     match name {
         "db_id" | "schema_id" | "schema_name" | "suser_id" | "user_id" => (0, 1),
         "is_srvrolemember" | "object_id" | "object_name" | "object_schema_name" => (1, 2),
-        "col_length" | "col_name" | "databasepropertyex" | "objectproperty" | "objectpropertyex"
-        | "parsename" | "typeproperty" => (2, 2),
+        "col_length" | "col_name" | "collationproperty" | "databasepropertyex" | "objectproperty"
+        | "objectpropertyex" | "parsename" | "typeproperty" => (2, 2),
         "columnproperty" | "index_col" | "indexproperty" => (3, 3),
+        "has_perms_by_name" => (3, 5),
         _ => (1, 1),
     }
 }
