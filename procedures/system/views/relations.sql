@@ -135,7 +135,7 @@ create function sys.shown_relations(database text) returns table (
   oid oid, object_id integer, stored oid, schema sys.sysname, schema_id integer, name sys.sysname, type text,
   database_name sys.sysname, collation_name text, namespaces oid[]
 )
-language plpgsql stable rows 100000
+language plpgsql stable rows 1000
 as $$
 #variable_conflict use_column
 declare

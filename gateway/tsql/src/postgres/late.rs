@@ -20,19 +20,26 @@ fn delay(value: &mut Scalar) -> bool {
     for part in &mut parts {
         is_constant &= delay(part);
     }
-    match parts.into_iter().next() {
+    if parts.is_empty() {
+        return is_literal(value);
+    }
+    match parts.into_iter().find(|part| has_type(part)) {
         Some(part) if is_constant && can_fail => {
             let own = std::mem::replace(part, Scalar::Null);
             *part = call(LATE, [own]);
             false
         }
-        None => is_literal(value),
-        Some(_) => is_constant,
+        _ => is_constant,
     }
 }
 
 fn is_literal(value: &Scalar) -> bool {
     matches!(value, Scalar::Number(_) | Scalar::Text(_) | Scalar::Bytes(_) | Scalar::Parameter(_))
+}
+
+/// Whether PostgreSQL sees the type of a value: that of a text or parameter alone is inferred.
+fn has_type(value: &Scalar) -> bool {
+    !matches!(value, Scalar::Text(_) | Scalar::Parameter(_))
 }
 
 /// The operands of an operator, a call or a cast; none of any other value.
@@ -79,6 +86,11 @@ mod tests {
             ),
             (a().tsql("/", number(0)), "(a operator(tsql./) 0)"),
             (number(7), "7"),
+            (Scalar::Parameter(0).tsql("/", number(0)), "(\x000\x00 operator(tsql./) tsql.late(0))"),
+            (
+                call("tsql.variant_of", [Scalar::text("int"), number(1).cast("integer")]),
+                "tsql.variant_of('int', tsql.late(1::integer))",
+            ),
             (
                 call("tsql.to_int", [Scalar::text("x").cast("varchar")]),
                 "tsql.to_int(tsql.late('x'::varchar))",

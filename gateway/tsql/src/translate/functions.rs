@@ -18,6 +18,9 @@ use crate::tree::{Arguments, Expression, FunctionCall, Literal, LiteralValue, Ob
 /// The schema of the catalogue's functions, which have no effects.
 const SYSTEM: &str = "sys";
 
+/// The name of a function in SQL, its arguments, and their types.
+type PassedOn = (String, Vec<Scalar>, Vec<Option<Type>>);
+
 impl Translation<'_> {
     pub fn function(&mut self, called: &FunctionCall) -> Result<Value, Error> {
         let line = called.name.at.line;
@@ -100,13 +103,13 @@ impl Translation<'_> {
         known?.called(arguments).cloned()
     }
 
-    /// Its name and its arguments, with their types. `are_rows`: it is in FROM.
+    /// `are_rows`: it is in FROM.
     pub fn passed_on_of(
         &mut self,
         name: &ObjectName,
         arguments: &[Expression],
         are_rows: bool,
-    ) -> Result<(String, Vec<Scalar>, Vec<Option<Type>>), Error> {
+    ) -> Result<PassedOn, Error> {
         let line = name.at.line;
         let is_system = name.owner == SYSTEM;
         self.note(|facts| *if is_system { &mut facts.varies } else { &mut facts.calls } = true);
