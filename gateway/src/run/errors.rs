@@ -1,4 +1,4 @@
-//! Errors of statements: what they end, and whether a CATCH or the client gets them.
+//! How an error ends a statement, a batch or a transaction, and who gets it: a CATCH block or the client.
 
 use super::state::State;
 use super::transactions::undo_transaction;

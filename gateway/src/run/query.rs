@@ -237,7 +237,7 @@ async fn run_there<'a>(
     }
 }
 
-/// Discards what a definition has changed, and compiles the procedures that it has made outdated.
+/// Forgets the declarations and prepared queries that a definition has changed, and compiles outdated procedures again.
 async fn has_defined(
     state: &mut State,
     client: &mut Client,

@@ -25,7 +25,7 @@ as $$
       select case
         -- a rule or default, which is bound to columns
         when type = 'R' then comments.description
-        -- the original text of what was written in T-SQL
+        -- T-SQL as its author wrote it, or the definition in PostgreSQL
         else coalesce(sys.source_in(routines.prosrc, comments.description), pg_catalog.pg_get_functiondef(routines.oid))
       end
       from pg_catalog.pg_proc as routines

@@ -9,4 +9,4 @@ pub use tree::{
     call, Alias, Body, Call, Change, ChangeKind, Create, Filling, Grouping, Listed, Lock, Mark, MergeAction,
     MergeClause, Operator, Order, Over, Query, Scalar, Select, Source, Statement, With,
 };
-pub use write::Joined;
+pub use write::{Joined, Rest};

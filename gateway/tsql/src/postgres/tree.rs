@@ -1,4 +1,4 @@
-//! Expressions and queries of PostgreSQL. Names are as SQL writes them, in quotes where it needs them.
+//! Expressions, queries and changes of PostgreSQL. Names are as SQL writes them, in quotes where it needs them.
 
 use crate::tree::Frame;
 use std::borrow::Cow;
@@ -67,12 +67,13 @@ pub struct Call {
     pub mark: Mark,
 }
 
-/// Blanks before the arguments: by the place at which PostgreSQL does not find a function, its error is told from others.
+/// The kind of a function's name. It is written as blanks before the arguments, and PostgreSQL's error for a missing function
+/// is translated by them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
     #[default]
     None,
-    /// A function of T-SQL's, or of an owner.
+    /// A function of the system, or one with its owner's name.
     Owned,
     /// A function that returns rows.
     OfRows,
@@ -192,7 +193,7 @@ impl Scalar {
     }
 }
 
-/// Counts what is written.
+/// Adds up the bytes of a text instead of storing them.
 struct Counted(usize);
 
 impl Write for Counted {
@@ -260,7 +261,7 @@ pub enum Source {
     /// The rows of a function.
     Call(Scalar, Option<Alias>),
     Query(Box<Query>, Option<Alias>),
-    /// The words of a join, and its condition.
+    /// Two sources with the words of a join between them, and its condition.
     Join(&'static str, Box<[Source; 2]>, Option<Scalar>),
 }
 
@@ -335,12 +336,6 @@ impl Query {
 
     pub fn limited(self, limit: Option<Scalar>) -> Query {
         Query { limit: limit.or(self.limit), ..self }
-    }
-
-    /// The text of a select from FROM on.
-    pub fn after_list(&self) -> String {
-        let text = self.to_string();
-        text.strip_prefix("select ").unwrap_or(&text).to_owned()
     }
 }
 

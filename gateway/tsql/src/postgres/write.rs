@@ -96,6 +96,25 @@ impl Display for Over {
     }
 }
 
+fn frame(frame: &Frame) -> String {
+    let unit = match frame.unit {
+        FrameUnit::Rows => "rows",
+        FrameUnit::Range => "range",
+    };
+    let bound = |bound: &FrameBound| match bound {
+        FrameBound::UnboundedPreceding => "unbounded preceding".to_owned(),
+        FrameBound::Preceding(rows) => format!("{rows} preceding"),
+        FrameBound::CurrentRow => "current row".to_owned(),
+        FrameBound::Following(rows) => format!("{rows} following"),
+        FrameBound::UnboundedFollowing => "unbounded following".to_owned(),
+    };
+    let start = bound(&frame.start);
+    match &frame.end {
+        None => format!("{unit} {start}"),
+        Some(end) => format!("{unit} between {start} and {}", bound(end)),
+    }
+}
+
 impl Display for Order {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
         let direction = match (self.has_no_nulls, self.descending) {
@@ -107,6 +126,9 @@ impl Display for Order {
         write!(to, "{} {direction}", self.key)
     }
 }
+
+/// Parts with a separator between them.
+pub struct Joined<'a, T>(pub &'a [T], pub &'static str);
 
 impl<T: Display> Display for Joined<'_, T> {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
@@ -176,7 +198,20 @@ impl Display for Select {
         if self.is_open {
             to.write_str(LIST_END)?;
         }
-        self.rest(to)
+        Rest(self).fmt(to)
+    }
+}
+
+/// A select without its list: FROM and the clauses after it.
+pub struct Rest<'a>(pub &'a Select);
+
+impl Display for Rest<'_> {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        let Select { from, conditions, group_by, having, .. } = self.0;
+        clause(to, " from ", from, ", ")?;
+        clause(to, " where ", conditions, " and ")?;
+        clause(to, " group by ", group_by, ", ")?;
+        clause(to, " having ", having, " and ")
     }
 }
 
@@ -245,38 +280,6 @@ impl Display for Lock {
         write!(to, " for update of {}{}", self.of, self.otherwise)
     }
 }
-
-fn frame(frame: &Frame) -> String {
-    let unit = match frame.unit {
-        FrameUnit::Rows => "rows",
-        FrameUnit::Range => "range",
-    };
-    let bound = |bound: &FrameBound| match bound {
-        FrameBound::UnboundedPreceding => "unbounded preceding".to_owned(),
-        FrameBound::Preceding(rows) => format!("{rows} preceding"),
-        FrameBound::CurrentRow => "current row".to_owned(),
-        FrameBound::Following(rows) => format!("{rows} following"),
-        FrameBound::UnboundedFollowing => "unbounded following".to_owned(),
-    };
-    let start = bound(&frame.start);
-    match &frame.end {
-        None => format!("{unit} {start}"),
-        Some(end) => format!("{unit} between {start} and {}", bound(end)),
-    }
-}
-
-impl Select {
-    /// FROM and what follows it.
-    fn rest(&self, to: &mut Formatter<'_>) -> fmt::Result {
-        clause(to, " from ", &self.from, ", ")?;
-        clause(to, " where ", &self.conditions, " and ")?;
-        clause(to, " group by ", &self.group_by, ", ")?;
-        clause(to, " having ", &self.having, " and ")
-    }
-}
-
-/// Parts with a separator between them.
-pub struct Joined<'a, T>(pub &'a [T], pub &'static str);
 
 impl Display for Statement {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {

@@ -5,7 +5,7 @@ use super::translation::Translation;
 use super::variables::Variables;
 use super::walk;
 use crate::error::Error;
-use crate::postgres::{self, Joined, Select};
+use crate::postgres::{Joined, Rest, Select};
 use crate::resolve::{names, Scope};
 use crate::tree::{Expression, Locks, Query, QueryBody, SelectItem, TableSource};
 
@@ -59,7 +59,10 @@ pub fn of_table(
     let Some(order_by) = translation.order_by(&query.order_by, &items)? else { return Ok(None) };
     let from = Joined(&sources.from, ", ").to_string();
     let select = Select { from: sources.from, conditions: sources.conditions, ..Select::default() };
-    let rest = postgres::Query::from(select).ordered(order_by).after_list();
+    let mut rest = Rest(&select).to_string();
+    if !order_by.is_empty() {
+        rest.push_str(&format!(" order by {}", Joined(&order_by, ", ")));
+    }
     let listed: Vec<_> = items.iter().map(Item::listed).collect();
     let (shown, items) = (table.name.clone(), Joined(&listed, ", ").to_string());
     Ok(Some(OfTable { shown, table: names::table(table)?, name, from, items, rest }))
