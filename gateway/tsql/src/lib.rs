@@ -14,6 +14,7 @@ mod lift;
 pub mod long_names;
 mod message;
 pub mod parser;
+mod plpgsql;
 pub mod postgres;
 mod procedure;
 pub mod program;

@@ -37,6 +37,8 @@ pub enum Scalar {
     IsNull(Box<Scalar>),
     IsNotNull(Box<Scalar>),
     Array(Vec<Scalar>, &'static str),
+    /// An element of an array, by its number from 1.
+    Element(Box<Scalar>, usize),
     /// A subquery of a value that is evaluated once, not for each row.
     Once(Box<Scalar>),
     Query(Box<Query>),
@@ -443,6 +445,13 @@ impl Default for Statement {
 }
 
 impl Statement {
+    pub fn into_query(self) -> Option<Query> {
+        match self {
+            Statement::Query(query) => Some(query),
+            _ => None,
+        }
+    }
+
     /// The list of a select to which columns may be added, and none afterwards.
     pub fn close_list(&mut self) -> Option<&mut Vec<Listed>> {
         let Statement::Query(Query { body: Body::Select(select), .. }) = self else { return None };

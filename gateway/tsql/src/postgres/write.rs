@@ -41,6 +41,7 @@ impl Display for Scalar {
             }
             Scalar::And(operands) => write!(to, "({})", Joined(operands, " and ")),
             Scalar::Or(operands) => write!(to, "({})", Joined(operands, " or ")),
+            Scalar::Element(array, number) => write!(to, "({array})[{number}]"),
             Scalar::Not(of) => write!(to, "(not {of})"),
             Scalar::IsNull(of) => write!(to, "({of} is null)"),
             Scalar::IsNotNull(of) => write!(to, "({of} is not null)"),

@@ -1,14 +1,15 @@
 //! EXECUTE in a procedure.
 
 use super::context::Context;
-use super::run::Run;
+use super::run::{sqlstate, Run};
 use super::statement::OWNERS_RIGHTS;
-use super::variable::{BODY, CALL, CONTEXT, DETAIL};
-use super::writer::{quoted, BodyWriter, Purpose, Rows, SENT};
+use super::variable::{field, variable, BODY, CALL, CONTEXT, DETAIL, ERROR};
+use super::writer::{BodyWriter, Purpose, RowCount, Rows};
 use crate::error::Error;
 use crate::facts::types::{Type, MOST_FRACTION};
-use crate::postgres::Scalar;
-use crate::resolve::names::{array, literal, schema_of};
+use crate::plpgsql::Step;
+use crate::postgres::{call, Scalar};
+use crate::resolve::names::schema_of;
 use crate::translate::{self, Value};
 use crate::tree::{ArgumentValue, Execute, Expression};
 
@@ -45,7 +46,6 @@ impl<'t> BodyWriter<'t> {
             return Err(Error::refused("sp_executesql", OWNERS_RIGHTS, line));
         }
         self.declare(CALL, "tsql.call_result");
-        let call = quoted(CALL);
         let (mut names, mut outputs, mut values, mut kinds) = (vec![], vec![], vec![], vec![]);
         let (mut takes, mut taken) = (Vec::new(), Vec::new());
         for argument in &execute.arguments {
@@ -60,81 +60,77 @@ impl<'t> BodyWriter<'t> {
             };
             let (scope, mut named) = self.named();
             let value = translate::value(&value, scope, &mut named, None)?;
-            values.push(value.sql.cast("text").to_string());
-            kinds.push(literal(&value.of.map_or_else(|| String::from("text"), |of| kind(&of))));
-            names.push(literal(argument.name.as_deref().unwrap_or("")));
+            values.push(value.sql.cast("text"));
+            kinds.push(Scalar::text(value.of.map_or_else(|| String::from("text"), |of| kind(&of))));
+            names.push(Scalar::text(argument.name.as_deref().unwrap_or("")));
             let output = match &argument.value {
                 ArgumentValue::Output(variable) => Some(variable),
                 _ => None,
             };
-            outputs.push(String::from(if output.is_some() { "true" } else { "false" }));
+            outputs.push(Scalar::Boolean(output.is_some()));
             takes.push(match output {
                 Some(variable) => {
                     let of = self.type_of(&variable.name, argument.at.line)?;
-                    let place = values.len();
-                    taken.push(format!(
-                        "{} := ({call}.outputs)[{place}]::{};",
-                        quoted(&variable.name),
-                        of.sql()
-                    ));
-                    literal(&self.taken(of, argument.at.line)?)
+                    let output = Scalar::Element(Box::new(field(CALL, "outputs")), values.len());
+                    taken.push(Step::assign(variable.name.as_str(), output.cast(of.sql())));
+                    self.taken(of, argument.at.line)?
                 }
-                None => String::from("null"),
+                None => Scalar::Null,
             });
         }
         let status = match &execute.status {
             Some(status) => {
                 let of = self.type_of(&status.name, line)?;
-                takes.push(literal(&self.taken(of, line)?));
-                Some((quoted(&status.name), of.sql()))
+                takes.push(self.taken(of, line)?);
+                Some((status.name.as_str(), of.sql()))
             }
             None => None,
         };
-        let mut parts = vec![
-            literal(&self.schema),
-            literal(schema_of(name)),
-            literal(&name.name),
-            array(names, "text"),
-            array(outputs, "boolean"),
-            array(values, "text"),
-            array(kinds, "text"),
-        ];
         let block = context.handler.as_try().filter(|_| self.purpose == Purpose::Procedure);
         let takes_over = block.is_some() || self.hands_over(context);
-        parts.push(status.as_ref().map_or_else(|| String::from("null"), |(_, of)| literal(of)));
-        parts.push(takes_over.to_string());
-        parts.push(array(takes, "text"));
-        let mut lines = vec![format!("{call} := tsql.execute({});", parts.join(", "))];
+        let parts = [
+            Scalar::text(self.schema.as_str()),
+            Scalar::text(schema_of(name)),
+            Scalar::text(name.name.as_str()),
+            Scalar::Array(names, "text"),
+            Scalar::Array(outputs, "boolean"),
+            Scalar::Array(values, "text"),
+            Scalar::Array(kinds, "text"),
+            status.as_ref().map_or(Scalar::Null, |(_, of)| Scalar::text(of.as_str())),
+            Scalar::Boolean(takes_over),
+            Scalar::Array(takes, "text"),
+        ];
+        let mut steps = vec![Step::assign(CALL, call("tsql.execute", parts))];
         if takes_over {
-            lines.push(String::from("if tsql.is_handed_over() then"));
             let leaving = match block {
-                Some(block) => self.to_catch(block, "tsql.handed_over()", None, context),
-                None => vec![format!("exit {};", quoted(BODY))],
+                Some(block) => self.to_catch(block, call("tsql.handed_over", []), None, context),
+                None => vec![Step::exit(BODY)],
             };
-            lines.extend(leaving.iter().map(|line| format!("  {line}")));
-            lines.push(String::from("end if;"));
+            steps.push(Step::if_(call("tsql.is_handed_over", []), leaving));
         }
         let status_of_failed = status.as_ref().map(|(name, of)| {
-            let failed = format!("tsql.status_of_failed(sqlstate, {}, {})", quoted(DETAIL), quoted(CONTEXT));
-            format!("{name} := coalesce({failed}::{of}, {name});")
+            let parts = [sqlstate(), variable(DETAIL), variable(CONTEXT)];
+            let failed = call("tsql.status_of_failed", parts).cast(of.clone());
+            Step::assign(*name, call("coalesce", [failed, variable(name)]))
         });
-        lines.extend(status.map(|(name, of)| format!("{name} := {call}.value::{of};")));
-        lines.extend(taken);
+        steps.extend(status.map(|(name, of)| Step::assign(name, field(CALL, "value").cast(of))));
+        steps.extend(taken);
         if self.tracks_errors {
-            lines.push(format!("\"@@error\" := {call}.error;"));
+            steps.push(Step::assign(ERROR, field(CALL, "error")));
         }
         let rows = match self.rows {
-            Rows::Asked => Some(format!("{call}.rows")),
-            _ => Some(String::from(SENT)),
+            Rows::Asked => RowCount::Value(field(CALL, "rows")),
+            _ => RowCount::SENT,
         };
-        self.run(context, line, Run { rows, calls: true, sent: status_of_failed, ..Run::new(lines) });
+        self.run(context, line, Run { calls: true, sent: status_of_failed, ..Run::leaving(steps, rows) });
         self.has_sent = true;
         Ok(())
     }
 
     /// The conversion of a call's result, which `tsql.execute` calls "value", to the type of the variable.
-    fn taken(&self, of: Type, line: u32) -> Result<String, Error> {
+    fn taken(&self, of: Type, line: u32) -> Result<Scalar, Error> {
         let value = Value::unknown(Scalar::column("value"));
-        Ok(translate::assigned(value, of, line, self.scope.dialect)?.sql.to_string())
+        let conversion = translate::assigned(value, of, line, self.scope.dialect)?.sql;
+        Ok(Scalar::text(conversion.to_string()))
     }
 }

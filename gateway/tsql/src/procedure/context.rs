@@ -56,18 +56,18 @@ impl<'t> Handler<'t> {
 
 /// Some of the statements of a list.
 #[derive(Clone)]
-pub struct Body<'t> {
+pub struct Statements<'t> {
     all: Rc<[&'t Statement]>,
     from: usize,
 }
 
-impl<'t> Body<'t> {
-    pub fn of(statements: &'t [Statement]) -> Body<'t> {
-        Body { all: statements.iter().collect(), from: 0 }
+impl<'t> Statements<'t> {
+    pub fn of(statements: &'t [Statement]) -> Statements<'t> {
+        Statements { all: statements.iter().collect(), from: 0 }
     }
 
     /// Statements and those of the blocks among them, which are not scopes.
-    pub fn flat(statements: &'t [Statement]) -> Body<'t> {
+    pub fn flat(statements: &'t [Statement]) -> Statements<'t> {
         let mut all = Vec::new();
         let mut lists = vec![statements.iter()];
         while let Some(list) = lists.last_mut() {
@@ -79,19 +79,19 @@ impl<'t> Body<'t> {
                 Some(statement) => all.push(statement),
             }
         }
-        Body { all: all.into(), from: 0 }
+        Statements { all: all.into(), from: 0 }
     }
 
-    pub fn after(&self, at: usize) -> Body<'t> {
-        Body { all: self.all.clone(), from: self.from + at }
+    pub fn after(&self, at: usize) -> Statements<'t> {
+        Statements { all: self.all.clone(), from: self.from + at }
     }
 
-    pub fn until(&self, end: usize) -> Body<'t> {
-        Body { all: self.statements()[..end].iter().copied().collect(), from: 0 }
+    pub fn until(&self, end: usize) -> Statements<'t> {
+        Statements { all: self.statements()[..end].iter().copied().collect(), from: 0 }
     }
 
-    pub fn and(&self, more: &Body<'t>) -> Body<'t> {
-        Body { all: self.statements().iter().chain(more.statements()).copied().collect(), from: 0 }
+    pub fn and(&self, more: &Statements<'t>) -> Statements<'t> {
+        Statements { all: self.statements().iter().chain(more.statements()).copied().collect(), from: 0 }
     }
 
     pub fn statements(&self) -> &[&'t Statement] {
@@ -115,7 +115,7 @@ impl Guard<'_> {
 /// Following statements, the CATCH block that contains them, and the TRY block around them in the region.
 #[derive(Clone)]
 pub struct Segment<'t> {
-    pub body: Body<'t>,
+    pub body: Statements<'t>,
     pub caught: Option<u32>,
     pub guard: Option<Guard<'t>>,
 }

@@ -1,10 +1,11 @@
 //! `where current of` in a procedure: variables hold ctid and xmin of the row fetched last.
 
 use super::declared::{missing, place_in};
+use super::variable::variable;
 use super::writer::BodyWriter;
 use crate::error::Error;
-use crate::postgres::{Listed, Statement};
-use crate::resolve::names::literal;
+use crate::plpgsql::{Body, Step};
+use crate::postgres::{Listed, Scalar, Statement};
 use crate::translate::{place_of, Changes, Current, Translated};
 
 impl BodyWriter<'_> {
@@ -35,28 +36,25 @@ impl BodyWriter<'_> {
         (sql, places)
     }
 
-    /// The lines of a change, which fails if the row no longer exists.
+    /// The steps of a change, which fails if the row no longer exists.
     pub(super) fn change_current(
         &self,
         current: &Current,
-        sql: &str,
+        change: Statement,
         line: u32,
-    ) -> Result<Vec<String>, Error> {
+    ) -> Result<Body, Error> {
         let cursor = self.cursors.get(&current.cursor).ok_or_else(|| missing(&current.cursor, line))?;
         let allowed = cursor.changes.as_ref().unwrap_or(&Changes::None).allow(&current.columns);
         allowed.map_err(|(number, text)| Error::new(number, text, line).with_severity(16))?;
         let place = place_in(&self.cursors, &current.cursor, &current.table, line)?;
-        let own = literal(&self.name);
-        let raise = |number: i32, text: &str| {
-            format!("perform tsql.raise({number}, 16, 1, {}, {line}, {own}); end if;", literal(text))
-        };
-        let none = raise(16931, "There are no rows in the current fetch buffer.");
-        let changed =
-            raise(16934, "Optimistic concurrency check failed. The row was modified outside of this cursor.");
+        let none = self.raise_error(16931, "There are no rows in the current fetch buffer.", line);
+        let text = "Optimistic concurrency check failed. The row was modified outside of this cursor.";
+        let changed = self.raise_error(16934, text, line);
+        let is_missing = Scalar::column("found").negated_if(true);
         Ok(vec![
-            format!("if {place} is null then {none}"),
-            format!("{sql} into {place};"),
-            format!("if not found then {changed}"),
+            Step::if_(variable(&place).is_null(true), [none]),
+            Step::SqlInto(change, place),
+            Step::if_(is_missing, [changed]),
         ])
     }
 }

@@ -3,13 +3,14 @@
 use super::context::Context;
 use super::declared::{missing, Cursor, FETCH_STATUS};
 use super::run::Run;
-use super::variable::ROW;
-use super::writer::{quoted, BodyWriter};
+use super::variable::{field, variable, ROW};
+use super::writer::{BodyWriter, RowCount};
 use crate::error::Error;
 use crate::facts::session;
 use crate::facts::types::INT;
-use crate::postgres::Scalar;
-use crate::resolve::names::{literal, stored};
+use crate::plpgsql::Step;
+use crate::postgres::{Listed, Query as Rows, Scalar};
+use crate::resolve::names::stored;
 use crate::resolve::Scope;
 use crate::translate::{self, Changes, Translated, Value, Variables, Verb};
 use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, Query, StatementKind as Tree};
@@ -25,25 +26,22 @@ impl<'t> BodyWriter<'t> {
     ) -> Result<(), Error> {
         let name = cursor_name(&declare.name, line)?;
         let there = declared_name(&name);
-        self.declare(there.clone(), "boolean := false");
-        let there = quoted(&there);
-        let text = literal(&format!("A cursor with the name '{name}' already exists."));
-        let own = literal(&self.name);
-        let check =
-            format!("if {there} then perform tsql.raise(16915, 16, 1, {text}, {line}, {own}); end if;");
-        self.run_with_end(context, line, Run::new(vec![check, format!("{there} := true;")]));
-        let variable = format!("@@cursor {}", self.number());
-        self.declare(variable.clone(), "refcursor");
+        self.declare_as(there.as_str(), "boolean", Scalar::Boolean(false));
+        let text = format!("A cursor with the name '{name}' already exists.");
+        let check = Step::if_(variable(&there), [self.raise_error(16915, text, line)]);
+        self.run_with_end(context, line, Run::new([check, Step::assign(there, Scalar::Boolean(true))]));
+        let cursor = format!("@@cursor {}", self.number());
+        self.declare(cursor.as_str(), "refcursor");
         for status in FETCH_STATUS {
-            self.declare(status, "integer := 0");
+            self.declare_as(status, "integer", Scalar::number(0));
         }
         let mut copies = HashMap::new();
         if self.scope.dialect.cursors_copy_variables {
             for used in self.variables_of(&declare.query)? {
-                let copy = format!("{variable} {}", copies.len() + 1);
+                let copy = format!("{cursor} {}", copies.len() + 1);
                 let of = self.type_of(&used, line)?;
-                self.declare(copy.clone(), of.sql());
-                self.add(format!("{} := {};", quoted(&copy), quoted(&used)));
+                self.declare(copy.as_str(), of.sql());
+                self.add(Step::assign(copy.as_str(), variable(&used)));
                 copies.insert(used, copy);
             }
         }
@@ -52,7 +50,7 @@ impl<'t> BodyWriter<'t> {
         let changes = if is_changed { Some(Changes::of(declare)?) } else { None };
         let (query, columns, places) = (&declare.query, None, Vec::new());
         let is_static = declare.is_static();
-        let cursor = Cursor { variable, query, copies, columns, scrolls, is_static, changes, places };
+        let cursor = Cursor { variable: cursor, query, copies, columns, scrolls, is_static, changes, places };
         self.cursors.insert(name, cursor);
         Ok(())
     }
@@ -77,8 +75,7 @@ impl<'t> BodyWriter<'t> {
     pub(super) fn open(&mut self, name: &CursorName, line: u32, context: &Context<'t>) -> Result<(), Error> {
         let name = cursor_name(name, line)?;
         let cursor = self.cursors.get_mut(&name).ok_or_else(|| missing(&name, line))?;
-        let (variable, query) = (cursor.variable.clone(), cursor.query);
-        let scroll = if cursor.scrolls { "scroll" } else { "no scroll" };
+        let (variable, query, scrolls) = (cursor.variable.clone(), cursor.query, cursor.scrolls);
         let copies = cursor.copies.clone();
         let before = std::mem::replace(&mut self.copies, copies);
         let (scope, mut named) = self.named();
@@ -87,27 +84,25 @@ impl<'t> BodyWriter<'t> {
         self.copies = before;
         let translated = translated?;
         let what = format!("cursor {name}");
+        let refused = || Error::refused(&what, "a cursor reads a select", query.at);
         if !translated.assigns.is_empty() || translated.kind != Verb::Select {
-            return Err(Error::refused(&what, "a cursor reads a select", query.at));
+            return Err(refused());
         }
         let Some(columns) = &translated.columns else {
             return Err(Error::refused(&what, "name its columns instead of *", query.at));
         };
         let columns = columns.len();
         let (sql, places) = self.with_places(&name, translated);
+        let Some(rows) = sql.into_query() else { return Err(refused()) };
         let names = (1..=columns).map(|place| format!("c{place}"));
         let names: Vec<_> = names.chain((1..=places.len()).map(|place| format!("p{place}"))).collect();
-        let open = format!(
-            "open {} {scroll} for select * from ({sql}) as \"@@r\" ({});",
-            quoted(&variable),
-            names.join(", ")
-        );
-        let mut lines = vec![open];
-        lines.extend(places.iter().map(|(_, at)| format!("{} := null;", quoted(at))));
+        let rows = rows_of(rows, names);
+        let mut steps = vec![Step::Open { cursor: variable, scrolls, query: rows.into() }];
+        steps.extend(places.iter().map(|(_, at)| Step::assign(at.as_str(), Scalar::Null)));
         if let Some(cursor) = self.cursors.get_mut(&name) {
             (cursor.columns, cursor.places) = (Some(columns), places);
         }
-        self.run_with_end(context, line, Run::new(lines));
+        self.run_with_end(context, line, Run::new(steps));
         Ok(())
     }
 
@@ -127,8 +122,8 @@ impl<'t> BodyWriter<'t> {
         if cursor.changes.is_some() && cursor.columns.is_none() {
             return Err(Error::refused("fetch before open", "open the cursor further up", line));
         }
-        let places: Vec<_> = cursor.places.iter().map(|(_, at)| quoted(at)).collect();
-        let variable = quoted(&cursor.variable);
+        let places: Vec<_> = cursor.places.iter().map(|(_, at)| at.clone()).collect();
+        let cursor_variable = cursor.variable.clone();
         if fetch.direction != Direction::Next && !cursor.scrolls {
             let text = format!(
                 "fetch: The fetch type {} cannot be used with forward only cursors.",
@@ -136,45 +131,42 @@ impl<'t> BodyWriter<'t> {
             );
             return Err(Error::new(16911, text, line).with_severity(16));
         }
-        let direction = match &fetch.direction {
-            Direction::Absolute(place) | Direction::Relative(place) => {
-                format!("{} ({})", word(&fetch.direction), self.value(place, INT)?)
-            }
-            direction => word(direction).to_owned(),
+        let count = match &fetch.direction {
+            Direction::Absolute(count) | Direction::Relative(count) => Some(self.value(count, INT)?),
+            _ => None,
         };
         self.declare(ROW, "record");
-        let row = quoted(ROW);
-        let [status, sybase] = FETCH_STATUS.map(quoted);
-        let mut lines = vec![
-            // also after an error, if the procedure continues
-            format!("{status} := -1; {sybase} := 1;"),
-            format!("fetch {direction} from {variable} into {row};"),
-            String::from("if found then"),
-        ];
+        let direction = word(&fetch.direction);
+        let statuses = |values: [i32; 2]| {
+            (FETCH_STATUS.iter().zip(values)).map(|(of, value)| Step::assign(*of, Scalar::number(value)))
+        };
+        let mut found = Vec::new();
         for (column, into) in (1..).zip(&fetch.into) {
             let of = self.type_of(&into.name, line)?;
-            let fetched = Value::unknown(Scalar::Column(Some(row.clone()), format!("c{column}")));
+            let fetched = Value::unknown(field(ROW, format!("c{column}")));
             let value = translate::assigned(fetched, of, line, self.scope.dialect)?.sql;
-            lines.push(format!("  {} := {value}::{};", quoted(&into.name), of.sql()));
+            found.push(Step::assign(into.name.as_str(), value.cast(of.sql())));
         }
-        lines.extend((1..).zip(&places).map(|(number, at)| format!("  {at} := {row}.p{number};")));
-        lines.push(format!("  {status} := 0; {sybase} := 0;"));
-        lines.push(String::from("else"));
-        lines.extend(places.iter().map(|at| format!("  {at} := null;")));
-        lines.push(format!("  {sybase} := 2;"));
-        lines.push(String::from("end if;"));
-        let rows = format!("case {status} when 0 then 1 else 0 end");
-        self.run_with_end(context, line, Run::leaving(lines, rows));
+        let row_places = (1..)
+            .zip(&places)
+            .map(|(number, at)| Step::assign(at.as_str(), field(ROW, format!("p{number}"))));
+        found.extend(row_places);
+        found.extend(statuses([0, 0]));
+        let mut none: Vec<_> = places.iter().map(|at| Step::assign(at.as_str(), Scalar::Null)).collect();
+        none.push(Step::assign(FETCH_STATUS[1], Scalar::number(2)));
+        // also after an error, if the procedure continues
+        let mut steps: Vec<_> = statuses([-1, 1]).collect();
+        steps.push(Step::Fetch { direction, count, cursor: cursor_variable, into: ROW.to_owned() });
+        steps.push(Step::If(vec![(Scalar::column("found"), found)], none));
+        let is_row = variable(FETCH_STATUS[0]).infix("=", Scalar::number(0));
+        let rows = Scalar::Case(vec![(is_row, Scalar::number(1))], Some(Box::new(Scalar::number(0))));
+        self.run_with_end(context, line, Run::leaving(steps, RowCount::Value(rows)));
         Ok(())
     }
 
     pub(super) fn close(&mut self, name: &CursorName, line: u32, context: &Context<'t>) -> Result<(), Error> {
-        let variable = self.cursor_variable(name, line)?;
-        self.run_with_end(
-            context,
-            line,
-            Run::new(vec![format!("close {variable};"), format!("{variable} := null;")]),
-        );
+        let steps = closing(self.cursor_variable(name, line)?);
+        self.run_with_end(context, line, Run::new(steps));
         Ok(())
     }
 
@@ -184,20 +176,29 @@ impl<'t> BodyWriter<'t> {
         line: u32,
         context: &Context<'t>,
     ) -> Result<(), Error> {
-        let variable = self.cursor_variable(name, line)?;
-        let lines = vec![
-            format!("if {variable} is not null then close {variable}; {variable} := null; end if;"),
-            format!("{} := false;", quoted(&declared_name(&cursor_name(name, line)?))),
+        let cursor = self.cursor_variable(name, line)?;
+        let is_declared = declared_name(&cursor_name(name, line)?);
+        let steps = [
+            Step::if_(variable(cursor).is_null(false), closing(cursor)),
+            Step::assign(is_declared, Scalar::Boolean(false)),
         ];
-        self.run_with_end(context, line, Run::new(lines));
+        self.run_with_end(context, line, Run::new(steps));
         Ok(())
     }
 
-    fn cursor_variable(&self, name: &CursorName, line: u32) -> Result<String, Error> {
+    fn cursor_variable(&self, name: &CursorName, line: u32) -> Result<&str, Error> {
         let name = cursor_name(name, line)?;
-        let cursor = self.cursors.get(&name).ok_or_else(|| missing(&name, line))?;
-        Ok(quoted(&cursor.variable))
+        Ok(&self.cursors.get(&name).ok_or_else(|| missing(&name, line))?.variable)
     }
+}
+
+fn closing(cursor: &str) -> [Step; 2] {
+    [Step::Close(cursor.to_owned()), Step::assign(cursor, Scalar::Null)]
+}
+
+/// The rows of a query, with these names of columns.
+pub(super) fn rows_of(query: Rows, columns: Vec<String>) -> Rows {
+    Rows::of([Listed::from(Scalar::Star)], query.named("\"@@r\"", columns))
 }
 
 fn select(query: &Query, scope: &Scope, variables: &mut dyn Variables) -> Result<Translated, Error> {

@@ -1,8 +1,6 @@
 //! The cursors that a procedure has declared, and the variables with the result of the last fetch.
 
 use crate::error::Error;
-use crate::postgres::Scalar;
-use crate::resolve::names::quoted;
 use crate::translate::Changes;
 use crate::tree::{self, Query, Statement, StatementKind as Tree, Where};
 use std::collections::{HashMap, HashSet};
@@ -46,11 +44,11 @@ pub fn place_in(
     cursor: &str,
     table: &str,
     line: u32,
-) -> Result<Scalar, Error> {
+) -> Result<String, Error> {
     let known = cursors.get(cursor).ok_or_else(|| missing(cursor, line))?;
     let mut same = known.places.iter().filter(|(of, _)| of == table);
     match (same.next(), same.next()) {
-        (Some((_, variable)), None) => Ok(Scalar::column(quoted(variable))),
+        (Some((_, variable)), None) => Ok(variable.clone()),
         // no such table, or two
         _ => {
             let text = "The cursor does not include the table being modified or the table is not updatable \

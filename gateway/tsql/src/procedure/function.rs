@@ -6,15 +6,16 @@
 
 use super::context::Context;
 use super::inside::{self, Inside, Noted};
-use super::variable::STATUS;
-use super::writer::{quoted, Purpose};
-use super::{arguments, body, fitted, header, interpreted, mark, read_names, Created, Header};
+use super::variable::{variable, STATUS};
+use super::writer::Purpose;
+use super::{arguments, body, fitted, header, mark, notes, read_names, Created, Header};
 use crate::error::Error;
 use crate::facts::types::{self, Family};
 use crate::lexer;
-use crate::postgres::Scalar;
+use crate::plpgsql::{Routine, Step};
+use crate::postgres::{call, Joined, Listed, Query as Rows, Scalar, Select, Source};
 use crate::program::{Define, Settings};
-use crate::resolve::names::{self, folded, literal};
+use crate::resolve::names::{self, folded, quoted};
 use crate::resolve::Scope;
 use crate::schema::Schema;
 use crate::translate::{self, collated, column_type, Variables};
@@ -71,30 +72,23 @@ fn value(
     let source = text.trim();
     // PostgreSQL creates no tables inside a stable function
     let volatility = if writer.scope.table_variables.is_empty() { "stable" } else { "volatile" };
-    let strict = if create.options.iter().any(|option| option == "returns null on null input") {
-        "strict "
-    } else {
-        ""
-    };
-    let end = format!("return {};", quoted(STATUS));
-    let mut body = body(&header.parameters, &writer, source, &end, settings);
+    let mut notes = notes(header, &writer, source, settings);
     // for the reply to a call: PostgreSQL stores no length of a function's result
-    body.push_str(&format!("-- returns {}\n", of.declared()));
+    notes.push(format!("returns {}", of.declared()));
     // the text of a numeric differs from that of money
     let returned = match of.family {
         Family::Money => column_type(of, create.name.at.line)?,
         _ => collated(of, None, &writer.scope)?.sql(),
     };
-    let definition = format!(
-        "create function {} ({}) returns {returned} language plpgsql {volatility} {strict}security definer \
-         set search_path = {} as {}",
-        header.quoted(),
-        arguments(header, scope)?.join(", "),
-        header.path(),
-        literal(&body)
-    );
-    let parts = [create.mode.action(), &header.schema, &header.name, &definition, source].map(literal);
-    Ok((format!("select tsql.create_procedure({})", parts.join(", ")), writer.asked()))
+    let definition = Routine {
+        arguments: arguments(header, scope)?,
+        returns: Some(returned),
+        volatility: Some(volatility),
+        is_strict: create.options.iter().any(|option| option == "returns null on null input"),
+        notes,
+        ..body(header, &writer, Step::Return(Some(variable(STATUS))))
+    };
+    Ok((header.created(create.mode, &definition, source), writer.asked()))
 }
 
 /// `returns @t table (…)`: the table variable is created first, and its rows are returned.
@@ -124,10 +118,10 @@ fn table(
         declared.push(of.declared());
         names.push(name);
     }
-    let listed = names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
     let mut writer = header.writer(Purpose::Procedure, scope, None);
     let own = names::table(&names::table_variable(variable, &writer.scope.table_owner))?;
-    writer.purpose = Purpose::Table(format!("select {listed} from {own}"));
+    let listed = names.iter().map(|name| Listed::from(Scalar::column(quoted(name))));
+    writer.purpose = Purpose::Table(Rows::of(listed, Source::Table(own, None)));
     for name in names {
         // hides PL/pgSQL's variable of the column, to which a wrong name in a query would refer
         writer.declare(name, "record");
@@ -136,21 +130,16 @@ fn table(
     writer.declare_table(&variable, variable.variable.at.line, &Context::default())?;
     writer.write(&create.body, &mentioned)?;
     let source = text.trim();
-    let definition = format!(
-        "create function {} ({}) returns table ({}) language plpgsql volatile security definer \
-         set search_path = {} as {}",
-        header.quoted(),
-        arguments(header, scope)?.join(", "),
-        columns.join(", "),
-        header.path(),
-        literal(&format!(
-            "{}-- rows {}\n",
-            body(&header.parameters, &writer, source, "return;", settings),
-            declared.join(";")
-        ))
-    );
-    let parts = [create.mode.action(), &header.schema, &header.name, &definition, source].map(literal);
-    Ok((format!("select tsql.create_procedure({})", parts.join(", ")), writer.asked()))
+    let mut notes = notes(header, &writer, source, settings);
+    notes.push(format!("rows {}", declared.join(";")));
+    let definition = Routine {
+        arguments: arguments(header, scope)?,
+        returns: Some(format!("table ({})", columns.join(", "))),
+        volatility: Some("volatile"),
+        notes,
+        ..body(header, &writer, Step::Return(None))
+    };
+    Ok((header.created(create.mode, &definition, source), writer.asked()))
 }
 
 /// Refuses statements that a function must not contain.
@@ -291,29 +280,27 @@ fn rows(
     }
     let source = text.trim();
     let declared = inside.map(|inside| inside.declared(&noted)).unwrap_or_default();
-    let body = match declared.is_empty() {
-        true => format!("\n{}\n{}\n", mark(source), written.sql),
-        false => format!(
-            "\n-- bound as {}: {}\n{}\nselect * from ({}) as \"rows\" where {}\n",
-            interpreted::options(settings),
-            inside::listed(&declared, &[]),
-            mark(source),
-            written.sql,
-            inside::condition(&declared)
-        ),
+    let (rows, bound) = match written.sql.into_query() {
+        Some(query) if !declared.is_empty() => {
+            let mut checked = Select { list: vec![Scalar::Star.into()], ..Select::default() };
+            checked.from.push(query.named("\"rows\"", Vec::new()));
+            checked.conditions.push(inside::condition(&declared));
+            (Some(Rows::from(checked)), format!("-- {}\n", inside::bound(settings, &declared, &[])))
+        }
+        query => (query, String::new()),
     };
-    let arguments = arguments(header, scope)?.join(", ");
+    let rows = rows.ok_or_else(|| Error::keyword("return", query.at))?;
     let parts = [
         create.mode.action(),
         &header.schema,
         &header.name,
-        &arguments,
+        &Joined(&arguments(header, scope)?, ", ").to_string(),
         &header.path(),
         &asked.sql.to_string(),
-        &body,
+        &format!("\n{bound}-- {}\n{rows}\n", mark(source)),
         source,
     ];
-    Ok((format!("select tsql.create_rows_function({})", parts.map(literal).join(", ")), asked_for))
+    Ok((format!("select {}", call("tsql.create_rows_function", parts.map(Scalar::text))), asked_for))
 }
 
 /// The parameters of a function of one query.

@@ -4,7 +4,11 @@
 //! The body demands, before its first statement, that the columns whose types it was written with are still declared so.
 //! PostgreSQL evaluates the demand when it plans it, and plans it again when one of the tables has changed.
 
-use crate::resolve::names::{literal, own_name, quoted};
+use super::interpreted;
+use crate::plpgsql::{Block, Body, Step};
+use crate::postgres::{call, Scalar};
+use crate::program::Settings;
+use crate::resolve::names::{own_name, quoted};
 use crate::schema::{function_key, function_name, is_table, Object, Schema, Table, CHANGED, WHOLE};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
@@ -147,51 +151,54 @@ impl Schema for Inside {
     }
 }
 
-/// The statements that demand the declarations, and that missing tables are still missing; "" for none.
-pub fn demand(declared: &BTreeMap<String, String>, absent: &[String]) -> String {
-    let exists = |table: &String| format!("to_regclass({}) is not null", literal(table));
-    let made = match absent {
-        [] => String::new(),
-        [first, ..] => format!(
-            " if {} then perform tsql.fail(2801, {}); end if;",
-            absent.iter().map(exists).collect::<Vec<_>>().join(" or "),
-            literal(&outdated(first))
-        ),
-    };
-    if declared.is_empty() {
-        return made;
+/// The steps that demand the declarations, and that missing tables are still missing.
+pub fn demand(declared: &BTreeMap<String, String>, absent: &[String]) -> Body {
+    let mut steps = Body::new();
+    if !declared.is_empty() {
+        let body = vec![Step::Perform(Scalar::Row(demands(declared).collect()))];
+        // the statement that names a missing table says so
+        let handler = Some(("undefined_table or invalid_schema_name", Body::new()));
+        steps.push(Step::Block(Block { label: None, body, handler }));
     }
-    let demands: Vec<String> = demands(declared).collect();
-    // the statement that names a missing table says so
-    format!(
-        " begin perform {}; exception when undefined_table or invalid_schema_name then null; end;{made}",
-        demands.join(", ")
-    )
+    if let [first, ..] = absent {
+        let exists = |table: &String| call("to_regclass", [Scalar::text(table)]).is_null(false);
+        let exist = Scalar::Or(absent.iter().map(exists).collect());
+        steps.push(Step::if_(exist, [outdated(first)]));
+    }
+    steps
 }
 
 /// The same as a condition, which is true.
-pub fn condition(declared: &BTreeMap<String, String>) -> String {
-    let one = |demand: String| format!("({demand} is null) is not null");
-    demands(declared).map(one).collect::<Vec<_>>().join(" and ")
+pub fn condition(declared: &BTreeMap<String, String>) -> Scalar {
+    Scalar::And(demands(declared).map(|demand| demand.is_null(true).is_null(false)).collect())
 }
 
-fn demands(declared: &BTreeMap<String, String>) -> impl Iterator<Item = String> + '_ {
+fn demands(declared: &BTreeMap<String, String>) -> impl Iterator<Item = Scalar> + '_ {
     declared.iter().map(|(table, columns)| {
-        format!("tsql.demand_declared({}::regclass, {}::jsonb)", literal(table), literal(columns))
+        call(
+            "tsql.demand_declared",
+            [Scalar::text(table).cast("regclass"), Scalar::text(columns).cast("jsonb")],
+        )
     })
 }
 
-/// The text of error 2801.
-pub fn outdated(table: &str) -> String {
-    format!(
+/// Fails because the definition of a table has changed.
+pub fn outdated(table: &str) -> Step {
+    let text = format!(
         "The definition of object '{}' has changed since it was compiled: ALTER the procedure, function or trigger \
          that uses it.",
         own_name(table)
-    )
+    );
+    Step::Perform(call("tsql.fail", [Scalar::number(2801), Scalar::Text(text)]))
+}
+
+/// The note with the tables that a body was written with.
+pub fn bound(settings: &Settings, declared: &BTreeMap<String, String>, absent: &[String]) -> String {
+    format!("bound as {}: {}", interpreted::options(settings), listed(declared, absent))
 }
 
 /// The declarations, and the tables that were missing, as one JSON object.
-pub fn listed(declared: &BTreeMap<String, String>, absent: &[String]) -> String {
+fn listed(declared: &BTreeMap<String, String>, absent: &[String]) -> String {
     let one = |(table, columns): (&String, &String)| format!("{}: {columns}", json(table));
     // once the table exists the number of its columns is another
     let none = |table: &String| format!("{}: {{\"{WHOLE}\": null}}", json(table));
@@ -254,7 +261,7 @@ mod tests {
         }
         let sql = made(UPDATE, "\"other\".\"t\"", DATETIME);
         // a missing table's statement fails until the table has been made
-        for part in ["perform from \"t\" limit 0;", "tsql.fail(2801, ", "{\"\": null}"] {
+        for part in ["from \"t\" limit 0", "tsql.fail(2801, ", "{\"\": null}"] {
             assert!(sql.contains(part), "{part}: {sql}");
         }
         assert!(!sql.contains("demand_declared"), "{sql}");

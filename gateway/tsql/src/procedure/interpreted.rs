@@ -5,10 +5,11 @@
 //! "x" was a name, `nulls` if null equals null, and `gateway` if the gateway runs it. Compiled procedures that call
 //! others have it too: one that calls a procedure run by the gateway is run by the gateway itself.
 
-use super::{arguments, mark, takes, Header};
+use super::{arguments, mark, status_argument, takes, Header};
 use crate::error::Error;
+use crate::plpgsql::{Routine, Step};
+use crate::postgres::{call, Scalar};
 use crate::program::Settings;
-use crate::resolve::names::literal;
 use crate::resolve::Scope;
 
 /// The message to the client that creates the procedure. `refusal`: the reason why it cannot be PL/pgSQL.
@@ -25,25 +26,25 @@ pub fn definition(
     source: &str,
     scope: &Scope,
     settings: &Settings,
-) -> Result<String, Error> {
+) -> Result<Routine, Error> {
     let mut arguments = arguments(header, scope)?;
-    arguments.insert(0, String::from("out return_status integer"));
-    let refuse = format!("begin perform tsql.refuse_call({}); end", literal(&header.name));
-    let takes = takes(header.parameters.iter().map(|(_, of)| of));
-    let body = format!("{refuse}\n{takes}{}\n{}", mark(source), read_as(settings, true));
-    Ok(format!(
-        "create procedure {} ({}) language plpgsql set search_path = {} as {}",
-        header.quoted(),
-        arguments.join(", "),
-        header.path(),
-        literal(&body)
-    ))
+    arguments.insert(0, status_argument());
+    let refuse = Step::Perform(call("tsql.refuse_call", [Scalar::text(header.name.as_str())]));
+    let types = takes(header.parameters.iter().map(|(_, of)| of));
+    Ok(Routine {
+        is_procedure: true,
+        arguments,
+        security_definer: false,
+        body: vec![refuse],
+        notes: types.into_iter().chain([mark(source), read_as(settings, true)]).collect(),
+        ..header.routine()
+    })
 }
 
-/// The line of a body with the options of parsing its text.
+/// The note with the options of parsing its text.
 pub fn read_as(settings: &Settings, by_gateway: bool) -> String {
     let gateway = if by_gateway { " gateway" } else { "" };
-    format!("-- read as {}{gateway}\n", options(settings))
+    format!("read as {}{gateway}", options(settings))
 }
 
 /// The options of parsing.

@@ -1,15 +1,17 @@
 //! GOTO to a later label among the outermost statements: it leaves the block that ends there.
 
-use super::context::{Body, Context, Label};
+use super::context::{Context, Label, Statements};
 use super::variable::TRY_SETTING;
-use super::writer::{quoted, BodyWriter};
+use super::writer::BodyWriter;
 use crate::error::Error;
+use crate::plpgsql::{Block, Step};
 use crate::tree::{Name, Statement, StatementKind as Tree};
+use std::mem::take;
 
 impl<'t> BodyWriter<'t> {
     /// The outermost statements, with a block for each label that begins with the first of them and ends at the label.
     pub(super) fn labelled(&mut self, body: &'t [Statement], context: &Context<'t>) -> Result<(), Error> {
-        let body = Body::flat(body);
+        let body = Statements::flat(body);
         let mut ends = Vec::new();
         for (at, statement) in body.statements().iter().copied().enumerate() {
             if let Tree::Label(name) = &statement.kind {
@@ -22,21 +24,15 @@ impl<'t> BodyWriter<'t> {
                 return Err(Error::refused(&name.text, "the label stands twice", name.at));
             }
             let block = format!("@@label {}", self.number());
-            self.add(format!("<<{}>>", quoted(&block)));
-            self.add("begin");
-            self.indent += 1;
             self.labels.push(Label { name: own, block });
         }
         let mut from = 0;
         for (end, _) in ends {
-            let before = self.lines.len();
             self.body(&body.after(from).until(end - from), context)?;
-            if self.lines.len() == before {
-                self.add("null;");
-            }
-            self.indent -= 1;
-            self.add("end;");
-            self.labels.pop();
+            let label = self.labels.pop().map(|label| label.block);
+            // with the blocks of the labels further up
+            let body = take(&mut self.steps);
+            self.steps.push(Step::Block(Block { label, body, handler: None }));
             from = end + 1;
         }
         self.body(&body.after(from), context)
@@ -55,12 +51,11 @@ impl<'t> BodyWriter<'t> {
             let why = format!("it would leave the transaction begun in line {} open", region.line);
             return Err(Error::refused("goto", &why, name.at));
         }
-        let leave = format!("exit {};", quoted(&label.block));
+        let leave = Step::exit(label.block.as_str());
         let mut handler = context.handler.clone();
         while let Some(block) = handler.as_try().cloned() {
             if block.calls {
-                let marked = self.marked_by(&block.outer);
-                self.set(TRY_SETTING, &marked);
+                self.set(TRY_SETTING, self.marked_by(&block.outer));
             }
             handler = block.outer.clone();
         }

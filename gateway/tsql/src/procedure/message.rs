@@ -2,12 +2,12 @@
 
 use super::context::Context;
 use super::run::Run;
-use super::variable::{caught_name, DOOMED, MESSAGE};
-use super::writer::{quoted, BodyWriter, Purpose};
+use super::variable::{caught_name, field, DOOMED, ERROR, MESSAGE};
+use super::writer::{BodyWriter, Purpose};
 use crate::error::Error;
 use crate::message;
-use crate::postgres::Joined;
-use crate::resolve::names::literal;
+use crate::plpgsql::Step;
+use crate::postgres::{call, Body, Listed, Query, Scalar};
 use crate::tree::{Expression, Raise, Throw};
 
 impl<'t> BodyWriter<'t> {
@@ -20,39 +20,44 @@ impl<'t> BodyWriter<'t> {
     ) -> Result<(), Error> {
         let (scope, mut named) = self.named();
         let text = message::printed(text, arguments, scope, &mut named)?;
-        self.run_with_end(context, line, Run::new(vec![format!("raise notice using message = {text};")]));
+        self.run_with_end(context, line, Run::new([Step::notice(None, text, None)]));
         Ok(())
     }
 
     pub(super) fn raise(&mut self, raise: &Raise, line: u32, context: &Context<'t>) -> Result<(), Error> {
         self.declare(MESSAGE, "tsql.error");
-        let message = quoted(MESSAGE);
-        let name = literal(&self.name);
-        let said = format!(
-            "{message}.number, {message}.severity, {message}.state, {message}.message, {line}, {name}"
-        );
+        let parts = ["number", "severity", "state", "message"].map(|part| field(MESSAGE, part));
+        let parts = self.with_origin(parts, line);
         let (scope, mut named) = self.named();
         let error = message::raised(raise, line, scope, &mut named)?;
-        let error = Joined(&error, ", ");
-        let mut lines = vec![format!("{message} := row({error}, {line}, {name})::tsql.error;")];
+        let error = call("row", self.with_origin(error, line)).cast("tsql.error");
+        let mut steps = vec![Step::assign(MESSAGE, error)];
+        let is_error = field(MESSAGE, "severity").infix(">", Scalar::number(10));
         let handler = context.handler.only_try();
         if !handler.is_none() {
-            lines.push(format!("if {message}.severity > 10 then perform tsql.raise({said}); end if;"));
+            let raise = Step::Perform(call("tsql.raise", parts.as_slice()));
+            steps.push(Step::if_(is_error.clone(), [raise]));
         }
-        lines.push(format!("perform tsql.tell({said});"));
-        let failed = format!("case when {message}.severity > 10 then 'failed' else '' end");
-        lines.extend(self.end_notice(&failed));
-        let run = Run { raises: true, ..Run::new(lines) };
+        steps.push(Step::Perform(call("tsql.tell", parts)));
+        let failed = vec![(is_error.clone(), Scalar::text("failed"))];
+        steps.extend(self.end_notice(Scalar::Case(failed, Some(Box::new(Scalar::text(""))))));
+        let run = Run { raises: true, ..Run::new(steps) };
         self.run(&Context { handler, ..context.clone() }, line, run);
-        self.lower_status();
+        self.lower_status().into_iter().for_each(|step| self.add(step));
         if self.tracks_errors {
-            let sets = match raise {
-                Raise::Severity { set_error: true, .. } => String::from("true"),
-                _ => format!("{message}.severity > 10"),
+            let number = field(MESSAGE, "number");
+            let error = match raise {
+                Raise::Severity { set_error: true, .. } => number,
+                _ => Scalar::Case(vec![(is_error, number)], Some(Box::new(Scalar::number(0)))),
             };
-            self.add(format!("\"@@error\" := case when {sets} then {message}.number else 0 end;"));
+            self.add(Step::assign(ERROR, error));
         }
         Ok(())
+    }
+
+    /// The parts of an error of this line.
+    fn with_origin(&self, parts: impl IntoIterator<Item = Scalar>, line: u32) -> Vec<Scalar> {
+        parts.into_iter().chain([Scalar::number(line), Scalar::text(self.name.as_str())]).collect()
     }
 
     pub(super) fn undoes_its_statement(&self) -> bool {
@@ -69,10 +74,9 @@ impl<'t> BodyWriter<'t> {
     ) -> Result<(), Error> {
         let (scope, mut named) = self.named();
         let error = message::raised(raise, line, scope, &mut named)?;
-        let error = Joined(&error, ", ");
-        let raise = format!("perform tsql.raise({error}, {line}, {});", literal(&self.name));
+        let raise = Step::Perform(call("tsql.raise", self.with_origin(error, line)));
         let context = Context { handler: context.handler.only_try(), ..context.clone() };
-        self.run(&context, line, Run { raises: true, ..Run::keeping(vec![raise]) });
+        self.run(&context, line, Run { raises: true, ..Run::keeping([raise]) });
         Ok(())
     }
 
@@ -82,29 +86,26 @@ impl<'t> BodyWriter<'t> {
         line: u32,
         context: &Context<'t>,
     ) -> Result<(), Error> {
-        let name = literal(&self.name);
         let raise = match (throw, context.caught) {
             (None, None) => return Err(message::no_rethrow(line).with_severity(16)),
             (None, Some(number)) => {
-                let caught = quoted(&caught_name(number));
                 let fields = ["number", "severity", "state", "message", "line", "procedure"];
-                let said: Vec<String> = fields.iter().map(|field| format!("{caught}.{field}")).collect();
-                format!("perform tsql.raise({});", said.join(", "))
+                call("tsql.raise", fields.map(|part| field(&caught_name(number), part)))
             }
             (Some(throw), _) => {
                 let (scope, mut named) = self.named();
-                let error = message::thrown(throw, scope, &mut named)?;
-                let error = Joined(&error, ", ");
-                format!(
-                    "perform tsql.raise(\"@@r\".number, 16, \"@@r\".state, \"@@r\".message, {line}, {name}) \
-                     from (select {error}) as \"@@r\" (number, message, state);"
-                )
+                let values = message::thrown(throw, scope, &mut named)?.to_vec();
+                let columns = ["number", "message", "state"].map(str::to_owned);
+                let row = Query::from(Body::Values(vec![values])).named("\"@@r\"", columns.into());
+                let [number, text, state] = ["number", "message", "state"].map(|part| field("@@r", part));
+                let error = self.with_origin([number, Scalar::number(16), state, text], line);
+                Scalar::Query(Box::new(Query::of([Listed::from(call("tsql.raise", error))], row)))
             }
         };
         if self.dooms {
-            self.add(format!("{} := true;", quoted(DOOMED)));
+            self.add(Step::assign(DOOMED, Scalar::Boolean(true)));
         }
-        self.run(context, line, Run { raises: true, ends: true, ..Run::keeping(vec![raise]) });
+        self.run(context, line, Run { raises: true, ends: true, ..Run::keeping([Step::Perform(raise)]) });
         Ok(())
     }
 }

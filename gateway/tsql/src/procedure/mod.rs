@@ -41,24 +41,28 @@ use crate::error::Error;
 use crate::facts::types::{self, Type};
 use crate::lexer;
 use crate::long_names;
+use crate::plpgsql::{Argument, Body, Routine, Step};
 use crate::postgres::{call, Scalar};
 use crate::program::{Define, Settings};
-use crate::resolve::names::{folded, literal, quoted, schema_of};
+use crate::resolve::names::{folded, quoted, schema_of};
 use crate::resolve::Scope;
 use crate::translate::{self, NoVariables};
 use crate::tree::{
-    CreateProcedure, DropObjects, Expression, Literal, LiteralValue, ObjectKind, ObjectName, Parameter,
+    CreateProcedure, DropObjects, Expression, Literal, LiteralValue, Mode, ObjectKind, ObjectName, Parameter,
     TokenNumber,
 };
 use crate::Dialect;
 use names::TEMPORARY;
 use std::collections::HashSet;
 use std::sync::Arc;
-use variable::{SCOPE_IDENTITY, STATUS, TRANCOUNT};
+use variable::{variable, SCOPE_IDENTITY, STATUS, TRANCOUNT};
 use writer::{BodyWriter, Purpose};
 
 /// These follow the procedure's own schema, as in a database of ringlog; none is writable by everybody.
 const SEARCH_PATH: [&str; 3] = ["online", "log", "ringlog"];
+
+/// The argument with the return status.
+const RETURN_STATUS: &str = "return_status";
 
 /// PostgreSQL's functions have at most 100; one is the return status.
 const MOST_ARGUMENTS: usize = 99;
@@ -122,8 +126,7 @@ pub fn create(
             (interpreted::definition(&header, source, scope, settings)?, Some(notice))
         }
     };
-    let parts = [create.mode.action(), header.stands_in(), &header.name, &definition, source].map(literal);
-    let statements = vec![format!("select tsql.create_procedure({})", parts.join(", "))];
+    let statements = vec![header.created(create.mode, &definition, source)];
     Ok(Created { define: Define { statements, is_temporary: header.is_temporary, notice }, asked })
 }
 
@@ -135,7 +138,7 @@ fn compiled(
     scope: &Scope,
     settings: &Settings,
     asked: &mut Vec<String>,
-) -> Result<String, Error> {
+) -> Result<Routine, Error> {
     if let Some((parameter, _)) = header.parameters.iter().find(|(_, of)| *of == types::TABLE) {
         let why = "tables are passed by the gateway";
         return Err(Error::refused("readonly", why, parameter.variable.at));
@@ -180,9 +183,28 @@ impl Header<'_> {
         }
     }
 
-    /// Its name in SQL.
-    fn quoted(&self) -> String {
-        format!("{}.{}", quoted(self.stands_in()), quoted(&self.name))
+    /// A function of its name without a body, which has the rights of its owner.
+    fn routine(&self) -> Routine {
+        Routine {
+            is_procedure: false,
+            name: format!("{}.{}", quoted(self.stands_in()), quoted(&self.name)),
+            arguments: Vec::new(),
+            returns: None,
+            volatility: None,
+            is_strict: false,
+            security_definer: true,
+            search_path: self.path(),
+            variables: Vec::new(),
+            body: Body::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The statement that creates it. `source`: its T-SQL, which is stored with it.
+    fn created(&self, mode: Mode, definition: &Routine, source: &str) -> String {
+        let definition = definition.to_string();
+        let parts = [mode.action(), self.stands_in(), &self.name, &definition, source].map(Scalar::text);
+        format!("select {}", call("tsql.create_procedure", parts))
     }
 
     /// The schemas where its body looks names up.
@@ -207,19 +229,22 @@ pub fn drop(objects: &DropObjects) -> Result<Define, Error> {
         _ => "procedure",
     };
     let statement = |name: &ObjectName| {
-        let schema = literal(schema_of(name));
-        let name = literal(&own_name(name, objects.kind)?);
-        let drop = format!("tsql.drop_{kind}(current_schema(), {schema}, {name}, {})", objects.if_exists);
-        Ok(format!("select {drop}"))
+        let parts = [
+            call("current_schema", []),
+            Scalar::text(schema_of(name)),
+            Scalar::Text(own_name(name, objects.kind)?),
+            Scalar::Boolean(objects.if_exists),
+        ];
+        Ok(format!("select {}", call(format!("tsql.drop_{kind}"), parts)))
     };
     let statements = objects.names.iter().map(statement).collect::<Result<_, _>>()?;
     let is_temporary = objects.names.iter().all(ObjectName::is_temporary);
     Ok(Define { statements, is_temporary, notice: None })
 }
 
-/// The line that links a body to its comment, which is its T-SQL.
+/// The note that links a body to its comment, which is its T-SQL.
 fn mark(source: &str) -> String {
-    format!("-- compiled from T-SQL, {}: its text is the comment", digest::md5(source.as_bytes()))
+    format!("compiled from T-SQL, {}: its text is the comment", digest::md5(source.as_bytes()))
 }
 
 fn own_name(name: &ObjectName, kind: ObjectKind) -> Result<String, Error> {
@@ -342,33 +367,38 @@ fn definition(
     source: &str,
     scope: &Scope,
     settings: &Settings,
-) -> Result<String, Error> {
-    let name = header.quoted();
+) -> Result<Routine, Error> {
     let mut arguments = arguments(header, scope)?;
     // a temporary table that it does not create belongs to the caller's connection
     let own_connection = writer.own_connection || names_temporary(source, header)?;
     let has_outputs = header.parameters.iter().any(|(parameter, _)| parameter.output);
-    let status = quoted(STATUS);
-    let (kind, returns, end) = match (own_connection, has_outputs) {
-        (true, _) => ("procedure", "", format!("return_status := {status};")),
-        (false, true) => ("function", "", format!("return_status := {status};")),
-        (false, false) => ("function", "returns integer ", format!("return {status};")),
+    let has_own_status = !own_connection && !has_outputs;
+    let status = variable(STATUS);
+    let end = match has_own_status {
+        true => Step::Return(Some(status)),
+        false => {
+            // first, as no OUT argument of a procedure may follow one with a default
+            arguments.insert(0, status_argument());
+            Step::assign(RETURN_STATUS, status)
+        }
     };
-    if returns.is_empty() {
-        // first, as no OUT argument of a procedure may follow one with a default
-        arguments.insert(0, String::from("out return_status integer"));
-    }
-    let mut body = body(&header.parameters, writer, source, &end, settings);
+    let mut notes = notes(header, writer, source, settings);
     // if the gateway runs a called procedure, it runs this one too
     if writer.calls {
-        body.push_str(&interpreted::read_as(settings, false));
+        notes.push(interpreted::read_as(settings, false));
     }
-    Ok(format!(
-        "create {kind} {name} ({}) {returns}language plpgsql security definer set search_path = {} as {}",
-        arguments.join(", "),
-        header.path(),
-        literal(&body)
-    ))
+    Ok(Routine {
+        is_procedure: own_connection,
+        arguments,
+        returns: has_own_status.then(|| String::from("integer")),
+        notes,
+        ..body(header, writer, end)
+    })
+}
+
+/// The argument that returns the return status.
+fn status_argument() -> Argument {
+    Argument { mode: "out", name: RETURN_STATUS.to_owned(), type_: String::from("integer"), default: None }
 }
 
 /// Whether the text of a procedure names a temporary table, other than its own name.
@@ -378,22 +408,24 @@ fn names_temporary(source: &str, header: &Header<'_>) -> Result<bool, Error> {
     Ok(temporary.count() > usize::from(header.is_temporary))
 }
 
-fn arguments(header: &Header<'_>, scope: &Scope) -> Result<Vec<String>, Error> {
+fn arguments(header: &Header<'_>, scope: &Scope) -> Result<Vec<Argument>, Error> {
     let mut arguments = Vec::with_capacity(header.parameters.len() + 1);
     let mut may_be_left_out = false;
     for (parameter, of) in &header.parameters {
-        let kind = bare(of);
-        let mode = if parameter.output { "inout" } else { "in" };
-        let mut text = format!("{mode} {} {kind}", quoted(&parameter.variable.name));
-        if let Some(default) = &parameter.default {
-            may_be_left_out = true;
-            text.push_str(&format!(" default {}", default_value(default, *of, header, scope)?));
-        } else if may_be_left_out {
+        let type_ = bare(of);
+        let name = parameter.variable.name.as_str();
+        let default = match &parameter.default {
+            Some(default) => Some(default_value(default, *of, header, scope)?),
             // PostgreSQL requires a default for all further parameters: theirs is the error of T-SQL
-            let place = format!("{}, {}", literal(&header.name), literal(&parameter.variable.name));
-            text.push_str(&format!(" default tsql.missing({place}, null::{kind})"));
-        }
-        arguments.push(text);
+            None => may_be_left_out.then(|| {
+                let parts =
+                    [Scalar::text(&*header.name), Scalar::text(name), Scalar::Null.cast(type_.clone())];
+                call("tsql.missing", parts)
+            }),
+        };
+        may_be_left_out |= default.is_some();
+        let mode = if parameter.output { "inout" } else { "in" };
+        arguments.push(Argument { mode, name: name.to_owned(), type_, default });
     }
     Ok(arguments)
 }
@@ -403,7 +435,7 @@ fn default_value(
     of: Type,
     header: &Header<'_>,
     scope: &Scope,
-) -> Result<String, Error> {
+) -> Result<Scalar, Error> {
     // a bare word is a text
     let word = match default {
         Expression::Column(column) if column.table.is_none() => {
@@ -415,7 +447,7 @@ fn default_value(
     let scope = Scope { dialect: scope.dialect, database: header.schema.clone(), ..Scope::default() };
     let mut constant = NoVariables("the default of a parameter is a constant");
     let value = translate::value(word.as_ref().unwrap_or(default), &scope, &mut constant, Some(of))?;
-    Ok(value.sql.cast(of.sql()).to_string())
+    Ok(value.sql.cast(of.sql()))
 }
 
 /// A type of a function's argument, without length.
@@ -454,52 +486,29 @@ fn fitted(name: Scalar, of: &Type, dialect: &Dialect) -> Option<Scalar> {
     })
 }
 
-/// A body in PL/pgSQL. Each statement is on the line of its T-SQL, which PostgreSQL reports in errors.
-fn body(
-    parameters: &[(&Parameter, Type)],
-    writer: &BodyWriter<'_>,
-    source: &str,
-    end: &str,
-    settings: &Settings,
-) -> String {
-    let mut body = String::from("#variable_conflict use_column declare");
-    for (name, kind) in &writer.declared {
-        body.push_str(&format!(" {} {kind};", quoted(name)));
+/// The routine of a body, which ends with `end`.
+fn body(header: &Header<'_>, writer: &BodyWriter<'_>, end: Step) -> Routine {
+    let mut body = inside::demand(&writer.declared_tables(), &writer.absent_tables());
+    for (parameter, of) in &header.parameters {
+        let name = &parameter.variable.name;
+        let value = fitted(variable(name), of, writer.scope.dialect);
+        body.extend(value.map(|value| Step::assign(name.as_str(), value)));
     }
-    body.push_str(" begin");
-    let declared = writer.declared_tables();
-    let absent = writer.inside.as_ref().map(|inside| inside.absent()).unwrap_or_default();
-    body.push_str(&inside::demand(&declared, &absent));
-    for (parameter, of) in parameters {
-        let name = quoted(&parameter.variable.name);
-        if let Some(value) = fitted(Scalar::column(&name), of, writer.scope.dialect) {
-            body.push_str(&format!(" {name} := {value};"));
-        }
-    }
-    let mut at = 1;
-    for (line, text) in writer.places.iter().zip(&writer.lines) {
-        match line.saturating_sub(at) {
-            0 => body.push(' '),
-            ahead => (0..ahead).for_each(|_| body.push('\n')),
-        }
-        body.push_str(text.trim_start());
-        at = at.max(*line) + text.matches('\n').count() as u32;
-    }
-    let bound = match declared.is_empty() && absent.is_empty() {
-        true => String::new(),
-        false => {
-            let listed = inside::listed(&declared, &absent);
-            format!("-- bound as {}: {listed}\n", interpreted::options(settings))
-        }
-    };
-    format!("{body} {end} end\n{}{bound}{}\n", takes(parameters.iter().map(|(_, of)| of)), mark(source))
+    body.extend(writer.steps.iter().cloned());
+    body.push(end);
+    Routine { variables: writer.declared.clone(), body, ..header.routine() }
 }
 
-/// The line of a body with the types of its parameters: PostgreSQL stores no lengths of arguments.
-fn takes<'p>(parameters: impl Iterator<Item = &'p Type>) -> String {
+/// The notes of a body: what its arguments are, which tables it was written with, and its T-SQL.
+fn notes(header: &Header<'_>, writer: &BodyWriter<'_>, source: &str, settings: &Settings) -> Vec<String> {
+    let (declared, absent) = (writer.declared_tables(), writer.absent_tables());
+    let is_bound = !declared.is_empty() || !absent.is_empty();
+    let bound = is_bound.then(|| inside::bound(settings, &declared, &absent));
+    takes(header.parameters.iter().map(|(_, of)| of)).into_iter().chain(bound).chain([mark(source)]).collect()
+}
+
+/// The note with the types of its parameters: PostgreSQL stores no lengths of arguments.
+fn takes<'p>(parameters: impl Iterator<Item = &'p Type>) -> Option<String> {
     let types: Vec<_> = parameters.map(Type::declared).collect();
-    if types.is_empty() {
-        return String::new();
-    }
-    format!("-- takes {}\n", types.join(";"))
+    (!types.is_empty()).then(|| format!("takes {}", types.join(";")))
 }

@@ -4,7 +4,7 @@ use super::variable::{NOCOUNT_SETTING, SILENTLY};
 use super::writer::BodyWriter;
 use crate::error::Error;
 use crate::facts::session::{holds, is_beside_results};
-use crate::resolve::names::literal;
+use crate::postgres::Scalar;
 use crate::tree::{nulls_equal, set_words, SetWord};
 
 /// Options that repeat the defaults of a session.
@@ -24,14 +24,14 @@ impl BodyWriter<'_> {
         let nulls_stay = words.len() == 2 && nulls_equal(&words) == Some(self.scope.nulls_equal);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
-            ["nocount", ..] | ["xact_abort", ..] if self.indent > 2 + self.labels.len() => {
+            ["nocount", ..] | ["xact_abort", ..] if self.depth > 1 => {
                 let why = "it must be on the procedure's own level";
                 return Err(Error::refused(&format!("set {}", words[0]), why, line));
             }
             ["nocount", rest @ ..] => {
                 self.sends_counts = *rest != ["on"];
                 self.sets_nocount = true;
-                self.set(NOCOUNT_SETTING, &literal(if self.sends_counts { "" } else { SILENTLY }));
+                self.set(NOCOUNT_SETTING, Scalar::text(if self.sends_counts { "" } else { SILENTLY }));
             }
             ["xact_abort", ..] => {}
             _ if nulls_stay => {}
@@ -42,7 +42,7 @@ impl BodyWriter<'_> {
                 return Err(Error::refused(&format!("set {}", words.join(" ")), why, line));
             }
         }
-        self.none(Some("0"));
+        self.none();
         Ok(())
     }
 }

@@ -1,13 +1,16 @@
 //! Queries of a procedure: their rows are returned to its caller by a cursor, which a notice names.
 
 use super::context::Context;
+use super::cursor::rows_of;
 use super::inside;
 use super::run::Run;
-use super::variable::{BEGAN, CURSOR, MADE, N, ROW, SCOPE_IDENTITY, SILENT, TRY_SETTING};
-use super::writer::{quoted, BodyWriter, Purpose, Rows, COUNTED, SENT};
+use super::variable::{field, variable, BEGAN, CURSOR, MADE, N, ROW, SCOPE_IDENTITY, SILENT, TRY_SETTING};
+use super::writer::{BodyWriter, Purpose, RowCount, Rows};
 use crate::error::Error;
 use crate::facts::notices::{RESULT_SET, ROW_COUNT};
-use crate::resolve::names::{array, literal, stored, table, table_variable};
+use crate::plpgsql::{Body, Raise, Step};
+use crate::postgres::{call, Scalar, Statement};
+use crate::resolve::names::{stored, table, table_variable};
 use crate::translate::{self, ResultType, Title, Translated, Verb};
 use crate::tree::{self, Select, SelectItem, StatementKind as Tree, TableVariable};
 
@@ -31,8 +34,8 @@ impl<'t> BodyWriter<'t> {
         if uses_time {
             // one variable for all functions of a statement
             self.declare(BEGAN, "timestamptz");
-            self.line = line;
-            self.add(format!("{} := clock_timestamp();", quoted(BEGAN)));
+            self.at(line);
+            self.add(Step::assign(BEGAN, call("clock_timestamp", [])));
         }
         let makes_table = query.kind == Verb::SelectInto;
         if makes_table {
@@ -46,99 +49,94 @@ impl<'t> BodyWriter<'t> {
             if query.kind != Verb::Select {
                 return Err(Error::refused("update … set @variable", "not inside a procedure", line));
             }
-            let run = self.select_into(&query);
+            let run = self.select_into(query);
             self.run(context, line, run);
         } else if query.kind == Verb::Select {
-            return self.rows(&query, keeps, line, context);
+            return self.rows(query, keeps, line, context);
         } else if gives_rows(statement) {
             return Err(Error::refused("output", "not inside a procedure", line));
         } else {
-            let mut lines = match &query.current {
-                Some(current) => self.change_current(current, &query.sql.to_string(), line)?,
-                None => vec![format!("{};", query.sql)],
+            let mut steps = match &query.current {
+                Some(current) => self.change_current(current, query.sql, line)?,
+                None => vec![Step::Sql(query.sql)],
             };
             let kind = kind_of(query.kind);
-            lines.extend(self.send_count(kind));
+            steps.extend(self.send_count(kind));
             let identity = query.into.as_deref().and_then(|into| self.keep_identity(into));
             let is_counted = self.sends_counts || identity.is_some();
-            lines.extend(identity.into_iter().flatten());
+            steps.extend(identity.into_iter().flatten());
             let rows = match (is_counted, self.rows) {
-                (false, _) => String::from(COUNTED),
-                (true, Rows::Left) if !self.sends_counts => quoted(N),
-                (true, Rows::Left) => String::from(SENT),
-                (true, _) => quoted(N),
+                (false, _) => RowCount::Counted,
+                (true, Rows::Left) if self.sends_counts => RowCount::SENT,
+                (true, _) => RowCount::Value(variable(N)),
             };
             // SQL Server's "(0 row(s) affected)"
-            let caught = self.sends_counts.then(|| self.count_of("0", kind));
-            self.run(context, line, Run { caught, ..Run::leaving(lines, rows) });
+            let caught = self.sends_counts.then(|| self.count_of(Scalar::number(0), kind));
+            self.run(context, line, Run { caught, ..Run::leaving(steps, rows) });
         }
         Ok(())
     }
 
-    fn send_count(&mut self, kind: &str) -> Vec<String> {
+    fn send_count(&mut self, kind: &str) -> Body {
         if !self.sends_counts {
-            return Vec::new();
+            return Body::new();
         }
         self.declare(N, "bigint");
-        let n = quoted(N);
-        vec![format!("get diagnostics {n} = row_count;"), self.count_of(&n, kind)]
+        vec![Step::CountRows(N.to_owned()), self.count_of(variable(N), kind)]
     }
 
     /// After an insert, if scope_identity() is used: the number assigned to its rows.
-    fn keep_identity(&mut self, into: &str) -> Option<Vec<String>> {
+    fn keep_identity(&mut self, into: &str) -> Option<Body> {
         if !self.is_declared(SCOPE_IDENTITY) {
             return None;
         }
-        let (identity, n) = (quoted(SCOPE_IDENTITY), quoted(N));
-        let mut lines = Vec::new();
+        let mut steps = Vec::new();
         if !self.sends_counts {
             self.declare(N, "bigint");
-            lines.push(format!("get diagnostics {n} = row_count;"));
+            steps.push(Step::CountRows(N.to_owned()));
         }
-        lines.push(format!("if {n} > 0 then"));
-        lines.push(format!("  {identity} := coalesce(tsql.identity_of({}), {identity});", literal(into)));
-        lines.push(String::from("end if;"));
-        Some(lines)
+        let identity = [call("tsql.identity_of", [Scalar::text(into)]), variable(SCOPE_IDENTITY)];
+        let keep = Step::assign(SCOPE_IDENTITY, call("coalesce", identity));
+        steps.push(Step::if_(variable(N).infix(">", Scalar::number(0)), [keep]));
+        Some(steps)
     }
 
     /// The notice of a row count. `kind`: of the statement.
-    fn count_of(&self, rows: &str, kind: &str) -> String {
-        let said = match (&self.purpose, kind) {
-            (Purpose::Trigger { .. }, kind) => format!("trigger {kind}").trim_end().to_owned(),
-            (_, kind) => kind.to_owned(),
+    fn count_of(&self, rows: Scalar, kind: &str) -> Step {
+        let detail = match self.purpose {
+            Purpose::Trigger { .. } => format!("trigger {kind}").trim_end().to_owned(),
+            _ => kind.to_owned(),
         };
-        let detail = self.silently(literal(&said));
-        format!("raise notice using errcode = '{ROW_COUNT}', message = {rows}::text, detail = {detail};")
+        let detail = self.silently(Scalar::Text(detail));
+        Step::notice(Some(ROW_COUNT), rows.cast("text"), Some(detail))
     }
 
     /// SELECT @a = …: the values of the last row, or the variables' previous ones if there is none.
-    fn select_into(&mut self, query: &Translated) -> Run {
+    fn select_into(&mut self, query: Translated) -> Run {
         self.declare(ROW, "record");
         self.declare(N, "bigint");
-        let (row, n) = (quoted(ROW), quoted(N));
-        let columns: Vec<String> = (1..=query.assigns.len()).map(|place| format!("c{place}")).collect();
-        let names = columns.join(", ");
-        let mut lines = vec![
-            format!("{n} := 0;"),
-            format!("for {row} in select * from ({}) as \"@@r\" ({names}) loop", query.sql),
-        ];
-        for (name, column) in query.assigns.iter().zip(&columns) {
-            lines.push(format!("  {} := {row}.{column};", quoted(name)));
-        }
-        lines.push(format!("  {n} := {n} + 1;"));
-        lines.push(String::from("end loop;"));
+        let columns: Vec<String> = (1..=query.assigns.len()).map(|number| format!("c{number}")).collect();
+        let assigned = query.assigns.iter().zip(&columns);
+        let mut body: Body =
+            assigned.map(|(name, column)| Step::assign(name.as_str(), field(ROW, column.as_str()))).collect();
+        body.push(Step::assign(N, variable(N).infix("+", Scalar::number(1))));
+        let rows = query.sql.into_query().map(|query| rows_of(query, columns));
+        let mut steps = vec![Step::assign(N, Scalar::number(0))];
+        steps.extend(rows.map(|rows| Step::For(ROW.to_owned(), rows, body)));
         if !self.sends_counts {
-            return Run::leaving(lines, n);
+            return Run::leaving(steps, RowCount::Value(variable(N)));
         }
-        lines.push(self.count_of(&n, "select"));
-        let rows = if self.rows == Rows::Left { String::from(SENT) } else { n };
-        Run::leaving(lines, rows)
+        steps.push(self.count_of(variable(N), "select"));
+        Run::leaving(
+            steps,
+            if self.rows == Rows::Left { RowCount::SENT } else { RowCount::Value(variable(N)) },
+        )
     }
 
     /// A result set: a cursor from which the caller fetches. `keeps`: see `Facts`.
     fn rows(
         &mut self,
-        query: &Translated,
+        query: Translated,
         keeps: bool,
         line: u32,
         context: &Context<'t>,
@@ -154,42 +152,42 @@ impl<'t> BodyWriter<'t> {
                 region.results.set(Some(line));
             }
         }
-        let cursor = quoted(CURSOR);
         self.declare(CURSOR, "refcursor");
         // its errors and row count are known only after it has run, and so are values of the clock
         let runs = !context.handler.is_none() || self.rows == Rows::Asked || !keeps;
         self.declare(N, "bigint");
-        let mut lines = vec![format!("{cursor} := null;")];
-        let run = [
-            format!("open {cursor} scroll for {};", query.sql),
-            format!("move forward all in {cursor};"),
-            format!("get diagnostics {} = row_count;", quoted(N)),
-            format!("move absolute 0 in {cursor};"),
+        let open = |scrolls, query: Statement| Step::Open { cursor: CURSOR.to_owned(), scrolls, query };
+        let run = vec![
+            open(true, query.sql.clone()),
+            Step::Move("forward all", CURSOR.to_owned()),
+            Step::CountRows(N.to_owned()),
+            Step::Move("absolute 0", CURSOR.to_owned()),
         ];
-        if runs {
-            lines.extend(run);
-        } else {
-            // a caller's CATCH may handle its error
-            lines.push(format!(
-                "if current_setting('{TRY_SETTING}', true) in ('on', 'told', 'returned') then"
-            ));
-            lines.extend(run.map(|line| format!("  {line}")));
-            lines.push(String::from("else"));
-            lines.push(format!("  open {cursor} no scroll for {};", query.sql));
-            lines.push(String::from("end if;"));
+        let mut steps = vec![Step::assign(CURSOR, Scalar::Null)];
+        match runs {
+            true => steps.extend(run),
+            false => {
+                // a caller's CATCH may handle its error
+                let setting = call("current_setting", [Scalar::text(TRY_SETTING), Scalar::Boolean(true)]);
+                let values = ["on", "told", "returned"].map(Scalar::text);
+                let is_caught = setting.infix("in", Scalar::Row(values.into()));
+                steps.push(Step::If(vec![(is_caught, run)], vec![open(false, query.sql)]));
+            }
         }
-        let mut notice = format!("raise notice using errcode = '{RESULT_SET}', message = {cursor}::text");
-        if let Some(columns) = &query.columns {
-            notice.push_str(&format!(", detail = {}", literal(&json(columns))));
-        }
-        match (self.sends_counts, self.sets_nocount) {
-            (false, _) => notice.push_str(", hint = 'nocount'"),
-            (true, false) => notice.push_str(&format!(", hint = {}", quoted(SILENT))),
-            (true, true) => {}
-        }
-        lines.push(format!("{notice};"));
-        let rows = if self.rows == Rows::Asked { quoted(N) } else { String::from(SENT) };
-        self.run(context, line, Run::leaving(lines, rows));
+        let hint = match (self.sends_counts, self.sets_nocount) {
+            (false, _) => Some(Scalar::text("nocount")),
+            (true, false) => Some(variable(SILENT)),
+            (true, true) => None,
+        };
+        steps.push(Step::Raise(Raise {
+            level: "notice",
+            code: Some(RESULT_SET),
+            message: variable(CURSOR).cast("text"),
+            detail: query.columns.as_deref().map(|columns| Scalar::Text(json(columns))),
+            hint,
+        }));
+        let rows = if self.rows == Rows::Asked { RowCount::Value(variable(N)) } else { RowCount::SENT };
+        self.run(context, line, Run::leaving(steps, rows));
         self.has_sent = true;
         Ok(())
     }
@@ -214,10 +212,8 @@ impl<'t> BodyWriter<'t> {
         if let Tree::Drop(objects) = statement {
             if objects.names.iter().all(tree::ObjectName::is_temporary) {
                 // the rows of a result set may still have to be fetched from it
-                let names = objects.names.iter().map(|table| literal(&stored(&table.name)));
-                let names = array(names, "text");
-                let drop = format!("perform tsql.drop_temporary({names}, {});", objects.if_exists);
-                self.run_with_end(context, line, Run::new(vec![drop]));
+                let drop = drop_temporary(objects.names.iter().map(|table| &table.name), objects.if_exists);
+                self.run_with_end(context, line, Run::new([drop]));
                 return Ok(());
             }
             if self.has_sent {
@@ -226,7 +222,7 @@ impl<'t> BodyWriter<'t> {
             }
         }
         let sql = translate::defined(statement, &self.scope)?;
-        self.run_with_end(context, line, Run::new(vec![format!("{sql};")]));
+        self.run_with_end(context, line, Run::new([Step::Define(sql)]));
         Ok(())
     }
 
@@ -254,17 +250,21 @@ impl<'t> BodyWriter<'t> {
         let sql = translate::defined(&Tree::CreateTable(Box::new(create)), &self.scope)?;
         // in a loop the variable keeps its rows
         let made = format!("{MADE} {}", declared.variable.name);
-        self.declare(made.as_str(), "boolean := false");
-        let made = quoted(&made);
-        let lines = vec![
-            format!("if not {made} then"),
-            format!("  {sql};"),
-            format!("  {made} := true;"),
-            String::from("end if;"),
-        ];
-        self.run(context, line, Run::keeping(lines));
+        self.declare_as(made.as_str(), "boolean", Scalar::Boolean(false));
+        let is_missing = variable(&made).negated_if(true);
+        let make = [Step::Define(sql), Step::assign(made, Scalar::Boolean(true))];
+        self.run(context, line, Run::keeping([Step::if_(is_missing, make)]));
         Ok(())
     }
+}
+
+/// Drops temporary tables, now or as soon as no rows are fetched from them any more.
+pub(super) fn drop_temporary<'n>(names: impl Iterator<Item = &'n String>, may_be_missing: bool) -> Step {
+    let names = names.map(|name| Scalar::text(stored(name))).collect();
+    Step::Perform(call(
+        "tsql.drop_temporary",
+        [Scalar::Array(names, "text"), Scalar::Boolean(may_be_missing)],
+    ))
 }
 
 /// Whether a change returns rows to the client, by OUTPUT.

@@ -1,12 +1,13 @@
 //! Transactions of a procedure as blocks of PL/pgSQL.
 
-use super::context::{Body, Context, Handler, Region, Rest, Site, Try};
+use super::context::{Context, Handler, Region, Rest, Segment, Site, Statements, Try};
 use super::run::Run;
 use super::transaction;
-use super::variable::{caught_name, TRY_SETTING};
-use super::writer::{quoted, BodyWriter, Purpose};
+use super::variable::{caught_name, variable, TRY_SETTING};
+use super::writer::{BodyWriter, Purpose};
 use crate::error::Error;
-use crate::resolve::names::literal;
+use crate::plpgsql::{Block, Body, Raise, Step};
+use crate::postgres::{call, Scalar};
 use crate::tree::{Statement, StatementKind as Tree, TransactionName};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,7 +16,7 @@ impl<'t> BodyWriter<'t> {
     pub(super) fn region(
         &mut self,
         begin: &Statement,
-        statements: &Body<'t>,
+        statements: &Statements<'t>,
         context: &Context<'t>,
     ) -> Result<(), Error> {
         let line = begin.at.line;
@@ -33,54 +34,9 @@ impl<'t> BodyWriter<'t> {
             rolls_back: Cell::default(),
         });
         self.declare(ended_name(number), "integer");
-        self.add(format!("<<{}>>", quoted(&region_name(number))));
-        self.add("begin");
-        self.indent += 1;
-        self.add("perform tsql.begin_transaction();");
-        self.none(Some("0"));
-        let inside = Context {
-            region: Some(region.clone()),
-            rest: Rest::default(),
-            guard: None,
-            leaves: None,
-            ..context.clone()
-        };
-        match &context.handler {
-            Handler::Try(block) => {
-                if block.outer.as_try().is_some() {
-                    return Err(Error::refused("begin transaction", "inside two TRY blocks", line));
-                }
-                let work = format!("@@work {number}");
-                self.add(format!("<<{}>>", quoted(&work)));
-                let label = Try {
-                    number: block.number,
-                    label: work,
-                    outer: block.outer.clone(),
-                    catch: block.catch,
-                    loops: block.loops,
-                    calls: block.calls,
-                };
-                let inner = Context { handler: Handler::Try(Rc::new(label)), ..inside.clone() };
-                self.block("begin", "end;", |writer| writer.body(statements, &inner))?;
-                // errors are handled here: the CATCH block begins inside the transaction
-                if block.calls {
-                    let marked = self.marked_by(&block.outer);
-                    self.set(TRY_SETTING, &marked);
-                }
-                check_catch(block.catch, line)?;
-                let catch = Context {
-                    handler: block.outer.clone(),
-                    caught: Some(block.number),
-                    leaves: Some(block.clone()),
-                    ..inside
-                };
-                self.body(&Body::of(block.catch), &catch)?;
-            }
-            _ => self.body(statements, &inside)?,
-        }
-        self.indent -= 1;
-        self.add("exception when sqlstate 'TS002' then null;");
-        self.add("end;");
+        let body = self.inside(|writer| writer.region_steps(statements, &region, context))?;
+        let (label, handler) = (region_name(number), ("sqlstate 'TS002'", Body::new()));
+        self.steps.push(Step::Block(Block { label: Some(label), body, handler: Some(handler) }));
         if let (true, Some(results)) = (region.rolls_back.get(), region.results.get()) {
             let why = format!("its rows would be lost with the transaction begun in line {line}");
             return Err(Error::refused("select", &why, results));
@@ -88,68 +44,112 @@ impl<'t> BodyWriter<'t> {
         self.after_region(&region, context)
     }
 
+    fn region_steps(
+        &mut self,
+        statements: &Statements<'t>,
+        region: &Rc<Region<'t>>,
+        context: &Context<'t>,
+    ) -> Result<(), Error> {
+        self.add(Step::Perform(call("tsql.begin_transaction", [])));
+        self.none();
+        let inside = Context {
+            region: Some(region.clone()),
+            rest: Rest::default(),
+            guard: None,
+            leaves: None,
+            ..context.clone()
+        };
+        let Handler::Try(block) = &context.handler else { return self.body(statements, &inside) };
+        if block.outer.as_try().is_some() {
+            return Err(Error::refused("begin transaction", "inside two TRY blocks", region.line));
+        }
+        let work = format!("@@work {}", region.number);
+        let label = Try {
+            number: block.number,
+            label: work.clone(),
+            outer: block.outer.clone(),
+            catch: block.catch,
+            loops: block.loops,
+            calls: block.calls,
+        };
+        let inner = Context { handler: Handler::Try(Rc::new(label)), ..inside.clone() };
+        self.labelled_block(&work, |writer| writer.body(statements, &inner))?;
+        // errors are handled here: the CATCH block begins inside the transaction
+        if block.calls {
+            self.set(TRY_SETTING, self.marked_by(&block.outer));
+        }
+        check_catch(block.catch, region.line)?;
+        let catch = Context {
+            handler: block.outer.clone(),
+            caught: Some(block.number),
+            leaves: Some(block.clone()),
+            ..inside
+        };
+        self.body(&Statements::of(block.catch), &catch)
+    }
+
     /// The statements after each COMMIT and ROLLBACK, now that the transaction has ended.
     fn after_region(&mut self, region: &Region<'t>, context: &Context<'t>) -> Result<(), Error> {
-        let mut word = "if";
+        let mut branches = Vec::new();
         let sites = region.sites.take();
         for (number, site) in (1..).zip(&sites) {
             let segments = site.rest.joined();
             if segments.is_empty() && site.leaves.is_none() {
                 continue;
             }
-            self.add(format!("{word} {} = {number} then", quoted(&ended_name(region.number))));
-            self.indent += 1;
-            let before = self.lines.len();
             let handler =
                 site.leaves.as_ref().map_or_else(|| context.handler.clone(), |left| left.outer.clone());
-            for segment in segments {
-                let outside = Context { caught: segment.caught, handler: handler.clone(), ..context.clone() };
-                match segment.guard {
-                    Some(guard) => self.try_catch(&segment.body, guard, &outside)?,
-                    None => self.body(&segment.body, &outside)?,
+            let steps = self.inside(|writer| {
+                for Segment { body, caught, guard } in segments {
+                    let outside = Context { caught, handler: handler.clone(), ..context.clone() };
+                    match guard {
+                        Some(guard) => writer.try_catch(&body, guard, &outside)?,
+                        None => writer.body(&body, &outside)?,
+                    }
                 }
-            }
-            if let Some(left) = &site.leaves {
-                self.add(format!("{} := null;", quoted(&caught_name(left.number))));
-                self.add(format!("exit {};", quoted(&left.label)));
-            }
-            if self.lines.len() == before {
-                self.add("null;");
-            }
-            self.indent -= 1;
-            word = "elsif";
+                if let Some(left) = &site.leaves {
+                    writer.add(Step::assign(caught_name(left.number), Scalar::Null));
+                    writer.add(Step::exit(left.label.as_str()));
+                }
+                Ok(())
+            })?;
+            let is_here = variable(&ended_name(region.number)).infix("=", Scalar::number(number));
+            branches.push((is_here, steps));
         }
-        if word == "elsif" {
-            self.add("end if;");
+        if !branches.is_empty() {
+            self.steps.push(Step::If(branches, Body::new()));
         }
         Ok(())
     }
 
     /// Records that the transaction has ended at this COMMIT or ROLLBACK.
-    fn site(&self, region: &Region<'t>, context: &Context<'t>) -> String {
+    fn site(&self, region: &Region<'t>, context: &Context<'t>) -> Step {
         let mut sites = region.sites.borrow_mut();
         sites.push(Site { rest: context.rest.clone(), leaves: context.leaves.clone() });
-        format!("{} := {};", quoted(&ended_name(region.number)), sites.len())
+        Step::assign(ended_name(region.number), Scalar::number(sites.len()))
     }
 
     pub(super) fn commit(&mut self, line: u32, context: &Context<'t>) -> Result<(), Error> {
         let Some(region) = &context.region else {
-            let lines = vec![format!("perform tsql.commit_outside({line}, {});", literal(&self.name))];
-            self.run(context, line, Run::new(lines));
+            self.run(context, line, Run::new([self.outside("tsql.commit_outside", line)]));
             return Ok(());
         };
-        self.add("perform tsql.commit_transaction();");
-        self.none(Some("0"));
+        self.add(Step::Perform(call("tsql.commit_transaction", [])));
+        self.none();
         if let Some(block) = context.handler.as_try() {
             if block.calls && block.number > region.number {
-                let marked = self.marked_by(&block.outer);
-                self.set(TRY_SETTING, &marked);
+                self.set(TRY_SETTING, self.marked_by(&block.outer));
             }
         }
         let site = self.site(region, context);
         self.add(site);
-        self.add(format!("exit {};", quoted(&region_name(region.number))));
+        self.add(Step::exit(region_name(region.number)));
         Ok(())
+    }
+
+    /// A function of schema tsql that ends a transaction of the caller.
+    fn outside(&self, function: &'static str, line: u32) -> Step {
+        Step::Perform(call(function, [Scalar::number(line), Scalar::text(self.name.as_str())]))
     }
 
     pub(super) fn rollback(
@@ -163,15 +163,15 @@ impl<'t> BodyWriter<'t> {
             return Err(Error::refused("rollback with a static cursor", "the cursor stays open", line));
         }
         let Some(region) = &context.region else {
-            let name = literal(&self.name);
-            let lines = vec![match self.purpose {
-                Purpose::Trigger { .. } => {
-                    let text = "'The transaction ended in the trigger. The batch has been aborted.'";
-                    format!("perform tsql.raise(3609, 16, 1, {text}, {line}, {name});")
-                }
-                _ => format!("perform tsql.rollback_outside({line}, {name});"),
-            }];
-            self.run(context, line, Run::new(lines));
+            let step = match is_trigger {
+                true => self.raise_error(
+                    3609,
+                    "The transaction ended in the trigger. The batch has been aborted.",
+                    line,
+                ),
+                false => self.outside("tsql.rollback_outside", line),
+            };
+            self.run(context, line, Run::new([step]));
             return Ok(());
         };
         let is_it = |name: &TransactionName| region.name.as_ref().is_some_and(|own| own.is(name));
@@ -183,11 +183,17 @@ impl<'t> BodyWriter<'t> {
             return Err(Error::refused("rollback with a table variable", "it would remove its rows", line));
         }
         region.rolls_back.set(true);
-        self.add(format!("perform tsql.roll_back({line}, {});", literal(&self.name)));
-        self.none(Some("0"));
+        self.add(self.outside("tsql.roll_back", line));
+        self.none();
         let site = self.site(region, context);
         self.add(site);
-        self.add("raise exception using errcode = 'TS002', message = 'rollback transaction';");
+        self.add(Step::Raise(Raise {
+            level: "exception",
+            code: Some("TS002"),
+            message: Scalar::text("rollback transaction"),
+            detail: None,
+            hint: None,
+        }));
         Ok(())
     }
 }

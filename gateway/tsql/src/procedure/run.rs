@@ -2,11 +2,13 @@
 
 use super::context::{Context, Try};
 use super::variable::{
-    caught_name, BODY, CONTEXT, DETAIL, DOOMED, INDEX, MESSAGE, SCHEMA, STATUS, TABLE, TEXT,
+    caught_name, field, variable, BODY, CONTEXT, DETAIL, DOOMED, ERROR, INDEX, MESSAGE, SCHEMA, STATUS,
+    TABLE, TEXT,
 };
-use super::writer::{quoted, BodyWriter, Purpose};
+use super::writer::{BodyWriter, Purpose, RowCount};
 use crate::facts::notices::ENDED;
-use crate::resolve::names::literal;
+use crate::plpgsql::{Block, Body, Step};
+use crate::postgres::{call, Scalar};
 
 /// The properties read from an error, and the variables that receive them.
 const DIAGNOSTICS: [(&str, &str); 6] = [
@@ -18,11 +20,11 @@ const DIAGNOSTICS: [(&str, &str); 6] = [
     (CONTEXT, "pg_exception_context"),
 ];
 
-/// Lines of PL/pgSQL that can fail, and the @@rowcount that they leave.
+/// Steps that can fail, and the @@rowcount that they leave.
 pub struct Run {
-    pub lines: Vec<String>,
+    pub steps: Body,
     /// None: unchanged.
-    pub rows: Option<String>,
+    pub rows: Option<RowCount>,
     /// It calls a procedure; a CATCH block handles a wrong name.
     pub calls: bool,
     /// T-SQL raises its error, which does not undo the procedure's changes.
@@ -30,23 +32,23 @@ pub struct Run {
     /// Any error ends the procedure: for THROW, and where it is undefined how to continue.
     pub ends: bool,
     /// The last action of a statement whose error a CATCH block handles.
-    pub caught: Option<String>,
+    pub caught: Option<Step>,
     /// The further action of a statement whose error is only sent.
-    pub sent: Option<String>,
+    pub sent: Option<Step>,
 }
 
 impl Run {
-    pub fn new(lines: Vec<String>) -> Run {
-        let rows = Some(String::from("0"));
-        Run { lines, rows, calls: false, raises: false, ends: false, caught: None, sent: None }
+    pub fn new(steps: impl Into<Body>) -> Run {
+        let (steps, rows) = (steps.into(), Some(RowCount::of(0)));
+        Run { steps, rows, calls: false, raises: false, ends: false, caught: None, sent: None }
     }
 
-    pub fn leaving(lines: Vec<String>, rows: impl Into<String>) -> Run {
-        Run { rows: Some(rows.into()), ..Run::new(lines) }
+    pub fn leaving(steps: impl Into<Body>, rows: RowCount) -> Run {
+        Run { rows: Some(rows), ..Run::new(steps) }
     }
 
-    pub fn keeping(lines: Vec<String>) -> Run {
-        Run { rows: None, ..Run::new(lines) }
+    pub fn keeping(steps: impl Into<Body>) -> Run {
+        Run { rows: None, ..Run::new(steps) }
     }
 }
 
@@ -58,126 +60,92 @@ impl<'t> BodyWriter<'t> {
     /// which clients read as results (FreeTDS, src/odbc/unittests/raiserror.c); those of assignments and conditions are
     /// not, of which a loop would send one in each pass.
     pub(super) fn run_with_end(&mut self, context: &Context<'t>, line: u32, mut run: Run) {
-        run.lines.extend(self.end_notice("''"));
+        run.steps.extend(self.end_notice(Scalar::text("")));
         self.run(context, line, run);
     }
 
-    /// The notice of the end of a statement. `detail`: the notice's detail, an expression.
-    pub(super) fn end_notice(&self, detail: &str) -> Option<String> {
-        let is_told = self.sends_counts && self.purpose == Purpose::Procedure;
-        let detail = self.silently(format!("({detail})"));
-        is_told
-            .then(|| format!("raise notice using errcode = '{ENDED}', message = 'end', detail = {detail};"))
+    /// The notice of the end of a statement.
+    pub(super) fn end_notice(&self, detail: Scalar) -> Option<Step> {
+        let is_sent = self.sends_counts && self.purpose == Purpose::Procedure;
+        is_sent.then(|| Step::notice(Some(ENDED), Scalar::text("end"), Some(self.silently(detail))))
     }
 
     /// Writes a statement and the handling of its error.
     pub(super) fn run(&mut self, context: &Context<'t>, line: u32, run: Run) {
-        self.line = line;
-        let mut lines = run.lines;
-        lines.extend(run.rows.as_deref().and_then(|rows| self.kept_rows(rows)));
+        self.at(line);
+        let mut steps = run.steps;
+        steps.extend(run.rows.and_then(|rows| self.kept_rows(rows)));
         // a called procedure sets @@error itself
         if self.tracks_errors && !run.calls {
-            lines.push(String::from("\"@@error\" := 0;"));
+            steps.push(Step::assign(ERROR, Scalar::number(0)));
         }
         let hands_over =
             self.hands_over(context) && (self.has_sent || run.raises || !context.handler.is_none());
         if context.handler.is_none() && !hands_over {
-            for text in lines {
-                self.add(text);
-            }
+            steps.into_iter().for_each(|step| self.add(step));
             return;
         }
-        for (part, _) in DIAGNOSTICS {
-            self.declare(part, "text");
-        }
-        let [text, detail, schema, table, index, stack] = DIAGNOSTICS.map(|(part, _)| quoted(part));
-        self.add("begin");
-        self.indent += 1;
-        for text in lines {
-            self.add(text);
-        }
-        self.indent -= 1;
-        self.add("exception when others then");
-        self.indent += 1;
-        let diagnostics = DIAGNOSTICS.map(|(part, item)| format!("{} = {item}", quoted(part)));
-        self.add(format!("get stacked diagnostics {};", diagnostics.join(", ")));
-        let error = format!(
-            "tsql.caught(sqlstate, {text}, {detail}, {schema}, {table}, {index}, {stack}, {}, {line}, {})",
-            self.scope.dialect.is_ase,
-            literal(&self.name)
-        );
+        DIAGNOSTICS.iter().for_each(|(part, _)| self.declare(*part, "text"));
+        let error = self.caught_error(line);
+        let items = DIAGNOSTICS.map(|(part, item)| (part.to_owned(), item));
+        let mut handling = vec![Step::Diagnose(items.into())];
         if hands_over {
-            self.add(format!("if tsql.hands_over(sqlstate, {detail}) then"));
-            self.add(format!("  perform tsql.hand_over({error});"));
-            if let Some(line) = &run.caught {
-                self.add(format!("  {line}"));
-            }
-            self.add(format!("  exit {};", quoted(BODY)));
-            self.add("end if;");
-        }
-        let keeps =
-            context.handler.as_try().is_none() && !context.handler.is_none() && self.hands_over(context);
-        if context.handler.is_none() || run.ends && context.handler.as_try().is_none() {
-            self.raise_again(keeps, &error);
-            self.indent -= 1;
-            self.add("end;");
-            return;
-        }
-        match (context.handler.as_try(), run.calls) {
-            (None, _) => {
-                let arithmetic = match self.scope.dialect.goes_on_after_arithmetic {
-                    true => format!(" or tsql.is_arithmetic(sqlstate, {text}, {table}, {index})"),
-                    false => String::new(),
-                };
-                self.add(format!("if not tsql.goes_on_after(sqlstate, {detail}){arithmetic} then"));
-                self.indent += 1;
-                self.raise_again(keeps, &error);
-                self.indent -= 1;
-                self.add("end if;");
-            }
-            (Some(_), true) => self.add("if sqlstate in ('40001', '40P01') then raise; end if;"),
-            (Some(_), false) => self.add("if tsql.ends_its_batch(sqlstate) then raise; end if;"),
+            let mut leaving = vec![Step::Perform(call("tsql.hand_over", [error.clone()]))];
+            leaving.extend(run.caught.clone());
+            leaving.push(Step::exit(BODY));
+            handling.push(Step::if_(call("tsql.hands_over", [sqlstate(), variable(DETAIL)]), leaving));
         }
         match context.handler.as_try() {
             Some(block) => {
-                for text in self.to_catch(block, &error, run.caught, context) {
-                    self.add(text);
-                }
+                let ends = match run.calls {
+                    true => sqlstate().infix("in", Scalar::Row(["40001", "40P01"].map(Scalar::text).into())),
+                    false => call("tsql.ends_its_batch", [sqlstate()]),
+                };
+                handling.push(Step::if_(ends, [Step::RaiseAgain]));
+                handling.extend(self.to_catch(block, error, run.caught, context));
             }
             None => {
-                let message = quoted(MESSAGE);
-                self.declare(MESSAGE, "tsql.error");
-                self.add(format!("{message} := {error};"));
-                let number = format!("tsql.tell_caught({message})");
-                self.add(match self.tracks_errors {
-                    true => format!("\"@@error\" := {number};"),
-                    false => format!("perform {number};"),
-                });
-                if let Some(line) = run.sent {
-                    self.add(line);
-                }
-                self.lower_status();
-                if let Some(line) = self.end_notice("'failed'") {
-                    self.add(line);
-                }
-                if let Some(line) = self.kept_rows("0") {
-                    self.add(line);
+                let keeps = !context.handler.is_none() && self.hands_over(context);
+                let ends = raise_again(keeps, &error);
+                match context.handler.is_none() || run.ends {
+                    true => handling.extend(ends),
+                    false => handling.extend(self.sent_only(error, ends, run.sent)),
                 }
             }
         }
-        self.indent -= 1;
-        self.add("end;");
+        self.add(Step::Block(Block { label: None, body: steps, handler: Some(("others", handling)) }));
     }
 
-    /// Ends the procedure by an error. `keeps`: earlier changes remain if the error ends only the batch.
-    fn raise_again(&mut self, keeps: bool, error: &str) {
-        if keeps {
-            self.add(format!("if tsql.ends_with_it(sqlstate, {}) then", quoted(DETAIL)));
-            self.add(format!("  perform tsql.hand_over({error});"));
-            self.add(format!("  exit {};", quoted(BODY)));
-            self.add("end if;");
+    /// The error that is being handled, as a value.
+    fn caught_error(&self, line: u32) -> Scalar {
+        let [text, detail, schema, table, index, stack] = DIAGNOSTICS.map(|(part, _)| variable(part));
+        let is_ase = Scalar::Boolean(self.scope.dialect.is_ase);
+        let (line, name) = (Scalar::number(line), Scalar::text(self.name.as_str()));
+        call("tsql.caught", [sqlstate(), text, detail, schema, table, index, stack, is_ase, line, name])
+    }
+
+    /// Sends an error and continues, unless the procedure `ends` with it. `sent`: a further action.
+    fn sent_only(&mut self, error: Scalar, ends: Body, sent: Option<Step>) -> Body {
+        let mut is_over = call("tsql.goes_on_after", [sqlstate(), variable(DETAIL)]).negated_if(true);
+        if self.scope.dialect.goes_on_after_arithmetic {
+            let [text, table, index] = [TEXT, TABLE, INDEX].map(variable);
+            is_over = is_over.or(call("tsql.is_arithmetic", [sqlstate(), text, table, index]));
         }
-        self.add("raise;");
+        self.declare(MESSAGE, "tsql.error");
+        let number = call("tsql.tell_caught", [variable(MESSAGE)]);
+        let mut steps = vec![
+            Step::if_(is_over, ends),
+            Step::assign(MESSAGE, error),
+            match self.tracks_errors {
+                true => Step::assign(ERROR, number),
+                false => Step::Perform(number),
+            },
+        ];
+        steps.extend(sent);
+        steps.extend(self.lower_status());
+        steps.extend(self.end_notice(Scalar::text("failed")));
+        steps.extend(self.kept_rows(RowCount::of(0)));
+        steps
     }
 
     /// Whether an error may be passed to a TRY block around the call by a return, which undoes neither the selected
@@ -186,50 +154,62 @@ impl<'t> BodyWriter<'t> {
         self.purpose == Purpose::Procedure && context.region.is_none() && context.handler.as_try().is_none()
     }
 
-    /// The lines that pass an error to the CATCH of a TRY block. `last`: the last action of its statement.
+    /// Passes an error to the CATCH of a TRY block. `last`: the last action of its statement.
     pub(super) fn to_catch(
         &self,
         block: &Try<'t>,
-        error: &str,
-        last: Option<String>,
+        error: Scalar,
+        last: Option<Step>,
         context: &Context<'t>,
-    ) -> Vec<String> {
-        let caught = quoted(&caught_name(block.number));
-        let mut lines = vec![
-            format!("{caught} := {error};"),
-            format!("perform tsql.doom({caught}.\"number\", {});", context.region.is_some()),
-        ];
+    ) -> Body {
+        let caught = caught_name(block.number);
+        let number = field(&caught, "number");
+        let is_inside = Scalar::Boolean(context.region.is_some());
+        let doom = Step::Perform(call("tsql.doom", [number.clone(), is_inside]));
+        let mut steps = vec![Step::assign(caught, error), doom];
         if self.dooms {
             // RAISERROR does not honor SET XACT_ABORT, and has no number of SQL Server
-            lines.push(format!("if sqlstate <> 'TS001' or {caught}.\"number\" < 13000 then"));
-            lines.push(format!("  {} := true;", quoted(DOOMED)));
-            lines.push(String::from("  perform set_config('tsql.doomed', 'on', true);"));
-            lines.push(String::from("end if;"));
+            let is_raised = sqlstate().infix("=", Scalar::text("TS001"));
+            let is_own = number.clone().infix("<", Scalar::number(13000));
+            let setting = [Scalar::text("tsql.doomed"), Scalar::text("on"), Scalar::Boolean(true)];
+            let mark =
+                [Step::assign(DOOMED, Scalar::Boolean(true)), Step::Perform(call("set_config", setting))];
+            steps.push(Step::if_(is_raised.negated_if(true).or(is_own), mark));
         }
         if self.tracks_errors {
-            lines.push(format!("\"@@error\" := {caught}.\"number\";"));
+            steps.push(Step::assign(ERROR, number));
         }
-        lines.extend(last);
-        lines.push(format!("exit {};", quoted(&block.label)));
-        lines
+        steps.extend(last);
+        steps.push(Step::exit(block.label.as_str()));
+        steps
     }
 
     /// An error sent to the client, in MESSAGE, makes the return status 10 minus its severity, unless an earlier one
     /// was worse or RETURN sets another (ASE Reference Manual: Procedures, "Procedure return status").
-    pub(super) fn lower_status(&mut self) {
-        if self.purpose == Purpose::Procedure {
-            let (status, message) = (quoted(STATUS), quoted(MESSAGE));
-            self.add(format!("{status} := least({status}, 10 - {message}.severity);"));
-        }
+    pub(super) fn lower_status(&self) -> Option<Step> {
+        let least = Scalar::number(10).infix("-", field(MESSAGE, "severity"));
+        let status = call("least", [variable(STATUS), least]);
+        (self.purpose == Purpose::Procedure).then(|| Step::assign(STATUS, status))
     }
 
-    /// A statement that cannot fail, and its @@rowcount.
-    pub(super) fn none(&mut self, rows: Option<&str>) {
-        if let Some(line) = rows.and_then(|rows| self.kept_rows(rows)) {
-            self.add(line);
-        }
+    /// A statement that cannot fail, and leaves no rows.
+    pub(super) fn none(&mut self) {
+        self.kept_rows(RowCount::of(0)).into_iter().for_each(|step| self.add(step));
         if self.tracks_errors {
-            self.add("\"@@error\" := 0;");
+            self.add(Step::assign(ERROR, Scalar::number(0)));
         }
     }
+}
+
+/// The state of the error that is being handled.
+pub(super) fn sqlstate() -> Scalar {
+    Scalar::column("sqlstate")
+}
+
+/// Ends the procedure by the error that is being handled. `keeps`: earlier changes remain if it ends only the batch.
+fn raise_again(keeps: bool, error: &Scalar) -> Body {
+    let ends_with_it = call("tsql.ends_with_it", [sqlstate(), variable(DETAIL)]);
+    let hand_over = Step::Perform(call("tsql.hand_over", [error.clone()]));
+    let hands_over = keeps.then(|| Step::if_(ends_with_it, [hand_over, Step::exit(BODY)]));
+    hands_over.into_iter().chain([Step::RaiseAgain]).collect()
 }

@@ -1,13 +1,15 @@
 //! The statements of a body.
 
-use super::context::{Body, Context, Guard, Segment};
+use super::context::{Context, Guard, Segment, Statements};
 use super::inside::outdated;
 use super::run::Run;
 use super::transaction;
-use super::writer::{quoted, BodyWriter};
+use super::writer::{BodyWriter, RowCount};
 use crate::error::Error;
 use crate::facts::types;
-use crate::resolve::names::{folded, literal, own_name};
+use crate::plpgsql::Step;
+use crate::postgres::{call, Listed, Query, Scalar, Source};
+use crate::resolve::names::{folded, own_name};
 use crate::translate;
 use crate::tree::{self, Statement, StatementKind as Tree};
 
@@ -18,7 +20,7 @@ const LONGEST: usize = 4 << 20;
 pub const OWNERS_RIGHTS: &str = "its text would have the rights of the procedure's owner";
 
 impl<'t> BodyWriter<'t> {
-    pub(super) fn body(&mut self, body: &Body<'t>, context: &Context<'t>) -> Result<(), Error> {
+    pub(super) fn body(&mut self, body: &Statements<'t>, context: &Context<'t>) -> Result<(), Error> {
         let statements = body.statements();
         let mut at = 0;
         while let Some(statement) = statements.get(at) {
@@ -52,14 +54,15 @@ impl<'t> BodyWriter<'t> {
     }
 
     pub(super) fn statement(&mut self, statement: &'t Statement, context: &Context<'t>) -> Result<(), Error> {
-        let lines = self.lines.len();
+        let before = self.steps.len();
         let misses = self.inside.as_ref().map_or(0, |inside| inside.misses());
         self.known_statement(statement, context)?;
         match self.inside.as_ref().and_then(|inside| inside.missed_after(misses)) {
             None => Ok(()),
             Some(name) => {
-                self.lines.truncate(lines);
-                self.places.truncate(lines);
+                self.steps.truncate(before);
+                // the line was among them
+                self.line = 0;
                 self.unbound(&name, statement.at.line, context)
             }
         }
@@ -73,11 +76,10 @@ impl<'t> BodyWriter<'t> {
             return Err(Error::refused(own_name(name), why, line));
         }
         // PostgreSQL reports that it is missing
-        let lines = vec![
-            format!("perform from {name} limit 0;"),
-            format!("perform tsql.fail(2801, {});", literal(&outdated(name))),
-        ];
-        self.run(context, line, Run::new(lines));
+        let table = Source::Table(name.to_owned(), None);
+        let rows = Query::of([Listed::from(Scalar::Null)], table).limited(Some(Scalar::number(0)));
+        let steps = [Step::Perform(Scalar::Query(Box::new(rows))), outdated(name)];
+        self.run(context, line, Run::new(steps));
         Ok(())
     }
 
@@ -86,7 +88,7 @@ impl<'t> BodyWriter<'t> {
             return Err(Error::nested_too_deeply(statement.at));
         }
         let line = statement.at.line;
-        self.line = line;
+        self.at(line);
         self.caught = context.caught;
         match &statement.kind {
             Tree::Declare(variables) => self.declare_variables(variables, context),
@@ -102,9 +104,9 @@ impl<'t> BodyWriter<'t> {
             }
             Tree::Goto(name) => self.goto(name, context),
             Tree::While { condition, body } => self.while_(condition, body.body(), context),
-            Tree::Break => self.leave_loop("exit", line, context),
-            Tree::Continue => self.leave_loop("continue", line, context),
-            Tree::Block(body) => self.body(&Body::of(body), context),
+            Tree::Break => self.leave_loop(Step::Exit(None), line, context),
+            Tree::Continue => self.leave_loop(Step::Continue, line, context),
+            Tree::Block(body) => self.body(&Statements::of(body), context),
             Tree::Return(value) => self.return_(value.as_ref(), line, context),
             Tree::Select(_) | Tree::Update(_) | Tree::Delete(_) | Tree::Merge(_) => {
                 self.query(&statement.kind, line, context)
@@ -123,13 +125,14 @@ impl<'t> BodyWriter<'t> {
                 self.own_connection = true;
                 let (scope, mut named) = self.named();
                 let delay = translate::value(delay, scope, &mut named, None)?.sql;
-                self.run(context, line, Run::new(vec![format!("perform pg_sleep(tsql.delay({delay}));")]));
+                let sleep = call("pg_sleep", [call("tsql.delay", [delay])]);
+                self.run(context, line, Run::new([Step::Perform(sleep)]));
                 Ok(())
             }
             Tree::WaitforTime(_) => Err(Error::refused("waitfor time", "use waitfor delay", line)),
             Tree::TryCatch { body, catch } => {
                 let guard = Guard { catch, line };
-                self.try_catch(&Body::of(body), guard, context)
+                self.try_catch(&Statements::of(body), guard, context)
             }
             Tree::Commit(_) => self.commit(line, context),
             Tree::Rollback(name) => self.rollback(name.as_ref(), line, context),
@@ -185,8 +188,8 @@ impl<'t> BodyWriter<'t> {
         context: &Context<'t>,
     ) -> Result<(), Error> {
         let of = self.type_of(&variable.name, line)?;
-        let text = self.value(value, of)?;
-        let run = Run::leaving(vec![format!("{} := {text};", quoted(&variable.name))], "1");
+        let assign = Step::assign(variable.name.as_str(), self.value(value, of)?);
+        let run = Run::leaving([assign], RowCount::of(1));
         self.run(context, line, run);
         Ok(())
     }

@@ -3,13 +3,15 @@
 //! `inserted` and `deleted` are PostgreSQL's transition tables, which only triggers of a single event can have: a
 //! trigger of several events becomes several, and an event without such rows has an empty table.
 
-use super::writer::{quoted, Purpose};
-use super::{body, header, read_names, Created};
+use super::writer::Purpose;
+use super::{body, header, notes, read_names, Created};
 use crate::error::Error;
 use crate::long_names::demand_short;
+use crate::plpgsql::{Routine, Step};
+use crate::postgres::{call, Scalar};
 use crate::program::{Define, Settings};
 use crate::quoting::in_quotes;
-use crate::resolve::names::{array, literal, schema_of, table};
+use crate::resolve::names::{quoted, schema_of, table};
 use crate::resolve::{Fired, Scope};
 use crate::tree::{CreateTrigger, TriggerEvent, TriggerTime};
 
@@ -68,25 +70,25 @@ pub fn create(
             0 => header.name.clone(),
             _ => format!("{} {}", header.name, word(*event)),
         };
-        definitions.push(format!(
-            "create function {}.{} () returns trigger language plpgsql security definer set search_path = {} as {}",
-            quoted(&header.schema),
+        definitions.push(Routine {
             // PostgreSQL cuts the name, as in tsql.create_trigger
-            in_quotes(&function),
-            header.path(),
-            literal(&body(&[], &writer, source, "return null;", settings))
-        ));
+            name: format!("{}.{}", quoted(&header.schema), in_quotes(&function)),
+            returns: Some(String::from("trigger")),
+            notes: notes(&header, &writer, source, settings),
+            ..body(&header, &writer, Step::Return(Some(Scalar::Null)))
+        });
     }
+    let definitions = definitions.iter().map(|definition| Scalar::Text(definition.to_string()));
     let parts = [
-        literal(create.mode.action()),
-        literal(&header.schema),
-        literal(&target),
-        literal(&header.name),
-        array(events.iter().map(|event| literal(word(*event))), "text"),
-        array(definitions.iter().map(|definition| literal(definition)), "text"),
-        literal(source),
+        Scalar::text(create.mode.action()),
+        Scalar::text(header.schema.as_str()),
+        Scalar::text(target),
+        Scalar::text(header.name.as_str()),
+        Scalar::Array(events.iter().map(|event| Scalar::text(word(*event))).collect(), "text"),
+        Scalar::Array(definitions.collect(), "text"),
+        Scalar::text(source),
     ];
-    let statements = vec![format!("select tsql.create_trigger({})", parts.join(", "))];
+    let statements = vec![format!("select {}", call("tsql.create_trigger", parts))];
     Ok(Created { define: Define { statements, is_temporary: false, notice: None }, asked })
 }
 

@@ -20,6 +20,7 @@ pub const CONDITION: &str = "@@condition";
 pub const CONTEXT: &str = "@@context";
 pub const CURSOR: &str = "@@cursor";
 pub const DETAIL: &str = "@@detail";
+pub const ERROR: &str = "@@error";
 pub const INDEX: &str = "@@index";
 pub const LEFT: &str = "@@left";
 pub const MADE: &str = "@@made";
@@ -61,6 +62,16 @@ pub const ABORTS_SETTING: &str = "tsql.trigger_aborts";
 pub const ABORTS: &str = "@@aborts";
 /// Whether a TRY block of a trigger has handled an error after which nothing can be committed.
 pub const DOOMED: &str = "@@doomed";
+
+/// The value of a variable of the body.
+pub fn variable(name: &str) -> Scalar {
+    Scalar::column(quoted(name))
+}
+
+/// A part of a variable that holds a row.
+pub fn field(row: &str, name: impl Into<String>) -> Scalar {
+    Scalar::of_row(quoted(row), name)
+}
 
 /// Variables and functions of the session that a procedure can query from PostgreSQL.
 fn answer(name: &str) -> Option<Scalar> {
@@ -111,7 +122,7 @@ impl Variables for Named<'_> {
 
     fn began(&mut self) -> Option<Scalar> {
         self.uses_time |= self.has_time;
-        self.has_time.then(|| Scalar::column(quoted(BEGAN)))
+        self.has_time.then(|| variable(BEGAN))
     }
 
     fn marks_lists(&self) -> bool {
@@ -119,16 +130,16 @@ impl Variables for Named<'_> {
     }
 
     fn current_row(&mut self, cursor: &str, table: &str, line: u32) -> Result<Scalar, Error> {
-        place_in(self.cursors, cursor, table, line)
+        Ok(variable(&place_in(self.cursors, cursor, table, line)?))
     }
 
     fn write(&mut self, name: &str, line: u32) -> Result<Scalar, Error> {
         if !session::is_global(name) {
-            return Ok(Scalar::column(quoted(self.copies.get(name).map_or(name, String::as_str))));
+            return Ok(variable(self.copies.get(name).map_or(name, String::as_str)));
         }
         if let Some(part) = name.strip_prefix("@@error_") {
             return match self.caught {
-                Some(number) => Ok(Scalar::Column(Some(quoted(&caught_name(number))), part.to_owned())),
+                Some(number) => Ok(field(&caught_name(number), part)),
                 None => {
                     let why = "it is known in a CATCH block only";
                     Err(Error::refused(&format!("{}()", &name[2..]), why, line))
@@ -137,10 +148,10 @@ impl Variables for Named<'_> {
         }
         match name {
             "@@rowcount" if self.calls => {
-                return Ok(call("tsql.known", [Scalar::column(quoted(name)), Scalar::text(name)]))
+                return Ok(call("tsql.known", [variable(name), Scalar::text(name)]))
             }
-            "@@rowcount" | "@@error" | SCOPE_IDENTITY => return Ok(Scalar::column(quoted(name))),
-            "@@fetch_status" | "@@sqlstatus" if self.fetches => return Ok(Scalar::column(quoted(name))),
+            "@@rowcount" | "@@error" | SCOPE_IDENTITY => return Ok(variable(name)),
+            "@@fetch_status" | "@@sqlstatus" if self.fetches => return Ok(variable(name)),
             "@@procid" => {
                 let schema = if self.procedure.starts_with('#') { TEMPORARY } else { self.schema };
                 let whole = format!("{}.{}", quoted(schema), quoted(self.procedure));

@@ -12,9 +12,11 @@
 use super::context::{Context, Handler, Label};
 use super::declared::{changed_cursors, Cursor, FETCH_STATUS};
 use super::inside::{Inside, Noted};
+use super::query::drop_temporary;
 use super::variable::{
-    Named, ABORTS, ABORTS_SETTING, BODY, DOOMED, FIRED, LEFT, NOCOUNT_SETTING, OUTER_TRANCOUNT, ROWCOUNT,
-    SCOPE_IDENTITY, SILENT, STATUS, TRANCOUNT, TRANCOUNT_SETTING, TRY, TRY_SETTING,
+    variable, Named, ABORTS, ABORTS_SETTING, BODY, DOOMED, ERROR, FIRED, LEFT, NOCOUNT_SETTING,
+    OUTER_TRANCOUNT, ROWCOUNT, SCOPE_IDENTITY, SILENT, STATUS, TRANCOUNT, TRANCOUNT_SETTING, TRY,
+    TRY_SETTING,
 };
 use crate::digest;
 use crate::error::Error;
@@ -22,17 +24,18 @@ use crate::facts::notices::LEFT_ROWS;
 use crate::facts::session;
 use crate::facts::types::{Type, INT};
 use crate::fragments::Facts;
-use crate::resolve::names::{array, literal, stored};
+use crate::plpgsql::{Block, Body, Declared, Step};
+use crate::postgres::{call, Query, Scalar, Source};
 use crate::resolve::{changing, defined_tables, Scope};
 use crate::schema::Table;
 use crate::translate;
 use crate::tree::{self, Statement, StatementKind as Tree};
 use crate::Dialect;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::mem::{replace, take};
 use std::sync::Arc;
-
-pub(super) use crate::resolve::names::quoted;
 
 /// The purpose of a body.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +44,7 @@ pub enum Purpose {
     /// It returns a value of this type.
     Function(Type),
     /// It returns the rows of this query, from the table variable that it fills.
-    Table(String),
+    Table(Query),
     /// `changed`: the table of the rows that have changed, `inserted` or `deleted`.
     Trigger {
         changed: &'static str,
@@ -59,11 +62,22 @@ pub enum Rows {
     Asked,
 }
 
-/// The row count of GET DIAGNOSTICS.
-pub const COUNTED: &str = "row_count";
+/// The @@rowcount that a statement leaves.
+#[derive(Clone, Debug)]
+pub enum RowCount {
+    /// That of GET DIAGNOSTICS.
+    Counted,
+    /// Null: the one last sent to the client.
+    Value(Scalar),
+}
 
-/// The row count last sent to the client.
-pub const SENT: &str = "null";
+impl RowCount {
+    pub fn of(rows: u32) -> RowCount {
+        RowCount::Value(Scalar::number(rows))
+    }
+
+    pub const SENT: RowCount = RowCount::Value(Scalar::Null);
+}
 
 /// Writes the body of one procedure, function or trigger.
 pub struct BodyWriter<'t> {
@@ -74,17 +88,17 @@ pub struct BodyWriter<'t> {
     /// The tables that it knows; None: it has no schema.
     pub inside: Option<Arc<Inside>>,
     pub(super) noted: RefCell<Noted>,
-    /// The lines of its statements.
-    pub lines: Vec<String>,
-    /// The T-SQL line for each of `lines`.
-    pub places: Vec<u32>,
+    /// The steps of the block that is being written.
+    pub steps: Body,
+    /// The T-SQL line of the next step.
     pub(super) line: u32,
-    /// Its variables with their types, in the order of declaration.
-    pub declared: Vec<(String, String)>,
+    /// Its variables, in the order of declaration.
+    pub declared: Vec<Declared>,
     known: HashSet<String>,
     /// It returns rows, calls procedures, waits or creates tables: it cannot run on a shared connection.
     pub own_connection: bool,
-    pub(super) indent: usize,
+    /// The number of blocks around the next step.
+    pub(super) depth: usize,
     /// Temporary tables that end with the procedure.
     pub(super) temporary: Vec<String>,
     pub(super) variables: HashMap<String, *const tree::Declared>,
@@ -140,13 +154,12 @@ impl<'t> BodyWriter<'t> {
             scope,
             inside: None,
             noted: RefCell::default(),
-            lines: Vec::new(),
-            places: Vec::new(),
+            steps: Body::new(),
             line: 1,
             declared: Vec::new(),
             known: HashSet::new(),
             own_connection: false,
-            indent: 1,
+            depth: 0,
             temporary: Vec::new(),
             variables: HashMap::new(),
             cursors: HashMap::new(),
@@ -193,19 +206,21 @@ impl<'t> BodyWriter<'t> {
             None => asks || is_procedure && does_more_than_one_thing(body),
         };
         self.tracks_errors = asks || ((raises || goes_on) && is_procedure);
-        let mut rows = String::from("integer := 0");
+        let mut rows = Scalar::number(0);
         match &self.purpose {
-            Purpose::Procedure => self.declare(STATUS, "integer := 0"),
+            Purpose::Procedure => self.declare_as(STATUS, "integer", Scalar::number(0)),
             Purpose::Function(of) => {
                 let of = of.sql();
                 self.declare(STATUS, of);
             }
             Purpose::Table(_) => {}
             Purpose::Trigger { changed } => {
-                rows = format!("integer := (select count(*) from {changed})");
+                let count = call("count", [Scalar::Star]);
+                let changed = Source::Table(String::from(*changed), None);
+                rows = Scalar::Query(Box::new(Query::of([count.into()], changed)));
             }
         }
-        let own = literal(&format!("{}.{}", self.schema, self.name));
+        let own = Scalar::text(format!("{}.{}", self.schema, self.name));
         let is_trigger = matches!(self.purpose, Purpose::Trigger { .. });
         self.sends_counts = is_procedure || is_trigger;
         if self.sends_counts {
@@ -214,147 +229,163 @@ impl<'t> BodyWriter<'t> {
         let may_catch = is_trigger && (self.calls || holds(|kind| matches!(kind, Tree::TryCatch { .. })));
         self.dooms = may_catch && !sets_off && self.scope.dialect.triggers_abort;
         if self.dooms {
-            self.declare(DOOMED, "boolean := false");
+            self.declare_as(DOOMED, "boolean", Scalar::Boolean(false));
         }
         if is_trigger {
-            self.declare(FIRED, "text := tsql.fired()");
+            self.declare_as(FIRED, "text", call("tsql.fired", []));
             // a trigger that fires itself is not run again
-            self.add(format!("if {} = {own} then return null; end if;", quoted(FIRED)));
-            self.set("tsql.trigger", &own);
+            self.add(Step::if_(variable(FIRED).infix("=", own.clone()), [Step::Return(Some(Scalar::Null))]));
+            self.set("tsql.trigger", own);
         }
         // the statement that fired it has a transaction, though nobody has begun one
         let counts = is_trigger && (self.calls || mentioned.contains(TRANCOUNT));
         if counts {
             self.declare_as_set(OUTER_TRANCOUNT, TRANCOUNT_SETTING);
-            self.set(TRANCOUNT_SETTING, "greatest(tsql.transaction_count(), 1)::text");
+            let count = call("greatest", [call("tsql.transaction_count", []), Scalar::number(1)]);
+            self.set(TRANCOUNT_SETTING, count.cast("text"));
         }
         if may_catch {
             self.declare_as_set(ABORTS, ABORTS_SETTING);
-            self.set(ABORTS_SETTING, if self.dooms { "'on'" } else { "''" });
+            self.set(ABORTS_SETTING, Scalar::text(if self.dooms { "on" } else { "" }));
         }
         match self.rows {
-            Rows::Asked => self.declare(ROWCOUNT, rows),
+            Rows::Asked => self.declare_as(ROWCOUNT, "integer", rows),
             Rows::Left => self.declare(LEFT, "bigint"),
             Rows::Unknown => {}
         }
         if self.tracks_errors {
-            self.declare("@@error", "integer := 0");
+            self.declare_as(ERROR, "integer", Scalar::number(0));
         }
         if mentioned.contains(SCOPE_IDENTITY) {
             self.declare(SCOPE_IDENTITY, "numeric");
         }
-        self.add(format!("<<{}>>", quoted(BODY)));
         let handler = if goes_on { Handler::GoOn } else { Handler::None };
-        self.block("begin", "end;", |writer| {
-            writer.labelled(body, &Context { handler, ..Context::default() })
-        })?;
+        let context = Context { handler, ..Context::default() };
+        self.labelled_block(BODY, |writer| writer.labelled(body, &context))?;
         if self.marks_try {
             self.declare_as_set(TRY, TRY_SETTING);
-            self.set(TRY_SETTING, &quoted(TRY));
+            self.set(TRY_SETTING, variable(TRY));
         }
         if is_trigger {
-            self.set("tsql.trigger", &quoted(FIRED));
+            self.set("tsql.trigger", variable(FIRED));
         }
         if counts {
-            self.set(TRANCOUNT_SETTING, &quoted(OUTER_TRANCOUNT));
+            self.set(TRANCOUNT_SETTING, variable(OUTER_TRANCOUNT));
         }
         if may_catch {
-            self.set(ABORTS_SETTING, &quoted(ABORTS));
+            self.set(ABORTS_SETTING, variable(ABORTS));
         }
         if self.sets_nocount {
-            self.set(NOCOUNT_SETTING, &quoted(SILENT));
+            self.set(NOCOUNT_SETTING, variable(SILENT));
         }
         if self.dooms {
-            let (line, name) = (self.line, literal(&self.name));
-            let raise = format!("perform tsql.raise(3616, 16, 1, {}, {line}, {name})", literal(RAISED));
             // if a called procedure handled the error, the transaction is only marked
-            self.add(format!("if {} or tsql.is_doomed() then {raise}; end if;", quoted(DOOMED)));
+            let is_doomed = variable(DOOMED).or(call("tsql.is_doomed", []));
+            self.add(Step::if_(is_doomed, [self.raise_error(3616, RAISED, self.line)]));
         }
         if is_procedure {
-            self.add("perform tsql.tell_handed_over();");
+            self.add(Step::Perform(call("tsql.tell_handed_over", [])));
         }
         if self.tracks_errors && is_procedure {
-            self.add(format!("perform tsql.leave_error(\"@@error\", {});", self.calls));
+            self.add(Step::Perform(call("tsql.leave_error", [variable(ERROR), Scalar::Boolean(self.calls)])));
         }
         if self.rows == Rows::Asked && is_procedure {
-            self.add("perform set_config('tsql.rowcount', coalesce(\"@@rowcount\"::text, ''), true);");
+            let rows = call("coalesce", [variable(ROWCOUNT).cast("text"), Scalar::text("")]);
+            self.set("tsql.rowcount", rows);
         }
         if let (true, Some(left)) = (is_procedure, self.rows_in()) {
-            self.add(format!("if {left} is not null then"));
-            self.add(format!("  raise notice using errcode = '{LEFT_ROWS}', message = {left}::text;"));
-            self.add("end if;");
+            let notice = Step::notice(Some(LEFT_ROWS), variable(left).cast("text"), None);
+            self.add(Step::if_(variable(left).is_null(false), [notice]));
         }
         if let Purpose::Table(rows) = &self.purpose {
-            self.add(format!("return query {rows};"));
+            self.add(Step::ReturnRows(rows.clone()));
         }
         if !self.temporary.is_empty() {
-            let names = array(self.temporary.iter().map(|name| literal(&stored(name))), "text");
-            self.add(format!("perform tsql.drop_temporary({names}, true);"));
+            self.add(drop_temporary(self.temporary.iter(), true));
         }
         Ok(())
     }
 
-    /// The line that sets a setting for the rest of the transaction. `value`: an expression.
-    pub(super) fn set(&mut self, setting: &str, value: &str) {
-        self.add(format!("perform set_config('{setting}', {value}, true);"));
+    /// Sets a setting for the rest of the transaction.
+    pub(super) fn set(&mut self, setting: &str, value: Scalar) {
+        self.add(Step::Perform(call("set_config", [Scalar::text(setting), value, Scalar::Boolean(true)])));
     }
 
     /// Declares a variable with the value of a setting at the start of the body.
     fn declare_as_set(&mut self, variable: &str, setting: &str) {
-        self.declare(variable, format!("text := coalesce(current_setting('{setting}', true), '')"));
+        let value = call("current_setting", [Scalar::text(setting), Scalar::Boolean(true)]);
+        self.declare_as(variable, "text", call("coalesce", [value, Scalar::text("")]));
+    }
+
+    /// Raises an error of T-SQL, of severity 16 and state 1.
+    pub(super) fn raise_error(&self, number: u32, text: impl Into<String>, line: u32) -> Step {
+        let [number, severity, state, line] = [number, 16, 1, line].map(Scalar::number);
+        let name = Scalar::text(self.name.as_str());
+        Step::Perform(call("tsql.raise", [number, severity, state, Scalar::text(text), line, name]))
     }
 
     /// The variable with the row count.
-    fn rows_in(&self) -> Option<String> {
+    fn rows_in(&self) -> Option<&'static str> {
         match self.rows {
-            Rows::Asked => Some(quoted(ROWCOUNT)),
-            Rows::Left => Some(quoted(LEFT)),
+            Rows::Asked => Some(ROWCOUNT),
+            Rows::Left => Some(LEFT),
             Rows::Unknown => None,
         }
     }
 
-    /// The detail of a notice of a statement's end, an expression. `said`: its words.
-    pub(super) fn silently(&self, said: String) -> String {
+    /// The detail of a notice of a statement's end, from its own detail.
+    pub(super) fn silently(&self, detail: Scalar) -> Scalar {
         match self.sets_nocount {
-            true => said,
-            false => format!("{said} || {}", quoted(SILENT)),
+            true => detail,
+            false => detail.concatenated(variable(SILENT)),
         }
     }
 
-    /// The line that records a statement's row count.
-    pub(super) fn kept_rows(&self, rows: &str) -> Option<String> {
+    /// Records a statement's row count.
+    pub(super) fn kept_rows(&self, rows: RowCount) -> Option<Step> {
         let variable = self.rows_in()?;
         match rows {
             _ if self.rows == Rows::Left && self.rows_follow => None,
-            COUNTED => Some(format!("get diagnostics {variable} = row_count;")),
-            rows => Some(format!("{variable} := {rows};")),
+            RowCount::Counted => Some(Step::CountRows(variable.to_owned())),
+            RowCount::Value(rows) => Some(Step::assign(variable, rows)),
         }
     }
 
-    // --- lines ---
+    // --- steps ---
 
-    pub(super) fn add(&mut self, line: impl AsRef<str>) {
-        let line = line.as_ref();
-        self.written += line.len() + 2 * self.indent;
-        self.lines.push(format!("{:indent$}{line}", "", indent = 2 * self.indent));
-        self.places.push(self.line);
+    /// The next steps are on this line of the T-SQL.
+    pub(super) fn at(&mut self, line: u32) {
+        if self.line != line {
+            self.line = line;
+            self.steps.push(Step::Line(line));
+        }
     }
 
-    pub(super) fn block(
+    pub(super) fn add(&mut self, step: Step) {
+        self.written += step.size();
+        self.steps.push(step);
+    }
+
+    /// The steps that are added by `write`, for a block inside this one.
+    pub(super) fn inside(
         &mut self,
-        start: &str,
-        end: &str,
-        inside: impl FnOnce(&mut Self) -> Result<(), Error>,
+        write: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<Body, Error> {
+        let around = take(&mut self.steps);
+        self.depth += 1;
+        write(self)?;
+        self.depth -= 1;
+        Ok(replace(&mut self.steps, around))
+    }
+
+    /// A block that can be left by its label.
+    pub(super) fn labelled_block(
+        &mut self,
+        label: &str,
+        write: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.add(start);
-        self.indent += 1;
-        let before = self.lines.len();
-        inside(self)?;
-        if self.lines.len() == before {
-            self.add("null;");
-        }
-        self.indent -= 1;
-        self.add(end);
+        let body = self.inside(write)?;
+        self.steps.push(Step::Block(Block { label: Some(label.to_owned()), body, handler: None }));
         Ok(())
     }
 
@@ -363,10 +394,18 @@ impl<'t> BodyWriter<'t> {
         self.numbers
     }
 
-    pub(super) fn declare(&mut self, name: impl Into<String>, kind: impl Into<String>) {
-        let name = name.into();
+    pub(super) fn declare(&mut self, name: impl Into<String>, type_: impl Into<Cow<'static, str>>) {
+        self.declare_with(name.into(), type_.into(), None);
+    }
+
+    /// Declares a variable with its first value.
+    pub(super) fn declare_as(&mut self, name: impl Into<String>, type_: &'static str, value: Scalar) {
+        self.declare_with(name.into(), type_.into(), Some(value));
+    }
+
+    fn declare_with(&mut self, name: String, type_: Cow<'static, str>, value: Option<Scalar>) {
         if self.known.insert(name.clone()) {
-            self.declared.push((name, kind.into()));
+            self.declared.push(Declared { name, type_, value });
         }
     }
 
@@ -382,9 +421,9 @@ impl<'t> BodyWriter<'t> {
         of.filter(|_| !session::is_global(name)).ok_or_else(|| Error::undeclared(name, line))
     }
 
-    pub(super) fn value(&mut self, value: &tree::Expression, target: Type) -> Result<String, Error> {
+    pub(super) fn value(&mut self, value: &tree::Expression, target: Type) -> Result<Scalar, Error> {
         let (scope, mut named) = self.named();
-        Ok(translate::value(value, scope, &mut named, Some(target))?.sql.to_string())
+        Ok(translate::value(value, scope, &mut named, Some(target))?.sql)
     }
 
     /// The arguments of a translation here.
@@ -413,6 +452,11 @@ impl<'t> BodyWriter<'t> {
     /// The declarations that it was written with, as JSON, by tables.
     pub fn declared_tables(&self) -> BTreeMap<String, String> {
         self.inside.as_ref().map(|inside| inside.declared(&self.noted.borrow())).unwrap_or_default()
+    }
+
+    /// The tables that were missing when it was written.
+    pub fn absent_tables(&self) -> Vec<String> {
+        self.inside.as_ref().map(|inside| inside.absent()).unwrap_or_default()
     }
 
     /// The names that the schema was asked for.
