@@ -79,7 +79,6 @@ as $$
     when sqlstate = '428C9' and starts_with(message, 'computed: column "') and strpos(substr(message, 19), '" can only be updated to DEFAULT') > 0 then 'S0271'
     when sqlstate = '428C9' and starts_with(message, 'column "') and strpos(substr(message, 9), '" can only be updated to DEFAULT') > 0 then 'S8102'
     when sqlstate = '42601' and starts_with(message, 'both default and identity specified for column "') and strpos(substr(message, 49), '"') > 0 then 'S1754'
-    when sqlstate = '42601' and starts_with(message, 'multiple default values specified for column "') and strpos(substr(message, 47), '"') > 0 then 'S8148'
     when sqlstate = '42601' and starts_with(message, 'each ') and strpos(substr(message, 6), ' query must have the same number of columns') > 0 then 'S0205'
     when sqlstate = '42601' and starts_with(message, 'INSERT has more expressions than target columns') then 'S0213'
     when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" appears twice in') > 0 then 'S1909'
@@ -231,8 +230,6 @@ as $$
       then replace('Cannot update identity column ''%''.', '%', split_part(substr(message, 9), '" can only be updated to DEFAULT', 1))
     when sqlstate in ('42601', own) and starts_with(message, 'both default and identity specified for column "') and strpos(substr(message, 49), '"') > 0
       then replace('Defaults cannot be created on columns with an IDENTITY attribute. Column ''%''.', '%', split_part(substr(message, 49), '"', 1))
-    when sqlstate in ('42601', own) and starts_with(message, 'multiple default values specified for column "') and strpos(substr(message, 47), '"') > 0
-      then replace('More than one column DEFAULT constraint specified for column ''%''.', '%', split_part(substr(message, 47), '"', 1))
     when sqlstate in ('42601', own) and starts_with(message, 'each ') and strpos(substr(message, 6), ' query must have the same number of columns') > 0
       then replace('All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of expressions in their target lists.', '%', split_part(substr(message, 6), ' query must have the same number of columns', 1))
     when sqlstate in ('42601', own) and starts_with(message, 'INSERT has more expressions than target columns')

@@ -24,12 +24,12 @@ use crate::digest;
 use crate::error::Error;
 use crate::facts::collations::Collation;
 use crate::facts::types::{self, Type, INT, LONGEST_VARCHAR, VARCHAR};
-use crate::fragments;
 use crate::lexer::{self, Token};
 use crate::long_names::LongNames;
 use crate::message;
 use crate::parser::wrong_at;
-use crate::postgres::call;
+use crate::plpgsql;
+use crate::postgres::{call, Scalar};
 use crate::procedure::{Created, Inside};
 use crate::program::{
     demanded, Action, Condition, CursorAction, Declaration, Define, Definition, Executed, Filled, GivenTable,
@@ -388,15 +388,15 @@ impl Compiler<'_> {
                     self.scope.schema.clone().map(|schema| Arc::new(Inside::new(schema, Vec::new(), None)));
                 let schema = inside.clone().map(|inside| inside as Arc<dyn Schema>);
                 let scope = Scope { schema, ..self.scope.clone() };
-                let sql = translate::create_view(create, lexer::as_created(text)?.trim(), &scope);
+                let definition = translate::create_view(create, lexer::as_created(text)?.trim(), &scope);
                 self.asked.extend(inside.iter().flat_map(|inside| inside.asked()));
-                let sql = sql?;
-                defined(sql, QueryKind::Definition(Definition::Other), changed(&statement.kind)?)
+                let definition = definition?;
+                defined(&definition, QueryKind::Definition(Definition::Other), changed(&statement.kind)?)
             }
             Tree::CreateBindable(create) => {
                 let source = lexer::as_created(self.text)?;
-                let sql = translate::create_bindable(create, source.trim(), &self.scope)?;
-                defined(sql, QueryKind::Definition(Definition::Other), changed(&statement.kind)?)
+                let definition = translate::create_bindable(create, source.trim(), &self.scope)?;
+                defined(&definition, QueryKind::Definition(Definition::Other), changed(&statement.kind)?)
             }
             Tree::CreateTable(create) => {
                 self.makes_temporary |= create.table.is_temporary();
@@ -425,12 +425,13 @@ impl Compiler<'_> {
             Tree::Drop(_) | Tree::DropIndexes(_) => Definition::Drop,
             _ => Definition::Other,
         };
-        let sql = translate::defined(statement, &self.scope)?;
+        let definition = translate::defined(statement, &self.scope)?;
         if self.changes_databases(statement) {
-            let define = Define { statements: vec![sql], is_temporary: false, notice: None };
+            let define =
+                Define { statements: vec![definition.to_string()], is_temporary: false, notice: None };
             return Ok(Action::Define(define));
         }
-        let mut action = defined(sql, QueryKind::Definition(kind), changed(statement)?);
+        let mut action = defined(&definition, QueryKind::Definition(kind), changed(statement)?);
         if let Action::Query(query) = &mut action {
             query.padded = padding::padded(statement);
             if let Tree::CreateTable(create) = statement {
@@ -591,8 +592,8 @@ fn changed(definition: &Tree) -> Result<Vec<Relation>, Error> {
 }
 
 /// `changed`: see `Facts`.
-fn defined(sql: String, kind: QueryKind, changed: Vec<Relation>) -> Action {
-    let mut sql = Sql::plain(sql);
+fn defined(definition: &plpgsql::Definition, kind: QueryKind, changed: Vec<Relation>) -> Action {
+    let mut sql = Sql::plain(definition.to_string());
     sql.facts.changed = changed;
     Action::Query(definition_of(sql, kind))
 }
@@ -614,16 +615,19 @@ fn definition_of(sql: Sql, kind: QueryKind) -> Query {
 
 /// Drops the table of a variable if it exists.
 fn forgotten(table: &TableVariable, line: u32, owner: &str) -> Result<Statement, Error> {
-    let sql = translate::forgotten(&names::table_variable(&table.variable, owner))?;
-    Ok(Statement { line, action: defined(sql, QueryKind::Unsaid, Vec::new()) })
+    let drop = translate::forgotten(&names::table_variable(&table.variable, owner))?;
+    Ok(Statement { line, action: defined(&drop, QueryKind::Unsaid, Vec::new()) })
 }
 
 /// Fills the table of a parameter.
 fn filled(table: &TableVariable, type_name: &str, scope: &Scope) -> Result<Statement, Error> {
     let target = names::table(&names::table_variable(&table.variable, &scope.table_owner))?;
     let parameter = table.variable.name.clone();
-    let text = format!("call tsql.fill_table({}, {})", names::literal(&target), fragments::variable(0));
-    let copy = definition_of(Sql::written(&text, vec![parameter.clone()]), QueryKind::Unsaid);
+    let fill = plpgsql::Definition::Call(call(
+        "tsql.fill_table",
+        [Scalar::text(target.as_str()), Scalar::Parameter(0)],
+    ));
+    let copy = definition_of(Sql::written(&fill.to_string(), vec![parameter.clone()]), QueryKind::Unsaid);
     let columns = table.elements.iter().filter_map(|element| match element {
         tree::TableElement::Column(column) => Some(column),
         tree::TableElement::Constraint(_) => None,

@@ -282,8 +282,6 @@ const FORMS: &[MessageForm] = &[
         Some("Cannot update identity column '%'.")),
     form("42601", ["both default and identity specified for column \"", "\""], Some(1754),
         Some("Defaults cannot be created on columns with an IDENTITY attribute. Column '%'.")),
-    form("42601", ["multiple default values specified for column \"", "\""], Some(8148),
-        Some("More than one column DEFAULT constraint specified for column '%'.")),
     form("42601", ["each ", " query must have the same number of columns"], Some(205),
         Some("All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of \
             expressions in their target lists.")),

@@ -1,6 +1,9 @@
 //! Statements of PL/pgSQL, and their text.
 
+mod definition;
 mod write;
+
+pub use definition::{Alteration, Column, ColumnKind, Constraint, Definition, Element, Index, Rule};
 
 use crate::postgres::{Query, Scalar, Statement};
 use std::borrow::Cow;
@@ -15,8 +18,7 @@ pub enum Step {
     Sql(Statement),
     /// A change of one row that returns a value to a variable.
     SqlInto(Statement, String),
-    /// The SQL of a definition.
-    Define(String),
+    Define(Definition),
     /// Conditions with their steps, and the steps if none is true.
     If(Vec<(Scalar, Body)>, Body),
     Loop(Body),

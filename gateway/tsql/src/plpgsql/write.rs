@@ -115,6 +115,15 @@ impl Writer {
     }
 }
 
+/// Steps as a block without variables.
+pub fn block(body: &[Step]) -> String {
+    let mut writer = Writer::default();
+    writer.text.push_str("begin");
+    writer.body(body);
+    writer.text.push_str(" end");
+    writer.text
+}
+
 pub fn size(step: &Step) -> usize {
     let mut writer = Writer::default();
     writer.step(step);

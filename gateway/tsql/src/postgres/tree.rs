@@ -48,6 +48,8 @@ pub enum Scalar {
     /// A value among the rows of a query.
     In(Box<Scalar>, Box<Query>),
     Row(Vec<Scalar>),
+    /// An argument with the name of its parameter.
+    Named(&'static str, Box<Scalar>),
 }
 
 /// An operator of PostgreSQL, or one of schema tsql.
@@ -124,6 +126,11 @@ impl Scalar {
         Scalar::Text(text.into())
     }
 
+    /// An array of texts.
+    pub fn texts(texts: impl IntoIterator<Item = impl Into<String>>) -> Scalar {
+        Scalar::Array(texts.into_iter().map(Scalar::text).collect(), "text")
+    }
+
     /// A column of the row with this name.
     pub fn of_row(row: impl Into<String>, name: impl Into<String>) -> Scalar {
         Scalar::Column(Some(row.into()), name.into())
@@ -159,6 +166,11 @@ impl Scalar {
 
     pub fn or(self, other: Scalar) -> Scalar {
         Scalar::Or(vec![self, other])
+    }
+
+    /// An argument with the name of its parameter.
+    pub fn named(self, parameter: &'static str) -> Scalar {
+        Scalar::Named(parameter, Box::new(self))
     }
 
     /// `- self`, by one of the two operators.

@@ -51,6 +51,7 @@ impl Display for Scalar {
             Scalar::Exists(query) => write!(to, "exists ({query})"),
             Scalar::Quantified(word, query) => write!(to, "{word} ({query})"),
             Scalar::In(value, query) => write!(to, "({value} in ({query}))"),
+            Scalar::Named(name, value) => write!(to, "{name} => {value}"),
             Scalar::Row(values) => write!(to, "({})", Joined(values, ", ")),
         }
     }

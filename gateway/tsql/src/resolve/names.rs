@@ -22,19 +22,14 @@ pub fn name(name: &Name) -> Result<String, Error> {
     identifier(&name.text, name.at.line)
 }
 
-/// Quoted names, separated by commas.
-pub fn listed(names: &[Name]) -> Result<String, Error> {
-    Ok(names.iter().map(self::name).collect::<Result<Vec<_>, _>>()?.join(", "))
+/// Names as PostgreSQL stores them.
+pub fn all_folded<'n>(names: impl IntoIterator<Item = &'n Name>) -> Result<Vec<String>, Error> {
+    names.into_iter().map(|name| folded(&name.text, name.at.line)).collect()
 }
 
-/// The same for folded names.
+/// Quoted names, separated by commas.
 pub fn quoted_list(names: &[String]) -> String {
     names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
-}
-
-/// ` (a, b)`, or nothing if there are no names.
-pub fn in_parentheses(names: &[Name]) -> Result<String, Error> {
-    Ok(if names.is_empty() { String::new() } else { format!(" ({})", listed(names)?) })
 }
 
 /// The schema of a system view; None for any other name.

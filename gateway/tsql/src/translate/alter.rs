@@ -7,14 +7,16 @@ use super::tables::{collated, column_type, elements, of_place};
 use super::value::implicit;
 use crate::error::Error;
 use crate::facts::types::{self, Type};
-use crate::postgres::Scalar;
-use crate::resolve::names::{self, folded, table};
+use crate::plpgsql::{Alteration, Definition, Element, Rule};
+use crate::postgres::{call, Scalar};
+use crate::resolve::names::{self, all_folded, folded, table};
 use crate::resolve::Scope;
 use crate::tree::{
-    AlterTable, ColumnDefinition, Constraint, ConstraintKind, Dropped, Name, ObjectName, TableElement,
+    AlterTable, ColumnDefinition, Constraint, ConstraintKind, Dropped, Expression, Name, ObjectName,
+    TableElement,
 };
 
-pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<String, Error> {
+pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Definition, Error> {
     let scope = &of_place(name, scope)?;
     let actions = match action {
         AlterTable::Add { elements: added, check_existing } => {
@@ -33,28 +35,20 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
             altered_column(column, of, *nullable, scope)?
         }
         AlterTable::ReplaceDefault { column, value } => {
-            vec![format!(
-                "alter column {} set default {}",
-                names::name(column)?,
-                carried_constant(value, scope)?
-            )]
+            let column = folded(&column.text, column.at.line)?;
+            vec![Alteration::SetDefault(column, carried_constant(value, scope)?)]
         }
         AlterTable::Check { enabled, check_existing, constraints } => {
-            let folded = constraints.iter().map(|one| folded(&one.text, one.at.line));
-            let folded = folded.collect::<Result<Vec<_>, _>>()?;
-            let listed = names::array(folded.iter().map(|one| names::literal(one)), "text");
-            let table = names::literal(&table(name)?);
-            return Ok(format!(
-                "call tsql.switch_constraints({table}, {listed}, {enabled}, {check_existing})"
-            ));
+            let constraints = Scalar::texts(all_folded(constraints)?);
+            let [enabled, check_existing] = [*enabled, *check_existing].map(Scalar::Boolean);
+            let arguments = [Scalar::Text(table(name)?), constraints, enabled, check_existing];
+            return Ok(Definition::Call(call("tsql.switch_constraints", arguments)));
         }
         AlterTable::Trigger { enabled, triggers } => {
-            let verb = if *enabled { "enable" } else { "disable" };
-            if triggers.is_empty() {
-                vec![format!("{verb} trigger user")]
-            } else {
-                let one = |trigger: &Name| Ok(format!("{verb} trigger {}", names::name(trigger)?));
-                triggers.iter().map(one).collect::<Result<_, Error>>()?
+            let switch = |name| Alteration::Trigger { enabled: *enabled, name };
+            match triggers.is_empty() {
+                true => vec![switch(None)],
+                false => all_folded(triggers)?.into_iter().map(|name| switch(Some(name))).collect(),
             }
         }
     };
@@ -86,31 +80,27 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
         _ => {}
     }
     let table = table(name)?;
-    let sql = format!("alter table {table} {}", actions.join(", "));
-    Ok(with_declarations("alter_table", sql, &table, &declared, &shown, further))
+    let definition = Definition::Alter { table: table.clone(), actions };
+    Ok(with_declarations("tsql.alter_table", &definition, &table, &declared, &shown, further))
 }
 
 /// The arguments for the checks of an alteration: the columns and constraints that it needs or drops.
-fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<String>, Error> {
+fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<Scalar>, Error> {
     let mut arguments = Vec::new();
-    let mut put = |name: &str, value: String| arguments.push(format!("{name} => {value}"));
-    let literals = |of: &[&Name]| -> Result<String, Error> {
-        let folded: Vec<String> =
-            of.iter().map(|name| folded(&name.text, name.at.line)).collect::<Result<_, _>>()?;
-        Ok(names::array(folded.iter().map(|name| names::literal(name)), "text"))
-    };
+    let mut put = |name, value: Scalar| arguments.push(value.named(name));
+    let texts = |names: Vec<&Name>| Ok::<_, Error>(Scalar::texts(all_folded(names)?));
     match action {
         AlterTable::AlterColumn { column, type_, nullable, collation } => {
-            put("altered", names::literal(&folded(&column.text, column.at.line)?));
+            put("altered", Scalar::Text(folded(&column.text, column.at.line)?));
             if scope.dialect.alter_resets_nulls {
                 if nullable.is_none() {
-                    put("takes_nulls", String::from("true"));
+                    put("takes_nulls", Scalar::Boolean(true));
                 }
                 let of = types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?;
                 let of = collated(of, collation.as_ref(), scope)?;
                 let kept = column_type(stored(of, *nullable, scope), column.at.line)?;
-                put("altered_type", names::literal(&kept));
-                put("altered_nullable", nullable.unwrap_or(true).to_string());
+                put("altered_type", Scalar::Text(kept));
+                put("altered_nullable", Scalar::Boolean(nullable.unwrap_or(true)));
             }
         }
         AlterTable::Drop(dropped) => {
@@ -123,31 +113,31 @@ fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<
                 }
             }
             if !columns.is_empty() {
-                put("dropped", literals(&columns)?);
+                put("dropped", texts(columns)?);
             }
             if scope.dialect.drops_columns {
-                put("with_defaults", String::from("true"));
+                put("with_defaults", Scalar::Boolean(true));
             }
             if dropped.iter().any(|one| matches!(one, Dropped::Column { if_exists: true, .. })) {
-                put("if_exists", String::from("true"));
+                put("if_exists", Scalar::Boolean(true));
             }
             if !constraints.is_empty() {
-                put("without", literals(&constraints)?);
+                put("without", texts(constraints)?);
             }
         }
         AlterTable::Add { elements, .. } => {
             let key = elements.iter().find_map(|element| match element {
                 TableElement::Constraint(Constraint {
                     kind: ConstraintKind::PrimaryKey { columns }, ..
-                }) => Some(columns.iter().collect::<Vec<_>>()),
+                }) => Some(columns.iter().collect()),
                 _ => None,
             });
             if let Some(key) = key {
-                put("key", literals(&key)?);
+                put("key", texts(key)?);
             }
             let foreign = ForeignColumns::of(elements, name, scope)?;
             if !foreign.referring.is_empty() {
-                put("referring", literals(&foreign.referring)?);
+                put("referring", texts(foreign.referring.clone())?);
             }
             arguments.extend(foreign.arguments()?);
         }
@@ -161,7 +151,11 @@ fn added_elements(
     of: &str,
     check_existing: bool,
     scope: &Scope,
-) -> Result<Vec<String>, Error> {
+) -> Result<Vec<Alteration>, Error> {
+    let default = |column: &Name, value: &Expression, constraint: &Constraint| {
+        let value = named_default(carried_constant(value, scope)?, constraint);
+        Ok::<_, Error>(Alteration::SetDefault(folded(&column.text, column.at.line)?, value))
+    };
     let mut actions = Vec::with_capacity(added.len());
     let mut others = Vec::new();
     let mut defaults = Vec::new();
@@ -171,20 +165,12 @@ fn added_elements(
                 constraint @ Constraint {
                     kind: ConstraintKind::Default { value, column: Some(column) }, ..
                 },
-            ) => actions.push(format!(
-                "alter column {} set default {}",
-                names::name(column)?,
-                named_default(carried_constant(value, scope)?, constraint)
-            )),
+            ) => actions.push(default(column, value, constraint)?),
             TableElement::Column(column) if keeps_null(column, scope) => {
                 let mut column = column.clone();
                 for constraint in &column.constraints {
                     if let ConstraintKind::Default { value, .. } = &constraint.kind {
-                        defaults.push(format!(
-                            "alter column {} set default {}",
-                            names::name(&column.name)?,
-                            named_default(carried_constant(value, scope)?, constraint)
-                        ));
+                        defaults.push(default(&column.name, value, constraint)?);
                     }
                 }
                 column.constraints.retain(|one| !matches!(one.kind, ConstraintKind::Default { .. }));
@@ -193,16 +179,13 @@ fn added_elements(
             other => others.push(other.clone()),
         }
     }
-    for (element, sql) in others.iter().zip(elements(&others, of, scope)?) {
-        actions.push(match element {
-            TableElement::Column(_) => format!("add column {sql}"),
-            TableElement::Constraint(constraint) => {
-                let may_wait =
-                    matches!(constraint.kind, ConstraintKind::Check(_) | ConstraintKind::ForeignKey { .. });
-                format!("add {sql}{}", if may_wait && !check_existing { " not valid" } else { "" })
-            }
-        });
-    }
+    actions.extend(elements(&others, of, scope)?.into_iter().map(|element| {
+        let may_wait = match &element {
+            Element::Column(_) => false,
+            Element::Constraint(one) => matches!(one.rule, Rule::Check(_) | Rule::ForeignKey { .. }),
+        };
+        Alteration::Add { element, valid: check_existing || !may_wait }
+    }));
     actions.extend(defaults);
     Ok(actions)
 }
@@ -215,7 +198,7 @@ fn keeps_null(column: &ColumnDefinition, scope: &Scope) -> bool {
         && !column.constraints.iter().any(is_key)
 }
 
-fn dropped(dropped: &Dropped, scope: &Scope) -> Result<String, Error> {
+fn dropped(dropped: &Dropped, scope: &Scope) -> Result<Alteration, Error> {
     let (kind, name, if_exists) = match dropped {
         Dropped::Column { name, if_exists } => ("column", name, *if_exists),
         Dropped::Constraint { name, if_exists } => ("constraint", name, *if_exists),
@@ -223,7 +206,7 @@ fn dropped(dropped: &Dropped, scope: &Scope) -> Result<String, Error> {
             (if scope.dialect.drops_columns { "column" } else { "constraint" }, name, false)
         }
     };
-    Ok(format!("drop {kind} {}{}", if if_exists { "if exists " } else { "" }, names::name(name)?))
+    Ok(Alteration::Drop { kind, name: folded(&name.text, name.at.line)?, if_exists })
 }
 
 /// Changes the type of a column, with an implicit conversion of its values. Values that do not fit are an error.
@@ -232,18 +215,13 @@ fn altered_column(
     of: Type,
     nullable: Option<bool>,
     scope: &Scope,
-) -> Result<Vec<String>, Error> {
+) -> Result<Vec<Alteration>, Error> {
     let line = column.at.line;
-    let name = names::name(column)?;
+    let (column, name) = (names::name(column)?, folded(&column.text, line)?);
     let any_length = Type { length: if of.is_text() { None } else { of.length }, ..of };
-    let value =
-        implicit(super::Value::unknown(Scalar::column(name.as_str())), any_length, line, scope.dialect)?.sql;
+    let value = implicit(super::Value::unknown(Scalar::column(column)), any_length, line, scope.dialect)?.sql;
     let type_ = column_type(stored(of, nullable, scope), line)?;
-    let mut actions = vec![format!("alter column {name} type {type_} using {value}")];
-    match nullable {
-        Some(false) => actions.push(format!("alter column {name} set not null")),
-        Some(true) => actions.push(format!("alter column {name} drop not null")),
-        None => {}
-    }
+    let mut actions = vec![Alteration::Type { column: name.clone(), type_, value }];
+    actions.extend(nullable.map(|nullable| Alteration::NotNull(name, !nullable)));
     Ok(actions)
 }

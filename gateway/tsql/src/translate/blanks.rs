@@ -2,7 +2,8 @@
 
 use crate::error::Error;
 use crate::facts::types::{self, Type, BINARY, CHAR, VARBINARY, VARCHAR};
-use crate::resolve::names::{self, folded, in_quotes};
+use crate::postgres::Scalar;
+use crate::resolve::names::{folded, in_quotes};
 use crate::resolve::Scope;
 use crate::tree::{ColumnDefinition, ColumnKind, Name, TableElement, TypeName};
 
@@ -15,16 +16,16 @@ pub const DEFAULT_LENGTH: u32 = 1;
 pub fn stripped<'t>(
     columns: impl IntoIterator<Item = (&'t Name, &'t TypeName, Option<bool>)>,
     scope: &Scope,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Scalar>, Error> {
     let mut found = Vec::new();
     for (name, of, nullable) in columns {
         let of = stored(types::of_name(of, DEFAULT_LENGTH, scope.dialect)?, nullable, scope);
         if (of.oid == VARCHAR.oid || of.name == VARBINARY.name) && of.length.is_some() {
-            found.push(names::literal(&folded(&name.text, name.at.line)?));
+            found.push(folded(&name.text, name.at.line)?);
         }
     }
     let is_needed = scope.dialect.nullable_columns_vary && !found.is_empty();
-    Ok(is_needed.then(|| format!("stripped => {}", names::array(found, "text"))))
+    Ok(is_needed.then(|| Scalar::texts(found).named("stripped")))
 }
 
 /// The columns with the types that a definition gives them.

@@ -5,11 +5,12 @@ use super::value::carried;
 use super::variables::{NoVariables, Variables, NO_VARIABLES};
 use crate::error::Error;
 use crate::facts::types::Type;
+use crate::plpgsql::{self, Rule};
 use crate::postgres::{call, Scalar};
-use crate::resolve::names::{self, folded, in_parentheses, schema_of, table};
+use crate::resolve::names::{all_folded, folded, schema_of, table};
 use crate::resolve::Scope;
 use crate::tree::{
-    Constraint, ConstraintKind, Expression, KeyAction, Name, ObjectName, Position, References, TableElement,
+    Constraint, ConstraintKind, Expression, KeyAction, Name, ObjectName, Position, TableElement,
 };
 use std::collections::HashMap;
 
@@ -19,53 +20,43 @@ pub fn constraint(
     own: &[Name],
     types: &HashMap<String, Type>,
     scope: &Scope,
-) -> Result<String, Error> {
-    let name = match &constraint.name {
-        Some(name) => format!("constraint {} ", names::name(name)?),
-        None => String::new(),
-    };
+) -> Result<plpgsql::Constraint, Error> {
     let keys = |columns: &[Name]| match columns {
-        [] if own.len() == 1 => Ok(String::new()),
-        columns => in_parentheses(columns),
+        [] if own.len() == 1 => Ok(Vec::new()),
+        columns => all_folded(columns),
     };
     let rule = match &constraint.kind {
-        ConstraintKind::PrimaryKey { columns } => format!("primary key{}", keys(columns)?),
-        // a unique constraint of T-SQL allows one null
-        ConstraintKind::Unique { columns } => format!("unique nulls not distinct{}", keys(columns)?),
+        ConstraintKind::PrimaryKey { columns } => Rule::PrimaryKey(keys(columns)?),
+        ConstraintKind::Unique { columns } => Rule::Unique(keys(columns)?),
         ConstraintKind::Check(condition) => {
             let scope = Scope { definition: true, ..scope.clone() };
             let mut none = NoVariables(NO_VARIABLES);
             let mut translation = Translation::new(&scope, &mut none);
             translation.column_types.clone_from(types);
-            format!("check ({})", translation.condition(condition)?)
+            Rule::Check(translation.condition(condition)?)
         }
         ConstraintKind::ForeignKey { columns, references } => {
-            let columns = keys(columns)?;
-            let foreign = if columns.is_empty() { String::new() } else { format!("foreign key{columns} ") };
-            format!("{foreign}{}", referenced(references)?)
+            let actions = [("delete", references.on_delete), ("update", references.on_update)];
+            let actions = actions.into_iter().filter_map(|(event, action)| {
+                let words = match action {
+                    KeyAction::NoAction => return None,
+                    KeyAction::Cascade => "cascade",
+                    KeyAction::SetNull => "set null",
+                    KeyAction::SetDefault => "set default",
+                };
+                Some((event, words))
+            });
+            Rule::ForeignKey {
+                columns: keys(columns)?,
+                table: table(&references.table)?,
+                referenced: all_folded(&references.columns)?,
+                actions: actions.collect(),
+            }
         }
-        ConstraintKind::Default { .. } => {
-            return Err(Error::syntax("default", constraint.at));
-        }
+        ConstraintKind::Default { .. } => return Err(Error::syntax("default", constraint.at)),
     };
-    Ok(format!("{name}{rule}"))
-}
-
-fn referenced(references: &References) -> Result<String, Error> {
-    let action = |action: KeyAction| match action {
-        KeyAction::NoAction => "no action",
-        KeyAction::Cascade => "cascade",
-        KeyAction::SetNull => "set null",
-        KeyAction::SetDefault => "set default",
-    };
-    let mut sql = format!("references {}{}", table(&references.table)?, in_parentheses(&references.columns)?);
-    if references.on_delete != KeyAction::NoAction {
-        sql.push_str(&format!(" on delete {}", action(references.on_delete)));
-    }
-    if references.on_update != KeyAction::NoAction {
-        sql.push_str(&format!(" on update {}", action(references.on_update)));
-    }
-    Ok(sql)
+    let name = constraint.name.as_ref().map(|name| folded(&name.text, name.at.line)).transpose()?;
+    Ok(plpgsql::Constraint { name, rule })
 }
 
 /// The constraints of a table and of its columns.
@@ -125,22 +116,15 @@ impl ForeignColumns<'_> {
     }
 
     /// The arguments of the procedure that runs the definition.
-    pub fn arguments(&self) -> Result<Vec<String>, Error> {
+    pub fn arguments(&self) -> Result<Vec<Scalar>, Error> {
         if self.referenced.is_empty() {
             return Ok(Vec::new());
         }
-        let mut columns = Vec::with_capacity(self.referenced.len());
-        for (_, column) in &self.referenced {
-            columns.push(match column {
-                Some(name) => names::literal(&folded(&name.text, name.at.line)?),
-                None => String::from("null"),
-            });
-        }
-        let tables = self.referenced.iter().map(|(table, _)| names::literal(table));
-        Ok(vec![
-            format!("referenced => {}", names::array(tables, "text")),
-            format!("referenced_columns => {}", names::array(columns.into_iter(), "text")),
-        ])
+        let column = |name: &Name| Ok(Scalar::Text(folded(&name.text, name.at.line)?));
+        let columns = self.referenced.iter().map(|(_, name)| name.map_or(Ok(Scalar::Null), column));
+        let columns = Scalar::Array(columns.collect::<Result<_, Error>>()?, "text");
+        let tables = Scalar::texts(self.referenced.iter().map(|(table, _)| table.as_str()));
+        Ok(vec![tables.named("referenced"), columns.named("referenced_columns")])
     }
 }
 

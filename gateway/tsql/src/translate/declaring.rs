@@ -4,7 +4,9 @@ use super::blanks::{declared, DEFAULT_LENGTH};
 use super::constraints::constraints;
 use crate::error::Error;
 use crate::facts::types::{self, Type};
-use crate::resolve::names::{self, folded, stored};
+use crate::plpgsql::Definition;
+use crate::postgres::{call, Scalar};
+use crate::resolve::names::{folded, in_quotes, stored};
 use crate::resolve::Scope;
 use crate::tree::{ColumnDefinition, ColumnKind, ConstraintKind, Name, ObjectName, TableElement, TypeName};
 
@@ -58,35 +60,31 @@ pub fn declaration(column: &ColumnDefinition, scope: &Scope) -> Result<Declarati
 /// The definition and, in the same statement, the declarations: as comments on the columns, which follow the columns.
 /// `further`: other arguments of the procedure, by name.
 pub fn with_declarations(
-    procedure: &str,
-    sql: String,
+    procedure: &'static str,
+    definition: &Definition,
     table: &str,
     declared: &[Declaration],
     shown: &Shown,
-    further: Vec<String>,
-) -> String {
-    let mut arguments = vec![declaring(sql, table, declared)];
+    further: Vec<Scalar>,
+) -> Definition {
+    let mut arguments = declaring(definition, table, declared).to_vec();
     if shown.table.is_some() || !shown.constraints.is_empty() {
-        arguments.push(shown.table.map_or_else(|| String::from("null"), names::literal));
+        arguments.push(shown.table.map_or(Scalar::Null, Scalar::text));
         let both = shown.constraints.iter().flat_map(|name| [stored(name), (*name).to_owned()]);
-        arguments.push(names::array(both.map(|name| names::literal(&name)), "text"));
+        arguments.push(Scalar::texts(both));
     }
     arguments.extend(further);
-    format!("call tsql.{procedure}({})", arguments.join(", "))
+    Definition::Call(call(procedure, arguments))
 }
 
 /// The arguments of a procedure that runs a definition and stores the declarations.
-fn declaring(sql: String, table: &str, declared: &[Declaration]) -> String {
-    let listed = |of: &dyn Fn(&Declaration) -> String| {
-        names::array(declared.iter().map(|one| names::literal(&of(one))), "text")
-    };
-    let columns = listed(&|one| one.column.clone());
-    let types = listed(&|one| match one.shown.as_str() {
+fn declaring(definition: &Definition, table: &str, declared: &[Declaration]) -> [Scalar; 4] {
+    let columns = Scalar::texts(declared.iter().map(|one| one.column.as_str()));
+    let types = Scalar::texts(declared.iter().map(|one| match one.shown.as_str() {
         "" => one.type_.clone(),
-        shown => format!("{} {}", names::in_quotes(shown), one.type_).trim_end().to_owned(),
-    });
-    let (sql, table) = (names::literal(&sql), names::literal(table));
-    format!("{sql}, {table}, {columns}, {types}")
+        shown => format!("{} {}", in_quotes(shown), one.type_).trim_end().to_owned(),
+    }));
+    [Scalar::text(definition.to_string()), Scalar::text(table), columns, types]
 }
 
 /// The argument that names the columns declared with seven decimals of a second, of which PostgreSQL stores six.
@@ -94,7 +92,7 @@ pub fn finest<'t>(
     columns: impl IntoIterator<Item = (&'t Name, &'t TypeName, Option<bool>)>,
     table: &ObjectName,
     scope: &Scope,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Scalar>, Error> {
     let mut found = Vec::new();
     for (name, of, _) in columns {
         let of = types::of_name(of, DEFAULT_LENGTH, scope.dialect)?;
@@ -103,17 +101,17 @@ pub fn finest<'t>(
             found.push(name.text.as_str());
         }
     }
-    Ok((!found.is_empty()).then(|| format!("finest => {}", names::literal(&found.join(", ")))))
+    Ok((!found.is_empty()).then(|| Scalar::text(found.join(", ")).named("finest")))
 }
 
 /// The arguments for a view whose columns are displayed in the given case, with their known types; "" for one that is
 /// displayed like the table's.
 pub fn declaring_view(
-    sql: String,
+    definition: &Definition,
     view: &str,
     given: &[(String, Option<Type>)],
     line: u32,
-) -> Result<String, Error> {
+) -> Result<[Scalar; 4], Error> {
     let mut declared = Vec::new();
     for (shown, of) in given.iter().filter(|(shown, _)| !shown.is_empty()) {
         // PostgreSQL stores no digits of these
@@ -125,5 +123,5 @@ pub fn declaring_view(
         });
     }
     declared.retain(Declaration::says_more);
-    Ok(declaring(sql, view, &declared))
+    Ok(declaring(definition, view, &declared))
 }

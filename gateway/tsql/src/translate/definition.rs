@@ -11,10 +11,9 @@ use crate::error::Error;
 use crate::facts::types::{self, VARCHAR};
 use crate::lexer;
 use crate::long_names;
-use crate::postgres::Scalar;
-use crate::resolve::names::{
-    self, array, folded, identifier, in_parentheses, listed, literal, schema_of, table, temporary_schema,
-};
+use crate::plpgsql::{Definition, Index, Step};
+use crate::postgres::{call, Scalar};
+use crate::resolve::names::{self, all_folded, folded, identifier, schema_of, table, temporary_schema};
 use crate::resolve::Scope;
 use crate::tree::{
     AlterDatabase, CheckIdentity, CreateBindable, CreateIndex, CreateTable, CreateView, DropIndex,
@@ -22,18 +21,19 @@ use crate::tree::{
 };
 use std::iter::repeat;
 
-/// The SQL of a definition.
-pub fn defined(statement: &StatementKind, scope: &Scope) -> Result<String, Error> {
+/// The definition of a statement.
+pub fn defined(statement: &StatementKind, scope: &Scope) -> Result<Definition, Error> {
     let no_definition = || Error::new(8623, "This statement is not understood.", 1_u32).with_severity(16);
     definition(statement, scope)?.ok_or_else(no_definition)
 }
 
 /// None for a statement that is not one of these definitions.
-fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>, Error> {
+fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<Definition>, Error> {
     if let Some((name, missing, draft)) = of_global(statement, scope) {
-        let definition = defined(&draft, scope)?;
-        let [name, definition] = [&folded(&name.name, name.at.line)?, &definition].map(|part| literal(part));
-        return Ok(Some(format!("call tsql.define_global({name}, {definition}{missing})")));
+        let definition = defined(&draft, scope)?.to_string();
+        let parts = [folded(&name.name, name.at.line)?, definition].map(Scalar::Text);
+        let parts: Vec<_> = parts.into_iter().chain(missing.map(Scalar::number)).collect();
+        return Ok(Some(Definition::Call(call("tsql.define_global", parts))));
     }
     Ok(Some(match statement {
         StatementKind::CreateTable(create) => {
@@ -46,43 +46,35 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
         }
         StatementKind::Truncate(name) => {
             let missing = scope.dialect.unknown_table.unwrap_or(4701);
-            match name.is_global() {
-                true => {
-                    let own = literal(&folded(&name.name, name.at.line)?);
-                    format!("call tsql.truncate_global({own}, {missing})")
-                }
-                false => {
-                    let target = literal(&table(&in_database(name, scope)?)?);
-                    format!("call tsql.truncate_table({target}, {missing})")
-                }
-            }
+            let (procedure, target) = match name.is_global() {
+                true => ("tsql.truncate_global", folded(&name.name, name.at.line)?),
+                false => ("tsql.truncate_table", table(&in_database(name, scope)?)?),
+            };
+            Definition::Call(call(procedure, [Scalar::Text(target), Scalar::number(missing)]))
         }
         StatementKind::CreateIndex(create) => create_index(create, scope)?,
         StatementKind::DropIndexes(indexes) => drop_indexes(indexes, scope)?,
         StatementKind::Drop(drop) => match drop.kind {
             ObjectKind::Table => drop_relations("table", &drop.names, drop.if_exists)?,
             ObjectKind::View => drop_relations("view", &drop.names, drop.if_exists)?,
-            ObjectKind::Sequence => drop_each("drop_sequence(", drop)?,
+            ObjectKind::Sequence => drop_each("tsql.drop_sequence", None, drop)?,
             ObjectKind::Database | ObjectKind::Schema => drop_schemas(drop)?,
-            ObjectKind::Type => drop_each("drop_type(", drop)?,
-            ObjectKind::Rule => drop_each("drop_bindable('rule', ", drop)?,
-            ObjectKind::Default => drop_each("drop_bindable('default', ", drop)?,
+            ObjectKind::Type => drop_each("tsql.drop_type", None, drop)?,
+            ObjectKind::Rule => drop_each("tsql.drop_bindable", Some("rule"), drop)?,
+            ObjectKind::Default => drop_each("tsql.drop_bindable", Some("default"), drop)?,
             _ => return Ok(None),
         },
         StatementKind::Sequence(sequence) => sequence::defined(sequence, scope)?,
         StatementKind::CreateSchema { kind, name, collation } => {
             long_names::demand_short(&name.text, &kind.to_string(), name.at)?;
-            let collation = match collation {
-                Some(collation) => format!(", {}", of_database(collation, scope)?),
-                None => String::new(),
-            };
-            format!("call tsql.create_schema('{kind}', {}{collation})", literal(&name.text))
+            let collation = collation.as_ref().map(|collation| of_database(collation, scope)).transpose()?;
+            let parts = [kind.to_string(), name.text.clone()].map(Scalar::Text).into_iter().chain(collation);
+            Definition::Call(call("tsql.create_schema", parts.collect::<Vec<_>>()))
         }
         StatementKind::CreateType(create) => {
             let declared = types::of_name(&create.type_, 1, scope.dialect)?.declared();
             let nullable = if create.nullable { "null" } else { "not null" };
-            let declared = literal(&format!("{declared} {nullable}"));
-            format!("call tsql.create_type({}, {declared})", named(&create.name)?)
+            create_type(&create.name, format!("{declared} {nullable}"))?
         }
         StatementKind::CreateTableType(create) => {
             // refuses names that a table cannot have
@@ -93,7 +85,7 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
             };
             let elements = create.elements.clone();
             tables::create(&CreateTable { table: name, elements, indexes: Vec::new() }, scope)?;
-            format!("call tsql.create_type({}, {})", named(&create.name)?, literal(&create.declared))
+            create_type(&create.name, create.declared.clone())?
         }
         StatementKind::Grant(grant) => self::grant(grant)?,
         StatementKind::AlterDatabase(alter) => alter_database(alter, scope)?,
@@ -102,12 +94,12 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
     }))
 }
 
-/// For the definition of a global temporary table: its name, the error if it is missing, as an argument, and the
-/// definition of its draft.
+/// For the definition of a global temporary table: its name, the number of the error if it is missing, and the definition
+/// of its draft.
 fn of_global<'s>(
     statement: &'s StatementKind,
     scope: &Scope,
-) -> Option<(&'s ObjectName, String, StatementKind)> {
+) -> Option<(&'s ObjectName, Option<i32>, StatementKind)> {
     let (name, missing) = match statement {
         StatementKind::CreateTable(create) => (&create.table, None),
         StatementKind::AlterTable { table, .. } => (table, Some(4902)),
@@ -135,45 +127,52 @@ fn of_global<'s>(
         _ => {}
     }
     let missing = missing.map(|number| scope.dialect.unknown_table.unwrap_or(number));
-    Some((name, missing.map_or_else(String::new, |number| format!(", {number}")), draft))
+    Some((name, missing, draft))
 }
 
-/// Combines the statements of a table and its indexes.
-fn with_indexes(table: String, indexes: Vec<String>) -> String {
-    if indexes.is_empty() {
-        return table;
+/// Combines the definitions of a table and its indexes.
+fn with_indexes(table: Definition, indexes: Vec<Definition>) -> Definition {
+    match indexes.is_empty() {
+        true => table,
+        false => Definition::Do([table].into_iter().chain(indexes).map(Step::Define).collect()),
     }
-    in_one(&format!("{table}; {};", indexes.join("; ")))
-}
-
-/// Combines several statements in one of PL/pgSQL.
-fn in_one(statements: &str) -> String {
-    format!("do {}", literal(&format!("begin {statements} end")))
 }
 
 /// Schema and name as arguments, the name as written.
-fn named(name: &ObjectName) -> Result<String, Error> {
+fn named(name: &ObjectName) -> Result<[Scalar; 2], Error> {
     let line = name.at.line;
     long_names::demand_short(&name.name, "type, rule, default or sequence", line)?;
-    Ok(format!("{}, {}", literal(&folded(schema_of(name), line)?), literal(&name.name)))
+    Ok([folded(schema_of(name), line)?, name.name.clone()].map(Scalar::Text))
 }
 
-/// `call` begins the call of a procedure of schema tsql with the further arguments schema, name and whether it may be
-/// missing.
-fn drop_each(call: &str, drop: &DropObjects) -> Result<String, Error> {
-    let one = |name: &ObjectName| Ok(format!("call tsql.{call}{}, {});", named(name)?, drop.if_exists));
-    let calls = drop.names.iter().map(one).collect::<Result<Vec<_>, Error>>()?;
-    Ok(in_one(&calls.join(" ")))
+fn create_type(name: &ObjectName, declared: String) -> Result<Definition, Error> {
+    let [schema, name] = named(name)?;
+    Ok(Definition::Call(call("tsql.create_type", [schema, name, Scalar::Text(declared)])))
+}
+
+/// Calls a procedure with the arguments kind, if there is one, schema, name and whether it may be missing.
+fn drop_each(
+    procedure: &'static str,
+    kind: Option<&'static str>,
+    drop: &DropObjects,
+) -> Result<Definition, Error> {
+    let one = |name: &ObjectName| {
+        let parts = kind.map(Scalar::text).into_iter().chain(named(name)?);
+        let parts: Vec<_> = parts.chain([Scalar::Boolean(drop.if_exists)]).collect();
+        Ok(Step::Define(Definition::Call(call(procedure, parts))))
+    };
+    Ok(Definition::Do(drop.names.iter().map(one).collect::<Result<_, Error>>()?))
 }
 
 /// Drops databases or schemas, whose names have no schema.
-fn drop_schemas(drop: &DropObjects) -> Result<String, Error> {
+fn drop_schemas(drop: &DropObjects) -> Result<Definition, Error> {
     let one = |name: &ObjectName| {
         folded(&name.name, name.at.line)?;
-        Ok(format!("call tsql.drop_schema('{}', {}, {});", drop.kind, literal(&name.name), drop.if_exists))
+        let [kind, name] = [drop.kind.to_string(), name.name.clone()].map(Scalar::Text);
+        let drop = call("tsql.drop_schema", [kind, name, Scalar::Boolean(drop.if_exists)]);
+        Ok(Step::Define(Definition::Call(drop)))
     };
-    let calls = drop.names.iter().map(one).collect::<Result<Vec<_>, Error>>()?;
-    Ok(in_one(&calls.join(" ")))
+    Ok(Definition::Do(drop.names.iter().map(one).collect::<Result<_, Error>>()?))
 }
 
 /// Writes the variable of a rule as the parameter of its function.
@@ -185,8 +184,8 @@ impl Variables for RuledValue {
     }
 }
 
-/// The SQL of a rule or a default. `source`: its T-SQL, which is stored with it.
-pub fn create_bindable(create: &CreateBindable, source: &str, scope: &Scope) -> Result<String, Error> {
+/// A rule or a default. `source`: its T-SQL, which is stored with it.
+pub fn create_bindable(create: &CreateBindable, source: &str, scope: &Scope) -> Result<Definition, Error> {
     let body = match &create.variable {
         Some(variable) => {
             let variables = [(variable.clone(), None)].into();
@@ -195,8 +194,9 @@ pub fn create_bindable(create: &CreateBindable, source: &str, scope: &Scope) -> 
         }
         None => carried_constant(&create.value, scope)?,
     };
-    let (name, body, source) = (named(&create.name)?, literal(&body.to_string()), literal(source));
-    Ok(format!("call tsql.create_bindable('{}', {name}, {body}, {source})", create.kind))
+    let [schema, name] = named(&create.name)?;
+    let [kind, body] = [create.kind.to_string(), body.to_string()].map(Scalar::Text);
+    Ok(Definition::Call(call("tsql.create_bindable", [kind, schema, name, body, Scalar::text(source)])))
 }
 
 /// The name with its database: a table to change is not searched for in other databases, unlike one to read.
@@ -208,74 +208,65 @@ fn in_database(name: &ObjectName, scope: &Scope) -> Result<ObjectName, Error> {
 }
 
 /// Drops tables or views of the current or the named databases only.
-fn drop_relations(kind: &str, names: &[ObjectName], if_exists: bool) -> Result<String, Error> {
-    let mut drops = Vec::with_capacity(names.len());
-    for name in names {
+fn drop_relations(kind: &str, names: &[ObjectName], if_exists: bool) -> Result<Definition, Error> {
+    let one = |name: &ObjectName| {
         // refuses a name that a table cannot have
         table(name)?;
         let line = name.at.line;
-        let place = match schema_of(name) {
-            _ if name.is_temporary() => literal(temporary_schema(name)),
-            "" => "current_schema()".to_owned(),
-            schema => literal(&folded(schema, line)?),
+        let schema = match schema_of(name) {
+            _ if name.is_temporary() => Scalar::text(temporary_schema(name)),
+            "" => call("current_schema", []),
+            schema => Scalar::Text(folded(schema, line)?),
         };
-        let own = literal(&folded(&name.name, line)?);
-        drops.push(format!("perform tsql.drop_relation('{kind}', {place}, {own}, {if_exists});"));
-    }
-    Ok(in_one(&drops.join(" ")))
+        let own = Scalar::Text(folded(&name.name, line)?);
+        let parts = [Scalar::text(kind), schema, own, Scalar::Boolean(if_exists)];
+        Ok(Step::Perform(call("tsql.drop_relation", parts)))
+    };
+    Ok(Definition::Do(names.iter().map(one).collect::<Result<_, Error>>()?))
 }
 
 /// Two tables may have indexes of the same name in T-SQL; in PostgreSQL index names are unique per schema.
 fn index_name(name: &Name, of: &ObjectName) -> String {
-    names::quoted(&names::stored(&format!("{}.{}", names::stored(&of.name), name.text)))
+    names::stored(&format!("{}.{}", names::stored(&of.name), name.text))
 }
 
-fn create_index(create: &CreateIndex, scope: &Scope) -> Result<String, Error> {
-    let index = index_name(&create.name, &create.table);
-    let mut columns = Vec::with_capacity(create.columns.len());
-    for (column, descending) in &create.columns {
-        let order = if *descending { "desc nulls last" } else { "nulls first" };
-        columns.push(format!("{} {order}", names::name(column)?));
-    }
+fn create_index(create: &CreateIndex, scope: &Scope) -> Result<Definition, Error> {
+    let name = index_name(&create.name, &create.table);
+    let key = |(column, descending): &(Name, bool)| Ok((folded(&column.text, column.at.line)?, *descending));
+    let keys = create.columns.iter().map(key).collect::<Result<Vec<_>, Error>>()?;
     let target = table(&in_database(&create.table, scope)?)?;
-    let mut sql = format!(
-        "create {}index {index} on {target} ({})",
-        if create.unique { "unique " } else { "" },
-        columns.join(", ")
-    );
-    if !create.include.is_empty() {
-        sql.push_str(&format!(" include ({})", listed(&create.include)?));
-    }
-    if create.unique {
-        // a unique index of T-SQL allows one null
-        sql.push_str(" nulls not distinct");
-    }
-    if let Some(condition) = &create.condition {
+    let condition = create.condition.as_ref().map(|condition| {
         let mut none = NoVariables("an index names no variables");
-        let scope = Scope { definition: true, ..scope.clone() };
-        sql.push_str(&format!(" where {}", super::condition(condition, &scope, &mut none)?));
-    }
-    let named = create.columns.iter().map(|(column, _)| column).chain(&create.include);
-    let named = named.map(|name| folded(&name.text, name.at.line)).collect::<Result<Vec<_>, _>>()?;
-    Ok(format!(
-        "call tsql.create_index({}, {}, {}, {}, {}, {})",
-        literal(&sql),
-        literal(&target),
-        literal(&index),
-        array(named.iter().map(|name| literal(name)), "text"),
-        scope.dialect.unknown_table.unwrap_or(1088),
-        literal(&create.name.text)
-    ))
+        super::condition(condition, &Scope { definition: true, ..scope.clone() }, &mut none)
+    });
+    let index = Index {
+        name: name.clone(),
+        table: target.clone(),
+        is_unique: create.unique,
+        included: all_folded(&create.include)?,
+        condition: condition.transpose()?,
+        keys,
+    };
+    let columns = index.keys.iter().map(|(column, _)| column).chain(&index.included);
+    let columns = Scalar::texts(columns.map(String::as_str));
+    let parts = [
+        Scalar::Text(Definition::Index(index).to_string()),
+        Scalar::Text(target),
+        Scalar::Text(names::quoted(&name)),
+        columns,
+        Scalar::number(scope.dialect.unknown_table.unwrap_or(1088)),
+        Scalar::text(create.name.text.as_str()),
+    ];
+    Ok(Definition::Call(call("tsql.create_index", parts)))
 }
 
-fn drop_indexes(indexes: &[DropIndex], scope: &Scope) -> Result<String, Error> {
-    let mut names = Vec::with_capacity(indexes.len());
-    for index in indexes {
-        let own = index_name(&index.name, &index.table);
-        names.push(format!("{}{own}", beside(&in_database(&index.table, scope)?)?));
-    }
-    let may_miss = if indexes.iter().all(|index| index.if_exists) { "if exists " } else { "" };
-    Ok(format!("drop index {may_miss}{}", names.join(", ")))
+fn drop_indexes(indexes: &[DropIndex], scope: &Scope) -> Result<Definition, Error> {
+    let name = |index: &DropIndex| {
+        let own = names::quoted(&index_name(&index.name, &index.table));
+        Ok(format!("{}{own}", beside(&in_database(&index.table, scope)?)?))
+    };
+    let names = indexes.iter().map(name).collect::<Result<_, Error>>()?;
+    Ok(Definition::DropIndexes { names, if_exists: indexes.iter().all(|index| index.if_exists) })
 }
 
 /// The schema of objects next to a table, with a period, or nothing.
@@ -289,8 +280,8 @@ fn beside(of: &ObjectName) -> Result<String, Error> {
     })
 }
 
-/// The SQL of a view. `source`: its T-SQL, which is stored with it.
-pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<String, Error> {
+/// A view. `source`: its T-SQL, which is stored with it.
+pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<Definition, Error> {
     if let Some(at) = lexer::temporary_name(source)? {
         let text =
             "Views or functions are not allowed on temporary tables. Table names that begin with '#' denote \
@@ -300,7 +291,7 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
     let mut none = NoVariables("a view names no variables");
     let mut translation = Translation::new(scope, &mut none);
     refuse_order(&create.query, scope.dialect)?;
-    let (kind, sql) = translation.outermost(&create.query)?;
+    let (kind, query) = translation.outermost(&create.query)?;
     if kind != Verb::Select || !translation.result.assigns.is_empty() {
         return Err(Error::refused("create view", "a view is a select", create.name.at));
     }
@@ -317,12 +308,6 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
         refuse_number(titles.len(), create.columns.len(), &create.name.name, create.name.at)?;
     }
     refuse_twice(create, translation.result.columns.iter().flatten())?;
-    let verb = match create.mode {
-        Mode::Create => "create view",
-        Mode::Alter | Mode::CreateOrAlter => "create or replace view",
-    };
-    let columns = in_parentheses(&create.columns)?;
-    let check = if create.check_option { " with check option" } else { "" };
     let whole = table(&create.name)?;
     let titles = translation.result.columns.as_deref().unwrap_or_default();
     let types = titles.iter().map(|title| title.result_type.map(|known| known.of));
@@ -330,10 +315,17 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
         [] => titles.iter().map(given).zip(types).collect(),
         names => names.iter().map(|name| name.text.clone()).zip(types.chain(repeat(None))).collect(),
     };
-    let sql = format!("{verb} {whole}{columns} as {sql}{check}");
-    let arguments = declaring::declaring_view(sql, &whole, &given, create.name.at.line)?;
-    let action = create.mode.action();
-    Ok(format!("call tsql.create_view('{action}', {arguments}, {})", literal(source)))
+    let view = Definition::View {
+        replaces: create.mode != Mode::Create,
+        name: whole.clone(),
+        columns: all_folded(&create.columns)?,
+        query: query.into(),
+        checks: create.check_option,
+    };
+    let declared = declaring::declaring_view(&view, &whole, &given, create.name.at.line)?;
+    let parts = [Scalar::text(create.mode.action())].into_iter().chain(declared);
+    let parts: Vec<_> = parts.chain([Scalar::text(source)]).collect();
+    Ok(Definition::Call(call("tsql.create_view", parts)))
 }
 
 /// 4506: the names of a view's columns must be distinct.
@@ -360,49 +352,49 @@ fn given(title: &Title) -> String {
     }
 }
 
-fn grant(grant: &Grant) -> Result<String, Error> {
-    let mut roles = Vec::with_capacity(grant.roles.len());
-    for role in &grant.roles {
-        roles.push(literal(&folded(&role.text, role.at.line)?));
-    }
-    Ok(format!(
-        "call tsql.change_rights({}, {}, {}, {})",
-        literal(if grant.revoke { "revoke" } else { "grant" }),
-        array(grant.rights.iter().map(|right| literal(right)), "text"),
-        literal(&table(&grant.object)?),
-        array(roles, "text")
-    ))
+fn grant(grant: &Grant) -> Result<Definition, Error> {
+    let parts = [
+        Scalar::text(if grant.revoke { "revoke" } else { "grant" }),
+        Scalar::texts(&grant.rights),
+        Scalar::Text(table(&grant.object)?),
+        Scalar::texts(all_folded(&grant.roles)?),
+    ];
+    Ok(Definition::Call(call("tsql.change_rights", parts)))
 }
 
-fn check_identity(check: &CheckIdentity, scope: &Scope) -> Result<String, Error> {
+fn check_identity(check: &CheckIdentity, scope: &Scope) -> Result<Definition, Error> {
     if !scope.dialect.has_checkident {
         return Err(Error::refused("dbcc checkident", "ASE has none", check.at));
     }
     let (raises, value) = match check.reseed {
-        Reseed::No => (false, String::from("null")),
-        Reseed::Raise => (true, String::from("null")),
-        Reseed::To(value) => (false, value.to_string()),
+        Reseed::No => (false, Scalar::Null),
+        Reseed::Raise => (true, Scalar::Null),
+        Reseed::To(value) => (false, Scalar::number(value)),
     };
-    let table = literal(&check.table);
-    Ok(format!("call sys.check_identity({table}, {raises}, {value}, {}, {})", check.silent, check.at.line))
+    let [raises, silent] = [raises, check.silent].map(Scalar::Boolean);
+    let parts = [Scalar::text(&check.table), raises, value, silent, Scalar::number(check.at.line)];
+    Ok(Definition::Call(call("sys.check_identity", parts)))
 }
 
 /// The name of a database's collation, by which texts can be ordered.
-fn of_database(collation: &Name, scope: &Scope) -> Result<String, Error> {
+fn of_database(collation: &Name, scope: &Scope) -> Result<Scalar, Error> {
     collated(VARCHAR, Some(collation), scope)?;
     if collation.is("database_default") {
         return Err(Error::new(448, "Invalid collation 'database_default'.", collation.at).with_severity(16));
     }
-    Ok(literal(&collation.text))
+    Ok(Scalar::text(collation.text.as_str()))
 }
 
-fn alter_database(alter: &AlterDatabase, scope: &Scope) -> Result<String, Error> {
+fn alter_database(alter: &AlterDatabase, scope: &Scope) -> Result<Definition, Error> {
     let name = match &alter.name {
-        Some(name) => literal(&folded(&name.text, name.at.line)?),
-        None => String::from("null"),
+        Some(name) => Scalar::Text(folded(&name.text, name.at.line)?),
+        None => Scalar::Null,
     };
-    if let Some(collation) = &alter.collation {
-        return Ok(format!("call tsql.set_collation({name}, {})", of_database(collation, scope)?));
-    }
-    Ok(format!("call tsql.alter_database({name}, {})", literal(&alter.options.join(", ").to_uppercase())))
+    Ok(Definition::Call(match &alter.collation {
+        Some(collation) => call("tsql.set_collation", [name, of_database(collation, scope)?]),
+        None => {
+            let options = alter.options.join(", ").to_uppercase();
+            call("tsql.alter_database", [name, Scalar::Text(options)])
+        }
+    }))
 }

@@ -9,7 +9,7 @@ use super::variables::{NoVariables, Variables, NO_VARIABLES};
 use crate::error::Error;
 use crate::facts::types::{unified, Family, Type, IMAGE, SQL_VARIANT};
 use crate::postgres::{self, call, Body, Change, ChangeKind, Filling, Listed, Scalar, Select, Source};
-use crate::resolve::names::{self, folded, table};
+use crate::resolve::names::{self, all_folded, table};
 use crate::schema::{Column, Schema, Table, WHOLE};
 use crate::tree::{
     ColumnName, CommonTable, Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody,
@@ -477,9 +477,7 @@ fn carried_rows(
 
 /// The columns of a list; None for none.
 fn listed(columns: &[Name]) -> Result<Option<Vec<String>>, Error> {
-    let folded = columns.iter().map(|column| folded(&column.text, column.at.line));
-    let folded = folded.collect::<Result<Vec<_>, _>>()?;
-    Ok(Some(folded).filter(|columns| !columns.is_empty()))
+    Ok(Some(all_folded(columns)?).filter(|columns| !columns.is_empty()))
 }
 
 pub fn mismatch(columns: usize, values: usize, line: u32) -> Error {

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::facts::types::{self, BIT};
 use crate::long_names::demand_short;
+use crate::plpgsql::Definition;
 use crate::resolve::names::table;
 use crate::resolve::Scope;
 use crate::tree::Sequence;
@@ -10,8 +11,8 @@ use crate::tree::Sequence;
 /// The range of PostgreSQL's sequences.
 const WIDEST: (i64, i64) = (i64::MIN, i64::MAX);
 
-/// The SQL of `create sequence` and `alter sequence`: omitted options are as in SQL Server.
-pub fn defined(sequence: &Sequence, scope: &Scope) -> Result<String, Error> {
+/// `create sequence` and `alter sequence`: omitted options are as in SQL Server.
+pub fn defined(sequence: &Sequence, scope: &Scope) -> Result<Definition, Error> {
     let name = table(&sequence.name)?;
     let shown = &sequence.name.name;
     demand_short(shown, "sequence", sequence.name.at)?;
@@ -23,8 +24,8 @@ pub fn defined(sequence: &Sequence, scope: &Scope) -> Result<String, Error> {
         return wrong(11700, "The increment for sequence object % cannot be zero.");
     }
     let mut options = Vec::new();
-    let mut put = |words: &str, number: Option<i64>| {
-        options.extend(number.map(|number| format!(" {words} {number}")));
+    let mut put = |words, number: Option<i64>| {
+        options.extend(number.map(|number| (words, Some(number))));
     };
     put("increment by", sequence.increment);
     if sequence.creates {
@@ -62,21 +63,20 @@ pub fn defined(sequence: &Sequence, scope: &Scope) -> Result<String, Error> {
         put("minvalue", Some(least));
         put("maxvalue", Some(most));
         put("start with", Some(start));
-        let kind = match of.name {
-            "tinyint" | "smallint" => "smallint",
-            "int" => "integer",
-            _ => "bigint",
+        let type_ = match of.name {
+            "tinyint" | "smallint" => "as smallint",
+            "int" => "as integer",
+            _ => "as bigint",
         };
-        options.insert(0, format!(" as {kind}"));
+        options.insert(0, (type_, None));
     } else {
         put("minvalue", sequence.least);
         put("maxvalue", sequence.most);
         put("restart with", sequence.start);
         if sequence.restarts && sequence.start.is_none() {
-            options.push(String::from(" restart"));
+            options.push(("restart", None));
         }
     }
-    options.extend(sequence.cycles.map(|cycles| String::from(if cycles { " cycle" } else { " no cycle" })));
-    let verb = if sequence.creates { "create" } else { "alter" };
-    Ok(format!("{verb} sequence {name}{}", options.concat()))
+    options.extend(sequence.cycles.map(|cycles| (if cycles { "cycle" } else { "no cycle" }, None)));
+    Ok(Definition::Sequence { creates: sequence.creates, name, options })
 }

@@ -10,7 +10,9 @@ use super::variables::{NoVariables, NO_VARIABLES};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::types::{self, Case, Family, Type, BIT, DATETIME2};
-use crate::resolve::names::{self, folded, identifier, schema_of, table};
+use crate::plpgsql::{self, Definition, Element, Step};
+use crate::postgres::{call, Scalar};
+use crate::resolve::names::{folded, identifier, schema_of, table};
 use crate::resolve::Scope;
 use crate::schema::{Column, Table};
 use crate::tree::{
@@ -19,14 +21,14 @@ use crate::tree::{
 };
 use std::collections::{HashMap, HashSet};
 
-pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
+pub fn create(create: &CreateTable, scope: &Scope) -> Result<Definition, Error> {
     let name = &create.table;
     let scope = &of_place(name, scope)?;
     if let Some(at) = foreign_key(&create.elements).filter(|_| name.is_draft) {
         let why = "SQL Server has none on temporary tables: it skips them with a message";
         return Err(Error::refused("a foreign key", why, at));
     }
-    let parts = elements(&create.elements, &name.name, scope)?.join(", ");
+    let elements = elements(&create.elements, &name.name, scope)?;
     let foreign = ForeignColumns::of(&create.elements, name, scope)?;
     if let Some(column) = foreign.referring.first() {
         let text = format!(
@@ -37,11 +39,9 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     }
     // refuses a name that a table cannot have
     let whole = table(name)?;
-    let create_sql = if name.is_temporary() {
-        format!("create temporary table {} ({parts})", identifier(&name.name, name.at.line)?)
-    } else {
-        format!("create table {whole} ({parts})")
-    };
+    let is_temporary = name.is_temporary();
+    let own = if is_temporary { identifier(&name.name, name.at.line)? } else { whole.clone() };
+    let definition = Definition::Table { name: own, is_temporary, elements };
     let mut declared = Vec::new();
     for element in &create.elements {
         if let TableElement::Column(column) = element {
@@ -58,9 +58,9 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     further.extend(finest(typed(&create.elements), name, scope)?);
     let is_plain = declared.is_empty() && further.is_empty() && foreign_key(&create.elements).is_none();
     if is_plain && shown.table.is_none() && shown.constraints.is_empty() {
-        return Ok(create_sql);
+        return Ok(definition);
     }
-    Ok(with_declarations("create_table", create_sql, &whole, &declared, &shown, further))
+    Ok(with_declarations("tsql.create_table", &definition, &whole, &declared, &shown, further))
 }
 
 /// The columns of a new table, as queries know them.
@@ -97,11 +97,11 @@ pub fn declared_table(create: &CreateTable, scope: &Scope) -> Result<Table, Erro
 }
 
 /// Drops a temporary table if it exists, without PostgreSQL's notice if it does not.
-pub fn forgotten(name: &ObjectName) -> Result<String, Error> {
+pub fn forgotten(name: &ObjectName) -> Result<Definition, Error> {
     let name = table(name)?;
-    let there = names::literal(&name);
-    let drop = format!("begin if to_regclass({there}) is not null then drop table {name}; end if; end");
-    Ok(format!("do {}", names::literal(&drop)))
+    let exists = call("to_regclass", [Scalar::text(name.as_str())]).is_null(false);
+    let drop = Step::Define(Definition::DropTable(name));
+    Ok(Definition::Do(vec![Step::if_(exists, [drop])]))
 }
 
 /// A table has at most one identity column, which is not null.
@@ -133,7 +133,7 @@ fn check_identity(elements: &[TableElement], of: &str) -> Result<(), Error> {
     Ok(())
 }
 
-pub fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Vec<String>, Error> {
+pub fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Vec<Element>, Error> {
     let mut seen = HashSet::new();
     let mut types = HashMap::new();
     for element in elements {
@@ -158,8 +158,8 @@ pub fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Ve
     }
     check_identity(elements, of)?;
     let write = |element: &TableElement| match element {
-        TableElement::Column(column) => self::column(column, of, &types, scope),
-        TableElement::Constraint(constraint) => self::constraint(constraint, &[], &types, scope),
+        TableElement::Column(column) => Ok(Element::Column(self::column(column, of, &types, scope)?)),
+        TableElement::Constraint(one) => Ok(Element::Constraint(constraint(one, &[], &types, scope)?)),
     };
     elements.iter().map(write).collect()
 }
@@ -169,26 +169,28 @@ fn column(
     of_table: &str,
     types: &HashMap<String, Type>,
     scope: &Scope,
-) -> Result<String, Error> {
+) -> Result<plpgsql::Column, Error> {
     let line = column.name.at.line;
-    let name = names::name(&column.name)?;
-    let mut parts = vec![name];
+    let name = folded(&column.name.text, line)?;
+    let is_typed = matches!(column.kind, ColumnKind::Typed(_));
+    let is_default = |one: &&Constraint| is_typed && matches!(one.kind, ConstraintKind::Default { .. });
+    let constraints = column.constraints.iter().filter(|one| !is_default(one));
+    let constraints =
+        constraints.map(|one| constraint(one, std::slice::from_ref(&column.name), types, scope));
+    let constraints = constraints.collect::<Result<_, Error>>()?;
     let of = match &column.kind {
         ColumnKind::Typed(type_) => {
             collated(types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?, column.collation.as_ref(), scope)?
         }
         ColumnKind::Computed { value, .. } => {
-            parts.push(computed(&column.name.text, value, types, scope)?);
-            for one in &column.constraints {
-                parts.push(constraint(one, std::slice::from_ref(&column.name), types, scope)?);
-            }
-            return Ok(parts.join(" "));
+            let kind = computed(&column.name.text, value, types, scope)?;
+            return Ok(plpgsql::Column { name, kind, not_null: false, default: None, constraints });
         }
     };
-    match &column.identity {
-        Some(identity) => parts.push(identity_sql(&column.name.text, *identity, of, line)?),
-        None => parts.push(column_type(stored(of, column.nullable, scope), line)?),
-    }
+    let kind = match &column.identity {
+        Some(identity) => identity_of(&column.name.text, *identity, of, line)?,
+        None => plpgsql::ColumnKind::Typed(column_type(stored(of, column.nullable, scope), line)?),
+    };
     let is_key = |one: &Constraint| matches!(one.kind, ConstraintKind::PrimaryKey { .. });
     // sysname is not null unless the column specifies otherwise
     let is_name =
@@ -197,27 +199,27 @@ fn column(
     let takes_none =
         is_name || is_version && !scope.dialect.row_versions_take_nulls && column.nullable.is_none();
     let not_null = column.nullable == Some(false) || takes_none || column.constraints.iter().any(is_key);
-    if not_null || (column.nullable.is_none() && !scope.dialect.columns_take_nulls && !is_version) {
-        parts.push("not null".into());
+    let not_null =
+        not_null || (column.nullable.is_none() && !scope.dialect.columns_take_nulls && !is_version);
+    // for existing rows: later ones get theirs from a trigger
+    let mut default = is_version.then(|| call("tsql.next_rowversion", []));
+    for one in column.constraints.iter().filter(is_default) {
+        let ConstraintKind::Default { value, .. } = &one.kind else { continue };
+        if is_version {
+            let text = "Defaults cannot be created on columns of data type timestamp.";
+            let text = format!("{text} Table '{of_table}', column '{}'.", column.name.text);
+            return Err(Error::new(1755, text, one.at).with_severity(16));
+        }
+        if default.is_some() {
+            let text = format!(
+                "More than one column DEFAULT constraint specified for column '{}', table '{of_table}'.",
+                column.name.text
+            );
+            return Err(Error::new(8148, text, one.at).with_severity(16));
+        }
+        default = Some(named_default(constant(value, of, scope)?, one));
     }
-    if is_version {
-        // for existing rows: later ones get theirs from a trigger
-        parts.push("default tsql.next_rowversion()".into());
-    }
-    for one in &column.constraints {
-        parts.push(match &one.kind {
-            ConstraintKind::Default { .. } if is_version => {
-                let text = "Defaults cannot be created on columns of data type timestamp.";
-                let text = format!("{text} Table '{of_table}', column '{}'.", column.name.text);
-                return Err(Error::new(1755, text, one.at).with_severity(16));
-            }
-            ConstraintKind::Default { value, .. } => {
-                format!("default ({})", named_default(constant(value, of, scope)?, one))
-            }
-            _ => constraint(one, std::slice::from_ref(&column.name), types, scope)?,
-        });
-    }
-    Ok(parts.join(" "))
+    Ok(plpgsql::Column { name, kind, not_null, default, constraints })
 }
 
 /// The scope of a table's columns, which have the collation of its database.
@@ -274,7 +276,7 @@ pub fn column_type(of: Type, line: u32) -> Result<String, Error> {
     })
 }
 
-fn identity_sql(name: &str, identity: Identity, of: Type, line: u32) -> Result<String, Error> {
+fn identity_of(name: &str, identity: Identity, of: Type, line: u32) -> Result<plpgsql::ColumnKind, Error> {
     let digits = of.digits().filter(|(_, scale)| *scale == 0 && of != BIT);
     let Some((digits, _)) = digits else {
         let text = format!(
@@ -297,11 +299,11 @@ fn identity_sql(name: &str, identity: Identity, of: Type, line: u32) -> Result<S
         let text = format!("Identity column '{name}' has an invalid seed or increment.");
         return Err(Error::new(2750, text, line).with_severity(16));
     }
-    let kind = if is_decimal { "bigint".to_owned() } else { of.sql() };
+    let type_ = if is_decimal { "bigint".to_owned() } else { of.sql() };
     // PostgreSQL's default: from 1 to the greatest value of its type
     let is_usual = seed > 0 && increment > 0 && ["smallint", "int", "bigint"].contains(&of.name);
-    let bounds = if is_usual { String::new() } else { format!(" minvalue {low} maxvalue {high}") };
-    Ok(format!("{kind} generated always as identity (start with {seed} increment by {increment}{bounds})"))
+    let bounds = (!is_usual).then_some((low, high));
+    Ok(plpgsql::ColumnKind::Identity { type_, start: seed, increment, bounds })
 }
 
 /// `name as value`: its type is the value's, which follows from the types of the table's columns.
@@ -310,7 +312,7 @@ fn computed(
     value: &Expression,
     types: &HashMap<String, Type>,
     scope: &Scope,
-) -> Result<String, Error> {
+) -> Result<plpgsql::ColumnKind, Error> {
     let line = value.at().line;
     let mut none = NoVariables(NO_VARIABLES);
     let scope = Scope { definition: true, stored: true, ..scope.clone() };
@@ -322,5 +324,5 @@ fn computed(
         let what = format!("{name} as …");
         return Err(Error::refused(&what, "its type is not known: convert the value to one", line));
     };
-    Ok(format!("{} generated always as ({}) stored", column_type(of, line)?, value.sql))
+    Ok(plpgsql::ColumnKind::Computed(column_type(of, line)?, value.sql))
 }
