@@ -98,6 +98,7 @@ impl From<&PgError> for Failure {
     fn from(error: &PgError) -> Failure {
         let message = error.to_message();
         let ends = match error.sqlstate() {
+            _ if error.is_in_trigger() => Ends::Transaction,
             // THROW in a procedure
             Some(RAISED) if message.number >= 50000 => Ends::Batch,
             // an error of T-SQL itself, with its own number

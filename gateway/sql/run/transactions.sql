@@ -28,7 +28,25 @@ as $$ select case when tsql.is_doomed() then -1 else least(tsql.transaction_coun
 comment on function tsql.transaction_state() is $$xact_state()$$;
 
 
-create or replace function tsql.doom(number integer, own boolean)
+create or replace function tsql.raised_in_trigger(context text)
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+    where not t.tgisinternal
+      and p.prosrc like '%-- compiled from T-SQL, %' and p.prosrc not like '%-- xact_abort off%'
+      and (strpos(context, format('function %I() line ', p.proname)) > 0
+        or strpos(context, format('.%I() line ', p.proname)) > 0))
+$$;
+
+comment on function tsql.raised_in_trigger(text) is
+$$Whether an error was raised in a trigger of T-SQL, where SET XACT_ABORT is on: by PostgreSQL's context of the error.$$;
+
+
+create or replace function tsql.doom(number integer, own boolean, context text)
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -37,24 +55,32 @@ begin
   if tsql.is_doomed() then
     return;
   end if;
-  if tsql.ends_its_transaction(number) and tsql.transaction_count() > 0 then
+  if tsql.transaction_count() > 0 and (tsql.ends_its_transaction(number) or tsql.raised_in_trigger(context)) then
     perform set_config('tsql.doomed', 'on', true);
     perform set_config('transaction_read_only', 'on', true);
     if tsql.transaction_count() > own::integer then
       raise notice using errcode = '01R06', message = 'The transaction cannot be committed.';
     end if;
-  -- RAISERROR, whose numbers begin here, does not honor SET XACT_ABORT
-  elsif number < 13000 and current_setting('tsql.trigger_aborts', true) = 'on' then
+  elsif current_setting('tsql.trigger_aborts', true) = 'on' then
     perform set_config('tsql.doomed', 'on', true);
   end if;
 end
 $$;
 
-comment on function tsql.doom(integer, boolean) is
-$$After an error that a CATCH block gets: if it would have ended the transaction outside of the TRY block, the
-transaction can only be read in and rolled back from now on. own: the procedure has begun one itself. Where it is the
-caller's, the gateway gets a notice of SQLSTATE 01R06. In a procedure that a trigger calls, where SET XACT_ABORT is on (setting
-tsql.trigger_aborts), each error but those of RAISERROR and THROW does so; the trigger ends with error 3616.$$;
+comment on function tsql.doom(integer, boolean, text) is
+$$After an error that a CATCH block gets: if it would have ended the transaction outside of the TRY block, as one of this
+context in a trigger does, the transaction can only be read in and rolled back from now on. own: the procedure has begun one
+itself. Where it is the caller's, the gateway gets a notice of SQLSTATE 01R06. In a procedure that a trigger calls, where SET
+XACT_ABORT is on (setting tsql.trigger_aborts), each error does so; the trigger ends with error 3616.$$;
+
+
+-- for procedures compiled by ringlog 1.0
+create or replace function tsql.doom(number integer, own boolean)
+returns void
+language sql
+as $$ select tsql.doom(number, own, null) $$;
+
+comment on function tsql.doom(integer, boolean) is $$The same for an error without a context.$$;
 
 
 create or replace function tsql.begin_transaction()

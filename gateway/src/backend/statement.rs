@@ -33,8 +33,9 @@ pub enum Errors {
 pub enum Source<'a> {
     /// `repeated`: the setting tsql.repeated for this call.
     Call { statement: &'a Statement, values: &'a Bytes, only_reads: bool, repeated: &'a str, errors: Errors },
-    /// `only_reads`: a SELECT without effects.
-    Query { sql: &'a Sql, parameters: &'a [Parameter<'a>], only_reads: bool },
+    /// `only_reads`: a SELECT without effects. `in_try`: a CATCH block handles the errors of
+    /// triggers that it fires.
+    Query { sql: &'a Sql, parameters: &'a [Parameter<'a>], only_reads: bool, in_try: bool },
 }
 
 impl Source<'_> {
@@ -68,6 +69,10 @@ impl Source<'_> {
     /// The settings around it: the statements that set and reset them.
     fn settings(&self) -> Vec<(String, &'static str)> {
         let mut settings = Vec::new();
+        if let Source::Query { in_try: true, only_reads: false, .. } = self {
+            // of a trigger also RAISERROR's
+            settings.push(("set tsql.try = on".to_owned(), "set tsql.try = off"));
+        }
         if let Source::Call { only_reads, repeated, errors, .. } = self {
             // compiled procedures read this setting
             match errors {
@@ -169,6 +174,9 @@ impl Backend {
         }
         if let Err(Unfinished::Refused(error) | Unfinished::Failed(error)) = &mut ran {
             self.explain(error, text, client).await;
+            if client.dialect().is_tds7() && !source.only_reads() {
+                self.look_for_trigger(error).await;
+            }
         }
         match &ran {
             Ok(_) => self.note_statement(source.only_reads(), None),
@@ -184,6 +192,18 @@ impl Backend {
             }
         }
         ran
+    }
+
+    /// Finds out whether the error of a statement was raised in a trigger of T-SQL.
+    async fn look_for_trigger(&mut self, error: &mut PgError) {
+        let PgError::Server(notice) = error else { return };
+        if !notice.context.contains("PL/pgSQL function ") {
+            return;
+        }
+        let question = format!("select tsql.raised_in_trigger({})", literal(&notice.context));
+        let answer = self.ask(&question).await.unwrap_or_default();
+        notice.in_trigger =
+            matches!(answer.first().map(Vec::as_slice), Some([Some(answer)]) if answer == "t");
     }
 
     /// Replaces the message of an error by T-SQL's if its missing parts can be found in the catalogue.

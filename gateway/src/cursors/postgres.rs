@@ -26,7 +26,7 @@ pub async fn open_in_postgres<'a>(
     parameters: &'a [Parameter<'a>],
     counts: bool,
 ) -> Result<Option<i64>, Interrupt> {
-    let source = Source::Query { sql, parameters, only_reads: false };
+    let source = Source::Query { sql, parameters, only_reads: false, in_try: false };
     backend.pin();
     backend.run(client, source, Rows::Kept).await?;
     if !counts {
@@ -45,7 +45,7 @@ pub async fn move_in(
     how: &str,
 ) -> Result<i64, Interrupt> {
     let sql = Sql::plain(format!("move {how} in {open}")).once();
-    let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
+    let source = Source::Query { sql: &sql, parameters: &[], only_reads: true, in_try: false };
     let moved = backend.run(client, source, Rows::Kept).await?;
     Ok(moved.outcome.count.and_then(|count| i64::try_from(count).ok()).unwrap_or(0))
 }
@@ -57,7 +57,7 @@ pub async fn close_in_postgres(
     open: &str,
 ) -> Result<(), Interrupt> {
     let sql = Sql::plain(format!("close {open}")).once();
-    let source = Source::Query { sql: &sql, parameters: &[], only_reads: false };
+    let source = Source::Query { sql: &sql, parameters: &[], only_reads: false, in_try: false };
     match backend.run(client, source, Rows::Kept).await.map_err(Interrupt::from) {
         Err(interrupt) if is_taken(&interrupt) => Ok(()),
         closed => closed.map(|_| ()),

@@ -203,7 +203,7 @@ async fn fetch(
         (true, _) => Rows::AndPlaces(columns.as_deref(), places),
         (false, _) => Rows::Kept,
     };
-    let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
+    let source = Source::Query { sql: &sql, parameters: &[], only_reads: true, in_try: false };
     let ran = state.procedures.backend.run(client, source, rows).await.map_err(Interrupt::from);
     if ran.as_ref().is_err_and(is_taken) {
         state.cursors.cursor(name)?.close();

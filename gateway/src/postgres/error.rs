@@ -27,6 +27,8 @@ pub struct Notice {
     pub lost_rows: bool,
     /// The statement was written for other declarations of its tables, and has not run.
     pub is_outdated: bool,
+    /// It was raised in a trigger of T-SQL, where SET XACT_ABORT is on.
+    pub in_trigger: bool,
 }
 
 impl Notice {
@@ -216,6 +218,10 @@ impl PgError {
 
     pub fn is_outdated(&self) -> bool {
         matches!(self, PgError::Server(notice) if notice.is_outdated)
+    }
+
+    pub fn is_in_trigger(&self) -> bool {
+        matches!(self, PgError::Server(notice) if notice.in_trigger)
     }
 
     /// The number of such an error.

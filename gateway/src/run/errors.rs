@@ -38,7 +38,7 @@ pub async fn fail(state: &mut State, client: &mut Client, failure: Failure) -> R
     fail_unchanged(state, client, failure).await
 }
 
-/// The same for RAISERROR, which does not honor SET XACT_ABORT (SQL Server: SET XACT_ABORT).
+/// The same for RAISERROR, which honors SET XACT_ABORT in a TRY block only.
 pub async fn fail_unchanged(
     state: &mut State,
     client: &mut Client,
@@ -47,6 +47,7 @@ pub async fn fail_unchanged(
     let failure = Failure { message: client.reply.numbered(failure.message), ..failure };
     client.reply.error = failure.message.number;
     client.reply.row_count = 0;
+    state.nesting.note(&failure.message);
     let nesting = &state.nesting;
     let catching = if failure.ends == Ends::Text { nesting.tries_outside } else { nesting.tries };
     if catching > 0 {
@@ -56,14 +57,13 @@ pub async fn fail_unchanged(
         }
         if ENDED_IN_TRIGGER.contains(&failure.message.number) {
             undo_transaction(state, client).await;
-        } else if failure.ends == Ends::Transaction {
+        } else if failure.ends == Ends::Transaction || client.settings().abort_on_error {
             state.procedures.backend.doom(client).await?;
         }
         return Err(Failure { stage: Stage::Thrown, ..failure }.into());
     }
     let failure = Failure { stage: Stage::Reported, ..failure };
     client.reply.error_message(&failure.message);
-    state.nesting.note(&failure.message);
     if failure.ends == Ends::Transaction {
         undo_transaction(state, client).await;
     }

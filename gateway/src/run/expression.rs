@@ -62,7 +62,7 @@ impl State {
         variables: &Variables<'_>,
     ) -> Result<Vec<Value<'static>>, Interrupt> {
         let parameters = self.parameters(client, sql, variables).await?;
-        let source = Source::Query { sql, parameters: &parameters, only_reads: true };
+        let source = Source::Query { sql, parameters: &parameters, only_reads: true, in_try: false };
         let backend = self.procedures.backend_of(client, sql).await?;
         if sql.facts.calls {
             backend.pin();

@@ -73,7 +73,8 @@ pub async fn insert_sets(
                     value: Cow::Borrowed(value),
                 })
                 .collect();
-            let source = Source::Query { sql: &sql, parameters: &parameters, only_reads: false };
+            let source =
+                Source::Query { sql: &sql, parameters: &parameters, only_reads: false, in_try: false };
             let Completed { outcome, .. } = backend.run(client, source, Rows::Kept).await?;
             inserted += outcome.count.unwrap_or(0);
         }

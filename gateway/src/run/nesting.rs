@@ -58,7 +58,7 @@ impl Nesting {
         Err(ServerMessage::error(217, 16, text))
     }
 
-    /// Notes an error sent to the client.
+    /// Notes an error, for the return status of its procedure.
     pub fn note(&mut self, error: &ServerMessage) {
         self.worst = self.worst.max(error.severity);
     }

@@ -190,7 +190,8 @@ async fn run_with(
         _ if query.assigns.is_empty() => Rows::Kept,
         _ => Rows::Assigned,
     };
-    match run_there(&mut state.procedures, client, query, sql, &parameters, rows).await {
+    let in_try = state.nesting.tries > 0 && query.kind.is_change();
+    match run_there(&mut state.procedures, client, query, sql, &parameters, rows, in_try).await {
         Ok(completed) => Ok(Some((declaring, completed))),
         Err(interrupt) => {
             if state.nesting.tries > 0 && had_begun(&interrupt) {
@@ -213,6 +214,7 @@ async fn run_there<'a>(
     sql: &'a Sql,
     parameters: &'a [Parameter<'a>],
     rows: Rows<'_>,
+    in_try: bool,
 ) -> Result<Completed, Interrupt> {
     let (only_reads, calls) = (query.only_reads(), query.sql.facts.calls);
     let mut moved = 0;
@@ -224,7 +226,7 @@ async fn run_there<'a>(
         if !only_reads || calls {
             backend.pin();
         }
-        let source = Source::Query { sql, parameters, only_reads };
+        let source = Source::Query { sql, parameters, only_reads, in_try };
         let unfinished = match backend.run(client, source, rows).await {
             Ok(completed) => return Ok(completed),
             Err(unfinished) => unfinished,

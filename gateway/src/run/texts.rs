@@ -44,7 +44,7 @@ async fn write_by_pointer(
     }
     // the session remembers the row's new version
     backend.pin();
-    let source = Source::Query { sql, parameters: &parameters, only_reads: false };
+    let source = Source::Query { sql, parameters: &parameters, only_reads: false, in_try: false };
     let Completed { outcome, .. } = backend.run(client, source, Rows::Kept).await?;
     let timestamp = outcome.row.iter().flat_map(row_values).next().flatten();
     Ok(timestamp.map(<[u8]>::to_vec).unwrap_or_default())

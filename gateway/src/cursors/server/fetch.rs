@@ -67,7 +67,7 @@ async fn send_rows(
         stand_before(backend, client, rows, first).await?;
     }
     let sql = Sql::plain(format!("fetch forward {count} from {}", rows.name)).once();
-    let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
+    let source = Source::Query { sql: &sql, parameters: &[], only_reads: true, in_try: false };
     let fetched = Rows::OfCursor(Fetched { titles: rows.titles.as_deref(), described, keyed: None });
     let Completed { outcome, .. } = backend.run(client, source, fetched).await?;
     let found = outcome.count.and_then(|count| i64::try_from(count).ok()).unwrap_or(0);

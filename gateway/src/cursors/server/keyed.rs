@@ -146,7 +146,7 @@ async fn read_keyed(
         })
         .collect();
     let sql = Sql::plain(keyset.reading(&buffer));
-    let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
+    let source = Source::Query { sql: &sql, parameters: &[], only_reads: true, in_try: false };
     let titles = rows.titles.as_deref();
     let fetched = Rows::OfCursor(Fetched { titles, described, keyed: Some(&keyset.described) });
     let Completed { outcome, .. } = backend.run(client, source, fetched).await?;
@@ -269,7 +269,7 @@ async fn changed(
 ) -> Result<(Key, u64), Interrupt> {
     let sql = Sql::written(text, names);
     let parameters = state.parameters(client, &sql, variables).await?;
-    let source = Source::Query { sql: &sql, parameters: &parameters, only_reads: false };
+    let source = Source::Query { sql: &sql, parameters: &parameters, only_reads: false, in_try: false };
     let backend = &mut state.procedures.backend;
     backend.pin();
     let Completed { outcome, .. } = backend.run(client, source, Rows::Kept).await?;

@@ -103,7 +103,9 @@ impl<'t> BodyWriter<'t> {
         let mut steps = vec![Step::assign(CALL, call("tsql.execute", parts))];
         if takes_over {
             let leaving = match block {
-                Some(block) => self.to_catch(block, call("tsql.handed_over", []), None, context),
+                Some(block) => {
+                    self.to_catch(block, (call("tsql.handed_over", []), Scalar::Null), None, context)
+                }
                 None => vec![Step::exit(BODY)],
             };
             steps.push(Step::if_(call("tsql.is_handed_over", []), leaving));

@@ -31,8 +31,8 @@ pub struct Try<'t> {
     pub catch: &'t [Statement],
     /// The number of loops around it.
     pub loops: u32,
-    /// It calls procedures, which must be informed of it.
-    pub calls: bool,
+    /// Procedures and triggers that it runs are informed of it.
+    pub marks: bool,
 }
 
 impl<'t> Handler<'t> {

@@ -78,7 +78,7 @@ impl<'t> BodyWriter<'t> {
         }
         let mut handler = context.handler.clone();
         while let Some(block) = handler.as_try().filter(|block| block.loops == context.loops).cloned() {
-            if block.calls {
+            if block.marks {
                 self.set(TRY_SETTING, self.marked_by(&block.outer));
             }
             handler = block.outer.clone();
@@ -116,10 +116,10 @@ impl<'t> BodyWriter<'t> {
         context: &Context<'t>,
     ) -> Result<(), Error> {
         let number = self.number();
-        let calls = body.statements().iter().any(|statement| {
-            tree::every(statement.alone())
-                .any(|inner| matches!(inner.kind, Tree::Execute(_) | Tree::ExecuteText(_)))
-        });
+        let marks = body
+            .statements()
+            .iter()
+            .any(|statement| tree::every(statement.alone()).any(|inner| runs_others(&inner.kind)));
         let label = format!("@@try {number}");
         let block = Rc::new(Try {
             number,
@@ -127,12 +127,12 @@ impl<'t> BodyWriter<'t> {
             outer: context.handler.clone(),
             catch: guard.catch,
             loops: context.loops,
-            calls,
+            marks,
         });
         let caught = caught_name(number);
         self.declare(caught.as_str(), "tsql.error");
         self.add(Step::assign(caught.as_str(), Scalar::Null));
-        if calls {
+        if marks {
             self.marks_try = true;
             self.set(TRY_SETTING, self.marked());
         }
@@ -142,7 +142,7 @@ impl<'t> BodyWriter<'t> {
         let handler = Handler::Try(block);
         let inside = Context { handler, guard: context.region.is_some().then_some(guard), ..context.clone() };
         self.labelled_block(&label, |writer| writer.body(body, &inside))?;
-        if calls {
+        if marks {
             self.set(TRY_SETTING, self.marked_by(&context.handler));
         }
         let inside = Context { caught: Some(number), ..context.clone() };
@@ -161,11 +161,24 @@ impl<'t> BodyWriter<'t> {
     pub(super) fn marked_by(&self, handler: &Handler<'t>) -> Scalar {
         let mut handler = handler;
         while let Some(block) = handler.as_try() {
-            if block.calls {
+            if block.marks {
                 return self.marked();
             }
             handler = &block.outer;
         }
         variable(TRY)
     }
+}
+
+/// Whether a statement runs procedures or triggers, which must be informed of a TRY block around it.
+fn runs_others(kind: &Tree) -> bool {
+    matches!(
+        kind,
+        Tree::Execute(_)
+            | Tree::ExecuteText(_)
+            | Tree::Insert(_)
+            | Tree::Update(_)
+            | Tree::Delete(_)
+            | Tree::Merge(_)
+    )
 }

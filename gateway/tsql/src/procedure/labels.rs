@@ -54,7 +54,7 @@ impl<'t> BodyWriter<'t> {
         let leave = Step::exit(label.block.as_str());
         let mut handler = context.handler.clone();
         while let Some(block) = handler.as_try().cloned() {
-            if block.calls {
+            if block.marks {
                 self.set(TRY_SETTING, self.marked_by(&block.outer));
             }
             handler = block.outer.clone();

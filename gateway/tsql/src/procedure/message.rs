@@ -43,7 +43,7 @@ impl<'t> BodyWriter<'t> {
         steps.extend(self.end_notice(Scalar::Case(failed, Some(Box::new(Scalar::text(""))))));
         let run = Run { raises: true, ..Run::new(steps) };
         self.run(&Context { handler, ..context.clone() }, line, run);
-        self.lower_status().into_iter().for_each(|step| self.add(step));
+        self.lower_status(MESSAGE).into_iter().for_each(|step| self.add(step));
         if self.tracks_errors {
             let number = field(MESSAGE, "number");
             let error = match raise {

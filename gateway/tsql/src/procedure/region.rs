@@ -3,7 +3,7 @@
 use super::context::{Context, Handler, Region, Rest, Segment, Site, Statements, Try};
 use super::run::Run;
 use super::transaction;
-use super::variable::{caught_name, variable, TRY_SETTING};
+use super::variable::{caught_name, variable, ROLLED_BACK, TRANCOUNT_SETTING, TRY_SETTING};
 use super::writer::{BodyWriter, Purpose};
 use crate::error::Error;
 use crate::plpgsql::{Block, Body, Raise, Step};
@@ -70,12 +70,12 @@ impl<'t> BodyWriter<'t> {
             outer: block.outer.clone(),
             catch: block.catch,
             loops: block.loops,
-            calls: block.calls,
+            marks: block.marks,
         };
         let inner = Context { handler: Handler::Try(Rc::new(label)), ..inside.clone() };
         self.labelled_block(&work, |writer| writer.body(statements, &inner))?;
         // errors are handled here: the CATCH block begins inside the transaction
-        if block.calls {
+        if block.marks {
             self.set(TRY_SETTING, self.marked_by(&block.outer));
         }
         check_catch(block.catch, region.line)?;
@@ -100,6 +100,10 @@ impl<'t> BodyWriter<'t> {
             let handler =
                 site.leaves.as_ref().map_or_else(|| context.handler.clone(), |left| left.outer.clone());
             let steps = self.inside(|writer| {
+                if let Some(left) = site.leaves.as_ref().filter(|left| left.marks) {
+                    // the setting of the CATCH block has gone with the transaction
+                    writer.set(TRY_SETTING, writer.marked_by(&left.outer));
+                }
                 for Segment { body, caught, guard } in segments {
                     let outside = Context { caught, handler: handler.clone(), ..context.clone() };
                     match guard {
@@ -137,7 +141,7 @@ impl<'t> BodyWriter<'t> {
         self.add(Step::Perform(call("tsql.commit_transaction", [])));
         self.none();
         if let Some(block) = context.handler.as_try() {
-            if block.calls && block.number > region.number {
+            if block.marks && block.number > region.number {
                 self.set(TRY_SETTING, self.marked_by(&block.outer));
             }
         }
@@ -163,15 +167,15 @@ impl<'t> BodyWriter<'t> {
             return Err(Error::refused("rollback with a static cursor", "the cursor stays open", line));
         }
         let Some(region) = &context.region else {
-            let step = match is_trigger {
-                true => self.raise_error(
-                    3609,
-                    "The transaction ended in the trigger. The batch has been aborted.",
-                    line,
-                ),
-                false => self.outside("tsql.rollback_outside", line),
-            };
-            self.run(context, line, Run::new([step]));
+            if is_trigger {
+                // the body runs on, and the statement that fired it ends with it
+                self.declare_as(ROLLED_BACK, "boolean", Scalar::Boolean(false));
+                self.add(Step::assign(ROLLED_BACK, Scalar::Boolean(true)));
+                self.set(TRANCOUNT_SETTING, Scalar::text("0"));
+                self.none();
+                return Ok(());
+            }
+            self.run(context, line, Run::new([self.outside("tsql.rollback_outside", line)]));
             return Ok(());
         };
         let is_it = |name: &TransactionName| region.name.as_ref().is_some_and(|own| own.is(name));

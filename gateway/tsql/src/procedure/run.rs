@@ -102,7 +102,7 @@ impl<'t> BodyWriter<'t> {
                     false => call("tsql.ends_its_batch", [sqlstate()]),
                 };
                 handling.push(Step::if_(ends, [Step::RaiseAgain]));
-                handling.extend(self.to_catch(block, error, run.caught, context));
+                handling.extend(self.to_catch(block, (error, variable(CONTEXT)), run.caught, context));
             }
             None => {
                 let keeps = !context.handler.is_none() && self.hands_over(context);
@@ -126,7 +126,11 @@ impl<'t> BodyWriter<'t> {
 
     /// Sends an error and continues, unless the procedure `ends` with it. `sent`: a further action.
     fn sent_only(&mut self, error: Scalar, ends: Body, sent: Option<Step>) -> Body {
-        let mut is_over = call("tsql.goes_on_after", [sqlstate(), variable(DETAIL)]).negated_if(true);
+        let goes_on = call("tsql.goes_on_after", [sqlstate(), variable(DETAIL)]);
+        let mut is_over = goes_on.negated_if(true);
+        if self.scope.dialect.triggers_abort {
+            is_over = is_over.or(call("tsql.raised_in_trigger", [variable(CONTEXT)]));
+        }
         if self.scope.dialect.goes_on_after_arithmetic {
             let [text, table, index] = [TEXT, TABLE, INDEX].map(variable);
             is_over = is_over.or(call("tsql.is_arithmetic", [sqlstate(), text, table, index]));
@@ -142,7 +146,7 @@ impl<'t> BodyWriter<'t> {
             },
         ];
         steps.extend(sent);
-        steps.extend(self.lower_status());
+        steps.extend(self.lower_status(MESSAGE));
         steps.extend(self.end_notice(Scalar::text("failed")));
         steps.extend(self.kept_rows(RowCount::of(0)));
         steps
@@ -154,27 +158,24 @@ impl<'t> BodyWriter<'t> {
         self.purpose == Purpose::Procedure && context.region.is_none() && context.handler.as_try().is_none()
     }
 
-    /// Passes an error to the CATCH of a TRY block. `last`: the last action of its statement.
+    /// Passes an error, and PostgreSQL's context of it, to the CATCH of a TRY block. `last`: the last action of its statement.
     pub(super) fn to_catch(
         &self,
         block: &Try<'t>,
-        error: Scalar,
+        (error, stack): (Scalar, Scalar),
         last: Option<Step>,
         context: &Context<'t>,
     ) -> Body {
         let caught = caught_name(block.number);
         let number = field(&caught, "number");
         let is_inside = Scalar::Boolean(context.region.is_some());
-        let doom = Step::Perform(call("tsql.doom", [number.clone(), is_inside]));
-        let mut steps = vec![Step::assign(caught, error), doom];
+        let doom = Step::Perform(call("tsql.doom", [number.clone(), is_inside, stack]));
+        let mut steps = vec![Step::assign(caught.as_str(), error), doom];
+        steps.extend(self.lower_status(&caught));
         if self.dooms {
-            // RAISERROR does not honor SET XACT_ABORT, and has no number of SQL Server
-            let is_raised = sqlstate().infix("=", Scalar::text("TS001"));
-            let is_own = number.clone().infix("<", Scalar::number(13000));
             let setting = [Scalar::text("tsql.doomed"), Scalar::text("on"), Scalar::Boolean(true)];
-            let mark =
-                [Step::assign(DOOMED, Scalar::Boolean(true)), Step::Perform(call("set_config", setting))];
-            steps.push(Step::if_(is_raised.negated_if(true).or(is_own), mark));
+            steps.push(Step::assign(DOOMED, Scalar::Boolean(true)));
+            steps.push(Step::Perform(call("set_config", setting)));
         }
         if self.tracks_errors {
             steps.push(Step::assign(ERROR, number));
@@ -184,10 +185,10 @@ impl<'t> BodyWriter<'t> {
         steps
     }
 
-    /// An error sent to the client, in MESSAGE, makes the return status 10 minus its severity, unless an earlier one
-    /// was worse or RETURN sets another (ASE Reference Manual: Procedures, "Procedure return status").
-    pub(super) fn lower_status(&self) -> Option<Step> {
-        let least = Scalar::number(10).infix("-", field(MESSAGE, "severity"));
+    /// An error, in this variable, makes the return status 10 minus its severity, unless an earlier one was worse or
+    /// RETURN sets another (ASE Reference Manual: Procedures, "Procedure return status").
+    pub(super) fn lower_status(&self, error: &str) -> Option<Step> {
+        let least = Scalar::number(10).infix("-", field(error, "severity"));
         let status = call("least", [variable(STATUS), least]);
         (self.purpose == Purpose::Procedure).then(|| Step::assign(STATUS, status))
     }

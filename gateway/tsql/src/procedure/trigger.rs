@@ -3,7 +3,7 @@
 //! `inserted` and `deleted` are PostgreSQL's transition tables, which only triggers of a single event can have: a
 //! trigger of several events becomes several, and an event without such rows has an empty table.
 
-use super::writer::Purpose;
+use super::writer::{xact_abort, Purpose};
 use super::{body, header, notes, read_names, Created};
 use crate::error::Error;
 use crate::long_names::demand_short;
@@ -13,7 +13,7 @@ use crate::program::{Define, Settings};
 use crate::quoting::in_quotes;
 use crate::resolve::names::{quoted, schema_of, table};
 use crate::resolve::{Fired, Scope};
-use crate::tree::{CreateTrigger, TriggerEvent, TriggerTime};
+use crate::tree::{CreateTrigger, Statement, StatementKind as Tree, TriggerEvent, TriggerTime};
 
 /// The statements that create a trigger. `text`: its batch.
 pub fn create(
@@ -37,12 +37,15 @@ pub fn create(
         name.owner.clone_from(&create.table.owner);
     }
     let header = header(&name, &[], line, scope)?;
+    after_rollback(&create.body, false)?;
     let mentioned = read_names(text, &header.name)?;
     let source = text.trim();
     let target = match schema_of(&create.table) {
         "" => format!("{}.{}", quoted(&header.schema), table(&create.table)?),
         _ => table(&create.table)?,
     };
+    // its errors end their statements only (tsql.raised_in_trigger)
+    let goes_on = (xact_abort(&create.body) == Some(false)).then(|| String::from("xact_abort off"));
     let mut events: Vec<TriggerEvent> = Vec::new();
     let mut definitions = Vec::new();
     let mut asked = Vec::new();
@@ -74,7 +77,7 @@ pub fn create(
             // PostgreSQL cuts the name, as in tsql.create_trigger
             name: format!("{}.{}", quoted(&header.schema), in_quotes(&function)),
             returns: Some(String::from("trigger")),
-            notes: notes(&header, &writer, source, settings),
+            notes: notes(&header, &writer, source, settings).into_iter().chain(goes_on.clone()).collect(),
             ..body(&header, &writer, Step::Return(Some(Scalar::Null)))
         });
     }
@@ -90,6 +93,44 @@ pub fn create(
     ];
     let statements = vec![format!("select {}", call("tsql.create_trigger", parts))];
     Ok(Created { define: Define { statements, is_temporary: false, notice: None }, asked })
+}
+
+/// Refuses what would have to run in a transaction of its own, after ROLLBACK has undone that of the statement which fired the
+/// trigger. `ended`: it has before these statements. Returns whether it may have after them.
+fn after_rollback(statements: &[Statement], mut ended: bool) -> Result<bool, Error> {
+    for statement in statements {
+        ended = match &statement.kind {
+            Tree::Rollback(_) => true,
+            Tree::Return(_) | Tree::Throw(_) | Tree::Goto(_) => return Ok(false),
+            Tree::If { then, otherwise, .. } => {
+                let otherwise = otherwise.as_deref().map_or(&[][..], Statement::body);
+                after_rollback(then.body(), ended)? | after_rollback(otherwise, ended)?
+            }
+            Tree::While { body, .. } => {
+                let once = ended | after_rollback(body.body(), ended)?;
+                once | after_rollback(body.body(), once)?
+            }
+            Tree::Block(body) => after_rollback(body, ended)?,
+            Tree::TryCatch { body, catch } => after_rollback(body, ended)? | after_rollback(catch, ended)?,
+            kind if ended && works(kind) => {
+                let why = "PostgreSQL undoes all of a trigger's work with the statement that fired it: write it before, by another \
+                           connection, or return after ROLLBACK";
+                return Err(Error::refused("a statement after rollback in a trigger", why, statement.at));
+            }
+            _ => ended,
+        };
+    }
+    Ok(ended)
+}
+
+/// Whether a statement reads or changes tables, or runs what may.
+fn works(kind: &Tree) -> bool {
+    match kind {
+        Tree::Select(query) => query.body.first_select().is_none_or(|select| !select.from.is_empty()),
+        Tree::Insert(_) | Tree::Update(_) | Tree::Delete(_) | Tree::Merge(_) => true,
+        Tree::Execute(_) | Tree::ExecuteText(_) | Tree::BeginTransaction(_) => true,
+        _ => false,
+    }
 }
 
 fn word(event: TriggerEvent) -> &'static str {

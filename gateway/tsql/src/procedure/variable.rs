@@ -60,6 +60,8 @@ pub const FIRED: &str = "@@fired";
 pub const ABORTS_SETTING: &str = "tsql.trigger_aborts";
 /// Its value for the trigger that fired this one.
 pub const ABORTS: &str = "@@aborts";
+/// Whether a trigger has rolled back the transaction of the statement that fired it.
+pub const ROLLED_BACK: &str = "@@rolled_back";
 /// Whether a TRY block of a trigger has handled an error after which nothing can be committed.
 pub const DOOMED: &str = "@@doomed";
 
@@ -198,6 +200,7 @@ mod tests {
             MESSAGE,
             N,
             OUTER_TRANCOUNT,
+            ROLLED_BACK,
             ROW,
             ROWCOUNT,
             SCHEMA,

@@ -15,8 +15,8 @@ use super::inside::{Inside, Noted};
 use super::query::drop_temporary;
 use super::variable::{
     variable, Named, ABORTS, ABORTS_SETTING, BODY, DOOMED, ERROR, FIRED, LEFT, NOCOUNT_SETTING,
-    OUTER_TRANCOUNT, ROWCOUNT, SCOPE_IDENTITY, SILENT, STATUS, TRANCOUNT, TRANCOUNT_SETTING, TRY,
-    TRY_SETTING,
+    OUTER_TRANCOUNT, ROLLED_BACK, ROWCOUNT, SCOPE_IDENTITY, SILENT, STATUS, TRANCOUNT, TRANCOUNT_SETTING,
+    TRY, TRY_SETTING,
 };
 use crate::digest;
 use crate::error::Error;
@@ -262,6 +262,10 @@ impl<'t> BodyWriter<'t> {
         let handler = if goes_on { Handler::GoOn } else { Handler::None };
         let context = Context { handler, ..Context::default() };
         self.labelled_block(BODY, |writer| writer.labelled(body, &context))?;
+        if self.is_declared(ROLLED_BACK) {
+            let text = "The transaction ended in the trigger. The batch has been aborted.";
+            self.add(Step::if_(variable(ROLLED_BACK), [self.raise_error(3609, text, self.line)]));
+        }
         if self.marks_try {
             self.declare_as_set(TRY, TRY_SETTING);
             self.set(TRY_SETTING, variable(TRY));
@@ -476,7 +480,7 @@ const RAISED: &str = "An error was raised during trigger execution. The batch ha
                       transaction, if any, has been rolled back.";
 
 /// The value of XACT_ABORT that the body sets, if any.
-fn xact_abort(body: &[Statement]) -> Option<bool> {
+pub(super) fn xact_abort(body: &[Statement]) -> Option<bool> {
     tree::every(body).find_map(|statement| match &statement.kind {
         Tree::Set(words) => match &tree::set_words(words)[..] {
             [name, rest @ ..] if name == "xact_abort" => Some(rest != ["off"]),
