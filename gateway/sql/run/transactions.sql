@@ -55,7 +55,9 @@ begin
   if tsql.is_doomed() then
     return;
   end if;
-  if tsql.transaction_count() > 0 and (tsql.ends_its_transaction(number) or tsql.raised_in_trigger(context)) then
+  if tsql.transaction_count() > 0 and (tsql.ends_its_transaction(number) or tsql.raised_in_trigger(context)
+    or current_setting('tsql.xact_abort', true) = 'on')
+  then
     perform set_config('tsql.doomed', 'on', true);
     perform set_config('transaction_read_only', 'on', true);
     if tsql.transaction_count() > own::integer then
@@ -69,7 +71,7 @@ $$;
 
 comment on function tsql.doom(integer, boolean, text) is
 $$After an error that a CATCH block gets: if it would have ended the transaction outside of the TRY block, as one of this
-context in a trigger does, the transaction can only be read in and rolled back from now on. own: the procedure has begun one
+context in a trigger does, and any under SET XACT_ABORT ON, the transaction can only be read in and rolled back from now on. own: the procedure has begun one
 itself. Where it is the caller's, the gateway gets a notice of SQLSTATE 01R06. In a procedure that a trigger calls, where SET
 XACT_ABORT is on (setting tsql.trigger_aborts), each error does so; the trigger ends with error 3616.$$;
 

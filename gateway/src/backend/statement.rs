@@ -80,7 +80,8 @@ impl Source<'_> {
                     settings.push(("set tsql.try = told".to_owned(), "set tsql.try = off"));
                 }
                 Errors::Abort if !only_reads => {
-                    settings.push(("set tsql.try = aborts".to_owned(), "set tsql.try = off"));
+                    let set = "set tsql.try = aborts; set tsql.xact_abort = on".to_owned();
+                    settings.push((set, "set tsql.try = off; set tsql.xact_abort = off"));
                 }
                 _ => {}
             }

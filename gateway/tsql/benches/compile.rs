@@ -22,6 +22,14 @@ fn texts() -> Vec<(&'static str, String)> {
         ),
         ("200 columns", format!("select {} from sr_mag_ps where seq_no = 17", columns.join(", "))),
         ("batch of 20 statements", batch.join("\n")),
+        (
+            "procedure of 20 changes",
+            format!(
+                "create procedure p @k int as begin try begin transaction {} commit end try \
+                 begin catch if @@trancount > 0 rollback return -1 end catch return 0",
+                batch.join("\n")
+            ),
+        ),
     ]
 }
 

@@ -123,7 +123,7 @@ pub enum Alteration {
         value: Scalar,
     },
     NotNull(String, bool),
-    /// None: all triggers of the table's owner.
+    /// None: all triggers but PostgreSQL's own.
     Trigger {
         enabled: bool,
         name: Option<String>,

@@ -99,8 +99,9 @@ pub struct Routine {
     pub is_procedure: bool,
     pub name: String,
     pub arguments: Vec<Argument>,
-    /// The words after the arguments: what it returns, and when PostgreSQL may call it.
+    /// The type of its value, or `table (…)`.
     pub returns: Option<String>,
+    /// Whether PostgreSQL may call it less often than a statement says: `stable` or `volatile`.
     pub volatility: Option<&'static str>,
     pub is_strict: bool,
     /// It has the rights of its owner.

@@ -45,8 +45,8 @@ impl<'t> BodyWriter<'t> {
             }
         }
         let condition = self.condition(condition, context)?;
-        let then = self.inside(|writer| writer.body(&Statements::of(then), context))?;
-        let otherwise = self.inside(|writer| writer.body(&Statements::of(otherwise), context))?;
+        let then = self.nested(|writer| writer.body(&Statements::of(then), context))?;
+        let otherwise = self.nested(|writer| writer.body(&Statements::of(otherwise), context))?;
         self.steps.push(Step::If(vec![(condition, then)], otherwise));
         Ok(())
     }
@@ -59,7 +59,7 @@ impl<'t> BodyWriter<'t> {
     ) -> Result<(), Error> {
         // in the next pass its first statement follows its last one
         self.has_sent |= tree::every(body).any(|statement| may_send(&statement.kind));
-        let body = self.inside(|writer| {
+        let body = self.nested(|writer| {
             let condition = writer.condition(condition, context)?;
             writer.add(Step::ExitUnless(condition));
             let inside = Context { loops: context.loops + 1, rest: Rest::default(), ..context.clone() };
@@ -146,7 +146,7 @@ impl<'t> BodyWriter<'t> {
             self.set(TRY_SETTING, self.marked_by(&context.handler));
         }
         let inside = Context { caught: Some(number), ..context.clone() };
-        let steps = self.inside(|writer| writer.body(&Statements::of(guard.catch), &inside))?;
+        let steps = self.nested(|writer| writer.body(&Statements::of(guard.catch), &inside))?;
         self.steps.push(Step::if_(field(&caught, "number").is_null(false), steps));
         self.kept_rows(RowCount::of(0)).into_iter().for_each(|step| self.add(step));
         Ok(())

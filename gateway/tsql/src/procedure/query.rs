@@ -258,7 +258,7 @@ impl<'t> BodyWriter<'t> {
     }
 }
 
-/// Drops temporary tables, now or as soon as no rows are fetched from them any more.
+/// Drops temporary tables, each as soon as no cursor reads it.
 pub(super) fn drop_temporary<'n>(names: impl Iterator<Item = &'n String>, may_be_missing: bool) -> Step {
     let names = names.map(|name| Scalar::text(stored(name))).collect();
     Step::Perform(call(

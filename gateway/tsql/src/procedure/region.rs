@@ -34,7 +34,7 @@ impl<'t> BodyWriter<'t> {
             rolls_back: Cell::default(),
         });
         self.declare(ended_name(number), "integer");
-        let body = self.inside(|writer| writer.region_steps(statements, &region, context))?;
+        let body = self.nested(|writer| writer.region_steps(statements, &region, context))?;
         let (label, handler) = (region_name(number), ("sqlstate 'TS002'", Body::new()));
         self.steps.push(Step::Block(Block { label: Some(label), body, handler: Some(handler) }));
         if let (true, Some(results)) = (region.rolls_back.get(), region.results.get()) {
@@ -99,7 +99,7 @@ impl<'t> BodyWriter<'t> {
             }
             let handler =
                 site.leaves.as_ref().map_or_else(|| context.handler.clone(), |left| left.outer.clone());
-            let steps = self.inside(|writer| {
+            let steps = self.nested(|writer| {
                 if let Some(left) = site.leaves.as_ref().filter(|left| left.marks) {
                     // the setting of the CATCH block has gone with the transaction
                     writer.set(TRY_SETTING, writer.marked_by(&left.outer));

@@ -371,7 +371,7 @@ impl<'t> BodyWriter<'t> {
     }
 
     /// The steps that are added by `write`, for a block inside this one.
-    pub(super) fn inside(
+    pub(super) fn nested(
         &mut self,
         write: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<Body, Error> {
@@ -388,7 +388,7 @@ impl<'t> BodyWriter<'t> {
         label: &str,
         write: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let body = self.inside(write)?;
+        let body = self.nested(write)?;
         self.steps.push(Step::Block(Block { label: Some(label.to_owned()), body, handler: None }));
         Ok(())
     }

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::facts::system;
 use crate::long_names;
 pub use crate::long_names::stored;
-pub use crate::quoting::{array, in_quotes, literal, quoted};
+pub use crate::quoting::{in_quotes, literal, quoted};
 use crate::tree::{Name, ObjectName, Variable};
 
 /// The name as PostgreSQL stores it. T-SQL's names must differ by more than their case.
