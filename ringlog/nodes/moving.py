@@ -30,7 +30,7 @@ from ringlog.nodes.everywhere import as_it_is, install_everywhere, number_signal
 from ringlog.nodes.servers import node_of_each_table, place, reached
 from ringlog.nodes.under_way import Move, moves_under_way, no_other_move
 from ringlog.procedures import Procedure
-from ringlog.schema import locks, registry
+from ringlog.schema import catalogue, locks, registry
 from ringlog.schema.access import rights
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import CHANNEL, MOVED, announce, change, driver, run
@@ -319,7 +319,7 @@ class _Moving:
         source = stack.enter_context(opened(self.source_conninfo))
         target = stack.enter_context(opened(self.target_conninfo))
         with self.source.connect() as connection:
-            if sample_tables.exist(connection) and self.table in sample_tables.known_tables(connection):
+            if catalogue.is_of_samples(connection, self.table):
                 log = sql.Identifier(LOG_TABLES, self.table)
                 return SampleCarrier(source, target, self.table, log, to_first=self.move.target is None)
             is_view = self.table in stored_columns(connection, "ring", [self.table])
