@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from ringlog.clients.moments import HOUR
 from ringlog.clients.procedure import Argument
 from ringlog.clients.readings import Content, Reading, restored
 from ringlog.clients.spool.books import Shares
 from ringlog.schema.column_type import ColumnType
+from ringlog.schema.moments import HOUR
 
 _HOUR = HOUR * 1000  # in nanoseconds
 _NO_READING = -1

@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 
 from ringlog.clients.address import Address
 from ringlog.clients.figures import Counts, Figures
-from ringlog.clients.moments import microseconds, moment_of
 from ringlog.clients.password import find_password
 from ringlog.clients.readings import Content, Reading, restored, stored, waveform
 from ringlog.clients.reconnecting import Failed, ReconnectingConnection, Released
@@ -22,6 +21,7 @@ from ringlog.clients.spool.sender import Sender
 from ringlog.clients.spool.spool import GiB, Spool, one_row
 from ringlog.schema.facility import Table
 from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.schema.moments import microseconds, moment_of
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,6 @@ import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import cache
 
 import pyarrow as pa
@@ -12,10 +11,10 @@ from psycopg import sql
 
 from ringlog.history.connection import Connection
 from ringlog.history.packing import DAMAGES, joined
-from ringlog.history.summaries.blocks import EPOCH
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.schema.column_type import TYPES, Kind
 from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.moments import moment_of
 from ringlog.schema.relations.closed import storage
 
 log = logging.getLogger(__name__)
@@ -231,7 +230,3 @@ def _moment(bound: int | None, otherwise: bytes) -> bytes:
 def text_of(microseconds: int) -> bytes:
     """A time since 1970, as PostgreSQL reads it."""
     return moment_of(microseconds).isoformat().encode()
-
-
-def moment_of(microseconds: int) -> datetime:
-    return EPOCH + timedelta(microseconds=microseconds)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.many import by_connection
+from ringlog.schema.moments import MICROSECOND
 from ringlog.schema.relations import closed
 
 log = logging.getLogger(__name__)
@@ -49,8 +50,6 @@ _LONGEST_PAUSE = 0.5  # seconds
 _NICENESS = 10
 """nice of PostgreSQL's process that reads the rows: it holds locks, and must progress on a busy machine
 too"""
-
-_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -390,7 +389,7 @@ def _end(
         return None
     if n <= most + most // 2 and not open_end:
         return stop
-    cut: datetime = last if last > first else first + _MICROSECOND
+    cut: datetime = last if last > first else first + MICROSECOND
     return min(stop, cut)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ __all__ = [
     "plain",
     "rows",
     "run",
+    "time_literal",
     "transaction",
 ]
 
@@ -251,6 +253,11 @@ def as_text(values: pa.Array) -> pa.Array:
         return texts
     written = [f"{value:f}" for value in values.filter(short).to_pylist()]
     return pc.replace_with_mask(texts, short, pa.array(written, pa.string()))
+
+
+def time_literal(moment: datetime) -> sql.Composable:
+    """A time in a query's text, where the planner sees it."""
+    return sql.SQL("timestamptz {}").format(sql.Literal(moment.astimezone(UTC).isoformat()))
 
 
 def records(connection: Connection, query: sql.Composable) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ Rows are read on the caller's own connection, so PostgreSQL decides which of the
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import numpy as np
@@ -15,14 +15,12 @@ from psycopg import sql
 from ringlog.history.archive.folder import Folder
 from ringlog.history.archive.parquet.files import read as read_file
 from ringlog.history.archive.parquet.late import merged
-from ringlog.history.closed import are_there, blocks, moment_of
-from ringlog.history.connection import Connection, records, rows, run, transaction
+from ringlog.history.closed import are_there, blocks
+from ringlog.history.connection import Connection, records, rows, run, time_literal, transaction
 from ringlog.history.series import NotInBlocks, series
-from ringlog.history.summaries.blocks import EPOCH
 from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.moments import MICROSECOND, microseconds, moment_of
 from ringlog.schema.sql_files import sql_file
-
-MICROSECOND = timedelta(microseconds=1)
 
 _FEW = 10_000
 """the most rows that are read as rows and not as blocks"""
@@ -104,8 +102,8 @@ def picked(
             last=sql.Literal(n - 1),
             log=_log(table),
             columns=sql.SQL(", ").join(map(sql.Identifier, ["time", *others])),
-            start=_moment(start, ""),
-            end=_moment(end, ""),
+            start=time_literal(start),
+            end=time_literal(end),
             width=sql.Literal(f"{width // MICROSECOND} microseconds"),
             order=sql.SQL("desc" if last else "asc"),
         )
@@ -199,7 +197,7 @@ def _leading(
     newest_before: bool,
     share: float = 1,
 ) -> _Leading:
-    first, last = ((bound - EPOCH) // MICROSECOND if bound else None for bound in (start, end))
+    first, last = (microseconds(bound) if bound else None for bound in (start, end))
     assert first is not None
     if (last is not None and last <= first) or not are_there(connection, table):
         return _Leading(None, [], start)
@@ -349,7 +347,7 @@ def _closed(
     limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """As `_hot`: closed rows from columns, the others as rows."""
-    first, last = (None if bound is None else (bound - EPOCH) // MICROSECOND for bound in (start, end))
+    first, last = (None if bound is None else microseconds(bound) for bound in (start, end))
     at = look = first
     left = limit
     given = False
@@ -488,8 +486,7 @@ def _select(table: str, columns: Sequence[str], start: datetime | None, end: dat
 
 
 def _moment(bound: datetime | None, otherwise: str) -> sql.Composable:
-    text = otherwise if bound is None else bound.astimezone(UTC).isoformat()
-    return sql.SQL("timestamptz {}").format(sql.Literal(text))
+    return sql.SQL("timestamptz {}").format(sql.Literal(otherwise)) if bound is None else time_literal(bound)
 
 
 def _log(table: str) -> sql.Identifier:

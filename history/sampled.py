@@ -7,7 +7,7 @@ below a microsecond), `severity` and `status`.
 """
 
 from collections.abc import Generator, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 
 import numpy as np
@@ -18,18 +18,17 @@ from psycopg import sql
 from ringlog.history.archive.parquet.late import merged
 from ringlog.history.archive.parquet.sample_blocks import samples_of
 from ringlog.history.arrays import in_memory, sent
-from ringlog.history.connection import Connection, records, rows, transaction
+from ringlog.history.connection import Connection, records, rows, time_literal, transaction
 from ringlog.history.reading import WeekFile, count_cold, held
 from ringlog.history.signals import Place
-from ringlog.history.summaries.blocks import EPOCH
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.moments import EPOCH, MICROSECOND, microseconds, moment_of
 from ringlog.schema.sql_files import sql_file
 
 NANOSECONDS, SEVERITY, STATUS = "nanoseconds", "severity", "status"
 
 _TIME = pa.timestamp("us", tz="UTC")
-_MICROSECOND = timedelta(microseconds=1)
 _BLOCKS = 64
 """number of blocks that are read at once, with the rest of the last one's hour"""
 
@@ -151,8 +150,8 @@ def _unnested(
     query = sql.SQL(_BLOCKS_OF).format(
         log=sql.Identifier(LOG_TABLES, table),
         numbers=sql.Literal([*numbers]),
-        start=_moment(start),
-        end=_moment(end),
+        start=time_literal(start),
+        end=time_literal(end),
     )
     first, last = (pa.scalar(bound, _TIME) for bound in (start, end))
     for batch in samples_of(rows(connection, query)):
@@ -175,7 +174,7 @@ def _hot(
     in a cold week."""
     packs = _packs(connection)
     text = _page(place.table, packs)
-    first, last = ((bound - EPOCH) // _MICROSECOND * 1000 for bound in (start, end))
+    first, last = (microseconds(bound) * 1000 for bound in (start, end))
     since = start
     while since < end:
         found = connection.answer(text, place.column.encode(), _text(since), _text(end))
@@ -199,15 +198,15 @@ def _hot(
         until = found.get_value(0, 0)
         if until is None:
             return None
-        since = EPOCH + int.from_bytes(until, signed=True) * _MICROSECOND
+        since = moment_of(int.from_bytes(until, signed=True))
     return None
 
 
 def newest(connection: Connection, place: Place, before: datetime) -> pa.RecordBatch | None:
     """The newest sample before an instant; None if there is none. Raises ReadError, Damaged."""
     last = records(connection, sql.SQL(_LAST_ARCHIVED).format(number=sql.Literal(int(place.column))))
-    if not last or last[0]["time"] < (before - EPOCH) // _MICROSECOND * 1000:
-        (found,) = newest_of(connection, place.table, [place.column], before - _MICROSECOND)
+    if not last or last[0]["time"] < microseconds(before) * 1000:
+        (found,) = newest_of(connection, place.table, [place.column], before - MICROSECOND)
         return found
     # the parts that have it, the newest first
     with transaction(connection):
@@ -229,7 +228,7 @@ def newest_of(
         column=sql.Identifier("value"),
         numbers=sql.Literal([int(column) for column in columns]),
         procedure=sql.Identifier(f"get_{table}_at"),
-        at=sql.SQL("'infinity'") if at is None else _moment(at),
+        at=sql.SQL("'infinity'") if at is None else time_literal(at),
     )
     (batch,) = pa.Table.from_batches([*rows(connection, query)]).combine_chunks().to_batches() or [None]
     found: list[pa.RecordBatch | None] = []
@@ -245,8 +244,8 @@ def count(connection: Connection, place: Place, start: datetime, end: datetime) 
     query = sql.SQL(_COUNT).format(
         log=sql.Identifier(LOG_TABLES, place.table),
         number=sql.Literal(int(place.column)),
-        start=_moment(start),
-        end=_moment(end),
+        start=time_literal(start),
+        end=time_literal(end),
     )
     n = int(records(connection, query)[0]["n"])
     return n + count_cold(connection, place.table, start, end, int(place.column))
@@ -318,7 +317,3 @@ def _page(table: str, packs: bool) -> str:
 
 def _text(moment: datetime) -> bytes:
     return moment.isoformat().encode()
-
-
-def _moment(moment: datetime) -> sql.Composable:
-    return sql.SQL("timestamptz {}").format(sql.Literal(moment.isoformat()))

@@ -6,14 +6,14 @@ times and values of a span of time into arrays: a block of thousands of rows is 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 from psycopg import sql
 
 from ringlog.history.arrays import HEAD, Numbers, Unpack, in_memory, in_memory_cut, sent
-from ringlog.history.connection import Connection, ReadError, records, rows
+from ringlog.history.connection import Connection, ReadError, records, rows, time_literal
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import LOG_TABLES
@@ -87,7 +87,7 @@ def _extent(
     """The time of the first row in an interval, a moment after the last one, and the seconds from row to row
     at the begin. None if the rows are few.
     """
-    bounds = {"log": _log(table), "start": _moment(start), "end": _moment(end)}
+    bounds = {"log": _log(table), "start": time_literal(start), "end": time_literal(end)}
     (row,) = records(connection, sql.SQL(_EXTENT).format(some=sql.Literal(_SOME), **bounds))
     if row["n"] < _SOME:
         return None
@@ -97,7 +97,7 @@ def _extent(
 
 def _count(connection: Connection, table: str, start: datetime, end: datetime, most: int) -> int:
     """The number of rows, at most `most`."""
-    bounds = {"log": _log(table), "start": _moment(start), "end": _moment(end)}
+    bounds = {"log": _log(table), "start": time_literal(start), "end": time_literal(end)}
     (row,) = records(connection, sql.SQL(_COUNT).format(most=sql.Literal(most), **bounds))
     return int(row["n"])
 
@@ -151,8 +151,8 @@ def _blocks(
         pack=column.pack,
         column=sql.Identifier(column.name),
         log=_log(table),
-        start=_moment(start),
-        end=_moment(end),
+        start=time_literal(start),
+        end=time_literal(end),
         width=sql.Literal(f"{width} microseconds"),
         most=sql.Literal(_MOST + 1),
     )
@@ -200,8 +200,8 @@ def _waveforms(
         pack=column.pack,
         column=sql.Identifier(column.name),
         log=_log(table),
-        start=_moment(start),
-        end=_moment(end),
+        start=time_literal(start),
+        end=time_literal(end),
     )
     schema = pa.schema([("time", TIME), (column.name, pa.list_(arrow))])
     for batch in rows(connection, query):
@@ -245,7 +245,3 @@ def _unpacked(column: _Column, content: pa.Buffer, element: str) -> Numbers:
 
 def _log(table: str) -> sql.Identifier:
     return sql.Identifier(LOG_TABLES, table)
-
-
-def _moment(moment: datetime) -> sql.Composable:
-    return sql.SQL("timestamptz {}").format(sql.Literal(moment.astimezone(UTC).isoformat()))

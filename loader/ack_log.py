@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from ringlog.clients.moments import microseconds, moment_of
+from ringlog.schema.moments import microseconds, moment_of
 
 # seq_no, and the time in microseconds since 1970
 _RECORD = struct.Struct("<iq")

@@ -12,7 +12,6 @@ from typing import Any
 
 from ringlog.clients import Address, Refused
 from ringlog.clients.figures import Counts
-from ringlog.clients.moments import moment_of
 from ringlog.clients.reconnecting import Failed, Interrupted, ReconnectingConnection, Released
 from ringlog.clients.sample_writer import SampleWriter
 from ringlog.clients.samples import Samples
@@ -28,6 +27,7 @@ from ringlog.loader.statistics import Statistics
 from ringlog.schema.alarms import SEVERITIES
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, Deadband, SamplePolicy, SampleTable
+from ringlog.schema.moments import moment_of
 
 # Seconds between two reads of the registry, and between two rows of the spool.
 _LOOK = 2.0

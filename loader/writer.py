@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 
 from ringlog.clients import Address
 from ringlog.clients.figures import State
-from ringlog.clients.moments import microseconds
 from ringlog.clients.reconnecting import Failed
 from ringlog.clients.spool.spool import GiB
 from ringlog.clients.writer import Writer
@@ -19,6 +18,7 @@ from ringlog.loader.sampling import Filter
 from ringlog.loader.sources import Changed, Source, SourceError
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
+from ringlog.schema.moments import microseconds
 
 # Seconds between two checks of a server for which a recording waits.
 _LOOK = 0.05

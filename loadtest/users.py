@@ -15,7 +15,6 @@ from locust.exception import StopUser
 
 from ringlog.clients import Address, Answer, Refused, Unanswered, call, connect, find_password
 from ringlog.clients.drivers import driver
-from ringlog.clients.moments import moment_of
 from ringlog.clients.pauses import growing_pauses
 from ringlog.clients.procedure import Argument, Connection
 from ringlog.loader.schedule import SECOND, Schedule, now
@@ -27,6 +26,7 @@ from ringlog.loadtest.reader import question
 from ringlog.loadtest.readings import chosen, readings
 from ringlog.schema.facility import Table
 from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.schema.moments import moment_of
 
 # Seconds without an answer after which a user gives up a connection.
 _PATIENCE = 60.0

@@ -9,13 +9,13 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from ringlog.clients.moments import microseconds
 from ringlog.loader.ack_log import Acknowledgement, read_acknowledgements
 from ringlog.loader.sources import Reading
 from ringlog.loader.sources.simulator import Simulator
 from ringlog.schema import session
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Table
+from ringlog.schema.moments import microseconds
 
 
 @dataclass(frozen=True)

@@ -12,21 +12,19 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from ringlog.history import sampled
-from ringlog.history.closed import moment_of
-from ringlog.history.connection import Connection, records
+from ringlog.history.connection import Connection, records, time_literal
 from ringlog.history.reading import count_cold, newest, picked, read
 from ringlog.history.signals import Place, places
-from ringlog.history.summaries.blocks import EPOCH
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal, reduced, shown_type, waveform_of
-from ringlog.retrieval.texts import moment, query
+from ringlog.retrieval.texts import query
 from ringlog.schema.alarms import SEVERITIES, STATUSES, number_of
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import nanoseconds_of
 from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.moments import MICROSECOND, microseconds, moment_of
 
-MICROSECOND = timedelta(microseconds=1)
 INVALID = SEVERITIES.index("INVALID")
 _FEW_IN_A_BIN = 64
 """up to this number, reading all samples is as fast as finding one"""
@@ -93,11 +91,6 @@ class Samples:
         if pa.types.is_boolean(values.type):
             values = values.cast(pa.int8())
         return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-
-
-def microseconds(when: datetime) -> int:
-    """Microseconds since 1970-01-01 UTC."""
-    return (when - EPOCH) // MICROSECOND
 
 
 def samples(
@@ -242,8 +235,8 @@ def count(servers: Servers, signal: Signal, start: datetime, end: datetime, boun
                 text = query(
                     "count",
                     log=sql.Identifier(LOG_TABLES, place.table),
-                    start=moment(since),
-                    end=moment(until),
+                    start=time_literal(since),
+                    end=time_literal(until),
                     bound=sql.Literal(bound + 1 - n),
                 )
                 n += records(connection, text)[0]["n"]

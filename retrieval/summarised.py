@@ -12,33 +12,33 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
-from ringlog.history.arrays import HEAD, sent
-from ringlog.history.closed import array, moment_of, text_of, whole
+from ringlog.history.arrays import sent
+from ringlog.history.closed import array, text_of, whole
 from ringlog.history.connection import Connection, ReadError
 from ringlog.history.signals import Place
+from ringlog.history.summaries.blocks import figures_of
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.history.summaries.sample_spans import SEVERITY, filled
 from ringlog.history.summaries.spans import NAMES, Spans, combined, of_rows
 from ringlog.retrieval.bins import SECOND, Bins, binned
 from ringlog.retrieval.samples import (
     INVALID,
-    MICROSECOND,
     Column,
     Samples,
     columns_of,
-    microseconds,
     samples,
 )
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
 from ringlog.schema.column_type import TYPES
 from ringlog.schema.layout import BLOCK, EARLIEST, LOG_TABLES, SUMMARIES
+from ringlog.schema.moments import MICROSECOND, microseconds, moment_of
 from ringlog.schema.sql_files import sql_file
 
 _RUNS = 16
@@ -363,27 +363,9 @@ def _stored(
     length = BLOCK[level]
     block_of = numbers // length
     blocks = np.unique(block_of)
-    shape = len(blocks) * length, len(columns)
-    values: dict[str, Any] = {
-        name: np.zeros(shape, np.int64 if name in ("n", "nans", "nulls") else float) for name in NAMES
-    }
-    there = np.zeros(shape, bool)
-    found = connection.answer(
-        _spans_of(table),
-        b"%d" % level,
-        array(columns),
-        _instants(blocks * length * level),
-    )
-    rows = range(found.ntuples)
-    begins = np.array([whole(found.get_value(row, 1)) for row in rows], np.int64) + POSTGRES_EPOCH
-    block = np.searchsorted(blocks, begins // (level * length * SECOND))
-    spans_of = (block * length)[:, None] + np.arange(length)
-    places = np.array([columns.index((found.get_value(row, 0) or b"").decode()) for row in rows], np.int64)
-    there[spans_of, places[:, None]] = True
-    for place, figure in enumerate(NAMES):
-        contents = [found.get_value(row, 2 + place) for row in rows]
-        some = np.array([content is not None for content in contents], bool)
-        values[figure][spans_of[some], places[some, None]] = _arrays([*filter(None, contents)], length)
+    begins = _instants(blocks * length * level)
+    found = connection.answer(_spans_of(table), b"%d" % level, array(columns), begins)
+    values, there = figures_of(found, level, columns, blocks)
     positions = np.searchsorted(blocks, block_of) * length + numbers % length
     return Spans(numbers, *(values[name][positions] for name in NAMES)), there[positions]
 
@@ -419,16 +401,6 @@ def _ends_of(table: str, columns: tuple[str, ...], length: int) -> str:
 def _instants(seconds: NDArray[np.int64]) -> bytes:
     """An array of times since 1970, as PostgreSQL reads it."""
     return "{{{}}}".format(",".join(np.datetime_as_string(seconds.view("M8[s]"), timezone="UTC"))).encode()
-
-
-def _arrays(contents: list[bytes], length: int) -> NDArray[Any]:
-    """Arrays of one type and `length` without nulls, in the format of array_send, one per row."""
-    if not contents:
-        return np.empty((0, length))
-    figure = TYPES[int.from_bytes(contents[0][8:12], "big")].numpy
-    element = np.dtype([("length", ">i4"), ("value", f">{figure}")])
-    of_one = np.dtype([("head", f"V{HEAD}"), ("values", element, (length,))])
-    return np.frombuffer(b"".join(contents), of_one)["values"]["value"]
 
 
 def _bins(made: Spans) -> Bins:

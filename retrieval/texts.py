@@ -1,6 +1,5 @@
 """The queries of this package, each in a file in sql/, as templates of psycopg.sql."""
 
-from datetime import UTC, datetime
 from typing import LiteralString
 
 from psycopg import sql
@@ -11,11 +10,6 @@ from ringlog.schema.sql_files import sql_file
 def query(name: str, **parts: sql.Composable) -> sql.Composed:
     """The query sql/<name>.sql with these parts inserted."""
     return sql.SQL(text(name)).format(**parts)
-
-
-def moment(when: datetime) -> sql.Composable:
-    """An instant in a query's text."""
-    return sql.SQL("timestamptz {}").format(sql.Literal(when.astimezone(UTC).isoformat()))
 
 
 def text(name: str) -> LiteralString:

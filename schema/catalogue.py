@@ -57,6 +57,12 @@ def exists(connection: _Connection, schema: str, name: str) -> bool:
     return _rows(connection, "select to_regclass(%(relation)s) is not null", parameters)[0][0] is True
 
 
+def is_of_samples(connection: _Connection, table: str) -> bool:
+    """Whether a table of the facility has samples, and not rows."""
+    query = "select is_of_samples from ringlog.every_table where table_name = %(table)s"
+    return any(samples for (samples,) in _rows(connection, query, {"table": table}))
+
+
 def relations(
     connection: _Connection, schemas: Collection[str], names: Collection[str]
 ) -> dict[tuple[str, str], str]:

@@ -5,15 +5,11 @@ from psycopg import sql
 
 from ringlog.schema.change import run
 from ringlog.schema.layout import READER
-from ringlog.schema.own_columns import bigint, double, integer, text, timestamp
+from ringlog.schema.own_tables import bigint, double, integer, own_table, text, timestamp
 from ringlog.schema.sql_files import sql_file
 
-metadata = sa.MetaData(schema="ringlog")
-
-
-ledger = sa.Table(
+ledger = own_table(
     "ledger",
-    metadata,
     text("table_name", key=True),
     timestamp("hour", "begin of the hour that the rows' times are in", key=True),
     text("spool", "of the writer that keeps these books", key=True),
@@ -26,9 +22,8 @@ ledger = sa.Table(
     comment="counts of the rows of each table and hour; see also the function losses",
 )
 
-event = sa.Table(
+event = own_table(
     "event",
-    metadata,
     text("spool", "of the writer that reported it", key=True),
     bigint("number", "counts the spool's events", key=True),
     text("table_name", key=True),
@@ -41,9 +36,8 @@ event = sa.Table(
     comment="events of the readings of each table",
 )
 
-writer = sa.Table(
+writer = own_table(
     "writer",
-    metadata,
     text("table_name", key=True),
     bigint("epoch", "counts the claims; only the last one may write"),
     text("spool"),
@@ -66,17 +60,15 @@ writer = sa.Table(
     comment="the writer of each table, and its state",
 )
 
-backup = sa.Table(
+backup = own_table(
     "backup",
-    metadata,
     text("folder", key=True),
     timestamp("made", "the end of the latest copy there"),
     comment="where ringlog backup has copied this database to",
 )
 
-arrival = sa.Table(
+arrival = own_table(
     "arrival",
-    metadata,
     text("table_name", key=True),
     integer("seq_no", "the place that was taken last"),
     timestamp("time", "the newest of the ring then: another one came with its seq_no"),
@@ -85,9 +77,8 @@ arrival = sa.Table(
     comment="last places of rows without seq_no in the rings",
 )
 
-imported_file = sa.Table(
+imported_file = own_table(
     "imported_file",
-    metadata,
     text("table_name", key=True),
     text("file", "host:path", key=True),
     text("digest", "SHA-256 of its bytes"),
@@ -98,9 +89,8 @@ imported_file = sa.Table(
     comment="files of old rows (ringlog load --backfill), and their progress",
 )
 
-last_call = sa.Table(
+last_call = own_table(
     "last_call",
-    metadata,
     text("procedure", key=True),
     text("host", "as the client reports it"),
     text("program", "as the client reports it"),
@@ -122,15 +112,3 @@ def restrict_events(connection: sa.Connection) -> None:
     query = sa.text("select relrowsecurity from pg_class where oid = 'ringlog.event'::regclass")
     if not connection.scalar(query):
         run(connection, sql.SQL(_OF_READABLE_TABLES).format(reader=sql.Literal(READER)))
-
-
-def create_missing(connection: sa.Connection, notes: sa.MetaData = metadata) -> list[str]:
-    """Creates the tables of `notes` that the database does not have, for readers to read; their names."""
-    query = sa.text("select name from unnest(cast(:names as text[])) as name where to_regclass(name) is null")
-    names = {*connection.scalars(query, {"names": [table.fullname for table in notes.sorted_tables]})}
-    missing = [table for table in notes.sorted_tables if table.fullname in names]
-    notes.create_all(connection, tables=missing, checkfirst=False)
-    for table in missing:
-        identifier = sql.Identifier("ringlog", table.name)
-        run(connection, sql.SQL("grant select on {} to {}").format(identifier, sql.Identifier(READER)))
-    return [table.name for table in missing]

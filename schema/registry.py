@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql
 from ringlog.schema.change import driver, run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.installing.report import differences, limits, quoted
-from ringlog.schema.own_columns import boolean, double, integer, smallint, text, timestamp
+from ringlog.schema.own_tables import boolean, double, integer, smallint, text, timestamp
 
 metadata = sa.MetaData(schema="ringlog")
 

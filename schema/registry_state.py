@@ -11,13 +11,10 @@ from sqlalchemy.dialects import postgresql
 from ringlog.schema import registry
 from ringlog.schema.change import run
 from ringlog.schema.moving.elsewhere import signal_elsewhere
-from ringlog.schema.own_columns import boolean, own_column
+from ringlog.schema.own_tables import boolean, own_column, own_table
 
-metadata = sa.MetaData(schema="ringlog")
-
-registry_state = sa.Table(
+registry_state = own_table(
     "registry_state",
-    metadata,
     boolean("one", None, sa.CheckConstraint("one"), key=True, default=sa.true()),
     own_column(postgresql.UUID, "version", "of now", default=sa.func.gen_random_uuid()),
     comment="one row: the version of the registry of signals and tables",

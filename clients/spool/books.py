@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from ringlog.clients.moments import HOUR
 from ringlog.clients.spool.file import EVENT, LEDGER, seal_of
+from ringlog.schema.moments import HOUR
 
 # Events that are sent by one call.
 EVENTS = 500

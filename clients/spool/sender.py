@@ -11,7 +11,6 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from ringlog.clients.figures import Figures, State
-from ringlog.clients.moments import microseconds, moment_of
 from ringlog.clients.procedure import Argument, Refused, output
 from ringlog.clients.readings import Reading, array_text, stored, swapped
 from ringlog.clients.reconnecting import Failed, Interrupted, ReconnectingConnection
@@ -20,6 +19,7 @@ from ringlog.clients.spool.spool import Spool, Spooled
 from ringlog.gateway import _core
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Table
+from ringlog.schema.moments import microseconds, moment_of
 
 # After so many live rows without a pause the backlog has its turn.
 _LIVE_IN_A_ROW = 4

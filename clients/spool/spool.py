@@ -25,7 +25,6 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from ringlog.clients.moments import HOUR
 from ringlog.clients.readings import Content, Reading, restored
 from ringlog.clients.spool.books import Books, Event, Hour, Shares
 from ringlog.clients.spool.damage import Count, CountFile, Row, finish_rescue, read_count, rescue
@@ -41,6 +40,7 @@ from ringlog.clients.spool.file import (
     take_over,
 )
 from ringlog.clients.spool.room import NoRoomError, Room, Thinning, log_bytes
+from ringlog.schema.moments import HOUR
 
 log = logging.getLogger(__name__)
 _Arguments = ParamSpec("_Arguments")

@@ -5,10 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from tempfile import TemporaryFile
-from typing import Any
 
 import sqlalchemy as sa
 from psycopg import sql
@@ -16,11 +15,14 @@ from psycopg import sql
 from ringlog.history.archive.folder import Damaged, Folder, aside
 from ringlog.history.archive.parquet import files
 from ringlog.history.archive.parquet.forms import ROWS, SAMPLES, Rows
+from ringlog.schema.catalogue import is_of_samples
 from ringlog.schema.change import announce, driver
+from ringlog.schema.moments import in_utc
 from ringlog.schema.relations.partitions import Week
 from ringlog.schema.relations.tiers import archive_file, archived_tables, cold_week, leave_manifest
 
 MANIFEST = "manifest.json"
+_WRITTEN = ("table", "begins", "file", "rows", "bytes", "sha256")
 
 _SPOOLED = 1 << 20  # bytes
 
@@ -58,13 +60,9 @@ def manifest(connection: sa.Connection, table: str | None = None) -> list[ColdWe
     if table is not None:
         query = query.where(cold_week.c.table_name == table)
     return [
-        ColdWeek(**{name: _in_utc(value) for name, value in zip(_FIELDS, row, strict=True)})
+        ColdWeek(**{name: in_utc(value) for name, value in zip(_FIELDS, row, strict=True)})
         for row in connection.execute(query)
     ]
-
-
-def _in_utc(value: Any) -> Any:
-    return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def new_file(connection: sa.Connection, folder: Folder, table: str, week: Week) -> str:
@@ -89,19 +87,8 @@ def note(connection: sa.Connection, week: ColdWeek) -> None:
     if week.rows and week.table not in archived_tables(connection):
         # the gateway must know that the log lacks rows
         announce(connection, "moved")
-    connection.execute(
-        cold_week.insert().values(
-            table_name=week.table,
-            begins=week.begins,
-            ends=week.ends,
-            file=week.file,
-            rows=week.rows,
-            bytes=week.bytes,
-            sha256=week.sha256,
-            footer=week.footer,
-            recalled_until=week.recalled_until,
-        )
-    )
+    row = {name: value for name, value in vars(week).items() if name != "table"}
+    connection.execute(cold_week.insert().values(table_name=week.table, **row))
 
 
 def forget(connection: sa.Connection, week: ColdWeek) -> None:
@@ -116,18 +103,8 @@ def write_manifest(connection: sa.Connection, folder: Folder) -> None:
 
     It is compared with the file, because the round that changed it may have been killed or found a full disk.
     """
-    weeks = [
-        {
-            "table": week.table,
-            "begins": week.begins.isoformat(),
-            "file": week.file,
-            "rows": week.rows,
-            "bytes": week.bytes,
-            "sha256": week.sha256,
-        }
-        for week in manifest(connection)
-    ]
-    content = json.dumps(weeks, indent=1).encode()
+    weeks = [{name: getattr(week, name) for name in _WRITTEN} for week in manifest(connection)]
+    content = json.dumps(weeks, indent=1, default=datetime.isoformat).encode()
     with suppress(Damaged, OSError), folder.opened(MANIFEST) as stream:
         if stream.read() == content:
             return
@@ -155,8 +132,7 @@ def damages(folder: Folder, weeks: Iterable[ColdWeek]) -> Iterator[Damaged]:
 
 def form_of_table(connection: sa.Connection, table: str) -> Rows:
     """The form of a table's files."""
-    query = sa.text("select is_of_samples from ringlog.every_table where table_name = :table")
-    return SAMPLES if connection.scalar(query, {"table": table}) else ROWS
+    return SAMPLES if is_of_samples(connection, table) else ROWS
 
 
 def about(connection: sa.Connection, table: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ringlog.history.archive.parquet.forms import ROWS, SAMPLES, Rows
 from ringlog.history.archive_server.lists import OF_SAMPLES
 from ringlog.schema.layout import ARCHIVE
+from ringlog.schema.moments import MICROSECOND
 
 ADVICE = (
     "Take the rows first, and calculate with them in PostgreSQL:"
@@ -86,7 +87,6 @@ _OF_TYPES = {word for name in _TYPES for word in name.split()}
 _BOUNDED = {"time:timestamp with time zone": "timestamp with time zone", "number:integer": "integer"}
 """columns with statistics in the files, and their types"""
 
-_MICROSECOND = timedelta(microseconds=1)
 _LAST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 
 _BOUND = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
@@ -432,7 +432,7 @@ def _narrow(relation: Relation, comparison: str, value: str | None) -> bool:
     moment = _moment(value)
     if moment is None:
         return False
-    after = moment + _MICROSECOND
+    after = moment + MICROSECOND
     if comparison in (">", ">=", "="):
         start = after if comparison == ">" else moment
         relation.start = start if relation.start is None else max(start, relation.start)

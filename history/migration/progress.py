@@ -1,11 +1,11 @@
 """The weeks that old rows have reached, and the progress of each source."""
 
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
 
 import sqlalchemy as sa
 
+from ringlog.schema.moments import in_utc
 from ringlog.schema.relations.partitions import Week
 from ringlog.schema.relations.tiers import migration
 
@@ -62,8 +62,4 @@ def progress(connection: sa.Connection) -> list[Progress]:
     """The progress of each source of old rows, by table."""
     columns = [migration.c[name] for name in ("table_name", *(each.name for each in fields(Progress)[1:]))]
     found = connection.execute(sa.select(*columns).order_by(migration.c.table_name, migration.c.began))
-    return [Progress(*(_in_utc(each) for each in row)) for row in found]
-
-
-def _in_utc(value: Any) -> Any:
-    return value.astimezone(UTC) if isinstance(value, datetime) else value
+    return [Progress(*(in_utc(each) for each in row)) for row in found]

@@ -3,21 +3,20 @@
 import struct
 from collections.abc import Sequence
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import psycopg
+from numpy.typing import NDArray
 from psycopg import pq, sql
-from psycopg.abc import Buffer
-from psycopg.adapt import Loader
 
 from ringlog.history.arrays import HEAD
+from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.history.summaries.spans import NAMES, Spans
-from ringlog.schema.column_type import ColumnType
+from ringlog.schema.column_type import TYPES, ColumnType
 from ringlog.schema.layout import BLOCK, SUMMARIES
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from ringlog.schema.moments import EPOCH, microseconds
 
 _COUNTS = ("n", "nans", "nulls")
 
@@ -76,7 +75,7 @@ def store(
         copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
         for number, block in enumerate(blocks):
             part = slice(number * length, (number + 1) * length)
-            begins = (_begins(level, block) - datetime(2000, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+            begins = microseconds(_begins(level, block)) - POSTGRES_EPOCH
             arrays = {name: _arrays(getattr(stored, name)[part], types[name]) for name in NAMES}
             for name in ("nans", "nulls"):
                 some = getattr(stored, name)[part].any(axis=0)
@@ -119,43 +118,57 @@ def _read(
     are_rows: bool,
 ) -> Spans:
     """All spans of these blocks."""
-    length = BLOCK[level]
-    shape = (len(blocks) * length, len(columns))
-    values: dict[str, Any] = {
-        name: np.zeros(shape, np.int64) if name in _COUNTS else np.full(shape, np.nan) for name in NAMES
-    }
-    place_of = {column: place for place, column in enumerate(columns)}
-    first_of = {_begins(level, block): number * length for number, block in enumerate(blocks)}
-    missing = np.ones(shape, bool)
     query = sql.SQL(
         "select column_name, begins, {} from {}"
         " where level = %s and begins = any(%s) and column_name = any(%s)"
     ).format(sql.SQL(", ").join(map(sql.Identifier, NAMES)), sql.Identifier(SUMMARIES, table))
+    begins = [_begins(level, block) for block in blocks]
     with connection.cursor(binary=True) as cursor:
-        for oid in _ELEMENTS:
-            # psycopg's own loader makes a Python object for each value, which takes ten times as long
-            cursor.adapters.register_loader(oid, _Numbers)
-        for column, begins, *arrays in cursor.execute(query, [level, [*first_of], [*columns]]):
-            first = first_of[begins]
-            missing[first : first + length, place_of[column]] = False
-            for name, array in zip(NAMES, arrays, strict=True):
-                if array is not None:
-                    values[name][first : first + length, place_of[column]] = array
+        result = cursor.execute(query, [level, begins, [*columns]]).pgresult
+        assert result is not None
+        values, is_stored = figures_of(result, level, columns, blocks)
     if are_rows:
         rows = (values["n"] + values["nans"] + values["nulls"]).max(axis=1, keepdims=True)
-        values["nulls"] = np.where(missing, rows, values["nulls"])
-    numbers = (np.asarray(blocks)[:, None] * length + np.arange(length)).reshape(-1)
+        values["nulls"] = np.where(is_stored, values["nulls"], rows)
+    numbers = (np.asarray(blocks)[:, None] * BLOCK[level] + np.arange(BLOCK[level])).reshape(-1)
     return Spans(numbers, **values)
 
 
-class _Numbers(Loader):
-    """Loads arrays of numbers without nulls as numpy arrays."""
+def figures_of(
+    result: pq.abc.PGresult, level: int, columns: Sequence[str], blocks: np.ndarray
+) -> tuple[dict[str, Any], NDArray[np.bool_]]:
+    """The figures of all spans of these blocks by their NAMES, and a mask of the stored ones, each of shape
+    (spans, columns). The result has column_name, begins and NAMES, in binary.
 
-    format = pq.Format.BINARY
+    Arrays are decoded together: a Python object for each value would take ten times as long."""
+    length = BLOCK[level]
+    shape = len(blocks) * length, len(columns)
+    values: dict[str, Any] = {
+        name: np.zeros(shape, np.int64) if name in _COUNTS else np.full(shape, np.nan) for name in NAMES
+    }
+    is_stored = np.zeros(shape, bool)
+    position_of = {name.encode(): position for position, name in enumerate(columns)}
+    rows = range(result.ntuples)
+    column = np.array([position_of[result.get_value(row, 0) or b""] for row in rows], np.int64)
+    times = np.frombuffer(b"".join(result.get_value(row, 1) or b"" for row in rows), ">i8") + POSTGRES_EPOCH
+    block = np.searchsorted(blocks, times // (level * length * 1_000_000))
+    spans = (block * length)[:, None] + np.arange(length)
+    is_stored[spans, column[:, None]] = True
+    for field, name in enumerate(NAMES, 2):
+        contents = [result.get_value(row, field) for row in rows]
+        exists = np.array([content is not None for content in contents], bool)
+        if exists.any():
+            numbers = _numbers([*filter(None, contents)], length)
+            values[name][spans[exists], column[exists, None]] = numbers
+    return values, is_stored
 
-    def load(self, data: Buffer) -> np.ndarray:
-        # array_send's form: each value after its length
-        return np.frombuffer(data, _ELEMENTS[self.oid], offset=HEAD)["value"]
+
+def _numbers(contents: list[bytes], length: int) -> NDArray[Any]:
+    """Arrays of one type and `length` without nulls, in array_send's form, one per row."""
+    figure = TYPES[int.from_bytes(contents[0][8:12])].numpy
+    element = np.dtype([("length", ">i4"), ("value", f">{figure}")])
+    array = np.dtype([("head", f"V{HEAD}"), ("values", element, (length,))])
+    return np.frombuffer(b"".join(contents), array)["values"]["value"]
 
 
 _NULL = b"\xff\xff\xff\xff"

@@ -11,12 +11,13 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from ringlog.history.summaries import blocks, sample_spans, waveforms
+from ringlog.history.summaries import sample_spans, waveforms
 from ringlog.history.summaries.copying import copied, copied_waveforms
 from ringlog.history.summaries.span_numbers import grouped, number_at, runs_of
 from ringlog.history.summaries.spans import Spans, combined, of_rows
 from ringlog.history.summaries.summary_table import SummaryTable, reached
 from ringlog.schema.layout import BLOCK, LOG_TABLES
+from ringlog.schema.moments import EPOCH
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,7 +105,7 @@ def make_part(
             part = [(start + most, stop) for start, stop in part if stop - start > most]
             if part and spans is None:  # two rows may be years apart
                 ((after, stop),) = part
-                at, past = (blocks.EPOCH + timedelta(seconds=number * level) for number in (after, stop))
+                at, past = (EPOCH + timedelta(seconds=number * level) for number in (after, stop))
                 following = oldest(connection, table, at, past)
                 part = [] if following is None else [(max(after, number_at(following, level)), stop)]
     _make_longer(connection, table, np.unique(np.concatenate(changed)), earlier, end)
@@ -115,7 +116,7 @@ def _that_are_whole(connection: psycopg.Connection, table: SummaryTable, spans: 
     """Spans without those whose summaries cannot be made again, because their rows were dropped past
     retention; late rows of that time have no week any more."""
     level = table.levels[0]
-    begin, last = (blocks.EPOCH + timedelta(seconds=int(spans.numbers[at]) * level) for at in (0, -1))
+    begin, last = (EPOCH + timedelta(seconds=int(spans.numbers[at]) * level) for at in (0, -1))
     gone = np.empty(0, np.int64)
     if table.dropped_until is not None and begin < table.dropped_until:
         gone = spans.numbers[spans.numbers < number_at(table.dropped_until, level)]
@@ -175,7 +176,7 @@ def _make_longer(
         if earlier is not None:
             # of the spans that were begun before `earlier` only one can have ended
             numbers = np.union1d(numbers, [number_at(earlier, level)])
-        numbers = numbers[(numbers + 1) * level <= (end - blocks.EPOCH).total_seconds()]
+        numbers = numbers[(numbers + 1) * level <= (end - EPOCH).total_seconds()]
         numbers_of[level] = numbers
         for part in np.array_split(numbers, max(1, len(numbers) * factor * len(table.columns) // VALUES)):
             if not len(part):
@@ -191,7 +192,7 @@ def _of_the_log(
 ) -> tuple[int, Spans | None]:
     """Rows and spans of the log for runs of spans, each from one number on and before another."""
     level = table.levels[0]
-    bounds = [[blocks.EPOCH + timedelta(seconds=run[end] * level) for run in runs] for end in (0, 1)]
+    bounds = [[EPOCH + timedelta(seconds=run[end] * level) for run in runs] for end in (0, 1)]
     if table.signals is not None:
         of_runs = (
             sample_spans.of_blocks(connection, table.name, table.signals, *run)
@@ -263,7 +264,7 @@ def _of_all_tiers(conninfo: str, table: SummaryTable, start: int, stop: int) -> 
 
     level = table.levels[0]
     times, parts = [], []
-    bounds = [blocks.EPOCH + timedelta(seconds=number * level) for number in (start, stop)]
+    bounds = [EPOCH + timedelta(seconds=number * level) for number in (start, stop)]
     if table.signals is not None:
         batches = sampled.every(conninfo, table.name, table.signals, *bounds)
         return sample_spans.spans_of(map(sample_spans.of_batch, batches), table.signals, level)

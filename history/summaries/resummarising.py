@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 import psycopg
 from psycopg import sql
 
-from ringlog.history.summaries.blocks import EPOCH
 from ringlog.history.summaries.summarising import connected, summarise
 from ringlog.schema import locks
 from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
+from ringlog.schema.moments import EPOCH
 from ringlog.schema.relations import closed
 from ringlog.schema.relations.partitions import Week
 from ringlog.schema.sql_files import sql_file

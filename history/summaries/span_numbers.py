@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from ringlog.history.summaries.blocks import EPOCH
+from ringlog.schema.moments import EPOCH
 
 
 def begin_at(moment: datetime, level: int) -> datetime:

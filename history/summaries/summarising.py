@@ -20,7 +20,6 @@ from typing import Any
 import psycopg
 from psycopg import errors, sql
 
-from ringlog.history.summaries import blocks
 from ringlog.history.summaries.making_spans import VALUES, make_cold, make_part, oldest
 from ringlog.history.summaries.span_numbers import begin_at, number_at, runs_of, times_of, unique
 from ringlog.history.summaries.summary_table import (
@@ -34,6 +33,7 @@ from ringlog.schema import locks, session
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.many import by_connection
+from ringlog.schema.moments import microseconds
 from ringlog.schema.relations import closed
 from ringlog.schema.trusted_clock import JUMP
 
@@ -354,7 +354,7 @@ def reach(conninfo: str, name: str, end: datetime) -> None:
 
 def _closed(connection: psycopg.Connection, table: SummaryTable, end: datetime, patience: float) -> bool:
     """From now on rows before `end` are marked. Returns False if older transactions do not end in time."""
-    moment = (end - blocks.EPOCH) // timedelta(microseconds=1)
+    moment = microseconds(end)
     sequence = sql.Identifier("summary", f"{table.name}_until")
     with connection.transaction():
         connection.execute(

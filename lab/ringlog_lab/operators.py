@@ -15,8 +15,9 @@ import pyarrow as pa
 from ringlog.history.signals import Place
 from ringlog.retrieval.appliance.operators import processed
 from ringlog.retrieval.appliance.pattern import parse_pv
-from ringlog.retrieval.samples import Samples, microseconds
+from ringlog.retrieval.samples import Samples
 from ringlog.schema.column_type import ColumnType
+from ringlog.schema.moments import microseconds
 
 OPERATORS = ("mean", "median", "skewness", "kurtosis", "caplotbinning", "linear", "ignoreflyers", "loess")
 BEGIN = datetime(2026, 3, 2, tzinfo=UTC)

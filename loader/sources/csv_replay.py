@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
-from ringlog.clients.moments import microseconds
 from ringlog.gateway import _core
 from ringlog.loader.sources import Reading, Row, SourceError
 from ringlog.loader.sources.replay import (
@@ -28,6 +27,7 @@ from ringlog.loader.sources.replay import (
 from ringlog.loader.sources.values import LARGEST_REAL, decimal, within
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Column, Table
+from ringlog.schema.moments import microseconds
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BITS = {"0": False, "1": True, "false": False, "true": True}

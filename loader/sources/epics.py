@@ -21,7 +21,6 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, ClassVar
 
-from ringlog.clients.moments import moment_of
 from ringlog.gateway import _core
 from ringlog.loader.sampling import Cells, clock_message
 from ringlog.loader.schedule import SECOND
@@ -43,6 +42,7 @@ from ringlog.loader.statistics import Statistics
 from ringlog.schema.alarms import severity_name, status_name
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, SampleTable, Table
+from ringlog.schema.moments import moment_of
 
 _FIELDS = (".SEVR", ".STAT", ".TIME", ".DIM1", ".DIM2")
 # Seconds without an answer after which a PV counts as disconnected.

@@ -14,13 +14,13 @@ from decimal import Decimal, InvalidOperation
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
-from ringlog.clients.moments import microseconds
 from ringlog.loader.sampling import Cells
 from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources import Note, Reading, Row, SourceError, Wait
 from ringlog.loader.sources.csv_replay import cell_reader
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
+from ringlog.schema.moments import microseconds
 
 # Bytes of a line, at most.
 _LONGEST = 4096

@@ -26,12 +26,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ringlog.clients.moments import microseconds
 from ringlog.loader.schedule import Schedule
 from ringlog.loader.sources import Changed, Note, Reading, Row, SourceError, Wait
 from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
+from ringlog.schema.moments import microseconds
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
-from ringlog.clients.moments import microseconds
 from ringlog.loader.schedule import SECOND
 from ringlog.loader.sources import Note, Row, SourceError, Wait
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Facility, Table
+from ringlog.schema.moments import microseconds
 
 BLOCK_ROWS, BLOCK_BYTES = 256, 2**16
 """Limits of a block: rows, and about as many characters of readings; the smallest spool's log has 128 KiB."""

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ringlog.clients.moments import moment_of
 from ringlog.loader.ack_log import Acknowledgement
 from ringlog.loader.schedule import SECOND
 from ringlog.loadtest.calls import RECORD, Kind
 from ringlog.loadtest.spring8.results import Calls, TableFigures
 from ringlog.schema.facility import Facility
+from ringlog.schema.moments import moment_of
 
 Records: TypeAlias = np.ndarray[Any, Any]
 

@@ -33,10 +33,11 @@ from ringlog.retrieval.bins import (
     starts_of,
     whole_bins,
 )
-from ringlog.retrieval.samples import Samples, microseconds
+from ringlog.retrieval.samples import Samples
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.summarised import Summarised
 from ringlog.schema.column_type import ColumnType, Kind
+from ringlog.schema.moments import microseconds
 
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]

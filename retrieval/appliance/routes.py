@@ -16,7 +16,7 @@ from ringlog.retrieval.appliance.names import chosen, expression, listed, most, 
 from ringlog.retrieval.appliance.operators import FIGURES, processed
 from ringlog.retrieval.appliance.pattern import SignalRequest, parse_pv
 from ringlog.retrieval.appliance.raw import payload_type, ping_events, raw
-from ringlog.retrieval.samples import MICROSECOND, Samples, at, demand_few, samples, thinned
+from ringlog.retrieval.samples import Samples, at, demand_few, samples, thinned
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.serving.request import answer, caller, json_response, services
@@ -24,6 +24,7 @@ from ringlog.retrieval.signals import LONGEST, Signal, matching
 from ringlog.retrieval.summarised import summarised
 from ringlog.retrieval.times import instant, span
 from ringlog.schema.column_type import ColumnType, Kind
+from ringlog.schema.moments import MICROSECOND
 
 VERSION = "ringlog Archiver Appliance interface 2.0"
 IDENTITY = "ringlog"

@@ -1,7 +1,7 @@
 """Live values as Server-Sent Events: the rings are checked for new rows once a second."""
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
@@ -10,15 +10,16 @@ import orjson
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.closed import moment_of
 from ringlog.history.connection import rows as query_rows
-from ringlog.retrieval.samples import MICROSECOND, samples
+from ringlog.history.connection import time_literal
+from ringlog.retrieval.samples import samples
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.access import Login
 from ringlog.retrieval.serving.queries import Queries
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal, reduced
-from ringlog.retrieval.texts import moment, query
+from ringlog.retrieval.texts import query
+from ringlog.schema.moments import MICROSECOND, moment_of
 
 _PASSING = (429, 503, 504)
 """Statuses of errors that may be over at the next check."""
@@ -78,7 +79,7 @@ class Live:
                 "since",
                 columns=sql.SQL(", ").join(sql.Identifier("ring", signal.column) for signal in signals),
                 ring=sql.Identifier("online", table),
-                start=moment(self._since[table]),
+                start=time_literal(self._since[table]),
             )
             for batch in query_rows(connection, text):
                 if not batch.num_rows:
@@ -90,7 +91,7 @@ class Live:
                     found.setdefault(signal.name, []).extend(
                         [micros / 1000, value] for micros, value in pairs
                     )
-                self._since[table] = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time[-1])
+                self._since[table] = moment_of(time[-1])
         return found
 
     def _samples(self, servers: Servers, signal: Signal) -> list[list[Any]]:

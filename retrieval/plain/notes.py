@@ -12,23 +12,16 @@ from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
 from ringlog.retrieval.texts import query
 
+_SHOWN = (
+    *("table", "column", "type", "unit", "description"),
+    *("limits", "alarm_limits", "states", "held", "decimals", "now"),
+)
+
 
 def described(signal: Signal) -> dict[str, object]:
     """A signal as JSON has it."""
-    content: dict[str, object] = {
-        "signal": signal.name,
-        "table": signal.table,
-        "column": signal.column,
-        "type": str(signal.type),
-        "unit": signal.unit,
-        "description": signal.description,
-        "limits": signal.limits,
-        "alarm_limits": signal.alarm_limits,
-        "states": signal.states,
-        "held": signal.held,
-        "decimals": signal.decimals,
-        "now": signal.now,
-    }
+    content: dict[str, object] = {"signal": signal.name}
+    content |= {name: getattr(signal, name) for name in _SHOWN} | {"type": str(signal.type)}
     return content | ({"was": signal.was} if signal.was else {})
 
 

@@ -9,11 +9,10 @@ import orjson
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.connection import Connection, records, rows
+from ringlog.history.connection import Connection, records, rows, time_literal
 from ringlog.retrieval.plain.forms import formed
 from ringlog.retrieval.serving.parts import Part
 from ringlog.retrieval.serving.refused import Refused
-from ringlog.retrieval.texts import moment
 
 _COLUMNS = sql.SQL("select * from ringlog.find_parameters()")
 _SNAPSHOTS = sql.SQL("select * from ringlog.snapshots()")
@@ -45,7 +44,7 @@ def current(connection: Connection, table: str, when: datetime | None, form: str
     _demand(connection, table)
     text = sql.SQL("select * from {}({})").format(
         sql.Identifier("ringlog", f"get_{table}" if when is None else f"get_{table}_at"),
-        sql.SQL("") if when is None else moment(when),
+        sql.SQL("") if when is None else time_literal(when),
     )
     return _in_form(connection, text, form)
 
@@ -59,7 +58,7 @@ def history(
     _demand(connection, table)
     text = sql.SQL("select * from {}(from_time => {}, to_time => {})").format(
         sql.Identifier("ringlog", f"history_{table}"),
-        *(sql.SQL("null") if bound is None else moment(bound) for bound in (start, end)),
+        *(sql.SQL("null") if bound is None else time_literal(bound) for bound in (start, end)),
     )
     return _in_form(connection, text, form)
 

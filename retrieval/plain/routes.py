@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from ringlog.history.connection import records
+from ringlog.history.connection import records, time_literal
 from ringlog.history.sampled import newest_of
 from ringlog.history.signals import places
 from ringlog.retrieval.plain import parameters
@@ -25,7 +25,7 @@ from ringlog.retrieval.plain.notes import described, file_name
 from ringlog.retrieval.plain.openapi import DESCRIPTION
 from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
 from ringlog.retrieval.plain.wide import HOW, rows_of, wide
-from ringlog.retrieval.samples import demand_few, microseconds
+from ringlog.retrieval.samples import demand_few
 from ringlog.retrieval.servers import Servers, excluded
 from ringlog.retrieval.serving.parts import Part
 from ringlog.retrieval.serving.refused import Refused
@@ -40,9 +40,10 @@ from ringlog.retrieval.serving.request import (
 )
 from ringlog.retrieval.serving.unchanged import tag_of
 from ringlog.retrieval.signals import as_of, demand, latest, reduced, search
-from ringlog.retrieval.texts import moment, query
+from ringlog.retrieval.texts import query
 from ringlog.retrieval.times import duration, instant, span
 from ringlog.schema.column_type import ColumnType
+from ringlog.schema.moments import microseconds
 
 _streams = 0
 
@@ -462,7 +463,7 @@ def _of_servers(
     """The rows of a query on each server, for one table if the request names one. Raises Refused for a node
     that cannot be reached."""
     table = request.query_params.get("table")
-    times = {"start": moment(start), "end": moment(end)}
+    times = {"start": time_literal(start), "end": time_literal(end)}
     found = []
     for _, connection, gone in servers.each(table):
         if isinstance(connection, Refused):

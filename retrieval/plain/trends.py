@@ -16,12 +16,13 @@ from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.retrieval.bins import Bins, binned
 from ringlog.retrieval.plain.forms import TIME, formed
 from ringlog.retrieval.plain.notes import described, noted
-from ringlog.retrieval.samples import Samples, count, microseconds, samples
+from ringlog.retrieval.samples import Samples, count, samples
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.parts import Part
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal
 from ringlog.retrieval.texts import text
+from ringlog.schema.moments import microseconds
 
 _STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 _IN_ARCHIVE = "RL003"

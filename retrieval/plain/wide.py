@@ -7,16 +7,16 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ringlog.history.closed import moment_of
 from ringlog.retrieval.bins import binned
 from ringlog.retrieval.plain.data import cast
 from ringlog.retrieval.plain.forms import TIME, formed
 from ringlog.retrieval.plain.notes import noted, with_unit
-from ringlog.retrieval.samples import Samples, Whole, microseconds, samples
+from ringlog.retrieval.samples import Samples, Whole, samples
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.parts import Part
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal
+from ringlog.schema.moments import microseconds, moment_of
 
 HOW = ("last", "mean", "linear")
 _ROWS = 50_000  # of an answer, made at once

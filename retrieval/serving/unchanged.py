@@ -9,10 +9,11 @@ from importlib.metadata import version
 from psycopg import sql
 
 from ringlog.history.closed import VALID, are_there, text_of
-from ringlog.retrieval.samples import MICROSECOND, columns_of, microseconds, within
+from ringlog.retrieval.samples import columns_of, within
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import describe
 from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.moments import MICROSECOND, microseconds
 from ringlog.schema.relations.closed import storage
 
 # The blocks with all rows of the time, and those before it up to one that has some: the newest row before the

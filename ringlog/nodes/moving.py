@@ -30,7 +30,7 @@ from ringlog.nodes.everywhere import as_it_is, install_everywhere, number_signal
 from ringlog.nodes.servers import node_of_each_table, place, reached
 from ringlog.nodes.under_way import Move, moves_under_way, no_other_move
 from ringlog.procedures import Procedure
-from ringlog.schema import locks, registry
+from ringlog.schema import catalogue, locks, registry
 from ringlog.schema.access import rights
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import CHANNEL, MOVED, announce, change, driver, run
@@ -38,7 +38,7 @@ from ringlog.schema.facility import Facility, Table
 from ringlog.schema.installing import renaming
 from ringlog.schema.installing.install import bring_up_to_date, install, procedures_of
 from ringlog.schema.layout import LOG_TABLES, READER, SUMMARIES
-from ringlog.schema.moving import moves, nodes
+from ringlog.schema.moving import elsewhere, moves, nodes
 from ringlog.schema.moving.carrying import Carrier, Connection, Part, opened
 from ringlog.schema.moving.carrying_samples import SampleCarrier
 from ringlog.schema.relations import sample_tables
@@ -192,8 +192,8 @@ class _Moving:
 
         def arrived(connection: sa.Connection) -> None:
             become_owner(connection)
-            own = moves.moved_part.c.table_name == self.table
-            connection.execute(moves.moved_part.delete().where(own))
+            own = elsewhere.moved_part.c.table_name == self.table
+            connection.execute(elsewhere.moved_part.delete().where(own))
             rights.grant_missing(driver(connection))
 
         if self.move.source is not None:
@@ -214,13 +214,13 @@ class _Moving:
                 if self.table in sample_tables.names(there):
                     raise ServerError(f"{place(self.move.target)} has another table {self.table} already")
             row = {"table_name": self.table, "source": self.move.source, "target": self.move.target}
-            connection.execute(moves.move.insert().values(row))
+            connection.execute(elsewhere.move.insert().values(row))
 
         change(self.first, note)
 
     def _forget(self, connection: sa.Connection) -> None:
         become_owner(connection)
-        connection.execute(moves.move.delete().where(moves.move.c.table_name == self.table))
+        connection.execute(elsewhere.move.delete().where(elsewhere.move.c.table_name == self.table))
 
     def _begin_recording(self, function: str, connection: sa.Connection) -> None:
         become_owner(connection)
@@ -277,7 +277,7 @@ class _Moving:
             return []
 
         def begun(connection: sa.Connection) -> list[str]:
-            row = postgresql.insert(moves.moved_part).values(table_name=self.table, part=moves.BEGUN)
+            row = postgresql.insert(elsewhere.moved_part).values(table_name=self.table, part=moves.BEGUN)
             connection.execute(row.on_conflict_do_nothing())
             return []
 
@@ -319,7 +319,7 @@ class _Moving:
         source = stack.enter_context(opened(self.source_conninfo))
         target = stack.enter_context(opened(self.target_conninfo))
         with self.source.connect() as connection:
-            if sample_tables.exist(connection) and self.table in sample_tables.known_tables(connection):
+            if catalogue.is_of_samples(connection, self.table):
                 log = sql.Identifier(LOG_TABLES, self.table)
                 return SampleCarrier(source, target, self.table, log, to_first=self.move.target is None)
             is_view = self.table in stored_columns(connection, "ring", [self.table])

@@ -10,7 +10,7 @@ from psycopg import errors
 from ringlog.errors import ServerError
 from ringlog.nodes.servers import place
 from ringlog.schema import locks
-from ringlog.schema.moving import moves
+from ringlog.schema.moving import elsewhere
 from ringlog.schema.moving.carrying import opened
 
 
@@ -28,9 +28,9 @@ class Move:
 
 
 def moves_under_way(connection: sa.Connection) -> list[Move]:
-    if not sa.inspect(connection).has_table(moves.move.name, moves.move.schema):
+    if not sa.inspect(connection).has_table(elsewhere.move.name, elsewhere.move.schema):
         return []
-    query = sa.select(moves.move).order_by(moves.move.c.table_name)
+    query = sa.select(elsewhere.move).order_by(elsewhere.move.c.table_name)
     return [
         Move(row.table_name, row.source, row.target, row.switched is not None)
         for row in connection.execute(query)

@@ -1,6 +1,6 @@
 """Rights to single tables, and to groups of them.
 
-ringlog's own tables (`right_tables.py`) record which logins have them; PostgreSQL checks grants on the
+ringlog's own tables (`roles.py`) record which logins have them; PostgreSQL checks grants on the
 objects of the tables. The installer and `ringlog user` make missing grants, so the rights survive new tables,
 changed groups, renames and moves to another server.
 """

@@ -25,6 +25,7 @@ from ringlog.schema.layout import (
     TABLE_WRITER,
     WRITER,
 )
+from ringlog.schema.own_tables import own_table, text
 
 _ATTRIBUTES = {
     OWNER: sql.SQL("nologin"),
@@ -114,13 +115,6 @@ def _join_owner(connection: sa.Connection) -> None:
         run(connection, sql.SQL("grant {} to current_user").format(sql.Identifier(OWNER)))
 
 
-def grant_registry(connection: sa.Connection) -> None:
-    run(
-        connection,
-        sql.SQL("grant select on ringlog.logged_table, ringlog.signal to {}").format(_names(READER)),
-    )
-
-
 def granting(table: str) -> sql.Composed:
     """The statement that lets readers read a table's ring and log, and writers the ring's last row."""
     ring, log, weeks = (sql.Identifier(schema, table) for schema in ("online", LOG, LOG_TABLES))
@@ -131,3 +125,27 @@ def granting(table: str) -> sql.Composed:
 
 def _names(*roles: str) -> sql.Composed:
     return sql.SQL(", ").join(sql.Identifier(role) for role in roles)
+
+
+table_right = own_table(
+    "table_right",
+    text("login", key=True),
+    text("role", "the right: daq_table_writer or daq_table_reader", key=True),
+    text("table_name", key=True),
+    comment="logins with rights to single tables",
+)
+
+group_right = own_table(
+    "group_right",
+    text("login", key=True),
+    text("role", "the right: daq_table_writer or daq_table_reader", key=True),
+    text("group_name", key=True),
+    comment="logins with rights to groups of tables",
+)
+
+table_group = own_table(
+    "table_group",
+    text("group_name", key=True),
+    text("table_name", key=True),
+    comment="the groups of tables that the facility file names",
+)

@@ -18,8 +18,8 @@ from ringlog.procedures import (
     table_procedures,
 )
 from ringlog.procedures.parameters import shared_procedures as shared_parameter_procedures
-from ringlog.schema import ledger, locks, registry, registry_state
-from ringlog.schema.access import right_tables, rights, roles
+from ringlog.schema import ledger, registry, registry_state
+from ringlog.schema.access import rights, roles
 from ringlog.schema.change import announce, change, driver, run, run_all
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Facility, Table
@@ -29,8 +29,8 @@ from ringlog.schema.installing.made import Before
 from ringlog.schema.installing.new_tables import Progress
 from ringlog.schema.installing.obstacles import InstallRefused, Obstacle
 from ringlog.schema.installing.report import InstallReport
-from ringlog.schema.layout import LOG, LOG_TABLES
-from ringlog.schema.moving import elsewhere, moves
+from ringlog.schema.layout import LOG, LOG_TABLES, READER
+from ringlog.schema.own_tables import create_missing, grant_select
 from ringlog.schema.relations import (
     archive_tables,
     comments,
@@ -169,21 +169,13 @@ class _Common:
         self.is_new = not registry.exists(self.connection)
         if self.is_new:
             registry.metadata.create_all(self.connection, checkfirst=False)
-            roles.grant_registry(self.connection)
-        ledger.create_missing(self.connection)
+            grant_select(self.connection, (registry.logged_table, registry.signal), READER)
+        created = create_missing(self.connection)
         ledger.restrict_events(self.connection)
-        ledger.create_missing(self.connection, tiers.metadata)
         tiers.begin_housekeeping(self.connection)
-        ledger.create_missing(self.connection, renaming.metadata)
-        ledger.create_missing(self.connection, moves.metadata)
-        ledger.create_missing(self.connection, _locks())
-        ledger.create_missing(self.connection, elsewhere.metadata)
-        ledger.create_missing(self.connection, unchanged.metadata)
-        ledger.create_missing(self.connection, right_tables.metadata)
-        ledger.create_missing(self.connection, registry_state.metadata)
-        if ledger.create_missing(self.connection, sample_tables.metadata):
-            sample_tables.prepare(self.connection)
-        parameter_tables.create_missing(self.connection)
+        for part in (sample_tables, parameter_tables):
+            if created & {table.name for table in part.TABLES}:
+                part.prepare(self.connection)
         self.changed += versions.bring_up(self.connection, new=self.is_new)
 
     def _prepare_archive(self) -> None:
@@ -471,13 +463,6 @@ class _Installation(_Common):
             called=called,
             retired=table.retired,
         )
-
-
-def _locks() -> sa.MetaData:
-    metadata = sa.MetaData(schema="ringlog")
-    for lock in locks.LOCKS:
-        sa.Table(lock.name, metadata, comment=lock.comment)
-    return metadata
 
 
 def _refuse_if(found: Iterator[Obstacle]) -> None:

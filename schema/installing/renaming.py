@@ -26,16 +26,13 @@ from ringlog.schema.layout import (
     SCHEMA_OF_LEVEL,
     SUMMARIES,
 )
-from ringlog.schema.own_columns import text, timestamp
+from ringlog.schema.own_tables import own_table, text, timestamp
 from ringlog.schema.registry import FOREVER, signal
 from ringlog.schema.relations.tables import Columns, stored_columns
 from ringlog.schema.relations.tiers import archived_tables
 
-metadata = sa.MetaData(schema="ringlog")
-
-former_table = sa.Table(
+former_table = own_table(
     "former_table",
-    metadata,
     text("former", key=True),
     text("table_name", "its name now"),
     timestamp("renamed", default=sa.func.now()),

@@ -21,13 +21,10 @@ import sqlalchemy as sa
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.facility import Facility
 from ringlog.schema.layout import ARCHIVE_FILES, CLOSED, ICEBERG, RECENT, SCHEMAS, SET_ASIDE
-from ringlog.schema.own_columns import own_column, text
+from ringlog.schema.own_tables import own_column, own_table, text
 
-metadata = sa.MetaData(schema="ringlog")
-
-installation = sa.Table(
+installation = own_table(
     "installation",
-    metadata,
     text("facility", "digest of the facility file"),
     text("sources", "digest of ringlog's own sources"),
     text("server", "PostgreSQL's version, and the database"),

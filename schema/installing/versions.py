@@ -16,14 +16,10 @@ import sqlalchemy as sa
 
 from ringlog.schema.change import run
 from ringlog.schema.installing.obstacles import Obstacle
-from ringlog.schema.ledger import create_missing
-from ringlog.schema.own_columns import integer, text, timestamp
+from ringlog.schema.own_tables import integer, own_table, text, timestamp
 
-metadata = sa.MetaData(schema="ringlog")
-
-schema_version = sa.Table(
+schema_version = own_table(
     "schema_version",
-    metadata,
     integer("version", key=True, autoincrement=False),
     text("title"),
     timestamp("applied", default=sa.func.now()),
@@ -75,7 +71,6 @@ def obstacles(connection: sa.Connection) -> Iterator[Obstacle]:
 def bring_up(connection: sa.Connection, *, new: bool) -> list[str]:
     """Runs the migrations that a database lacks, as ringlog_owner; their names. A `new` one has had all."""
     there = version(connection)
-    create_missing(connection, metadata)
     done = []
     for migration in migrations()[there:]:
         if not new:

@@ -90,29 +90,23 @@ class Carrier:
     def copy(self, part: Part) -> int:
         """Copies a partition of the log, replacing the target's rows of its time. Returns the number of
         rows."""
-        columns = self._columns(self.log)
         stored = sql.Identifier("log", part.name)
-        query = sql.SQL("select {} from {}").format(names_of(columns), stored)
         with self.target.transaction():
             if part.start is None:
+                columns = self._columns(self.log)
+                query = sql.SQL("select {} from {}").format(names_of(columns), stored)
                 rows = self._stage(query, self.log, columns)
                 self._add_to_log(columns)
             else:
-                self.target.execute(sql.SQL("delete from {} where {}").format(self.log, part.within))
-                into = sql.SQL("{} ({})").format(self.log, names_of(columns))
-                rows = pipe(self.source, query, self.target, into)
+                rows = self._replace(self.log, part.within, stored)
             self._note(part.name, None)
         return rows
 
     def copy_summaries(self) -> None:
         """Copies all summaries; `carry_summaries` copies those made meanwhile."""
         as_of = self.as_of()
-        columns = self._columns(self.summary)
-        query = sql.SQL("select {} from {}").format(names_of(columns), self.summary)
         with self.target.transaction():
-            self.target.execute(sql.SQL("delete from {}").format(self.summary))
-            into = sql.SQL("{} ({})").format(self.summary, names_of(columns))
-            pipe(self.source, query, self.target, into)
+            self._replace(self.summary, sql.SQL("true"))
             self._note(SUMMARIES, as_of)
 
     def carry_summaries(self, since: str) -> None:
@@ -260,7 +254,7 @@ class Carrier:
     def copy_signals(self) -> None:
         """Copies the registry's rows of the table's signals, current and former."""
         with self.target.transaction():
-            self._replace("signal")
+            self._replace_own("signal")
 
     def carry_books(self) -> None:
         """Copies the ledger and the events of the table."""
@@ -282,7 +276,7 @@ class Carrier:
             "archive_field",
             "migration",
         ):
-            self._replace(name)
+            self._replace_own(name)
         row = self.source.execute(sql.SQL("select pg_sequence_last_value({})").format(self._until)).fetchone()
         if row and row[0] is not None:
             self.target.execute(sql.SQL("select setval({}, {})").format(self._until, sql.Literal(row[0])))
@@ -357,13 +351,27 @@ class Carrier:
                     )
                 )
 
-    def _replace(self, name: str) -> None:
-        relation = sql.Identifier("ringlog", name)
-        columns = self._columns(relation)
-        own = sql.SQL("table_name = {}").format(sql.Literal(self.table))
+    def _replace_own(self, name: str, own: str = "table_name = {}", *, without: str = "") -> None:
+        """Replaces the target's rows of one of ringlog's tables. It numbers them anew in the column
+        `without`, in the same order."""
+        condition = sql.SQL(own).format(sql.Literal(self.table))
+        self._replace(sql.Identifier("ringlog", name), condition, without=without)
+
+    def _replace(
+        self,
+        relation: sql.Identifier,
+        own: sql.Composable,
+        stored: sql.Identifier | None = None,
+        without: str = "",
+    ) -> int:
+        """Replaces the target's rows with the source's, which are in `stored` if not in `relation`. Returns
+        how many."""
+        columns = names_of([column for column in self._columns(relation) if column != without])
         self.target.execute(sql.SQL("delete from {} where {}").format(relation, own))
-        query = sql.SQL("select {} from {} where {}").format(names_of(columns), relation, own)
-        pipe(self.source, query, self.target, sql.SQL("{} ({})").format(relation, names_of(columns)))
+        query = sql.SQL("select {} from {} where {}").format(columns, stored or relation, own)
+        if without:
+            query += sql.SQL(" order by {}").format(sql.Identifier(without))
+        return pipe(self.source, query, self.target, sql.SQL("{} ({})").format(relation, columns))
 
     def _stage(self, query: sql.Composable, relation: sql.Identifier, columns: Sequence[str]) -> int:
         """Copies rows into a temporary table of the target that is like `relation`. Returns how many."""

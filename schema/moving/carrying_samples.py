@@ -11,7 +11,7 @@ from psycopg import sql
 
 from ringlog.procedures import OF_A_SAMPLE_TABLE
 from ringlog.schema.moving import moves
-from ringlog.schema.moving.carrying import Carrier, Connection, names_of, pipe, staged
+from ringlog.schema.moving.carrying import Carrier, Connection, names_of, staged
 
 
 @dataclass(frozen=True)
@@ -47,24 +47,14 @@ class SampleCarrier(Carrier):
     def hand_over(self) -> None:
         super().hand_over()
         for name in ("sample_table", "sample_signal", "sample_mark", "last_archived"):
-            self._replace(name)
+            self._replace_own(name)
         if not self.to_first:
-            self._replace("signal")
-        self._carry_by(
+            self._replace_own("signal")
+        self._replace_own(
             "signal_state", "number in (select number from ringlog.sample_signal where table_name = {})"
         )
         # numbered anew among the changes there
-        self._carry_by("signal_change", "table_name = {}", without="number")
-
-    def _carry_by(self, name: str, own: str, without: str = "") -> None:
-        relation = sql.Identifier("ringlog", name)
-        columns = [column for column in self._columns(relation) if column != without]
-        where = sql.SQL(own).format(sql.Literal(self.table))
-        self.target.execute(sql.SQL("delete from {} where {}").format(relation, where))
-        query = sql.SQL("select {} from {} where {} order by number").format(
-            names_of(columns), relation, where
-        )
-        pipe(self.source, query, self.target, sql.SQL("{} ({})").format(relation, names_of(columns)))
+        self._replace_own("signal_change", without="number")
 
     def _add_to_log(self, columns: Sequence[str]) -> None:
         self.target.execute(

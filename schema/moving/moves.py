@@ -24,49 +24,8 @@ from ringlog.schema.layout import (
     SUMMARIES,
     WRITER,
 )
-from ringlog.schema.own_columns import boolean, integer, text, timestamp
+from ringlog.schema.moving.elsewhere import moved_row
 from ringlog.schema.relations.tiers import cold_week, leave_manifest
-
-metadata = sa.MetaData(schema="ringlog")
-
-move = sa.Table(
-    "move",
-    metadata,
-    text("table_name", key=True),
-    text("source", "the node that it leaves; null: the first server", null=True),
-    text("target", "the node that gets it; null: the first server", null=True),
-    timestamp("began", default=sa.func.now()),
-    timestamp(
-        "switched",
-        "since when calls go to the target and the old copy is to be dropped; null: not yet",
-        null=True,
-    ),
-    comment="on the first server: tables on their way from one server to another (ringlog node move)",
-)
-
-moved_row = sa.Table(
-    "moved_row",
-    metadata,
-    text("table_name"),
-    timestamp("time"),
-    integer("seq_no"),
-    boolean(
-        "chosen",
-        "whether put chose seq_no, and chooses another one when it is called again elsewhere",
-        default=sa.false(),
-    ),
-    sa.Index("moved_row_idx", "table_name"),
-    comment="on the server that a table leaves: rows that arrived since its copying began",
-)
-
-moved_part = sa.Table(
-    "moved_part",
-    metadata,
-    text("table_name", key=True),
-    text("part", "partition of the log there, or summaries", key=True),
-    text("as_of", "transaction there from which on changes may be missing", null=True),
-    comment="on the server that gets a table: its copied parts",
-)
 
 BEGUN = ""
 """a part without rows: parts that are not copied yet may not come from another source"""

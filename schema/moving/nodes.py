@@ -33,7 +33,7 @@ from ringlog.schema.layout import (
     WRITER,
 )
 from ringlog.schema.moving.elsewhere import signal_elsewhere
-from ringlog.schema.own_columns import smallint, text
+from ringlog.schema.own_tables import smallint, text
 from ringlog.schema.relations import sample_tables
 from ringlog.schema.sql_files import sql_file
 

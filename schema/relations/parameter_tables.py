@@ -14,12 +14,22 @@ from sqlalchemy.dialects import postgresql
 
 from ringlog.procedures import Procedure
 from ringlog.procedures.parameters import HISTORY, NOW, OF_A_PARAMETER, ROWS, parameter_procedures, views
-from ringlog.schema import layout, ledger
+from ringlog.schema import layout
 from ringlog.schema.change import run, run_all
 from ringlog.schema.facility_files.parameters import Parameter, ParameterColumn
 from ringlog.schema.installing.obstacles import Obstacle, as_owner, drop_procedures, unregister
 from ringlog.schema.installing.report import differences, limits, quoted
-from ringlog.schema.own_columns import bigint, boolean, double, integer, own_column, text, timestamp
+from ringlog.schema.own_tables import (
+    bigint,
+    boolean,
+    double,
+    grant_select,
+    integer,
+    own_column,
+    own_table,
+    text,
+    timestamp,
+)
 from ringlog.schema.relations.tables import Columns
 
 _OWN = ("version", "change", "ended", "valid")
@@ -34,19 +44,15 @@ class _TransactionNumber(sa.types.UserDefinedType[Any]):
         return "xid8"
 
 
-metadata = sa.MetaData(schema="ringlog")
-
-parameter_table = sa.Table(
+parameter_table = own_table(
     "parameter_table",
-    metadata,
     text("table_name", key=True),
     text("description"),
     comment="parameter tables of the facility",
 )
 
-parameter_column = sa.Table(
+parameter_column = own_table(
     "parameter_column",
-    metadata,
     text("table_name", key=True),
     text("column_name", key=True),
     integer("place", "from 1: the key, then the others"),
@@ -59,9 +65,8 @@ parameter_column = sa.Table(
     comment="columns of the parameter tables; no value outside the limits is stored",
 )
 
-parameter_change = sa.Table(
+parameter_change = own_table(
     "parameter_change",
-    metadata,
     bigint("change", None, sa.Identity(always=True), key=True),
     timestamp("time", "each later than the one before", unique=True),
     text("login"),
@@ -72,9 +77,8 @@ parameter_change = sa.Table(
     comment="who changed parameters, when, with which program, and why",
 )
 
-parameter_snapshot = sa.Table(
+parameter_snapshot = own_table(
     "parameter_snapshot",
-    metadata,
     text("name", key=True),
     timestamp("time"),
     text("login"),
@@ -82,6 +86,8 @@ parameter_snapshot = sa.Table(
     text("comment", null=True),
     comment="named states of all parameter tables",
 )
+
+TABLES = (parameter_table, parameter_column, parameter_change, parameter_snapshot)
 
 
 def rows_table(parameter: Parameter, of: sa.MetaData) -> sa.Table:
@@ -120,15 +126,9 @@ def _alone(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
     return sa.func.int8range(column, column, both)
 
 
-def create_missing(connection: sa.Connection) -> None:
-    """Creates the tables about parameters, if they do not exist."""
-    if not ledger.create_missing(connection, metadata):
-        return
-    names = sql.SQL(", ").join(sql.Identifier("ringlog", table.name) for table in metadata.sorted_tables)
-    run(
-        connection,
-        sql.SQL("grant select on {} to {}").format(names, sql.Identifier(layout.PARAMETER_WRITER)),
-    )
+def prepare(connection: sa.Connection) -> None:
+    """Lets writers of parameters read the tables about them, and makes the type of ranges of texts."""
+    grant_select(connection, TABLES, layout.PARAMETER_WRITER)
     if connection.scalar(sa.text(f"select to_regtype('{ROWS}.text_range')")) is None:
         run(connection, f'create type {ROWS}.text_range as range (subtype = text, collation = "C")')
 

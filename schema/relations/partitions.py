@@ -93,18 +93,7 @@ class MaintenanceReport:
     """why PostgreSQL's clock is not trusted; None: it is trusted"""
 
     def __bool__(self) -> bool:
-        return any(
-            (
-                self.made,
-                self.set_aside,
-                self.dropped,
-                self.postponed,
-                self.kept,
-                self.failed,
-                self.emptied,
-                self.doubt,
-            )
-        )
+        return any(vars(self).values())
 
     def __str__(self) -> str:
         lines = [] if self.doubt is None else [self.doubt]

@@ -35,11 +35,19 @@ from ringlog.schema.installing.obstacles import (
 )
 from ringlog.schema.layout import ARCHIVIST, LOG, LOG_TABLES, READER, SUMMARIES
 from ringlog.schema.moving.elsewhere import signal_elsewhere
-from ringlog.schema.own_columns import bigint, boolean, double, integer, smallint, text, timestamp
+from ringlog.schema.own_tables import (
+    bigint,
+    boolean,
+    double,
+    grant_select,
+    integer,
+    own_table,
+    smallint,
+    text,
+    timestamp,
+)
 from ringlog.schema.registry import signal
 from ringlog.schema.sql_files import sql_file
-
-metadata = sa.MetaData(schema="ringlog")
 
 NUMBERS = 2**24
 """signals of one server: those of each have numbers of their own, which they keep on another one"""
@@ -47,9 +55,8 @@ NUMBERS = 2**24
 OF_SOURCE = ("address", "deadband", "policy")
 """Settings of a signal by which its writer takes it."""
 
-sample_table = sa.Table(
+sample_table = own_table(
     "sample_table",
-    metadata,
     text("table_name", key=True),
     text("description"),
     text("type", "of the values, as in the facility file"),
@@ -62,9 +69,8 @@ sample_table = sa.Table(
     comment="tables of samples of the facility",
 )
 
-sample_signal = sa.Table(
+sample_signal = own_table(
     "sample_signal",
-    metadata,
     integer("number", "of the signal, fixed", sa.Identity(always=True), key=True),
     text("table_name"),
     text("signal", "its name now"),
@@ -85,9 +91,8 @@ sample_signal = sa.Table(
     comment="signals of tables of samples; ringlog.signal has their present and former properties",
 )
 
-signal_change = sa.Table(
+signal_change = own_table(
     "signal_change",
-    metadata,
     bigint("number", None, sa.Identity(always=True), key=True),
     timestamp("time", default=sa.func.clock_timestamp()),
     text("login"),
@@ -100,9 +105,8 @@ signal_change = sa.Table(
     comment="who changed which signal of a table of samples, and when",
 )
 
-signal_state = sa.Table(
+signal_state = own_table(
     "signal_state",
-    metadata,
     integer("number", "of the signal"),
     boolean("connected", "null: its writer does not know yet", null=True),
     timestamp("since", "of the latest change"),
@@ -113,17 +117,15 @@ signal_state = sa.Table(
     comment="reports of the writers of tables of samples about their signals",
 )
 
-sample_mark = sa.Table(
+sample_mark = own_table(
     "sample_mark",
-    metadata,
     text("table_name", key=True),
     timestamp("hour", "its begin", key=True),
     comment="hours with late samples, whose blocks are to be merged again",
 )
 
-last_archived = sa.Table(
+last_archived = own_table(
     "last_archived",
-    metadata,
     integer("number", "of the signal", key=True, autoincrement=False),
     text("table_name"),
     bigint("time", "nanoseconds since 1970 UTC"),
@@ -132,6 +134,8 @@ last_archived = sa.Table(
     smallint("status"),
     comment="the newest archived sample of each signal, which often is still its value",
 )
+
+TABLES = (sample_table, sample_signal, signal_change, signal_state, sample_mark, last_archived)
 
 
 def log(table: SampleTable) -> sa.Table:
@@ -310,5 +314,4 @@ def prepare(connection: sa.Connection) -> None:
     """Makes the view of the tables of both kinds; archivists may read the registry of signals."""
     run(connection, _EVERY_TABLE)
     run(connection, sql.SQL("grant select on ringlog.every_table to {}").format(sql.Identifier(READER)))
-    names = sql.SQL(", ").join(sql.Identifier("ringlog", table.name) for table in metadata.sorted_tables)
-    run(connection, sql.SQL("grant select on {} to {}").format(names, sql.Identifier(ARCHIVIST)))
+    grant_select(connection, TABLES, ARCHIVIST)

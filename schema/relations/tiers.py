@@ -6,13 +6,10 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.facility import KEEP_DROPPED
-from ringlog.schema.own_columns import bigint, boolean, integer, own_column, real, text, timestamp
+from ringlog.schema.own_tables import bigint, boolean, integer, own_column, own_table, real, text, timestamp
 
-metadata = sa.MetaData(schema="ringlog")
-
-late_row = sa.Table(
+late_row = own_table(
     "late_row",
-    metadata,
     text("partition", "of schema log"),
     timestamp("time"),
     integer("seq_no"),
@@ -20,18 +17,16 @@ late_row = sa.Table(
     comment="rows that arrived in partitions while these were archived; see record_late_row",
 )
 
-summarised = sa.Table(
+summarised = own_table(
     "summarised",
-    metadata,
     text("table_name", key=True),
     own_column(postgresql.ARRAY(sa.INTEGER), "levels", "spans in seconds, shortest first"),
     timestamp("until", "summaries hold the rows before this", null=True),
     comment="up to when each table is summarised",
 )
 
-summary_mark = sa.Table(
+summary_mark = own_table(
     "summary_mark",
-    metadata,
     text("table_name"),
     timestamp("time"),
     text("column_name", "of samples: number of the signal; null: all", null=True),
@@ -39,26 +34,23 @@ summary_mark = sa.Table(
     comment="times of rows that arrived after their span was summarised: its summaries are made again",
 )
 
-closed = sa.Table(
+closed = own_table(
     "closed",
-    metadata,
     text("table_name", key=True),
     timestamp("until", "end of the last block"),
     comment="tables with closed rows as columns: see ringlog.schema.closed",
 )
 
-dropped = sa.Table(
+dropped = own_table(
     "dropped",
-    metadata,
     text("table_name", key=True),
     timestamp("until", "end of the latest week"),
     comment="end of the weeks that retention has removed of each table: their summaries are never made again,"
     " even with a longer retention",
 )
 
-housekeeping = sa.Table(
+housekeeping = own_table(
     "housekeeping",
-    metadata,
     boolean("one", None, sa.CheckConstraint("one"), key=True, default=sa.true()),
     timestamp(
         "trusted", "PostgreSQL's clock in the latest round that trusted it; null: no round yet", null=True
@@ -75,9 +67,8 @@ housekeeping = sa.Table(
     comment="one row: the clock of the latest round, see ringlog.schema.clock",
 )
 
-damage = sa.Table(
+damage = own_table(
     "damage",
-    metadata,
     text("work", "archive, summaries or ring", key=True),
     text("table_name", key=True),
     text("message"),
@@ -85,9 +76,8 @@ damage = sa.Table(
     comment="work that PostgreSQL refuses because of damaged pages, until it succeeds",
 )
 
-set_aside = sa.Table(
+set_aside = own_table(
     "set_aside",
-    metadata,
     text("relation", "in schema set_aside", key=True),
     text("table_name"),
     timestamp("begins"),
@@ -96,9 +86,8 @@ set_aside = sa.Table(
     comment="weeks past retention, until they are dropped",
 )
 
-history = sa.Table(
+history = own_table(
     "history",
-    metadata,
     text("online", "interval for which weeks stay in the log"),
     text("archive", "folder of older weeks"),
     text(
@@ -107,9 +96,8 @@ history = sa.Table(
     comment="one row: the archive of old weeks; no row: nothing is archived",
 )
 
-cold_week = sa.Table(
+cold_week = own_table(
     "cold_week",
-    metadata,
     text("table_name", key=True),
     timestamp("begins", key=True),
     timestamp("ends"),
@@ -131,9 +119,8 @@ cold_week = sa.Table(
     comment="the manifest: weeks whose rows are in Parquet files",
 )
 
-archive_field = sa.Table(
+archive_field = own_table(
     "archive_field",
-    metadata,
     text("table_name", key=True),
     integer("field_id", key=True),
     text("name", "in the Iceberg table; never used for another field"),
@@ -144,9 +131,8 @@ archive_field = sa.Table(
     comment="fields of the files of each log: see ringlog.history.archive.fields",
 )
 
-migration = sa.Table(
+migration = own_table(
     "migration",
-    metadata,
     text("table_name", key=True),
     text("source", "where the rows come from, without a password", key=True),
     timestamp("reached", "its rows before this are in the archive", null=True),
@@ -163,9 +149,8 @@ migration = sa.Table(
 )
 
 # It has no column table_name: when a table moves, its rows are deleted from all tables with that column.
-archive_file = sa.Table(
+archive_file = own_table(
     "archive_file",
-    metadata,
     text("file", "below the archive's folder", key=True),
     timestamp("begun", default=sa.func.now()),
     timestamp(
@@ -195,9 +180,8 @@ def leave_manifest(connection: sa.Connection, files: sa.Select[tuple[str]]) -> N
     connection.execute(record.on_conflict_do_update(index_elements=["file"], set_=again))
 
 
-archive_owner = sa.Table(
+archive_owner = own_table(
     "archive_owner",
-    metadata,
     text("archive", "identity of the folder, as in its ringlog.json", key=True),
     text("token", "of the latest round; null: this database was restored", null=True),
     text("previous", "token of the round before", null=True),

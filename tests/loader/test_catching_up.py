@@ -16,10 +16,10 @@ from psycopg import sql
 from proxy import Proxy
 from ringlog.clients import Address
 from ringlog.clients.figures import Counts, State
-from ringlog.clients.moments import microseconds
 from ringlog.clients.spool.spool import Spool
 from ringlog.clients.writer import Writer, spool_file
 from ringlog.schema.facility import Facility, Table
+from ringlog.schema.moments import microseconds
 from servers import RunningServer
 from spools import put
 from waiting import PATIENCE, wait_until

@@ -13,12 +13,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ringlog.clients.moments import microseconds, moment_of
 from ringlog.clients.readings import Reading, stored
 from ringlog.gateway import _core
 from ringlog.loader.sources import SourceError
 from ringlog.loader.sources.csv_replay import CsvReplay, cell_reader
 from ringlog.schema.facility import Column, Table
+from ringlog.schema.moments import microseconds, moment_of
 
 ZONE = ZoneInfo("Asia/Tokyo")
 TYPES = [

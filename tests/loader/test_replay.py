@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ringlog.clients.moments import HOUR, microseconds, moment_of
 from ringlog.loader.schedule import SECOND
 from ringlog.loader.sources import Row, SourceError
 from ringlog.loader.sources.csv_replay import CsvReplay
@@ -27,6 +26,7 @@ from ringlog.loader.sources.parquet_replay import ParquetReplay
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.schema.moments import HOUR, microseconds, moment_of
 from waiting import PATIENCE, is_alive, wait_until
 
 FACILITY = Path(__file__).with_name("facility.toml")

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from ringlog.clients import samples
-from ringlog.clients.moments import moment_of
 from ringlog.clients.samples import Samples
 from ringlog.clients.spool.spool import Spool
 from ringlog.loader.samples import Taker
@@ -19,6 +18,7 @@ from ringlog.loader.sources.properties import decimal_places, limit_properties, 
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import SamplePolicy, SampleTable
+from ringlog.schema.moments import moment_of
 from spools import put
 
 SECOND = 10**9

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from ringlog.clients.moments import HOUR
 from ringlog.clients.readings import Reading, stored
 from ringlog.clients.spool.file import Former, SpoolError
 from ringlog.clients.spool.spool import Spool
+from ringlog.schema.moments import HOUR
 from small_disk import small_disk
 from spools import everything, put
 

@@ -15,11 +15,11 @@ import psycopg
 import pytest
 
 from ringlog.clients import Address
-from ringlog.clients.moments import HOUR
 from ringlog.clients.spool.books import Event
 from ringlog.clients.spool.spool import Spool
 from ringlog.clients.writer import Writer, spool_file
 from ringlog.schema.facility import Facility
+from ringlog.schema.moments import HOUR
 from servers import RunningServer, ringlog
 from spools import everything, put
 

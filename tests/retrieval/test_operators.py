@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from ringlog.history.signals import Place
 from ringlog.retrieval.appliance.operators import processed
 from ringlog.retrieval.appliance.pattern import parse_pv
-from ringlog.retrieval.samples import Samples, microseconds
+from ringlog.retrieval.samples import Samples
 from ringlog.schema.column_type import ColumnType
+from ringlog.schema.moments import microseconds
 
 START = datetime(2026, 11, 20, 14, 0, 0, tzinfo=UTC)
 END = START + timedelta(seconds=60)

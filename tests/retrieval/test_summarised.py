@@ -16,7 +16,7 @@ from ringlog.history.summaries.summarising import summarise
 from ringlog.retrieval import samples as samples_of
 from ringlog.retrieval.appliance.operators import FIGURES, processed
 from ringlog.retrieval.appliance.pattern import parse_pv
-from ringlog.retrieval.samples import MICROSECOND, Samples, samples, thinned
+from ringlog.retrieval.samples import Samples, samples, thinned
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.access import Login
 from ringlog.retrieval.serving.connections import Connections
@@ -25,6 +25,7 @@ from ringlog.retrieval.summarised import Summarised, summarised
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, SampleSignal, SampleTable, Table
 from ringlog.schema.installing.install import install
+from ringlog.schema.moments import MICROSECOND
 
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 HOURS = 14

@@ -7,13 +7,15 @@ then by time; their row groups are short, since a reader mostly wants one signal
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from ringlog.schema.moments import microseconds
 
 Cut: TypeAlias = Callable[[pa.RecordBatch], Iterator[tuple[int, pa.RecordBatch]]]
 """cuts a batch into parts, each with the number of its row group"""
@@ -61,8 +63,8 @@ class Rows:
         if start is None and end is None:
             return batch
         times = batch["time"].cast(pa.int64()).to_numpy()
-        first = 0 if start is None else int(times.searchsorted(_microseconds(start)))
-        after = len(times) if end is None else int(times.searchsorted(_microseconds(end)))
+        first = 0 if start is None else int(times.searchsorted(microseconds(start)))
+        after = len(times) if end is None else int(times.searchsorted(microseconds(end)))
         return batch.slice(first, max(0, after - first))
 
 
@@ -104,8 +106,8 @@ class Samples(Rows):
             return super().within(batch, start, end, None)
         times = batch["time"].cast(pa.int64()).to_numpy()
         chosen = np.ones(len(times), bool)
-        chosen &= True if start is None else times >= _microseconds(start)
-        chosen &= True if end is None else times < _microseconds(end)
+        chosen &= True if start is None else times >= microseconds(start)
+        chosen &= True if end is None else times < microseconds(end)
         return batch if chosen.all() else batch.filter(pa.array(chosen))
 
 
@@ -141,7 +143,3 @@ def _by_number() -> Cut:
             rows, room, batch = rows + part.num_rows, room - part.num_rows, batch.slice(part.num_rows)
 
     return parts
-
-
-def _microseconds(moment: datetime) -> int:
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import Any
 
-from ringlog.clients.moments import microseconds
+from ringlog.schema.moments import microseconds
 from ringlog_lab.half.replay import midnight
 from ringlog_lab.half.target import Reading, Target
 from ringlog_lab.peers.influxdb import Influxdb

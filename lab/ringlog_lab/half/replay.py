@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
-from ringlog.clients.moments import microseconds
 from ringlog.clients.samples import Samples
+from ringlog.schema.moments import microseconds
 from ringlog_lab.half.published import HERTZ
 
 PVS_OF_A_TABLE = 100

@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 
 from ringlog.clients import Address, Refused, call, connect
-from ringlog.clients.moments import moment_of
 from ringlog.loadtest.calls import RECORD, Call, Calls, Kind
 from ringlog.loadtest.readings import chosen, readings
 from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.schema.moments import moment_of
 from ringlog_lab.soak.plan import Plan, chosen_tables, due, row_time, shares
 
 _MICROSECONDS = 1_000_000

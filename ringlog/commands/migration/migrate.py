@@ -14,7 +14,7 @@ from ringlog.commands.options import Data, Dsn, Table
 from ringlog.errors import ServerError, UsageError
 from ringlog.loader.cli import option
 from ringlog.nodes.servers import Everywhere, server_of
-from ringlog.schema import session
+from ringlog.schema import catalogue, session
 from ringlog.schema.session import engine
 from ringlog.server.database import facility_opened
 
@@ -116,8 +116,7 @@ def migrate_history(
     conflicting = 0
     with facility_opened(data, dsn) as conninfo:
         with session.connect(conninfo) as connection:
-            sampled = "select from ringlog.sample_table where table_name = %s"
-            of_samples = connection.execute(sampled, [table]).rowcount > 0
+            of_samples = catalogue.is_of_samples(connection, table)
         server = server_of(conninfo, table)
         if place.startswith("tds"):
             pace = Pace(rate, chosen_hours)

@@ -17,7 +17,7 @@ from ringlog.commands.options import Data, Dsn, Json
 from ringlog.errors import UsageError
 from ringlog.nodes.servers import nodes_of, reached
 from ringlog.retrieval.words import search_query
-from ringlog.schema import session
+from ringlog.schema import catalogue, session
 from ringlog.server.database import facility_opened
 
 _MOST = 100_000
@@ -134,8 +134,7 @@ def _values(conninfo: str, rows: Sequence[dict[str, Any]]) -> list[_Value]:
         with session.connect(server) as connection:
             for table in sorted({row["table_name"] for row in rows if row["node"] == node}):
                 own = [row for row in rows if row["table_name"] == table]
-                query = "select is_of_samples from ringlog.every_table where table_name = %s"
-                if connection.execute(query, [table]).fetchone() == (True,):
+                if catalogue.is_of_samples(connection, table):
                     values = [_newest_sample(connection, row) for row in own]
                 elif (newest := _newest(connection, table, own)) is None:
                     values = [_Value(None, None)] * len(own)
