@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import pytest
-from case_tables import cases
+from case_tables import cases, plain
 
 from servers import Login
 from tds_clients import Admin, Answer, Clients, CtClient, Param
@@ -35,16 +35,6 @@ def param(text: str) -> Param:
     found = re.fullmatch(r"(?:(@\w+) )?([a-z]+(?::\d+)?)(?: = (.*?))?( output)?", text)
     assert found is not None, text
     return Param(found[2], found[3], found[1] or "", out=found[4] is not None)
-
-
-def plain(value: Any) -> Any:
-    """A value in which NULL is None, at any depth."""
-    match value:
-        case list():
-            return [*map(plain, value)]
-        case dict():
-            return {name: plain(one) for name, one in value.items()}
-    return None if value == "NULL" else value
 
 
 def filled(value: Any, text: str) -> Any:
