@@ -31,42 +31,9 @@ def test_types_of_expressions(client: RawClient, expression: str, expected: str)
     assert described(client, f"select {expression}") == [expected]
 
 
-def test_types_of_variables(client: RawClient) -> None:
-    declared = (
-        "@a tinyint, @b varchar(7), @c nchar(2), @d decimal(9,3), @e money, @f datetime, @g datetimeoffset(1)"
-    )
-    expected = [
-        "int[1]",
-        "varchar(7)",
-        "nchar(2)",
-        "decimal(9,3)",
-        "money[8]",
-        "datetime[8]",
-        "datetimeoffset(1)",
-    ]
-    assert described(client, f"declare {declared} select @a, @b, @c, @d, @e, @f, @g") == expected
-    assert described(client, f"declare {declared} select @a as a, @b, @c, @d, @e, @f, @g, 1")[:-1] == expected
-
-
-def test_types_of_several_selects(client: RawClient) -> None:
-    text = "select cast(1 as tinyint), 'abc', 1.5 union all select cast(2 as int), 'abcde', 1.25"
-    assert described(client, text) == ["int[4]", "varchar(5) not null", "numeric(3,2) not null"]
-
-
-def test_a_text_outside_the_code_page_is_described_as_nvarchar(client: RawClient) -> None:
-    assert described(client, "select '電流'") == ["nvarchar(2) not null"]
-    assert described(client, "declare @a varchar(5) = '電流' select @a + 'x'") == ["nvarchar(6)"]
-    assert described(client, "declare @a varchar(5) = '電流' select @a") == ["nvarchar(5)"]
-
-
-def test_types_of_columns(client: RawClient) -> None:
-    columns = "a decimal(10,2), b numeric(10,2), c datetimeoffset, d datetimeoffset(6)"
-    assert described(client, f"create table #d ({columns}) select * from #d") == [
-        "decimal(10,2)",
-        "numeric(10,2)",
-        "datetimeoffset(7)",
-        "datetimeoffset(6)",
-    ]
+@pytest.mark.parametrize(("text", "expected"), cases(__file__, "types_of_texts"))
+def test_types_of_texts(client: RawClient, text: str, expected: list[str]) -> None:
+    assert described(client, text) == expected
 
 
 def test_a_table_created_again_is_described_again(server: RunningServer) -> None:
