@@ -12,7 +12,8 @@ from case_tables import cases
 
 from authors import author_with_schema
 from described_columns import ERROR, described
-from raw_tds import BATCH7, RawClient, batch7
+from raw_client import RawClient, logged_in7
+from raw_tds import BATCH7, batch7
 from servers import Login, RunningServer
 from tds_clients import Clients, CtClient, Param, rows_of
 from waiting import wait_until
@@ -20,8 +21,7 @@ from waiting import wait_until
 
 @pytest.fixture(scope="module")
 def client(server: RunningServer) -> Iterator[RawClient]:
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(server.reader)
+    with logged_in7(server, server.reader) as client:
         client.packet_size = 4096
         yield client
 
@@ -44,13 +44,11 @@ def test_a_table_created_again_is_described_again(server: RunningServer) -> None
         for prefix in ("described..", "#"):
             # PostgreSQL has one type for all of them
             for column in ("varbinary(5)", "varbinary(max)", "varbinary(7)"):
-                client.send(BATCH7, batch7(f"create table {prefix}again (c {column})"))
-                client.receive()
+                client.batch(f"create table {prefix}again (c {column})")
                 # prepared the second time
                 for _ in range(3):
                     assert described(client, f"select c from {prefix}again") == [column]
-                client.send(BATCH7, batch7(f"drop table {prefix}again"))
-                client.receive()
+                client.batch(f"drop table {prefix}again")
 
 
 def test_a_table_altered_by_another_session_is_described_anew(server: RunningServer) -> None:
@@ -68,8 +66,7 @@ def test_a_table_altered_by_another_session_is_described_anew(server: RunningSer
             client.packet_size = 4096
 
         def run(text: str) -> None:
-            other.send(BATCH7, batch7(text))
-            raw = other.receive()
+            raw = other.batch(text)
             assert raw[0] != ERROR, raw
 
         run("create table described..altered (a int, b varbinary(5))")
@@ -105,8 +102,7 @@ def test_a_table_altered_by_another_gateway_is_described_anew(server: RunningSer
     ):
         client.log_in7(login)
         client.packet_size = 4096
-        client.send(BATCH7, batch7("create table described..altered (a varbinary(5))"))
-        assert client.receive()[0] != ERROR
+        assert client.batch("create table described..altered (a varbinary(5))")[0] != ERROR
         for _ in range(3):
             assert described(client, text) == ["varbinary(5)"]
         admin.execute(
@@ -211,8 +207,7 @@ def test_select_into_keeps_types_and_names(client: RawClient) -> None:
     )
     client.receive()
     made = "cast(1 as tinyint) as Tiny, 'abc' as Words, cast('10:00' as time(2)) t"
-    client.send(BATCH7, batch7(f"select ColA, b as Bytes, c, d, e, {made} into #to from #from"))
-    client.receive()
+    client.batch(f"select ColA, b as Bytes, c, d, e, {made} into #to from #from")
     types = [
         "varchar(5)",
         "binary(3)",
@@ -224,8 +219,7 @@ def test_select_into_keeps_types_and_names(client: RawClient) -> None:
         "time(2)",
     ]
     assert described(client, "select * from #to") == types
-    client.send(BATCH7, batch7("select * from #to"))
-    answer = client.receive()
+    answer = client.batch("select * from #to")
     for name in ("ColA", "Bytes", "Tiny", "Words"):
         assert name.encode("utf-16-le") in answer
 

@@ -10,9 +10,11 @@ import pytest
 from case_tables import cases, plain
 from talks import hold, talks
 
-from raw_tds import NORMAL, RawClient, dbrpc, language, read_reply
+from raw_client import RawClient
+from raw_replies import read_reply
+from raw_tds import NORMAL, dbrpc, language
 from servers import RunningServer
-from tds_clients import PLAIN, Admin, Clients, errors_of, rows_of
+from tds_clients import PLAIN, Admin, Clients, ctds_of, errors_of, rows_of
 
 pytestmark = pytest.mark.usefixtures("functions")
 Unchanged = Callable[[], AbstractContextManager[None]]
@@ -264,14 +266,7 @@ def test_parameters_are_cut_and_padded_as_declared(server: RunningServer) -> Non
     """
     login = server.reader
     with (
-        ctds.connect(
-            server.host,
-            port=server.port,
-            user=login.user,
-            password=login.password,
-            login_timeout=100,
-            timeout=100,
-        ) as connection,
+        ctds_of(server, login) as connection,
         connection.cursor() as cursor,
     ):
         raw = ctds.SqlVarBinary(b"1234567890", size=3)
