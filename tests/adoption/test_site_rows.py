@@ -38,15 +38,7 @@ def execute(server: RunningServer, text: str) -> list[tuple[object, ...]]:
     """Runs batches of T-SQL; returns the rows of the last."""
     rows: list[tuple[object, ...]] = []
     with (
-        pymssql.connect(
-            server=server.host,
-            port=str(server.port),
-            user="builder",
-            password="build-1",
-            database="plant",
-            autocommit=True,
-            timeout=60,
-        ) as session,
+        server.connect("builder", "build-1", database="plant", timeout=60) as session,
         session.cursor() as cursor,
     ):
         for batch in text.split("\ngo\n"):

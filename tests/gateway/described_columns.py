@@ -2,7 +2,7 @@
 
 import struct
 
-from raw_tds import BATCH7, RawClient, batch7
+from raw_client import RawClient
 
 FIXED = {0x26: "int", 0x68: "bit", 0x6D: "float", 0x6E: "money", 0x6F: "datetime", 0x24: "uniqueidentifier"}
 SIZED = {0xA7: "varchar", 0xAF: "char", 0xE7: "nvarchar", 0xEF: "nchar", 0xA5: "varbinary", 0xAD: "binary"}
@@ -14,8 +14,7 @@ COLMETADATA, ERROR, DONE, DONE_BYTES = 0x81, 0xAA, 0xFD, 13
 
 def described(client: RawClient, text: str) -> list[str]:
     """The columns of the first result, as `varchar(3) not null`: fixed types with their bytes in brackets."""
-    client.send(BATCH7, batch7(text))
-    raw = client.receive()
+    raw = client.batch(text)
     while raw[0] == DONE:
         raw = raw[DONE_BYTES:]
     assert raw[0] == COLMETADATA, raw

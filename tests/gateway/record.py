@@ -17,7 +17,6 @@ from pathlib import Path
 
 import psycopg
 import pyodbc
-import pytds
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -25,7 +24,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from places import ROOT  # noqa: E402
 
 from servers import RunningServer, serving  # noqa: E402
-from tds_clients import TDSODBC, Clients, CtClient, Param  # noqa: E402
+from tds_clients import TDSODBC, Clients, CtClient, Param, pytds_of  # noqa: E402
 
 CAPTURES = HERE / "captures"
 MOST = 24_000
@@ -102,13 +101,7 @@ def through_odbc(clients: Clients, version: str) -> None:
 
 def through_python_tds(clients: Clients) -> None:
     server = clients.server
-    with pytds.connect(
-        dsn=server.host,
-        port=server.port,
-        user=server.writer.user,
-        password=server.writer.password,
-        autocommit=False,
-    ) as connection:
+    with pytds_of(server, server.writer, autocommit=False) as connection:
         cursor = connection.cursor()
         cursor.execute("select an_int from gateway_test..types where a_timestamp < %s", (MOMENT,))
         cursor.callproc("echo_rows", (None, 1, 2, 3, 0.5, 0.25, Decimal("1.10"), "häuser", "Ω" * 50))

@@ -6,8 +6,8 @@ A step is one of
 * `run`: a batch of text. `call`: a procedure by RPC, `with` its parameters: [@name] type [= value] [output],
   NULL without a value. `admin`: a statement of the administrator. `leave`: the end of a session.
 
-and what its answer has: `rows`, `columns`, `statuses`, `outputs` (by name, or in order), `messages`,
-`failed`, `error` (a number, or number and severity) with `says`, a part of its text. Without `error` there
+and what its answer has: `rows`, `columns`, `counts`, `statuses`, `outputs` (by name, or in order),
+`messages`, `failed`, `error` (a number, or number and severity) with `says`, a part of its text; else there
 is none. `at5` and `at7` have what one version differs in. `as` names the session: one of the conversation's
 `login` (reader if it does not say), or of a login before a blank ("writer 2"). `times` repeats all steps,
 `for` the conversation with each of its texts for `{}`. `writes = false`: no ring and no log may change;
@@ -21,30 +21,20 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import pytest
-from case_tables import cases
+from case_tables import cases, plain
 
 from servers import Login
 from tds_clients import Admin, Answer, Clients, CtClient, Param
 
 Unchanged = Callable[[], AbstractContextManager[None]]
 VERSIONS = ("5.0", "7.4")
-LISTS = ("rows", "columns", "statuses", "failed")
+LISTS = ("rows", "columns", "counts", "statuses", "failed")
 
 
 def param(text: str) -> Param:
     found = re.fullmatch(r"(?:(@\w+) )?([a-z]+(?::\d+)?)(?: = (.*?))?( output)?", text)
     assert found is not None, text
     return Param(found[2], found[3], found[1] or "", out=found[4] is not None)
-
-
-def plain(value: Any) -> Any:
-    """A value in which NULL is None, at any depth."""
-    match value:
-        case list():
-            return [*map(plain, value)]
-        case dict():
-            return {name: plain(one) for name, one in value.items()}
-    return None if value == "NULL" else value
 
 
 def filled(value: Any, text: str) -> Any:

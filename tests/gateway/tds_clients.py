@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
+import ctds
 import psycopg
 import pymssql
 import pyodbc
+import pytds
 import pytest
 from pymssql import _mssql
 
@@ -358,3 +360,26 @@ def error_of(cursor: pymssql.Cursor, text: str) -> Message:
 def error_number(cursor: pymssql.Cursor, text: str) -> int:
     """The number of the error that a batch ends with."""
     return error_of(cursor, text).number
+
+
+def ctds_of(server: RunningServer, login: Login) -> ctds.Connection:
+    # its default is 5 s for a request
+    return ctds.connect(
+        server.host,
+        port=server.port,
+        user=login.user,
+        password=login.password,
+        autocommit=True,
+        login_timeout=100,
+        timeout=100,
+    )
+
+
+def pytds_of(server: RunningServer, login: Login, **more: Any) -> pytds.Connection:
+    return pytds.connect(
+        server=server.host,
+        port=server.port,
+        user=login.user,
+        password=login.password,
+        **({"autocommit": True, "login_timeout": 100} | more),
+    )

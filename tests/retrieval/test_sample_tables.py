@@ -12,7 +12,6 @@ from pathlib import Path
 import httpx
 import numpy as np
 import psycopg
-import pymssql
 import pytest
 from epics_event import MESSAGE_OF, message
 from pb_http import chunks
@@ -275,14 +274,7 @@ def test_waveforms_are_sent_packed_and_read_by_every_client(own: Web, client: ht
 
 def test_tsql_reads_the_view_and_the_procedures(own: Web) -> None:
     reader = own.server.reader
-    with (
-        closing(
-            pymssql.connect(
-                server=own.server.host, port=str(own.server.port), user=reader.user, password=reader.password
-            )
-        ) as session,
-        session.cursor() as cursor,
-    ):
+    with own.server.connect(reader.user, reader.password) as session, session.cursor() as cursor:
         cursor.execute(
             "select signal, value, severity, status from log..vac where signal = 'gauge:1' order by time"
         )

@@ -15,7 +15,7 @@ import pymssql
 import pytest
 from psycopg import errors
 
-from raw_tds import RawClient
+from raw_client import RawClient
 from servers import Login, RunningServer, free_port, ringlog, serving
 
 TABLE = """

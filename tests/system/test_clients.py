@@ -8,10 +8,11 @@ import psycopg
 import pymssql
 import pyodbc
 import pytest
+from case_tables import cases
 
 from ringlog.gateway._core import TsqlError, translate
 from servers import RunningServer
-from tds_clients import Clients
+from tds_clients import Clients, error_number
 
 VERSIONS = ["5.0", "7.4"]
 
@@ -184,9 +185,7 @@ def test_sp_rename_is_refused(clients: Clients) -> None:
 
 def test_scalar_functions_are_not_procedures(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
-        with pytest.raises(pymssql.Error) as refused:
-            cursor.execute("exec object_id 'sr_rf'")
-        assert refused.value.args[0] == 2812
+        assert error_number(cursor, "exec object_id 'sr_rf'") == 2812
 
 
 # --- catalogue queries of drivers and users, compiled and run on PostgreSQL ---
@@ -217,52 +216,9 @@ def refusal(batch: str) -> str:
     return refused.value.args[2]
 
 
-RINGS = ["every_type", "sr_mag_ps", "sr_rf", "sr_vac"]
-QUERIES: list[tuple[str, list[tuple[Any, ...]]]] = [
-    ("select name from sysobjects where type = 'U' order by name", [(name,) for name in RINGS]),
-    ("select name from dbo.sysobjects where xtype = 'U' and name like 'sr[_]r%'", [("sr_rf",)]),
-    ("SELECT NAME FROM SYS.TABLES ORDER BY NAME", [(name,) for name in RINGS]),
-    (
-        "select c.name, t.name, c.length from sysobjects o, syscolumns c, systypes t"
-        " where o.id = c.id and c.usertype = t.usertype and o.name = 'sr_rf' order by c.colid",
-        [("seq_no", "int", 4), ("time", "datetime2", 8), ("power", "real", 4), ("arcs", "int", 4)],
-    ),
-    (
-        "select [COLUMN_NAME], data_type from [INFORMATION_SCHEMA].[COLUMNS]"
-        " where [Columns].Table_Name = 'sr_rf' and is_nullable = 'NO'",
-        [("seq_no", "int")],
-    ),
-    ("select name from sys.columns where is_nullable = 0 and object_id = object_id('sr_rf')", [("seq_no",)]),
-    (
-        "select col_name(object_id('sr_rf'), 2), type_name(56), col_length('sr_rf', 'time')",
-        [("time", "int", 8)],
-    ),
-    ("select name from master..sysdatabases where name = 'log'", [("log",)]),
-    ("select count(*) from master..sysprocesses where 1 = 0", [(0,)]),
-    ("select count(*) from master.sys.dm_exec_sessions where 1 = 0", [(0,)]),
-    ("select count(*) from master..syslogins where 1 = 0", [(0,)]),
-    # another database
-    ("select count(*) from log..sysobjects where type = 'U'", [(4,)]),
-    (
-        "select t.name from [log].[sys].[tables] t join log.sys.objects o on o.object_id = t.object_id"
-        " where o.name = 'sr_rf'",
-        [("sr_rf",)],
-    ),
-    ("select distinct table_catalog from log.INFORMATION_SCHEMA.COLUMNS", [("log",)]),
-    ("select tables.name from log.sys.tables where log.sys.tables.name = 'sr_rf'", [("sr_rf",)]),
-    # mssql-jdbc
-    ("SELECT name AS TABLE_CAT FROM sys.databases WHERE name in ('log') order by name", [("log",)]),
-    (
-        "select name collate database_default as n from sys.tables"
-        " where name = 'sr_rf' COLLATE DATABASE_DEFAULT",
-        [("sr_rf",)],
-    ),
-]
-
-
-@pytest.mark.parametrize(("query", "expected"), QUERIES)
-def test_queries_on_the_catalogue(reader: Connection, query: str, expected: list[tuple[Any, ...]]) -> None:
-    assert run(reader, query) == [expected]
+@pytest.mark.parametrize(("query", "expected"), cases(__file__, "queries_on_the_catalogue"))
+def test_queries_on_the_catalogue(reader: Connection, query: str, expected: list[list[Any]]) -> None:
+    assert [[*map(list, rows)] for rows in run(reader, query)] == [expected]
 
 
 def test_unknown_databases_are_refused(reader: Connection) -> None:

@@ -10,6 +10,7 @@ import psycopg
 import pymssql
 import pytest
 
+from authors import author_and_caller
 from servers import Login, RunningServer
 from tds_clients import Clients, errors_of
 
@@ -22,22 +23,12 @@ VALUE = "select value from sys.extended_properties where major_id = object_id('{
 @pytest.fixture(scope="module")
 def admin(server: RunningServer) -> Iterator[psycopg.Connection]:
     """The creator of the database `properties`, its author, and a reader of its table."""
-    with psycopg.connect(server.dsn, autocommit=True) as connection:
-        for login in (AUTHOR, READER):
-            connection.execute(
-                f"create role {login.user} login password '{login.password}' in role daq_reader;"
-                f" grant {login.user} to ringlog_gateway with inherit false, set true".encode()
-            )
-        connection.execute(
-            f"create schema properties authorization {AUTHOR.user};"
-            f" grant usage on schema properties to {READER.user};"
-            f" create table properties.t (a integer); alter table properties.t owner to {AUTHOR.user};"
+    with author_and_caller(server, AUTHOR, READER, "properties") as admin:
+        admin.execute(
+            f"create table properties.t (a integer); alter table properties.t owner to {AUTHOR.user};"
             f" grant select on properties.t to {READER.user}".encode()
         )
-        yield connection
-        connection.execute("drop schema properties cascade")
-        for login in (AUTHOR, READER):
-            connection.execute(f"drop owned by {login.user}; drop role {login.user}".encode())
+        yield admin
 
 
 @pytest.fixture

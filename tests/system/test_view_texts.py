@@ -13,8 +13,9 @@ import pymssql
 import pytest
 from psycopg import sql
 
+from authors import author_with_schema
 from servers import READER, Login, RunningServer
-from tds_clients import Clients, errors_of
+from tds_clients import Clients, error_number, error_of
 
 AUTHOR = Login("view_author", "view_author")
 LONG = "-- " + "é" * 300
@@ -29,15 +30,12 @@ as
 @pytest.fixture(scope="module")
 def admin(server: RunningServer) -> Iterator[psycopg.Connection]:
     """The creator of the database `views`, with a table, and its author."""
-    with psycopg.connect(server.dsn, autocommit=True) as connection:
-        connection.execute(
-            f"create role {AUTHOR.user} login password '{AUTHOR.password}' in role daq_reader;"
-            f"grant {AUTHOR.user} to ringlog_gateway with inherit false, set true;"
-            f"create schema views authorization {AUTHOR.user};"
-            f"create table views.t (a integer, b timestamp); alter table views.t owner to {AUTHOR.user}"
+    with author_with_schema(server, AUTHOR, "views") as admin:
+        admin.execute(
+            "create table views.t (a integer, b timestamp);"
+            f" alter table views.t owner to {AUTHOR.user}".encode()
         )
-        yield connection
-        connection.execute(f"drop schema views cascade; drop owned by {AUTHOR.user}; drop role {AUTHOR.user}")
+        yield admin
 
 
 @pytest.fixture
@@ -54,13 +52,6 @@ MODULE = "select definition from sys.sql_modules where object_id = object_id('{}
 def values(cursor: pymssql.Cursor, text: str) -> list[object]:
     cursor.execute(text)
     return [value for (value,) in cursor.fetchall()]
-
-
-def error(cursor: pymssql.Cursor, text: str) -> tuple[int, str]:
-    with pytest.raises(pymssql.Error) as raised:
-        cursor.execute(text)
-    found = errors_of(raised.value)
-    return found.number, found.text
 
 
 def test_rules_and_defaults_are_shown_to_those_of_their_schema(
@@ -115,9 +106,9 @@ def test_typed_at_a_console_of_ase(clients: Clients, author: pymssql.Cursor) -> 
 
 
 def test_the_text_is_that_of_the_last_alter_view(author: pymssql.Cursor) -> None:
-    number, text = error(author, "alter view stale as select a from t")
-    assert number == 208
-    assert "Invalid object name 'stale'." in text
+    refused = error_of(author, "alter view stale as select a from t")
+    assert refused.number == 208
+    assert "Invalid object name 'stale'." in refused.text
     author.execute("create view stale as select a from t")
     for text in (
         "alter view stale as select a from t where a = 1",
@@ -146,7 +137,7 @@ def test_a_view_of_postgresql_has_no_text_and_reports_that(
         "comment on view views.own is 'T-SQL view of PostgreSQL 15, 00000000000000000000000000000000'",
     ):
         admin.execute(change)
-        assert none in error(author, "exec sp_helptext own")[1]
+        assert none in error_of(author, "exec sp_helptext own").text
         assert values(
             author, "select definition from sys.sql_modules where object_id = object_id('own')"
         ) == [None]
@@ -156,7 +147,7 @@ def test_a_view_of_postgresql_has_no_text_and_reports_that(
     assert values(author, "exec sp_helptext own") == ["CREATE view own as select a from t"]
     # another query, and the comment still there
     admin.execute("create or replace view views.own as select a + 1 as a from views.t")
-    assert none in error(author, "exec sp_helptext own")[1]
+    assert none in error_of(author, "exec sp_helptext own").text
     admin.execute("create or replace view views.own as select a from views.t")
     assert values(author, "exec sp_helptext own") == ["CREATE view own as select a from t"]
 
@@ -201,5 +192,5 @@ def test_a_dump_contains_it(author: pymssql.Cursor, admin: psycopg.Connection) -
     ],
 )
 def test_a_view_is_the_only_statement_of_its_batch(author: pymssql.Cursor, text: str, number: int) -> None:
-    assert error(author, text)[0] == number
+    assert error_number(author, text) == number
     assert values(author, "select object_id('mixed')") == [None]

@@ -1,6 +1,8 @@
 """The table of statements: T-SQL and its results, as plain data in statements/*.toml.
 
-Each file names the documentation its expectations are from (`source`) and has cases:
+Each file names the documentation its expectations are from (`source`). Its tables `both`, `microsoft` and
+`sybase` have rows of a text and its answer by that server: the rows of one result set, or an error's number.
+Its other cases have:
 
 * `text`: the batch. `setup`: batches run before it, whose results do not matter; procedures are made in
   database `cases`.
@@ -37,7 +39,13 @@ def cases() -> list[Case]:
     """All cases of all files."""
     found = []
     for path in sorted(FOLDER.glob("*.toml")):
-        for number, entry in enumerate(tomllib.loads(path.read_text())["case"], 1):
+        file = tomllib.loads(path.read_text())
+        rows = [
+            {"text": text, "error" if isinstance(answer, int) else "rows": answer, "only": only}
+            for only, table in ((None, "both"), ("microsoft", "microsoft"), ("sybase", "sybase"))
+            for text, answer in file.get(table, [])
+        ]
+        for number, entry in enumerate([*rows, *file.get("case", [])], 1):
             expect = entry.get("expect")
             if expect is None:
                 expect = [{key: entry[key] for key in ("rows", "error", "sybase") if key in entry}]

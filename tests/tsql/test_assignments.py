@@ -5,7 +5,6 @@ A conversion is implicit when data is moved to a column; its result equals that 
 """
 
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import pymssql
@@ -63,17 +62,7 @@ WAYS = {
 
 @pytest.fixture(scope="module")
 def session(server: RunningServer) -> Iterator[pymssql.Cursor]:
-    login = server.reader
-    with closing(
-        pymssql.connect(
-            server=server.host,
-            port=str(server.port),
-            user=login.user,
-            password=login.password,
-            tds_version="7.4",
-            autocommit=True,
-        )
-    ) as connection:
+    with server.connect(server.reader.user, server.reader.password, tds_version="7.4") as connection:
         yield connection.cursor()
 
 

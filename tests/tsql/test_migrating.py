@@ -11,7 +11,7 @@ import psycopg
 import pymssql
 import pytest
 
-from raw_tds import RawClient
+from raw_client import RawClient
 from servers import Login, RunningServer, set_path
 from tds_clients import Answer, Clients, Param, error_number
 

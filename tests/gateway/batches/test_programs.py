@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import pytest
+from case_tables import cases
 from talks import hold, talks
 
 from tds_clients import Admin, Answer, Clients, Message, Param
@@ -97,45 +98,7 @@ def test_several_result_sets_of_a_procedure(clients: Clients, admin: Admin, vers
     admin.execute("drop procedure gateway_test.several")
 
 
-# --- a table that psql makes and drops, which the gateway is not told ---
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "select a + 1 from gateway_test.made_later",
-        "if (select a * 2 from gateway_test.made_later) > 1 select 2",
-    ],
-)
-@BOTH
-def test_a_table_is_found_when_it_exists(clients: Clients, admin: Admin, version: str, text: str) -> None:
-    with clients.ct(clients.server.reader, version) as client:
-        for _ in range(2):
-            assert [error.number for error in client.language(text).errors] == [208]
-            admin.execute(
-                "create table gateway_test.made_later (a integer);"
-                "insert into gateway_test.made_later values (1);"
-                "grant select on gateway_test.made_later to public"
-            )
-            for _ in range(2):
-                answer = client.language(text)
-                assert (answer.rows, answer.errors) == ([["2"]], [])
-            admin.execute("drop table gateway_test.made_later")
-
-
 # --- a batch is compiled before it runs ---
-
-MISSING = "insert #t values (1) begin tran insert #t values (2) select * from no_such commit"
-
-
-def test_no_statement_has_run(clients: Clients) -> None:
-    with clients.ct(clients.server.reader) as client:
-        client.language("create table #t (a int)")
-        answer = client.language(MISSING)
-        assert [error.number for error in answer.errors] == [208]
-        assert (answer.counts, answer.rows) == ([-1], [])
-        assert client.language("select @@error, @@trancount, @@rowcount").rows == [["208", "0", "0"]]
-        assert client.language("select count(*) from #t").rows == [["0"]]
 
 
 def test_a_dynamic_statement_is_compiled_first_too(clients: Clients) -> None:
@@ -146,27 +109,8 @@ def test_a_dynamic_statement_is_compiled_first_too(clients: Clients) -> None:
         assert client.language("select count(*) from #t").rows == [["0"]]
 
 
-# the second statement, and its error
-UNFIT = [
-    ("select no_such from #t", 207),
-    ("update #t set no_such = 1", 207),
-    ("if 1 = 2 delete from #t where no_such = 1", 207),
-    ("if exists (select no_such from #t) print 'there'", 207),
-    ("declare @n int select @n = no_such from #t", 207),
-    ("select a.a from #t as a, #t as b where a = 1", 209),
-    ("select x.a from #t", 4104),
-    ("insert #t values (1, 'x', 3)", 213),
-    ("insert #t values (1)", 213),
-    ("insert #t select a from #t", 213),
-    ("insert #t (a) select a, b from #t", 121),
-    ("select a from #t union select a, b from #t", 205),
-    ("select sum(max(a)) from #t", 130),
-    ("select a from #t where count(*) > 1", 147),
-]
-
-
 @BOTH
-@pytest.mark.parametrize(("statement", "number"), UNFIT)
+@pytest.mark.parametrize(("statement", "number"), cases(__file__, "unfit"))
 def test_nothing_runs_of_a_batch_with_a_statement_that_does_not_fit(
     clients: Clients, version: str, statement: str, number: int
 ) -> None:

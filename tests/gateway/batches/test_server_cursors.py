@@ -15,7 +15,8 @@ import pytest
 from case_tables import cases
 
 import raw_tds
-from raw_tds import BIG, LITTLE, Order, RawClient
+from raw_client import RawClient, logged_in7
+from raw_tds import BIG, LITTLE, Order
 from servers import RunningServer
 from tds_clients import Clients, errors_of, result_sets
 
@@ -48,6 +49,12 @@ def run(connection: pymssql.Connection) -> Iterator[Run]:
     with connection.cursor() as cursor:
         yield partial(result_sets, cursor)
         cursor.execute("exec sp_cursorclose -1")
+
+
+def refused(run: Run, text: str) -> int:
+    with pytest.raises(pymssql.Error) as error:
+        run(text)
+    return errors_of(error.value).number
 
 
 def opened(
@@ -104,9 +111,7 @@ def test_its_rows_are_those_at_its_opening(run: Run) -> None:
     assert run(f"exec sp_cursorfetch {inside}, {NEXT}, 0, 9") == [[(5, "new", 1)]]
     assert run(f"exec sp_cursorfetch {cursor}, {NEXT}, 0, 9") == [[(5, "e", 1), (6, "f", 1)]]
     run("set cursor_close_on_commit on rollback")
-    with pytest.raises(pymssql.Error) as error:
-        run(f"exec sp_cursorfetch {inside}, {FIRST}, 0, 1")
-    assert errors_of(error.value).number == 16909
+    assert refused(run, f"exec sp_cursorfetch {inside}, {FIRST}, 0, 1") == 16909
 
 
 def test_a_rollback_leaves_static_cursors_open(run: Run) -> None:
@@ -141,9 +146,7 @@ def test_forward_only(run: Run) -> None:
     assert fetched(run, cursor, NEXT, 0, 4) == ([1, 2, 3, 4], 0, 1, -1)
     assert fetched(run, cursor, NEXT, 0, 4) == ([5, 6], 0, 5, -1)
     assert fetched(run, cursor, NEXT, 0, 4) == ([], 0, -1, -1)
-    with pytest.raises(pymssql.Error) as error:
-        run(f"exec sp_cursorfetch {cursor}, {PREV}, 0, 1")
-    assert errors_of(error.value).number == 16911
+    assert refused(run, f"exec sp_cursorfetch {cursor}, {PREV}, 0, 1") == 16911
 
 
 def test_rows_are_sent_with_the_answer_and_the_last_close_the_cursor(run: Run) -> None:
@@ -154,9 +157,7 @@ def test_rows_are_sent_with_the_answer_and_the_last_close_the_cursor(run: Run) -
     assert (rows, status, scroll, count) == ([(4, 1), (5, 1)], 0, FAST_FORWARD, 2)
     last, [(status,)] = run(f"declare @r int exec @r = sp_cursorfetch {cursor}, {NEXT}, 0, 2 select @r")
     assert (last, status) == ([(6, 1)], 16)
-    with pytest.raises(pymssql.Error) as error:
-        run(f"exec sp_cursorclose {cursor}")
-    assert errors_of(error.value).number == 16909
+    assert refused(run, f"exec sp_cursorclose {cursor}") == 16909
 
 
 # --- cursors that change rows (sp_cursor) ---
@@ -168,12 +169,6 @@ def changed(run: Run) -> Iterator[Run]:
     run("insert #u values (1, 'a', 1), (2, 'b', 2), (3, null, 3)")
     yield run
     run("exec sp_cursorclose -1 drop table #u")
-
-
-def refused(run: Run, text: str) -> int:
-    with pytest.raises(pymssql.Error) as error:
-        run(text)
-    return errors_of(error.value).number
 
 
 # "Cursors", "Keyset-driven cursors"; sp_cursoropen: scrollopt and ccopt may be returned changed
@@ -268,9 +263,7 @@ def test_prepared_cursors(run: Run) -> None:
 @pytest.mark.parametrize(("text", "number"), cases(__file__, "refusals"))
 def test_refusals(run: Run, text: str, number: int) -> None:
     _, (_, cursor, *_) = opened(run, "select id from #t", STATIC)
-    with pytest.raises(pymssql.Error) as error:
-        run(text.format(cursor=cursor))
-    assert errors_of(error.value).number == number
+    assert refused(run, text.format(cursor=cursor)) == number
 
 
 def test_statements_without_a_cursor_run_at_once_if_allowed(run: Run) -> None:
@@ -289,8 +282,7 @@ def test_all_outputs_without_a_cursor_are_returned(server: RunningServer) -> Non
     nvarchar = struct.pack("<BH5sH", 0xE7, 100, b"\x09\x04\xd0\0\x34", len(text)) + text
     request = raw_tds.rpc7("sp_cursoropen") + integer(0, output=True) + b"\0\0" + nvarchar
     request += integer(STATIC, output=False) + integer(READ_ONLY | ALLOW_DIRECT, output=True)
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(server.reader)
+    with logged_in7(server, server.reader) as client:
         client.send(raw_tds.RPC7, request + integer(0, output=True))
         answer = client.receive()
     # RETURNVALUE: number of the parameter, name, status, user type, flags, type, value (2.2.7.19)

@@ -8,7 +8,8 @@ import pytest
 from talks import hold, talks
 
 import raw_tds
-from raw_tds import BATCH7, BIG, CHAINED, DATEFORMAT, LITTLE, Order, RawClient, batch7, option
+from raw_client import RawClient, logged_in7
+from raw_tds import BATCH7, BIG, CHAINED, DATEFORMAT, LITTLE, Order, batch7, option
 from servers import Login, RunningServer
 from tds_clients import Admin, Clients, rows_of
 
@@ -114,8 +115,7 @@ def environment(reply: bytes) -> int | None:
 
 
 def test_transaction_requests(server: RunningServer, admin: Admin) -> None:
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(server.writer)
+    with logged_in7(server, server.writer) as client:
 
         def ask(kind: int, body: bytes) -> bytes:
             client.send(kind, body)
@@ -148,11 +148,12 @@ def test_a_failing_commit_is_not_reported_as_committed(server: RunningServer, ad
         "deferrable initially deferred); grant insert on gateway_test.child to daq_writer"
     )
     try:
-        with RawClient(server.host, server.port) as client:
-            client.log_in7(server.writer)
+        with logged_in7(server, server.writer) as client:
             for kind, request in ((TRANSACTION, managed(COMMIT)), (BATCH7, batch7("commit"))):
-                client.send(BATCH7, batch7("begin tran insert into gateway_test..child values (-1)"))
-                assert environment(client.receive()) == BEGUN
+                assert (
+                    environment(client.batch("begin tran insert into gateway_test..child values (-1)"))
+                    == BEGUN
+                )
                 client.send(kind, request)
                 reply = client.receive()
                 assert environment(reply) == ROLLED_BACK
@@ -164,10 +165,8 @@ def test_a_failing_commit_is_not_reported_as_committed(server: RunningServer, ad
 
 def test_a_connection_that_is_reset_begins_anew(server: RunningServer, admin: Admin) -> None:
     """As requested by connection pools of 7.x drivers with the first request of the next user."""
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(server.writer)
-        client.send(BATCH7, batch7("use log begin tran exec enter 'undone' set implicit_transactions on"))
-        client.receive()
+    with logged_in7(server, server.writer) as client:
+        client.batch("use log begin tran exec enter 'undone' set implicit_transactions on")
         packet = bytearray(client.packets(BATCH7, batch7("exec enter 'kept' select current_schema()")))
         packet[1] |= RESET
         client.socket.sendall(packet)

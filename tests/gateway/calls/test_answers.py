@@ -7,7 +7,8 @@ import pymssql
 import pytest
 
 from authors import author_with_schema
-from raw_tds import BATCH7, IGNORE, LAST, LOGIN7, PRELOGIN, RPC7, RawClient, batch7, login7, prelogin, rpc7
+from raw_client import RawClient, logged_in7
+from raw_tds import BATCH7, IGNORE, LAST, LOGIN7, PRELOGIN, RPC7, batch7, login7, prelogin, rpc7
 from servers import Login, RunningServer
 from tds_clients import Admin, Clients, Param, rows_of
 
@@ -23,15 +24,13 @@ def author(server: RunningServer) -> Iterator[Login]:
 
 def test_a_request_with_the_ignore_bit_is_answered(server: RunningServer) -> None:
     """By the IGNORE bit tedious cancels a request that it has not sent completely, and waits for a DONE."""
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(server.reader)
+    with logged_in7(server, server.reader) as client:
         body = batch7("select 1")
         client.socket.sendall(struct.pack(">BBHHBB", BATCH7, IGNORE | LAST, len(body) + 8, 0, 1, 0) + body)
         answer = client.receive()
         assert answer[0] == 0xFD
         assert struct.unpack_from("<H", answer, 1) == (2,)
-        client.send(BATCH7, batch7("select 7"))
-        assert struct.pack("<BBi", 0xD1, 4, 7) in client.receive()
+        assert struct.pack("<BBi", 0xD1, 4, 7) in client.batch("select 7")
 
 
 def test_a_query_without_rows_ends_a_dynamic_statement(clients: Clients) -> None:
@@ -62,8 +61,7 @@ def test_a_decimal_that_was_sent_as_null_comes_back(
         )
         cursor.execute("create procedure none @d decimal(12, 3) output as return 5")
     null = bytes([2]) + "@d".encode("utf-16-le") + bytes([1, 0x6A, 1, 0, 0, 0])
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(author)
+    with logged_in7(server, author) as client:
         for name, expected in (
             ("answers..digits", bytes([17, 38, 3, 17, 1]) + (123456789125).to_bytes(16, "little")),
             ("answers..none", bytes([17, 38, 0, 0])),
@@ -92,12 +90,10 @@ def test_a_value_that_a_client_sends_for_a_text_is_text_as_in_t_sql(
         (b"\x28\x03" + (738_645).to_bytes(3, "little"), "2023-05-06"),
         (b"\x26\x04\x04" + struct.pack("<i", 12345), "12345"),
     ]
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(author)
+    with logged_in7(server, author) as client:
 
         def called(name: str, value: bytes) -> bytes:
-            client.send(RPC7, rpc7(f"answers..{name}", [("@t", value)]))
-            return client.receive()
+            return client.rpc(f"answers..{name}", [("@t", value)])
 
         # a known call is bound in another way
         for _ in range(3):
@@ -117,10 +113,8 @@ def test_the_previous_database_is_sent(server: RunningServer) -> None:
     def text(name: str) -> bytes:
         return bytes([len(name)]) + name.encode("utf-16-le")
 
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(server.reader)
-        client.send(BATCH7, batch7("use log"))
-        assert b"\x01" + text("log") + text("online") in client.receive()
+    with logged_in7(server, server.reader) as client:
+        assert b"\x01" + text("log") + text("online") in client.batch("use log")
 
 
 def test_rows_lost_by_a_rollback_are_reported(clients: Clients, author: Login) -> None:
@@ -140,12 +134,10 @@ def test_rows_lost_by_a_rollback_are_reported(clients: Clients, author: Login) -
 
 def test_no_output_of_a_text_at_7(server: RunningServer) -> None:
     """mssql-jdbc ends the connection at a RETURNVALUE in the answer to a text."""
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(server.reader)
+    with logged_in7(server, server.reader) as client:
         call = "declare @a int exec sp_executesql N'set @p = 5 {}', N'@p int output', @a output select @a"
         for failing in ("", "select 1 / 0"):
-            client.send(BATCH7, batch7(call.format(failing)))
-            answer = client.receive()
+            answer = client.batch(call.format(failing))
             assert b"\xac\x00\x00" not in answer
             assert b"\xac\x02\x00" not in answer
 
@@ -159,8 +151,7 @@ def ends(answer: bytes) -> list[tuple[int, int, int]]:
 
 def test_the_end_of_every_statement_has_its_command(server: RunningServer) -> None:
     """mssql-jdbc's StreamDone has the numbers."""
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(server.reader)
+    with logged_in7(server, server.reader) as client:
         client.send(
             BATCH7,
             batch7(
@@ -180,10 +171,11 @@ def test_the_end_of_every_statement_has_its_command(server: RunningServer) -> No
             (more | counted, 0xC1, 1),
             (counted, 0xC1, 1),
         ]
-        client.send(BATCH7, batch7("declare @a int = 1 select @a = a from (values (1), (2)) t (a)"))
-        assert ends(client.receive()) == [(more | counted, 0xC1, 1), (counted, 0xC1, 2)]
-        client.send(BATCH7, batch7("select 1"))
-        assert client.receive()[-13:] == struct.pack("<BHHQ", 0xFD, counted, 0xC1, 1)
+        assert ends(client.batch("declare @a int = 1 select @a = a from (values (1), (2)) t (a)")) == [
+            (more | counted, 0xC1, 1),
+            (counted, 0xC1, 2),
+        ]
+        assert client.batch("select 1")[-13:] == struct.pack("<BHHQ", 0xFD, counted, 0xC1, 1)
 
 
 def test_a_statement_whose_error_is_caught_ends_as_without_it(
@@ -194,36 +186,35 @@ def test_a_statement_whose_error_is_caught_ends_as_without_it(
     """
     more, counted = 1, 0x10
     caught = "begin try {} end try begin catch update #c set a = 5 end catch"
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(author)
-        for text in (
-            "use answers",
-            "create table #c (a int primary key) insert #c values (5)",
-            "create table kept (a int primary key) insert kept values (5)",
-        ):
-            client.send(BATCH7, batch7(text))
-            client.receive()
+    with logged_in7(
+        server,
+        author,
+        "use answers",
+        "create table #c (a int primary key) insert #c values (5)",
+        "create table kept (a int primary key) insert kept values (5)",
+    ) as client:
         for statement, command in (
             ("insert #c values (5)", 0xC3),
             ("update #c set a = a / 0", 0xC5),
             ("delete #c where a / 0 = 1", 0xC4),
         ):
-            client.send(BATCH7, batch7(caught.format(statement)))
-            assert ends(client.receive()) == [(more | counted, command, 0), (counted, 0xC5, 1)], statement
+            assert ends(client.batch(caught.format(statement))) == [
+                (more | counted, command, 0),
+                (counted, 0xC5, 1),
+            ], statement
         # a missing name ends the text before anything has run
-        client.send(BATCH7, batch7(caught.format("exec ('insert no_such_table values (1)')")))
-        assert ends(client.receive()) == [(counted, 0xC5, 1)]
+        assert ends(client.batch(caught.format("exec ('insert no_such_table values (1)')"))) == [
+            (counted, 0xC5, 1)
+        ]
         for procedure in (
             "create procedure compiled as "
             "begin try insert kept values (5) end try begin catch return 1 end catch",
             "create procedure run as declare @i int set @i = @@spid "
             "begin try insert kept values (5) end try begin catch return 1 end catch",
         ):
-            client.send(BATCH7, batch7(procedure))
-            client.receive()
+            client.batch(procedure)
         for name in ("compiled", "run"):
-            client.send(RPC7, rpc7(f"answers..{name}"))
-            answer = client.receive()
+            answer = client.rpc(f"answers..{name}")
             last = struct.pack("<BHHQ", 0xFF, more | counted, 0xC3, 0)
             # the return status follows
             assert last + b"\x79" in answer
@@ -241,40 +232,33 @@ def test_rows_of_a_procedure_with_nocount_are_not_counted(server: RunningServer,
     """SET NOCOUNT: "the count isn't returned"; the end of the rows is (tedious, "should call procedure with
     parameters"). Without it the row count is sent (MS-TDS 2.2.7.7, DONE_COUNT).
     """
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(author)
-        for text in (
-            "use answers",
-            "create procedure counts_rows as select 1 as a",
-            "create procedure hides_rows as begin set nocount on select 1 as a return 0 end",
-        ):
-            client.send(BATCH7, batch7(text))
-            client.receive()
+    with logged_in7(
+        server,
+        author,
+        "use answers",
+        "create procedure counts_rows as select 1 as a",
+        "create procedure hides_rows as begin set nocount on select 1 as a return 0 end",
+    ) as client:
         for name, expected in (("counts_rows", (0x11, 1)), ("hides_rows", (0x01, 0))):
-            client.send(RPC7, rpc7(f"answers..{name}"))
-            answer = client.receive()
+            answer = client.rpc(f"answers..{name}")
             at = answer.index(0xFF, answer.index(0xD1))
             status, command, rows = struct.unpack_from("<HHQ", answer, at + 1)
             assert ((status, rows), command) == (expected, 0xC1), name
         # tedious, insertion-tests.ts, "should exec proc as sql"
-        client.send(BATCH7, batch7("exec sp_help int"))
-        assert struct.pack("<BHHQ", 0xFF, 0x01, 0xC1, 0) in client.receive()
+        assert struct.pack("<BHHQ", 0xFF, 0x01, 0xC1, 0) in client.batch("exec sp_help int")
 
 
 def test_values_that_a_procedure_selects_are_counted(server: RunningServer, author: Login) -> None:
     """ODBC drivers report SQL_NO_DATA for a call without any row count."""
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(author)
-        for text in (
-            "use answers",
-            "create procedure selects as declare @a int select @a = 5",
-            "create procedure is_quiet as set nocount on declare @a int select @a = 5",
-        ):
-            client.send(BATCH7, batch7(text))
-            client.receive()
+    with logged_in7(
+        server,
+        author,
+        "use answers",
+        "create procedure selects as declare @a int select @a = 5",
+        "create procedure is_quiet as set nocount on declare @a int select @a = 5",
+    ) as client:
         for name, expected in (("selects", [struct.pack("<BHHQ", 0xFF, 0x11, 0xC1, 1)]), ("is_quiet", [])):
-            client.send(RPC7, rpc7(f"answers..{name}"))
-            answer = client.receive()
+            answer = client.rpc(f"answers..{name}")
             ends_of_statements = [answer[:13]] if answer[0] == 0xFF else []
             assert ends_of_statements == expected
             assert answer[13 * len(expected)] == 0x79
@@ -285,25 +269,21 @@ def test_ends_of_statements_without_rows_in_a_procedure(server: RunningServer, a
     MS-TDS 2.2.7.7: status 2, DONE_ERROR, after an error. Under NOCOUNT there is none ("SET NOCOUNT")."""
     said = "print 'a' raiserror('b', 5, 1) raiserror('c', 16, 1)"
     ends = [struct.pack("<BHHQ", 0xFF, 1 | error, 0, 0) for error in (0, 2)]
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(author)
-        for text in (
-            "use answers",
-            f"create procedure tells as {said}",
-            f"create procedure tells_less as set nocount on {said}",
-        ):
-            client.send(BATCH7, batch7(text))
-            client.receive()
+    with logged_in7(
+        server,
+        author,
+        "use answers",
+        f"create procedure tells as {said}",
+        f"create procedure tells_less as set nocount on {said}",
+    ) as client:
 
         def counts_of(name: str) -> list[int]:
-            client.send(RPC7, rpc7(f"answers..{name}"))
-            answer = client.receive()
+            answer = client.rpc(f"answers..{name}")
             return [answer.count(end) for end in ends]
 
         assert counts_of("tells") == [2, 1]
         assert counts_of("tells_less") == [0, 0]
-        client.send(BATCH7, batch7("set nocount on"))
-        client.receive()
+        client.batch("set nocount on")
         assert counts_of("tells") == [0, 1]
 
 
@@ -312,42 +292,33 @@ def test_statements_of_a_trigger_are_counted(server: RunningServer, author: Logi
     (go-mssqldb, #204), with the command of each, by which mssql-jdbc passes over its inserts (its #2740); SET
     NOCOUNT ON in the trigger stops them."""
     more, counted = 1, 0x10
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(author)
-        for text in (
-            "use answers",
-            "create table fires (a int)",
-            "create table fired (a int)",
-            "create trigger counts on fires after insert as declare @n int "
-            "insert fired select a from inserted update fired set a = a + 1 select @n = 1",
-            "create procedure fires_twice as insert fires values (1) insert fires values (2)",
-        ):
-            client.send(BATCH7, batch7(text))
-            client.receive()
+    with logged_in7(
+        server,
+        author,
+        "use answers",
+        "create table fires (a int)",
+        "create table fired (a int)",
+        "create trigger counts on fires after insert as declare @n int "
+        "insert fired select a from inserted update fired set a = a + 1 select @n = 1",
+        "create procedure fires_twice as insert fires values (1) insert fires values (2)",
+    ) as client:
         in_trigger = [(0xFF, 0xC3, 2), (0xFF, 0xC5, 2), (0xFF, 0xC1, 1)]
-        client.send(BATCH7, batch7("insert fires values (1), (2)"))
-        answer = client.receive()
+        answer = client.batch("insert fires values (1), (2)")
         found = [struct.unpack_from("<BHHQ", answer, at) for at in range(0, len(answer), 13)]
         assert found == [
             *((scope, more | counted, command, rows) for scope, command, rows in in_trigger),
             (0xFD, counted, 0xC3, 2),
         ]
-        client.send(BATCH7, batch7("delete fired insert fires values (1) select @@rowcount as n"))
-        assert struct.pack("<BBi", 0xD1, 4, 1) in client.receive()
-        client.send(RPC7, rpc7("answers..fires_twice"))
-        answer = client.receive()
+        assert struct.pack("<BBi", 0xD1, 4, 1) in client.batch(
+            "delete fired insert fires values (1) select @@rowcount as n"
+        )
+        answer = client.rpc("answers..fires_twice")
         found = [struct.unpack_from("<BHHQ", answer, at) for at in range(0, 8 * 13, 13)]
         assert [entry[3] for entry in found] == [1, 2, 1, 1, 1, 3, 1, 1]
-        client.send(
-            BATCH7,
-            batch7(
-                "alter trigger counts on fires after insert as set nocount on "
-                "insert fired select a from inserted"
-            ),
+        client.batch(
+            "alter trigger counts on fires after insert as set nocount on insert fired select a from inserted"
         )
-        client.receive()
-        client.send(BATCH7, batch7("insert fires values (1), (2)"))
-        assert ends(client.receive()) == [(counted, 0xC3, 2)]
+        assert ends(client.batch("insert fires values (1), (2)")) == [(counted, 0xC3, 2)]
 
 
 def said(answer: bytes) -> list[tuple[int, str, int]]:
@@ -381,29 +352,22 @@ def test_messages_name_their_procedure_and_line(server: RunningServer, author: L
         "insert #k\nvalues (@a)",
     )
     inner = [(0, "says", 3), (0, "says", 4), (50000, "says", 7), (8134, "says", 11)]
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(author)
-        for text in ("use answers", *texts):
-            client.send(BATCH7, batch7(text))
-            client.receive()
+    with logged_in7(server, author, "use answers", *texts) as client:
         for text, expected in (
             ("exec says 0", inner),
             ("print 'first'\nexec calls", [(0, "", 1), *inner]),
             ("exec keeps 1", [(2627, "keeps", 5), (3621, "keeps", 5)]),
             ("\n\nselect convert(int, 'x') as a into #a", [(245, "", 3)]),
         ):
-            client.send(BATCH7, batch7(text))
-            answer = client.receive()
+            answer = client.batch(text)
             assert said(answer) == expected, text
 
 
 def test_columns_are_described_as_declared(clients: Clients, server: RunningServer) -> None:
     declared = "t tinyint null, m money null, s smallmoney null, d datetime null, e smalldatetime null"
     text = f"create table #t ({declared}) select t, m, s, d, e from #t drop table #t"
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(server.reader)
-        client.send(BATCH7, batch7(text))
-        answer = client.receive()
+    with logged_in7(server, server.reader) as client:
+        answer = client.batch(text)
         for name, wire in (("t", "2601"), ("m", "6e08"), ("s", "6e04"), ("d", "6f08"), ("e", "6f04")):
             assert bytes.fromhex(wire) + bytes([1]) + name.encode("utf-16-le") in answer
     with clients.ct(clients.server.reader, "5.0") as client:
@@ -422,10 +386,8 @@ def test_quotes_and_nulls_of_clients_other_than_odbc(server: RunningServer) -> N
             record[25] = 2 if odbc else 0
             client.send(LOGIN7, bytes(record))
             client.receive()
-            client.send(BATCH7, batch7('select "x" as a'))
-            assert expected in client.receive()
-            client.send(BATCH7, batch7("set nocount on set xact_abort on"))
-            client.receive()
+            assert expected in client.batch('select "x" as a')
+            client.batch("set nocount on set xact_abort on")
             client.send(BATCH7, batch7("select @@options as o"))
             options = 5208 + 512 + 16384 + (32 + 256) * odbc
             assert struct.pack("<BBi", 0xD1, 4, options) in client.receive()

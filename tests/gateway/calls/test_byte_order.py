@@ -7,7 +7,9 @@ from decimal import Decimal
 import pytest
 
 import raw_tds
-from raw_tds import BIG, LITTLE, LOGIN5, Order, Param, RawClient, Type, read_reply
+from raw_client import RawClient
+from raw_replies import read_reply
+from raw_tds import BIG, LITTLE, LOGIN5, Order, Param, Type
 from servers import Login, RunningServer
 from tds_clients import PLAIN, Admin, Clients
 
@@ -166,8 +168,7 @@ def test_packets_keep_the_size_agreed(server: RunningServer, order: Order, size:
 def test_packets_keep_the_size_agreed_at_7(server: RunningServer, size: int) -> None:
     with RawClient(server.host, server.port) as client:
         client.log_in7(server.reader, packet_size=size)
-        client.send(raw_tds.BATCH7, raw_tds.batch7(f"select N'{'w' * 9000}' as words"))
-        assert ("w" * 9000).encode("utf-16-le") in client.receive()
+        assert ("w" * 9000).encode("utf-16-le") in client.batch(f"select N'{'w' * 9000}' as words")
 
 
 @pytest.mark.parametrize(

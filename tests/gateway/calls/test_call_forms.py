@@ -14,7 +14,9 @@ import pytds
 import pytest
 
 import raw_tds
-from tds_clients import Admin, Clients, Param, errors_of, rows_of
+from raw_client import RawClient, logged_in7
+from raw_replies import read_reply
+from tds_clients import Admin, Clients, Param, errors_of, pytds_of, rows_of
 
 HERE = Path(__file__).parent
 BOTH = pytest.mark.parametrize("version", ["5.0", "7.4"])
@@ -34,18 +36,6 @@ def call_forms(admin: Admin) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_things(admin: Admin) -> None:
     admin.execute("delete from call_forms.things")
-
-
-def python_tds(clients: Clients) -> pytds.Connection:
-    server = clients.server
-    return pytds.connect(
-        server=server.host,
-        port=server.port,
-        user=server.writer.user,
-        password=server.writer.password,
-        autocommit=True,
-        login_timeout=100,
-    )
 
 
 def rows(cursor: pyodbc.Cursor) -> list[tuple[Any, ...]]:
@@ -125,7 +115,7 @@ def test_decimals_keep_their_digits(clients: Clients) -> None:
 
 
 def test_nulls_of_every_type(clients: Clients) -> None:
-    with python_tds(clients) as connection, connection.cursor() as cursor:
+    with pytds_of(clients.server, clients.server.writer) as connection, connection.cursor() as cursor:
         cursor.execute("select %s as a, %s as b", (None, 1))
         assert cursor.fetchall() == [(None, 1)]
         cursor.execute("select id from call_forms.things where name = %s and size = %s", (None, None))
@@ -136,7 +126,7 @@ def test_nulls_of_every_type(clients: Clients) -> None:
 
 
 def test_python_tds(clients: Clients) -> None:
-    with python_tds(clients) as connection, connection.cursor() as cursor:
+    with pytds_of(clients.server, clients.server.writer) as connection, connection.cursor() as cursor:
         cursor.execute("select i from call_forms.rows(10) where i > %s", (8,))
         assert cursor.fetchall() == [(9,), (10,)]
         given = [1, pytds.output("x", str), pytds.output(None, float), pytds.output(None, datetime)]
@@ -210,8 +200,7 @@ def test_prepare_and_execute_by_number(clients: Clients) -> None:
     def integer(value: int) -> bytes:
         return b"\0\0\x26\x04\x04" + value.to_bytes(4, "little")
 
-    with raw_tds.RawClient(clients.server.host, clients.server.port) as client:
-        client.log_in7(clients.server.reader)
+    with logged_in7(clients.server, clients.server.reader) as client:
         handle = b"\0\1\x26\x04\0"
         client.send(raw_tds.RPC7, call(13, handle, text("@p int"), text("select @p as a"), integer(7)))
         columns = b"\x81\1\0" + bytes(4) + b"\1\0\x26\x04\1a\0"
@@ -312,13 +301,13 @@ def test_variables_of_a_batch(clients: Clients, version: str) -> None:
 
 def test_a_command_with_parameters_at_5(clients: Clients) -> None:
     """LANGUAGE followed by PARAMFMT and PARAMS."""
-    with raw_tds.RawClient(clients.server.host, clients.server.port) as client:
+    with RawClient(clients.server.host, clients.server.port) as client:
         assert client.log_in5(clients.server.reader).login == 5
         call = raw_tds.dbrpc("x", [raw_tds.Param(raw_tds.INT4, 8, "@least")])
         text = b"\1select i from call_forms.rows(9) where i > @least"
         command = b"\x21" + len(text).to_bytes(4, "little") + text + call[call.index(b"\xec") :]
         client.send(raw_tds.NORMAL, command)
-        reply = raw_tds.read_reply(client.receive())
+        reply = read_reply(client.receive())
         assert (reply.rows, reply.errors) == ([[9]], [])
 
 
@@ -403,8 +392,7 @@ def test_an_error_that_ends_the_batch_ends_the_calls_of_a_request(clients: Clien
             "sp_executesql", [("", b"\xe7\x40\x1f\x09\x04\xd0\0\x34" + struct.pack("<H", len(raw)) + raw)]
         )
 
-    with raw_tds.RawClient(clients.server.host, clients.server.port) as client:
-        client.log_in7(clients.server.reader)
+    with logged_in7(clients.server, clients.server.reader) as client:
 
         def answer(*texts: str) -> bytes:
             calls = [execute(text) for text in texts]
@@ -418,8 +406,7 @@ def test_an_error_that_ends_the_batch_ends_the_calls_of_a_request(clients: Clien
 
 def test_several_calls_in_one_request(clients: Clients) -> None:
     """7.4: calls separated by 0xFF; 5.0: one token after another."""
-    with raw_tds.RawClient(clients.server.host, clients.server.port) as client:
-        client.log_in7(clients.server.reader)
+    with logged_in7(clients.server, clients.server.reader) as client:
         one = raw_tds.rpc7("call_forms.stat", [("", b"\x26\x04\x04\x07\x00\x00\x00")])
         two = raw_tds.rpc7("call_forms.stat", [("", b"\x26\x04\x04\x08\x00\x00\x00")])[22:]
         client.send(raw_tds.RPC7, one + b"\xff" + two)
@@ -427,11 +414,11 @@ def test_several_calls_in_one_request(clients: Clients) -> None:
         done = b"\xfe\x00\x00\xe0\x00" + bytes(8)
         done_with_more = b"\xfe\x01\x00\xe0\x00" + bytes(8)
         assert client.receive() == statuses[0] + done_with_more + statuses[1] + done
-    with raw_tds.RawClient(clients.server.host, clients.server.port) as client:
+    with RawClient(clients.server.host, clients.server.port) as client:
         client.log_in5(clients.server.reader)
         calls = [raw_tds.dbrpc("call_forms.stat", [raw_tds.Param(raw_tds.INT4, n)]) for n in (7, -1, 8)]
         client.send(raw_tds.NORMAL, b"".join(calls) + raw_tds.language("select 9"))
-        reply = raw_tds.read_reply(client.receive())
+        reply = read_reply(client.receive())
         assert (reply.statuses, reply.rows, len(reply.errors)) == ([7, 8], [[9]], 1)
         more = 1
         assert [status & more for status, _ in reply.done] == [1, 1, 1, 0]

@@ -12,7 +12,9 @@ from case_tables import cases
 
 import raw_tds
 from authors import author_with_schema
-from raw_tds import INT4, NORMAL, REAL, RawClient, dbrpc, read_reply
+from raw_client import RawClient
+from raw_replies import read_reply
+from raw_tds import INT4, NORMAL, REAL, dbrpc
 from servers import Login, RunningServer
 from tds_clients import Admin, Clients, CtClient, Param
 from waiting import wait_until

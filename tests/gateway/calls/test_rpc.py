@@ -9,7 +9,7 @@ import pytest
 from case_tables import cases
 from talks import Unchanged, compare, hold, param, talks
 
-from tds_clients import Admin, Clients, Param, errors_of
+from tds_clients import Admin, Clients, Param, ctds_of, errors_of
 from waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
@@ -127,14 +127,7 @@ def test_outputs_of_texts_and_bytes_are_cut(clients: Clients) -> None:
     server = clients.server
     text = "set @a = N'12345' set @b = 0x0102030405"
     with (
-        ctds.connect(
-            server.host,
-            port=server.port,
-            user=server.reader.user,
-            password=server.reader.password,
-            autocommit=True,
-            login_timeout=100,
-        ) as connection,
+        ctds_of(server, server.reader) as connection,
         connection.cursor() as cursor,
     ):
         outputs = cursor.callproc(

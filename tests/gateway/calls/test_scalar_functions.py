@@ -7,7 +7,8 @@ from contextlib import contextmanager
 import pytest
 
 from authors import author_with_schema
-from raw_tds import BATCH7, RPC7, RawClient, batch7, rpc7
+from raw_client import RawClient, logged_in7
+from raw_tds import RPC7, rpc7
 from servers import Login, RunningServer
 from tds_clients import Clients, Param
 
@@ -25,10 +26,8 @@ def author(server: RunningServer) -> Iterator[Login]:
 
 @contextmanager
 def connected(server: RunningServer) -> Iterator[RawClient]:
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(AUTHOR)
-        client.send(BATCH7, batch7("use valued"))
-        client.receive()
+    with logged_in7(server, AUTHOR) as client:
+        client.batch("use valued")
         yield client
 
 
@@ -73,8 +72,7 @@ def test_the_value_has_the_declared_type(
         made = f"create function gives(@a int) returns {of} as begin return {expression} end"
         try:
             for request in (made, "select 1"):
-                client.send(BATCH7, batch7(request))
-                answer = client.receive()
+                answer = client.batch(request)
             assert struct.pack("<BBi", 0xD1, 4, 1) in answer
             for _ in range(2):
                 client.send(RPC7, rpc7("gives") + number(1))
@@ -84,8 +82,7 @@ def test_the_value_has_the_declared_type(
                 assert answer == returned(expected) + DONE, answer.hex(" ")
                 assert bool(status) == (of == "tinyint")
         finally:
-            client.send(BATCH7, batch7("drop function gives"))
-            client.receive()
+            client.batch("drop function gives")
 
 
 def test_a_function_that_makes_a_table_variable(server: RunningServer, author: Login) -> None:
@@ -94,8 +91,7 @@ def test_a_function_that_makes_a_table_variable(server: RunningServer, author: L
         made = "create function counts(@a int) returns int as begin declare @t table (a int) " + (
             "insert @t values (1), (@a) declare @n int select @n = sum(a) from @t return @n end"
         )
-        client.send(BATCH7, batch7(made))
-        client.receive()
+        client.batch(made)
         for value in (1, 5, None):
             client.send(RPC7, rpc7("dbo.counts") + number(value))
             total = (value or 0) + 1
@@ -105,10 +101,8 @@ def test_a_function_that_makes_a_table_variable(server: RunningServer, author: L
 
 def test_in_a_text_it_returns_no_rows(server: RunningServer, clients: Clients, author: Login) -> None:
     with connected(server) as client:
-        client.send(BATCH7, batch7("create function says(@a int) returns varchar(5) as begin return 'x' end"))
-        client.receive()
-        client.send(BATCH7, batch7("exec says 1 declare @v varchar(5) exec @v = says 1 select @v + 'y'"))
-        answer = client.receive()
+        client.batch("create function says(@a int) returns varchar(5) as begin return 'x' end")
+        answer = client.batch("exec says 1 declare @v varchar(5) exec @v = says 1 select @v + 'y'")
         assert (answer.count(b"\x81\x01\0"), b"\xd1\x02\0xy" in answer) == (1, True), answer.hex(" ")
     # ASE documents no calls of functions: the answer is a row
     with clients.ct(author) as ase:

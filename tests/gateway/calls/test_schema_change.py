@@ -13,6 +13,7 @@ import pytest
 import sqlalchemy
 
 import raw_tds
+from raw_client import RawClient
 from ringlog.schema.change import run
 from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.installing.install import InstallRefused, install
@@ -248,7 +249,7 @@ def test_columns_are_added_and_dropped_many_times_while_writers_write(
 
     def write_by_5() -> None:
         at = raw_tds.Type(0x6F, 8)
-        with raw_tds.RawClient(server.host, server.port) as client:
+        with RawClient(server.host, server.port) as client:
             assert client.log_in5(server.writer).login == 5
             for number in itertools.count():
                 if stop.is_set():

@@ -1,7 +1,6 @@
 """Table-valued parameters of calls (MS-TDS 2.2.5.5.5), sent by python-tds."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -12,6 +11,7 @@ from pytds import tds_base, tds_types
 
 from authors import author_with_schema
 from servers import Login, RunningServer
+from tds_clients import pytds_of
 
 AUTHOR = Login("tables_author", "author")
 PLACES = (
@@ -21,27 +21,12 @@ PLACES = (
 KEYED = "create type Keyed as table (n int identity, v int, twice as v * 2)"
 
 
-@contextmanager
-def connected(server: RunningServer) -> Iterator[pytds.Connection]:
-    connection = pytds.connect(
-        server=server.host,
-        port=server.port,
-        user=AUTHOR.user,
-        password=AUTHOR.password,
-        database="table_parameters",
-        autocommit=True,
-        login_timeout=100,
-    )
-    with connection:
-        yield connection
-
-
 @pytest.fixture(scope="module")
 def cursor(server: RunningServer) -> Iterator[pytds.Cursor]:
     """A cursor of the owner of the types Places and Keyed, and of procedures with them."""
     with (
         author_with_schema(server, AUTHOR, "table_parameters"),
-        connected(server) as connection,
+        pytds_of(server, AUTHOR, database="table_parameters") as connection,
         connection.cursor() as cursor,
     ):
         for text in (

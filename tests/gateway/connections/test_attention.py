@@ -13,7 +13,9 @@ import pymssql
 import pytest
 
 from authors import author_with_schema
-from raw_tds import ATTENTION, BATCH7, NORMAL, VARCHAR, RawClient, batch7, dbrpc, language, read_reply
+from raw_client import RawClient
+from raw_replies import read_reply
+from raw_tds import ATTENTION, BATCH7, NORMAL, VARCHAR, batch7, dbrpc, language
 from raw_tds import Param as RawParam
 from servers import Login, RunningServer
 from tds_clients import PLAIN, Admin, Clients, Param

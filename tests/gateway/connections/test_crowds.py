@@ -12,7 +12,8 @@ import psycopg
 import pytest
 
 import raw_tds
-from raw_tds import BATCH7, RawClient
+from raw_client import RawClient
+from raw_tds import BATCH7
 from ringlog.clients import call, connect
 from servers import Login, RunningServer, ringlog, serving
 from waiting import wait_until
@@ -57,8 +58,7 @@ def begin_request(client: RawClient, length: int) -> None:
 def answer_of_long(client: RawClient, length: int) -> bytes:
     """The answer to a batch of about this many bytes."""
     client.packet_size = PACKET
-    client.send(BATCH7, raw_tds.batch7("select 7 /*" + "x" * (length // 2) + "*/"))
-    return client.receive()
+    return client.batch("select 7 /*" + "x" * (length // 2) + "*/")
 
 
 # the row, or the error of a text that is too long

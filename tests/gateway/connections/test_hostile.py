@@ -13,7 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import raw_tds
-from raw_tds import BATCH7, BIG, LITTLE, LOGIN5, LOGIN7, NORMAL, PRELOGIN, RPC7, Param, RawClient
+from raw_client import RawClient, logged_in7
+from raw_replies import read_reply
+from raw_tds import BATCH7, BIG, LITTLE, LOGIN5, LOGIN7, NORMAL, PRELOGIN, RPC7, Param
 from servers import Login, RunningServer
 from tds_clients import PLAIN
 
@@ -275,8 +277,7 @@ def test_damaged_requests_of_7(server: RunningServer, changes: list[Change], bod
 
 
 def test_the_undamaged_requests_are_answered(server: RunningServer) -> None:
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(PLAIN)
+    with logged_in7(server, PLAIN) as client:
         client.send(RPC7, CALL7)
         assert client.receive()[0] == 0x79, "no error, a return status"
         for body in MANAGED:
@@ -292,7 +293,7 @@ def test_damaged_text(server: RunningServer, changes: list[Change]) -> None:
         assert client.log_in5(PLAIN).login == 5
         text = b"\0" + damaged(raw, changes)
         client.send(NORMAL, b"\x21" + struct.pack("<I", len(text)) + text)
-        raw_tds.read_reply(client.receive())
+        read_reply(client.receive())
         assert client.language("select 1 as one").rows == [[1]]
 
 
@@ -321,7 +322,7 @@ def test_an_incorrect_stream_gets_an_error_and_is_ended(
     with RawClient(server.host, server.port) as client:
         assert client.log_in5(PLAIN).login == 5
         client.send(NORMAL, tokens)
-        reply = raw_tds.read_reply(client.receive())
+        reply = read_reply(client.receive())
         if words:
             assert [(error.number, error.severity) for error in reply.errors] == [(4002, 20)]
             assert words in reply.errors[0].text
@@ -330,18 +331,16 @@ def test_an_incorrect_stream_gets_an_error_and_is_ended(
 
 def test_an_unsupported_form_fails_only_the_call(server: RunningServer) -> None:
     """A table-valued parameter with TVP_COLUMN_ORDERING (MS-TDS 2.2.5.5.5.2)."""
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(PLAIN)
+    with logged_in7(server, PLAIN) as client:
         table = b"\0\0\xf3\0\0\1t\0\1\0" + bytes(6) + b"\x26\4\0" + b"\x11\1\0\1\0\0\0"
         client.send(RPC7, raw_tds.rpc7("echo") + table)
         words = "a table-valued parameter with its columns in another order than its type is not supported"
         assert words.encode("utf-16-le") in client.receive()
-        client.send(BATCH7, raw_tds.batch7("select 7"))
-        assert struct.pack("<BBi", 0xD1, 4, 7) in client.receive()
+        assert struct.pack("<BBi", 0xD1, 4, 7) in client.batch("select 7")
 
 
 def test_more_parameters_than_any_procedure_has(server: RunningServer) -> None:
     with RawClient(server.host, server.port) as client:
         assert client.log_in5(PLAIN).login == 5
         client.send(NORMAL, raw_tds.dbrpc("status", [Param(raw_tds.INT1, 1)] * 2101))
-        assert "more than 2100 parameters" in raw_tds.read_reply(client.receive()).errors[0].text
+        assert "more than 2100 parameters" in read_reply(client.receive()).errors[0].text

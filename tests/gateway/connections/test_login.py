@@ -8,7 +8,8 @@ from pathlib import Path
 import pymssql
 import pytest
 
-from raw_tds import LOGIN7, PRELOGIN, RawClient, login7, prelogin
+from raw_client import RawClient
+from raw_tds import LOGIN7, PRELOGIN, login7, prelogin
 from servers import Login, RunningServer
 from tds_clients import PACKET_SIZES, PLAIN, SEVENS, VERSIONS, Admin, Clients, errors_of, rows_of
 from waiting import PATIENCE, wait_until

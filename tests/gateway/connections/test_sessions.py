@@ -15,6 +15,7 @@ import pyodbc
 import pytest
 
 import raw_tds
+from raw_client import RawClient
 from ringlog.server.processes.descriptors import raise_file_limit
 from servers import Login, RunningServer
 from tds_clients import TDSODBC, VERSIONS, Admin, Clients, Param, rows_of
@@ -33,7 +34,7 @@ def row_count(reply: bytes) -> int:
     return int(count) if status & 0x10 else 0
 
 
-class Client7(raw_tds.RawClient):
+class Client7(RawClient):
     """A raw client of TDS 7.4."""
 
     def batch(self, text: str, *, status: int = 0) -> bytes:

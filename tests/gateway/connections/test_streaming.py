@@ -19,7 +19,9 @@ import pytest
 from hostile_sessions import BIG, attack, put_row
 
 import raw_tds
-from raw_tds import ATTENTION, BATCH7, HEADER, LAST, NORMAL, VARCHAR, Param, RawClient, batch7, language
+from raw_client import RawClient
+from raw_replies import read_reply
+from raw_tds import ATTENTION, BATCH7, HEADER, LAST, NORMAL, VARCHAR, Param, batch7, language
 from servers import Login, RunningServer, ringlog
 from tds_clients import PLAIN, Admin, Clients, errors_of, rows_of
 from waiting import wait_until
@@ -337,7 +339,7 @@ def test_writers_continue_during_a_storm_of_logins(
             client.send(raw_tds.LOGIN5, raw_tds.login5(PLAIN))
         writers.wait_for_more(50)
         answers = [client.receive() for client in storm]
-        assert [raw_tds.read_reply(answer).login for answer in answers] == [5] * len(storm)
+        assert [read_reply(answer).login for answer in answers] == [5] * len(storm)
         writers.wait_for_more(5)
 
 

@@ -16,7 +16,8 @@ import pytds
 import pytest
 
 import raw_tds
-from raw_tds import RawClient
+from raw_client import RawClient
+from raw_replies import read_reply
 from relay import relay
 from ringlog.clients import Address
 from ringlog.history.sources import tds
@@ -199,7 +200,7 @@ def test_bytes_that_can_be_overheard(offering: RunningServer, wish: str, hides_r
         assert ("a row to be seen".encode("utf-16-le") in heard) != hides_rows
 
 
-class TlsClient(raw_tds.RawClient):
+class TlsClient(RawClient):
     """A client whose connection is TLS from the first byte."""
 
     def __init__(self, server: RunningServer, certificate: Path, alpn: str | None = None) -> None:
@@ -217,8 +218,7 @@ def test_tds_8(requiring: RunningServer, certificate: Path, alpn: str | None) ->
         assert client.tls.selected_alpn_protocol() == alpn
         reply = client.log_in7(requiring.reader)
         assert b"\xad" in reply
-        client.send(raw_tds.BATCH7, raw_tds.batch7(PLAIN_QUERY))
-        assert b"\xd1\x04\x2a\0\0\0" in client.receive()
+        assert b"\xd1\x04\x2a\0\0\0" in client.batch(PLAIN_QUERY)
 
 
 def test_another_protocol_inside_tls_is_refused(requiring: RunningServer, certificate: Path) -> None:
@@ -234,11 +234,11 @@ def test_tds_5_inside_tls(requiring: RunningServer, certificate: Path) -> None:
 
 
 def test_a_clear_login_where_tls_is_required(requiring: RunningServer) -> None:
-    with raw_tds.RawClient(requiring.host, requiring.port) as client:
+    with RawClient(requiring.host, requiring.port) as client:
         reply = client.log_in5(requiring.reader)
         assert reply.login != 5
         assert "demands TLS" in reply.errors[0].text
-    with raw_tds.RawClient(requiring.host, requiring.port) as client:
+    with RawClient(requiring.host, requiring.port) as client:
         assert "demands TLS".encode("utf-16-le") in client.log_in7(requiring.reader)
 
 
@@ -296,7 +296,7 @@ def encrypted_login(server: RunningServer, flags: int) -> bytes:
     ],
 )
 def test_invalid_responses(server: RunningServer, response: bytes) -> None:
-    with raw_tds.RawClient(server.host, server.port) as client:
+    with RawClient(server.host, server.port) as client:
         client.send(raw_tds.LOGIN5, encrypted_login(server, 0xA0))
         challenge = client.receive()
         assert challenge[3] == 7, "the server negotiates"
@@ -307,20 +307,20 @@ def test_invalid_responses(server: RunningServer, response: bytes) -> None:
 
 def test_a_password_encrypted_for_another_nonce_is_wrong(server: RunningServer) -> None:
     """The answer to one challenge is invalid for the next."""
-    with raw_tds.RawClient(server.host, server.port) as client:
+    with RawClient(server.host, server.port) as client:
         client.send(raw_tds.LOGIN5, encrypted_login(server, 0xA0))
         client.receive()
         value = bytes(256)
         response = b"\x65\x03\x01\x1f\x00\xec\x0e\x00\x01" + bytes(7) + b"\xe1\xff\xff\xff\x7f\x00\xd7"
         client.send(raw_tds.NORMAL, response + len(value).to_bytes(4, "little") + value)
-        reply = raw_tds.read_reply(client.receive())
+        reply = read_reply(client.receive())
         assert (reply.login, [error.number for error in reply.errors]) == (6, [4002])
 
 
 def test_older_ways_to_encrypt_are_refused(server: RunningServer) -> None:
-    with raw_tds.RawClient(server.host, server.port) as client:
+    with RawClient(server.host, server.port) as client:
         client.send(raw_tds.LOGIN5, encrypted_login(server, 0x01))
-        assert "without a nonce" in raw_tds.read_reply(client.receive()).errors[0].text
+        assert "without a nonce" in read_reply(client.receive()).errors[0].text
 
 
 # --- the command line ---

@@ -14,9 +14,10 @@ import psycopg
 import pytest
 from pymssql import _mssql
 
-from raw_tds import ATTENTION, BATCH7, IGNORE, LAST, RawClient, batch7
+from raw_client import RawClient
+from raw_tds import ATTENTION, BATCH7, IGNORE, LAST, batch7
 from servers import Login, RunningServer
-from tds_clients import Admin, Clients
+from tds_clients import Admin, Clients, ctds_of
 from waiting import PATIENCE, one_sleeps, wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
@@ -547,15 +548,7 @@ def test_pymssql(clients: Clients, admin: Admin, version: str) -> None:
 def test_single_bytes_are_of_the_code_page_in_the_description(server: RunningServer) -> None:
     """From ctds's documentation: varchar in the code page of SQL_Latin1_General_CP1, nvarchar in UTF-16."""
     with (
-        ctds.connect(
-            server.host,
-            port=server.port,
-            user=server.reader.user,
-            password=server.reader.password,
-            autocommit=True,
-            login_timeout=100,
-            timeout=100,
-        ) as connection,
+        ctds_of(server, server.reader) as connection,
         connection.cursor() as cursor,
     ):
         cursor.execute(

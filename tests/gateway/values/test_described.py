@@ -12,7 +12,8 @@ from case_tables import cases
 
 from authors import author_with_schema
 from described_columns import ERROR, described
-from raw_tds import BATCH7, RawClient, batch7
+from raw_client import RawClient, logged_in7
+from raw_tds import BATCH7, batch7
 from servers import Login, RunningServer
 from tds_clients import Clients, CtClient, Param, rows_of
 from waiting import wait_until
@@ -20,8 +21,7 @@ from waiting import wait_until
 
 @pytest.fixture(scope="module")
 def client(server: RunningServer) -> Iterator[RawClient]:
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(server.reader)
+    with logged_in7(server, server.reader) as client:
         client.packet_size = 4096
         yield client
 
@@ -31,42 +31,9 @@ def test_types_of_expressions(client: RawClient, expression: str, expected: str)
     assert described(client, f"select {expression}") == [expected]
 
 
-def test_types_of_variables(client: RawClient) -> None:
-    declared = (
-        "@a tinyint, @b varchar(7), @c nchar(2), @d decimal(9,3), @e money, @f datetime, @g datetimeoffset(1)"
-    )
-    expected = [
-        "int[1]",
-        "varchar(7)",
-        "nchar(2)",
-        "decimal(9,3)",
-        "money[8]",
-        "datetime[8]",
-        "datetimeoffset(1)",
-    ]
-    assert described(client, f"declare {declared} select @a, @b, @c, @d, @e, @f, @g") == expected
-    assert described(client, f"declare {declared} select @a as a, @b, @c, @d, @e, @f, @g, 1")[:-1] == expected
-
-
-def test_types_of_several_selects(client: RawClient) -> None:
-    text = "select cast(1 as tinyint), 'abc', 1.5 union all select cast(2 as int), 'abcde', 1.25"
-    assert described(client, text) == ["int[4]", "varchar(5) not null", "numeric(3,2) not null"]
-
-
-def test_a_text_outside_the_code_page_is_described_as_nvarchar(client: RawClient) -> None:
-    assert described(client, "select '電流'") == ["nvarchar(2) not null"]
-    assert described(client, "declare @a varchar(5) = '電流' select @a + 'x'") == ["nvarchar(6)"]
-    assert described(client, "declare @a varchar(5) = '電流' select @a") == ["nvarchar(5)"]
-
-
-def test_types_of_columns(client: RawClient) -> None:
-    columns = "a decimal(10,2), b numeric(10,2), c datetimeoffset, d datetimeoffset(6)"
-    assert described(client, f"create table #d ({columns}) select * from #d") == [
-        "decimal(10,2)",
-        "numeric(10,2)",
-        "datetimeoffset(7)",
-        "datetimeoffset(6)",
-    ]
+@pytest.mark.parametrize(("text", "expected"), cases(__file__, "types_of_texts"))
+def test_types_of_texts(client: RawClient, text: str, expected: list[str]) -> None:
+    assert described(client, text) == expected
 
 
 def test_a_table_created_again_is_described_again(server: RunningServer) -> None:
@@ -77,13 +44,11 @@ def test_a_table_created_again_is_described_again(server: RunningServer) -> None
         for prefix in ("described..", "#"):
             # PostgreSQL has one type for all of them
             for column in ("varbinary(5)", "varbinary(max)", "varbinary(7)"):
-                client.send(BATCH7, batch7(f"create table {prefix}again (c {column})"))
-                client.receive()
+                client.batch(f"create table {prefix}again (c {column})")
                 # prepared the second time
                 for _ in range(3):
                     assert described(client, f"select c from {prefix}again") == [column]
-                client.send(BATCH7, batch7(f"drop table {prefix}again"))
-                client.receive()
+                client.batch(f"drop table {prefix}again")
 
 
 def test_a_table_altered_by_another_session_is_described_anew(server: RunningServer) -> None:
@@ -101,8 +66,7 @@ def test_a_table_altered_by_another_session_is_described_anew(server: RunningSer
             client.packet_size = 4096
 
         def run(text: str) -> None:
-            other.send(BATCH7, batch7(text))
-            raw = other.receive()
+            raw = other.batch(text)
             assert raw[0] != ERROR, raw
 
         run("create table described..altered (a int, b varbinary(5))")
@@ -138,8 +102,7 @@ def test_a_table_altered_by_another_gateway_is_described_anew(server: RunningSer
     ):
         client.log_in7(login)
         client.packet_size = 4096
-        client.send(BATCH7, batch7("create table described..altered (a varbinary(5))"))
-        assert client.receive()[0] != ERROR
+        assert client.batch("create table described..altered (a varbinary(5))")[0] != ERROR
         for _ in range(3):
             assert described(client, text) == ["varbinary(5)"]
         admin.execute(
@@ -244,8 +207,7 @@ def test_select_into_keeps_types_and_names(client: RawClient) -> None:
     )
     client.receive()
     made = "cast(1 as tinyint) as Tiny, 'abc' as Words, cast('10:00' as time(2)) t"
-    client.send(BATCH7, batch7(f"select ColA, b as Bytes, c, d, e, {made} into #to from #from"))
-    client.receive()
+    client.batch(f"select ColA, b as Bytes, c, d, e, {made} into #to from #from")
     types = [
         "varchar(5)",
         "binary(3)",
@@ -257,8 +219,7 @@ def test_select_into_keeps_types_and_names(client: RawClient) -> None:
         "time(2)",
     ]
     assert described(client, "select * from #to") == types
-    client.send(BATCH7, batch7("select * from #to"))
-    answer = client.receive()
+    answer = client.batch("select * from #to")
     for name in ("ColA", "Bytes", "Tiny", "Words"):
         assert name.encode("utf-16-le") in answer
 

@@ -14,7 +14,7 @@ from case_tables import cases
 
 import raw_tds
 from described_columns import described
-from raw_tds import BATCH7, RawClient, batch7
+from raw_client import RawClient, logged_in7
 from servers import RunningServer
 from tds_clients import Clients, rows_of
 
@@ -27,12 +27,10 @@ ROW = (
 
 @pytest.fixture(scope="module")
 def client(server: RunningServer) -> Iterator[RawClient]:
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(server.reader)
+    with logged_in7(server, server.reader) as client:
         client.packet_size = 4096
         columns = ", ".join(f"{name} {of}" for name, of in COLUMNS.items())
-        client.send(BATCH7, batch7(f"create table #t ({columns}) insert #t values ({ROW})"))
-        client.receive()
+        client.batch(f"create table #t ({columns}) insert #t values ({ROW})")
         yield client
 
 
@@ -116,10 +114,8 @@ def raw(server: RunningServer) -> Iterator[RawClient]:
 
 def test_tokens_of_sql_server(server: RunningServer, raw: RawClient) -> None:
     raw.log_in7(server.reader)
-    raw.send(raw_tds.BATCH7, raw_tds.batch7(TABLE))
-    raw.receive()
-    raw.send(raw_tds.BATCH7, raw_tds.batch7(SELECT))
-    reply = raw.receive()
+    raw.batch(TABLE)
+    reply = raw.batch(SELECT)
     wide = {name: len(name).to_bytes(1) + name.encode("utf-16-le") for name in ("b", "#t")}
     tables = b"\x01" + len("#t").to_bytes(2, "little") + wide["#t"][1:]
     columns = b"".join(bytes([n, t, status]) + wide.get(name, b"") for n, t, status, name in ORIGINS)

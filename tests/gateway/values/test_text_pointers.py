@@ -9,20 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from raw_tds import (
-    ATTENTION,
-    BIG,
-    BULK,
-    IGNORE,
-    LAST,
-    LITTLE,
-    NORMAL,
-    Order,
-    RawClient,
-    Reply,
-    language,
-    read_reply,
-)
+from raw_client import RawClient
+from raw_replies import Reply, read_reply
+from raw_tds import ATTENTION, BIG, BULK, IGNORE, LAST, LITTLE, NORMAL, Order, language
 from servers import RunningServer
 from tds_clients import Admin, Clients
 

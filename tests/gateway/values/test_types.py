@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from authors import author_with_schema
-from raw_tds import LITTLE, VARCHAR, RawClient, numeric
+from raw_client import RawClient
+from raw_tds import LITTLE, VARCHAR, numeric
 from raw_tds import Param as RawParam
 from servers import Login, RunningServer
 from tds_clients import PLAIN, SEVENS, Answer, Clients, CtClient, Param, rows_of

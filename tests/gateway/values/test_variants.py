@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from raw_tds import RawClient, batch7, rpc7
+from raw_client import RawClient, logged_in7
+from raw_tds import batch7, rpc7
 from servers import RunningServer
 from tds_clients import Clients
 
@@ -17,8 +18,7 @@ COLLATION = bytes.fromhex("0904d00034")
 
 @pytest.fixture
 def client(server: RunningServer) -> Iterator[RawClient]:
-    with RawClient(server.host, server.port) as client:
-        client.log_in7(server.reader)
+    with logged_in7(server, server.reader) as client:
         yield client
 
 

@@ -9,13 +9,13 @@ import ctds
 import psycopg
 import pymssql
 import pyodbc
-import pytds
 import pytest
 
 import raw_tds
+from raw_client import RawClient
 from ringlog.clients import call, connect
 from servers import RunningServer, ringlog, serving
-from tds_clients import TDSODBC
+from tds_clients import TDSODBC, ctds_of, pytds_of
 
 BEGIN = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
 POINTS = 100_000
@@ -92,7 +92,7 @@ def by_pyodbc(server: RunningServer, moment: datetime, trace: bytes) -> None:
 
 
 def by_tds5(server: RunningServer, moment: datetime, trace: bytes) -> None:
-    with raw_tds.RawClient(server.host, server.port) as client:
+    with RawClient(server.host, server.port) as client:
         client.log_in5(server.writer)
         reply = client.call(
             "put_scope",
@@ -106,7 +106,7 @@ def by_tds5(server: RunningServer, moment: datetime, trace: bytes) -> None:
 
 
 def by_blob(server: RunningServer, moment: datetime, trace: bytes) -> None:
-    with raw_tds.RawClient(server.host, server.port) as client:
+    with RawClient(server.host, server.port) as client:
         client.log_in5(server.writer)
         # twice: the second call uses the plan of the first
         for _ in range(2):
@@ -161,7 +161,7 @@ def test_calls_of_known_shape_arrive_bit_for_bit(
     words = b"\1\0\2\0"
     refused: list[str] = []
     if version == "5.0":
-        with raw_tds.RawClient(scope_server.host, scope_server.port) as client:
+        with RawClient(scope_server.host, scope_server.port) as client:
             client.log_in5(scope_server.writer)
             for moment, trace in zip(moments, traces, strict=True):
                 given = [
@@ -241,14 +241,7 @@ def from_pyodbc(server: RunningServer) -> bytes:
 
 
 def from_pytds(server: RunningServer) -> bytes:
-    with pytds.connect(
-        server.host,
-        port=server.port,
-        user=server.reader.user,
-        password=server.reader.password,
-        autocommit=True,
-        login_timeout=100,
-    ) as connection:
+    with pytds_of(server, server.reader) as connection:
         cursor = connection.cursor()
         cursor.execute("exec get_scope")
         ((_, _, trace, *_),) = cursor.fetchall()
@@ -308,7 +301,7 @@ def test_refused_by_name(
             cursor.callproc("put_scope", (8, text_of(moment), *values))
         said = str(refused.value).replace("\\'", "'")
     else:
-        with raw_tds.RawClient(scope_server.host, scope_server.port) as client:
+        with RawClient(scope_server.host, scope_server.port) as client:
             client.log_in5(scope_server.writer)
             types = (raw_tds.LONGCHAR if isinstance(value, str) else raw_tds.LONGBINARY for value in values)
             given = [raw_tds.Param(kind, value) for kind, value in zip(types, values, strict=True)]
@@ -354,19 +347,6 @@ def test_a_facility_may_use_big_endian_packed_points(temporary_directory: Path, 
 
 def pymssql_of(server: RunningServer, login: raw_tds.Login) -> pymssql.Connection:
     return server.connect(login.user, login.password)
-
-
-def ctds_of(server: RunningServer, login: raw_tds.Login) -> ctds.Connection:
-    # its default is 5 s for a request
-    return ctds.connect(
-        server.host,
-        port=server.port,
-        user=login.user,
-        password=login.password,
-        autocommit=True,
-        login_timeout=100,
-        timeout=100,
-    )
 
 
 def pyodbc_of(server: RunningServer, login: raw_tds.Login) -> pyodbc.Connection:

@@ -9,7 +9,8 @@ import pymssql
 
 import raw_tds
 from chaos.writers import ERRORS
-from raw_tds import BATCH7, RawClient
+from raw_client import RawClient
+from raw_tds import BATCH7
 from servers import Login
 
 _PACKET = 32_000
