@@ -59,6 +59,15 @@ async fn a_catch_block_gets_it_and_the_client_does_not() {
 }
 
 #[tokio::test]
+async fn triggers_of_a_change_in_a_try_block_know_of_it() {
+    let mut talk = talk(script()).await;
+    let text = "begin try insert step (n) values (1) end try begin catch print 'caught' end catch \
+                insert step (n) values (2)";
+    talk.batch(text).await;
+    assert_eq!(talk.postgres.sent(), ["set tsql.try = on", "step 1", "set tsql.try = off", "step 2"]);
+}
+
+#[tokio::test]
 async fn a_catch_block_without_an_error_does_not_run() {
     let mut talk = talk(script()).await;
     talk.batch(

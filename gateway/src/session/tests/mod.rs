@@ -137,8 +137,10 @@ impl Talk {
         self.batch("select @@trancount").await.rows.remove(0)
     }
 
-    /// The statements sent to PostgreSQL since the last call.
+    /// The statements sent to PostgreSQL since the last call, without the setting that informs triggers of a TRY block.
     fn sent(&self) -> String {
-        self.postgres.sent().join(", ")
+        let mut sent = self.postgres.sent();
+        sent.retain(|statement| !statement.starts_with("set tsql.try = "));
+        sent.join(", ")
     }
 }
