@@ -66,6 +66,7 @@ const OTHERS: &[&str] = &[
     "@@message",
     "@@n",
     "@@outer_trancount",
+    "@@rolled_back",
     "@@pack_received",
     "@@pack_sent",
     "@@packet_errors",
