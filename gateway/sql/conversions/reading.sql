@@ -166,6 +166,8 @@ language plpgsql immutable strict parallel safe
 as $$
 declare
   digits integer := case style when 0 then 6 when 1 then 8 when 2 then 16 when 3 then 17 end;
+  -- zero has a sign too, which numeric does not keep
+  sign text := case when value::text like '-%' then '-' else '' end;
   shown text;
   mantissa text;
   exponent integer;
@@ -174,15 +176,16 @@ begin
     perform tsql.fail(281, style || ' is not a valid style number when converting from float to a character string.');
   end if;
   if value = 0 and style = 0 then
-    return '0';
+    return sign || '0';
   end if;
+  value := abs(value);
   -- d.ddde+xx with so many digits, rounded exactly
   shown := to_char(value::numeric, '9.' || repeat('9', digits - 1) || 'EEEE');
   if value::numeric::double precision <> value or style > 0 then
     -- more digits than numeric's cast keeps
     shown := to_char(value::text::numeric, '9.' || repeat('9', digits - 1) || 'EEEE');
   end if;
-  mantissa := btrim(split_part(shown, 'e', 1));
+  mantissa := sign || btrim(split_part(shown, 'e', 1));
   exponent := split_part(shown, 'e', 2)::integer;
   if style > 0 then
     return mantissa || 'e' || case when exponent < 0 then '-' else '+' end || lpad(abs(exponent)::text, 3, '0');
@@ -191,7 +194,7 @@ begin
     mantissa := case when mantissa like '%.%' then rtrim(rtrim(mantissa, '0'), '.') else mantissa end;
     return mantissa || 'e' || case when exponent < 0 then '-' else '+' end || lpad(abs(exponent)::text, 3, '0');
   end if;
-  shown := round(value::text::numeric, 5 - exponent)::text;
+  shown := sign || round(value::text::numeric, 5 - exponent)::text;
   return case when shown like '%.%' then rtrim(rtrim(shown, '0'), '.') else shown end;
 end
 $$;

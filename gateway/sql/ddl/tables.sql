@@ -166,6 +166,40 @@ $$;
 comment on function tsql.tell_digits(text) is
 'Tells of new columns that are declared with seven digits of a second.';
 
+create or replace procedure tsql.inherit(
+  target text, not_null text[], numbered text, source oid, number smallint
+)
+language plpgsql
+as $$
+declare
+  name text;
+  numbers pg_sequence;
+  last bigint;
+begin
+  foreach name in array not_null loop
+    execute format('alter table %s alter column %I set not null', target, name);
+  end loop;
+  if numbered is null then
+    return;
+  end if;
+  select s.* into numbers
+  from pg_depend d join pg_sequence s on s.seqrelid = d.objid
+  where d.classid = 'pg_class'::regclass and d.deptype = 'i'
+    and d.refclassid = 'pg_class'::regclass and d.refobjid = source and d.refobjsubid = number;
+  execute format(
+    'alter table %s alter column %I add generated always as identity (start with %s increment by %s minvalue %s maxvalue %s)',
+    target, numbered, numbers.seqstart, numbers.seqincrement, numbers.seqmin, numbers.seqmax);
+  execute format(
+    'select %s(%I) from %s', case when numbers.seqincrement > 0 then 'max' else 'min' end, numbered, target) into last;
+  if last is not null then
+    perform setval(pg_get_serial_sequence(target, numbered), last);
+  end if;
+end
+$$;
+comment on procedure tsql.inherit(text, text[], text, oid, smallint) is
+$$Makes columns of a table NOT NULL, and one of them an identity like the column of another table by its number; its next
+number follows the last of the rows.$$;
+
 create or replace procedure tsql.create_table(
   definition text, target text, columns text[], declarations text[], named text default null,
   constraints text[] default '{}', stripped text[] default '{}',

@@ -305,7 +305,7 @@ async fn declare_columns(
 ) -> Result<String, Interrupt> {
     let sql = query.sql.query();
     let columns = backend.columns(client, &sql, parameters).await?;
-    Ok(declaring(made, &columns, titles, &client.dialect()))
+    Ok(declaring(made, &columns, titles, query.sql.facts.of_one_table, &client.dialect()))
 }
 
 /// Under `set fmtonly on` a query only returns its columns.

@@ -36,6 +36,8 @@ pub struct Facts {
     pub tables: Vec<Relation>,
     /// The table that it creates.
     pub created: Option<Relation>,
+    /// The rows of the table that it creates are rows of one table.
+    pub of_one_table: bool,
     /// The tables and views whose definition it changes.
     pub changed: Vec<Relation>,
     /// The tables that are locked before it runs, against writers.

@@ -1,15 +1,32 @@
 //! Quotes texts and names for PostgreSQL's SQL. Neither may contain a NUL, which PostgreSQL refuses.
 
 use crate::long_names::{stored, LONGEST_STORED};
+use std::fmt::{self, Display, Formatter};
 
 /// A text as a literal, valid for any standard_conforming_strings.
 pub fn literal(text: &str) -> String {
-    let quoted = text.replace('\'', "''");
-    if quoted.contains('\\') {
-        format!("E'{}'", quoted.replace('\\', "\\\\"))
-    } else {
-        format!("'{quoted}'")
+    Literal(text).to_string()
+}
+
+pub struct Literal<'a>(pub &'a str);
+
+impl Display for Literal<'_> {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        to.write_str(if self.0.contains('\\') { "E'" } else { "'" })?;
+        doubled(self.0, &['\'', '\\'], to)?;
+        to.write_str("'")
     }
+}
+
+/// Writes a text with each of these characters twice.
+fn doubled(text: &str, characters: &[char], to: &mut Formatter<'_>) -> fmt::Result {
+    let mut from = 0;
+    for (at, character) in text.match_indices(characters) {
+        to.write_str(&text[from..at])?;
+        to.write_str(character)?;
+        from = at;
+    }
+    to.write_str(&text[from..])
 }
 
 /// A name in SQL.
@@ -23,7 +40,17 @@ pub fn quoted(name: &str) -> String {
 
 /// A name as written, of any length, in quotes.
 pub fn in_quotes(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+    InQuotes(name).to_string()
+}
+
+struct InQuotes<'a>(&'a str);
+
+impl Display for InQuotes<'_> {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        to.write_str("\"")?;
+        doubled(self.0, &['"'], to)?;
+        to.write_str("\"")
+    }
 }
 
 /// The SQL of an array of expressions.

@@ -335,22 +335,34 @@ fn shown(column: &PgColumn, title: Option<&Title>) -> String {
     }
 }
 
-/// The SQL that copies to the columns of a new table the T-SQL declarations of the query's columns.
+/// The SQL that gives to the columns of a new table what those of the query have: their T-SQL declarations, NOT NULL, and of
+/// one table its identity (SQL Server, "SELECT - INTO Clause").
 pub fn declaring(
     made: &Relation,
     columns: &[PgColumn],
     names: Option<&[Title]>,
+    of_one_table: bool,
     dialect: &Dialect,
 ) -> String {
-    let (mut named, mut said) = (Vec::new(), Vec::new());
+    let (mut named, mut said, mut not_null) = (Vec::new(), Vec::new(), Vec::new());
     for (index, column) in columns.iter().enumerate() {
         let title = names.and_then(|names| names.get(index));
         let name = shown(column, title);
         let of = own_type(column, title, dialect).and_then(declared::written).unwrap_or_default();
         named.push(literal(&column.name));
         said.push(literal(&format!("{} {of}", in_quotes(&name))));
+        let demands = column.declared.traits.not_null
+            || result_type(column, title).is_some_and(|known| known.not_null);
+        not_null.extend(demands.then(|| literal(&column.name)));
     }
-    let (named, said) = (named.join(", "), said.join(", "));
+    let [named, said, not_null] = [named, said, not_null].map(|list| list.join(", "));
+    let mut identities = columns.iter().filter(|column| column.declared.traits.identity);
+    let identity = match (identities.next(), identities.next()) {
+        (Some(PgColumn { name, origin: (table, number), .. }), None) if of_one_table => {
+            format!("{}, {table}, {number}::smallint", literal(name))
+        }
+        _ => String::from("null, null, null"),
+    };
     let (table, share) = match made.is_global() {
         // its draft
         true => (
@@ -362,6 +374,7 @@ pub fn declaring(
     let table = literal(&table);
     format!(
         "call tsql.declare_columns({table}, array[{named}]::text[], array[{said}]::text[]); \
+         call tsql.inherit({table}, array[{not_null}]::text[], {identity}); \
          call tsql.watch_binaries({table}); call tsql.watch_rowversions({table}){share}"
     )
 }

@@ -89,7 +89,7 @@ pub struct Constraint {
     pub rule: Rule,
 }
 
-/// What a constraint demands, of these columns; of its own column without any.
+/// The rule of a constraint and its columns; without columns it is about the column that it follows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
     PrimaryKey(Vec<String>),

@@ -4,7 +4,7 @@ use super::{is_empty, Argument, Block, Declared, Raise, Routine, Step};
 use crate::postgres::Joined;
 use crate::quoting::literal;
 use crate::resolve::names::quoted;
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write};
 
 /// Writes steps, each on the line of its T-SQL, which PostgreSQL reports in errors.
 #[derive(Default)]
@@ -23,7 +23,8 @@ impl Writer {
             ahead => (0..ahead).for_each(|_| self.text.push('\n')),
         }
         let from = self.text.len();
-        self.text.push_str(&part.to_string());
+        // a String takes everything
+        let _ = write!(self.text, "{part}");
         self.reached = self.reached.max(self.line) + self.text[from..].matches('\n').count() as u32;
     }
 

@@ -194,6 +194,11 @@ impl Scalar {
         }
     }
 
+    /// One of two values, by a condition.
+    pub fn either(condition: Scalar, then: Scalar, otherwise: Scalar) -> Scalar {
+        Scalar::Case(vec![(condition, then)], Some(Box::new(otherwise)))
+    }
+
     pub fn once(self) -> Scalar {
         Scalar::Once(Box::new(self))
     }

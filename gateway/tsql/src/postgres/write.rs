@@ -6,7 +6,7 @@ use super::tree::{
 };
 use crate::facts::errors::{OF_ROWS, OWNED};
 use crate::fragments::{self, LIST_END, QUERY};
-use crate::quoting::literal;
+use crate::quoting::Literal;
 use crate::resolve::names::quoted_list;
 use crate::tree::{Frame, FrameBound, FrameUnit};
 use std::fmt::{self, Display, Formatter};
@@ -20,7 +20,7 @@ impl Display for Scalar {
             Scalar::Star => to.write_str("*"),
             Scalar::Number(digits) if digits.starts_with('-') => write!(to, "({digits})"),
             Scalar::Number(digits) => to.write_str(digits),
-            Scalar::Text(text) => to.write_str(&literal(text)),
+            Scalar::Text(text) => Literal(text).fmt(to),
             Scalar::Bytes(digits) => write!(to, "'\\x{digits}'::bytea"),
             Scalar::Parameter(index) => to.write_str(&fragments::variable(*index)),
             Scalar::Column(None, name) => to.write_str(name),

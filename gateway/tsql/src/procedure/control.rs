@@ -76,15 +76,20 @@ impl<'t> BodyWriter<'t> {
             let why = format!("it would leave the transaction begun in line {} open", region.line);
             return Err(Error::refused(what, &why, line));
         }
-        let mut handler = context.handler.clone();
-        while let Some(block) = handler.as_try().filter(|block| block.loops == context.loops).cloned() {
+        self.leave_tries(context, |block| block.loops == context.loops);
+        self.add(step);
+        Ok(())
+    }
+
+    /// The settings outside of the TRY blocks that are left, from the inner ones on.
+    pub(super) fn leave_tries(&mut self, context: &Context<'t>, is_left: impl Fn(&Try<'t>) -> bool) {
+        let mut handler = &context.handler;
+        while let Some(block) = handler.as_try().filter(|block| is_left(block)) {
             if block.marks {
                 self.set(TRY_SETTING, self.marked_by(&block.outer));
             }
-            handler = block.outer.clone();
+            handler = &block.outer;
         }
-        self.add(step);
-        Ok(())
     }
 
     pub(super) fn return_(

@@ -159,7 +159,7 @@ impl<'t> BodyWriter<'t> {
         steps.push(Step::Fetch { direction, count, cursor: cursor_variable, into: ROW.to_owned() });
         steps.push(Step::If(vec![(Scalar::column("found"), found)], none));
         let is_row = variable(FETCH_STATUS[0]).infix("=", Scalar::number(0));
-        let rows = Scalar::Case(vec![(is_row, Scalar::number(1))], Some(Box::new(Scalar::number(0))));
+        let rows = Scalar::either(is_row, Scalar::number(1), Scalar::number(0));
         self.run_with_end(context, line, Run::leaving(steps, RowCount::Value(rows)));
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! GOTO to a later label among the outermost statements: it leaves the block that ends there.
 
 use super::context::{Context, Label, Statements};
-use super::variable::TRY_SETTING;
 use super::writer::BodyWriter;
 use crate::error::Error;
 use crate::plpgsql::{Block, Step};
@@ -52,13 +51,7 @@ impl<'t> BodyWriter<'t> {
             return Err(Error::refused("goto", &why, name.at));
         }
         let leave = Step::exit(label.block.as_str());
-        let mut handler = context.handler.clone();
-        while let Some(block) = handler.as_try().cloned() {
-            if block.marks {
-                self.set(TRY_SETTING, self.marked_by(&block.outer));
-            }
-            handler = block.outer.clone();
-        }
+        self.leave_tries(context, |_| true);
         self.add(leave);
         Ok(())
     }

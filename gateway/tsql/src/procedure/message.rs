@@ -39,8 +39,8 @@ impl<'t> BodyWriter<'t> {
             steps.push(Step::if_(is_error.clone(), [raise]));
         }
         steps.push(Step::Perform(call("tsql.tell", parts)));
-        let failed = vec![(is_error.clone(), Scalar::text("failed"))];
-        steps.extend(self.end_notice(Scalar::Case(failed, Some(Box::new(Scalar::text(""))))));
+        let failed = Scalar::either(is_error.clone(), Scalar::text("failed"), Scalar::text(""));
+        steps.extend(self.end_notice(failed));
         let run = Run { raises: true, ..Run::new(steps) };
         self.run(&Context { handler, ..context.clone() }, line, run);
         self.lower_status(MESSAGE).into_iter().for_each(|step| self.add(step));
@@ -48,11 +48,17 @@ impl<'t> BodyWriter<'t> {
             let number = field(MESSAGE, "number");
             let error = match raise {
                 Raise::Severity { set_error: true, .. } => number,
-                _ => Scalar::Case(vec![(is_error, number)], Some(Box::new(Scalar::number(0)))),
+                _ => Scalar::either(is_error, number, Scalar::number(0)),
             };
             self.add(Step::assign(ERROR, error));
         }
         Ok(())
+    }
+
+    /// Raises an error of T-SQL, of severity 16 and state 1.
+    pub(super) fn raise_error(&self, number: u32, text: impl Into<String>, line: u32) -> Step {
+        let [number, severity, state] = [number, 16, 1].map(Scalar::number);
+        Step::Perform(call("tsql.raise", self.with_origin([number, severity, state, Scalar::text(text)], line)))
     }
 
     /// The parts of an error of this line.

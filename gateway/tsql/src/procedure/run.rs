@@ -5,7 +5,7 @@ use super::variable::{
     caught_name, field, variable, BODY, CONTEXT, DETAIL, DOOMED, ERROR, INDEX, MESSAGE, SCHEMA, STATUS,
     TABLE, TEXT,
 };
-use super::writer::{BodyWriter, Purpose, RowCount};
+use super::writer::{setting_step, BodyWriter, Purpose, RowCount};
 use crate::facts::notices::ENDED;
 use crate::plpgsql::{Block, Body, Step};
 use crate::postgres::{call, Scalar};
@@ -19,6 +19,9 @@ const DIAGNOSTICS: [(&str, &str); 6] = [
     (INDEX, "constraint_name"),
     (CONTEXT, "pg_exception_context"),
 ];
+
+/// The bytes of an error's handling, roughly.
+const HANDLING: usize = 1000;
 
 /// Steps that can fail, and the @@rowcount that they leave.
 pub struct Run {
@@ -113,7 +116,9 @@ impl<'t> BodyWriter<'t> {
                 }
             }
         }
-        self.add(Step::Block(Block { label: None, body: steps, handler: Some(("others", handling)) }));
+        // the handling is of about the same size for all statements, and not counted each time
+        self.written += HANDLING + steps.iter().map(Step::size).sum::<usize>();
+        self.steps.push(Step::Block(Block { label: None, body: steps, handler: Some(("others", handling)) }));
     }
 
     /// The error that is being handled, as a value.
@@ -173,9 +178,8 @@ impl<'t> BodyWriter<'t> {
         let mut steps = vec![Step::assign(caught.as_str(), error), doom];
         steps.extend(self.lower_status(&caught));
         if self.dooms {
-            let setting = [Scalar::text("tsql.doomed"), Scalar::text("on"), Scalar::Boolean(true)];
             steps.push(Step::assign(DOOMED, Scalar::Boolean(true)));
-            steps.push(Step::Perform(call("set_config", setting)));
+            steps.push(setting_step("tsql.doomed", Scalar::text("on")));
         }
         if self.tracks_errors {
             steps.push(Step::assign(ERROR, number));

@@ -312,20 +312,13 @@ impl<'t> BodyWriter<'t> {
 
     /// Sets a setting for the rest of the transaction.
     pub(super) fn set(&mut self, setting: &str, value: Scalar) {
-        self.add(Step::Perform(call("set_config", [Scalar::text(setting), value, Scalar::Boolean(true)])));
+        self.add(setting_step(setting, value));
     }
 
     /// Declares a variable with the value of a setting at the start of the body.
     fn declare_as_set(&mut self, variable: &str, setting: &str) {
         let value = call("current_setting", [Scalar::text(setting), Scalar::Boolean(true)]);
         self.declare_as(variable, "text", call("coalesce", [value, Scalar::text("")]));
-    }
-
-    /// Raises an error of T-SQL, of severity 16 and state 1.
-    pub(super) fn raise_error(&self, number: u32, text: impl Into<String>, line: u32) -> Step {
-        let [number, severity, state, line] = [number, 16, 1, line].map(Scalar::number);
-        let name = Scalar::text(self.name.as_str());
-        Step::Perform(call("tsql.raise", [number, severity, state, Scalar::text(text), line, name]))
     }
 
     /// The variable with the row count.
@@ -474,6 +467,11 @@ impl<'t> BodyWriter<'t> {
             inside.make(table, columns);
         }
     }
+}
+
+/// Sets a setting for the rest of the transaction.
+pub(super) fn setting_step(setting: &str, value: Scalar) -> Step {
+    Step::Perform(call("set_config", [Scalar::text(setting), value, Scalar::Boolean(true)]))
 }
 
 const RAISED: &str = "An error was raised during trigger execution. The batch has been aborted and the user \

@@ -1,7 +1,7 @@
 //! CAST, CONVERT, TRY_CAST and TRY_CONVERT.
 
 use super::translation::Translation;
-use super::value::{converted, float_to_text, styled_text, tried, Value};
+use super::value::{converted, float_to_text, styled_text, tried, Constant, Value};
 use crate::error::Error;
 use crate::facts::functions::{is_disputed_style, is_style};
 use crate::facts::types::{self, Family, Type, DATETIME2, DATETIMEOFFSET, SQL_VARIANT, VARBINARY};
@@ -51,7 +51,12 @@ impl Translation<'_> {
         let convert = if tries { tried } else { converted };
         let Some(style) = &cast.style else {
             let value = convert(value, target, line, dialect)?;
-            return Ok(Value { of: Some(Type { twin, ..target }), ..value });
+            // it has the digits of its type, and no longer those of a literal
+            let constant = match value.constant {
+                Constant::Integer(_) => Constant::None,
+                other => other,
+            };
+            return Ok(Value { of: Some(Type { twin, ..target }), constant, ..value });
         };
         let target = Type { twin, ..target };
         let Some(style) = self.value(style)?.integer() else {

@@ -352,7 +352,7 @@ impl CallTranslation<'_, '_, '_> {
         }
         let compared = self.translation.collated_together([first.clone(), second.clone()]);
         let [left, right] = compared.map(|value| value.sql);
-        let sql = Scalar::Case(vec![(left.tsql("=", right), Scalar::Null)], Some(Box::new(first.sql)));
+        let sql = Scalar::either(left.tsql("=", right), Scalar::Null, first.sql);
         Ok(match first.of {
             Some(of) if of.family == Family::Money => Value::money(sql, of),
             of => Value::of(sql, of),

@@ -79,7 +79,13 @@ impl Translation<'_> {
             QueryBody::Values(_) | QueryBody::Parenthesised(_) => true,
         };
         let limit = if has_limit { None } else { self.rows_within(None, &table, line)? };
-        self.note(|facts| facts.created = Some(relation));
+        let of_one_table = match &query.body {
+            QueryBody::Select(select) => {
+                matches!(select.from[..], [TableSource::Table { .. }]) && select.group_by.is_empty()
+            }
+            _ => false,
+        };
+        self.note(|facts| (facts.created, facts.of_one_table) = (Some(relation), of_one_table));
         let (rows, is_open) = (sql.limited(limit), self.variables.marks_lists());
         Ok((Verb::SelectInto, Statement::Create(Create { table, is_temporary, rows, is_open })))
     }
