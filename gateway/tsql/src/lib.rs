@@ -2,6 +2,7 @@
 //!
 //! `lexer` splits a text, `parser` builds a `tree`.
 
+pub mod bind;
 mod compile;
 pub mod databases;
 mod digest;
@@ -22,7 +23,6 @@ pub mod quoting;
 mod reading;
 pub mod resolve;
 pub mod schema;
-pub mod translate;
 pub mod tree;
 pub mod units;
 

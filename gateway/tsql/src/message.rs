@@ -1,10 +1,10 @@
 //! The messages of print, raiserror and throw, which PostgreSQL formats.
 
+use crate::bind::{self, Variables};
 use crate::error::Error;
 use crate::facts::types::{nvarchar, varchar, Family, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::postgres::{call, Scalar};
 use crate::resolve::Scope;
-use crate::translate::{self, Variables};
 use crate::tree::{Expression, LiteralValue, Raise, Throw};
 
 /// The index of a RAISERROR's first argument.
@@ -18,10 +18,10 @@ pub fn printed(
     variables: &mut dyn Variables,
 ) -> Result<Scalar, Error> {
     let is_national =
-        scope.dialect.has_wide_texts && translate::value(text, scope, variables, None)?.is_national();
+        scope.dialect.has_wide_texts && bind::value(text, scope, variables, None)?.is_national();
     let longest =
         if is_national { nvarchar(Some(LONGEST_VARCHAR / 2)) } else { varchar(Some(LONGEST_VARCHAR)) };
-    let mut text = translate::value(text, scope, variables, Some(longest))?.sql;
+    let mut text = bind::value(text, scope, variables, Some(longest))?.sql;
     if !arguments.is_empty() {
         text = call("tsql.format_numbered", [text, array(arguments, scope, variables)?]);
     }
@@ -38,9 +38,9 @@ pub fn raised(
     const BY_NUMBER: &str = "there are no messages with numbers: give the text";
     match raise {
         Raise::Severity { message, severity, state, arguments, .. } => {
-            let severity = translate::value(severity, scope, variables, Some(INT))?.sql;
-            let state = translate::value(state, scope, variables, Some(INT))?.sql;
-            if translate::value(message, scope, variables, None)?.of.is_some_and(|of| of.is_number()) {
+            let severity = bind::value(severity, scope, variables, Some(INT))?.sql;
+            let state = bind::value(state, scope, variables, Some(INT))?.sql;
+            if bind::value(message, scope, variables, None)?.of.is_some_and(|of| of.is_number()) {
                 let shown = match message {
                     Expression::Literal(literal) => match &literal.value {
                         LiteralValue::Integer(digits) | LiteralValue::Decimal(digits) => digits.clone(),
@@ -63,7 +63,7 @@ pub fn raised(
         }
         Raise::Number { message: None, .. } => Err(Error::refused("raiserror number", BY_NUMBER, line)),
         Raise::Number { number, message: Some(message), arguments } => {
-            let number = translate::value(number, scope, variables, Some(INT))?.sql;
+            let number = bind::value(number, scope, variables, Some(INT))?.sql;
             let text = text(message, scope, variables)?;
             let arguments = array(arguments, scope, variables)?;
             let [severity, state] = [16, 1].map(Scalar::number);
@@ -75,14 +75,14 @@ pub fn raised(
 
 /// Three columns: number, text of the message, state.
 pub fn thrown(throw: &Throw, scope: &Scope, variables: &mut dyn Variables) -> Result<[Scalar; 3], Error> {
-    let number = translate::value(&throw.number, scope, variables, Some(INT))?.sql;
-    let state = translate::value(&throw.state, scope, variables, Some(INT))?.sql;
+    let number = bind::value(&throw.number, scope, variables, Some(INT))?.sql;
+    let state = bind::value(&throw.state, scope, variables, Some(INT))?.sql;
     let text = text(&throw.message, scope, variables)?;
     Ok([call("tsql.thrown_number", [number]), text, call("tsql.state", [state])])
 }
 
 fn text(value: &Expression, scope: &Scope, variables: &mut dyn Variables) -> Result<Scalar, Error> {
-    Ok(translate::value(value, scope, variables, Some(VARCHAR))?.sql)
+    Ok(bind::value(value, scope, variables, Some(VARCHAR))?.sql)
 }
 
 fn array(values: &[Expression], scope: &Scope, variables: &mut dyn Variables) -> Result<Scalar, Error> {
@@ -100,7 +100,7 @@ fn substitutes(
 ) -> Result<Scalar, Error> {
     let mut numbers = Vec::with_capacity(values.len());
     for (place, value) in (FIRST_ARGUMENT..).zip(values) {
-        let of = translate::value(value, scope, variables, None)?.of;
+        let of = bind::value(value, scope, variables, None)?.of;
         numbers.push(match of.map(|of| of.family) {
             Some(Family::Integer) => Scalar::Boolean(true),
             Some(Family::Text) => Scalar::Boolean(false),

@@ -1,12 +1,12 @@
 //! Procedure calls of a batch.
 
 use super::compiler::{selected, Compiler};
+use crate::bind::{self, Numbered, Value};
 use crate::error::Error;
 use crate::facts::types::{Family, Type, TABLE};
 use crate::postgres::Scalar;
 use crate::program::{Action, Argument, Execute, Executed, Expression, Filled, InsertExecute, Literal, Sql};
 use crate::resolve::names;
-use crate::translate::{self, Numbered, Value};
 use crate::tree::{self, ArgumentValue};
 use crate::Dialect;
 
@@ -65,7 +65,7 @@ impl Compiler<'_> {
 
     /// The type of a variable or literal.
     fn type_of(&self, value: &tree::Expression) -> Option<Type> {
-        translate::value(value, &self.scope, &mut Numbered::default(), None).ok()?.of
+        bind::value(value, &self.scope, &mut Numbered::default(), None).ok()?.of
     }
 
     /// Converts a value to the type of the variable; None if the variable is not declared.
@@ -92,7 +92,7 @@ impl Compiler<'_> {
                 top.at,
             ));
         }
-        let target = translate::filled(insert, &self.scope)?;
+        let target = bind::filled(insert, &self.scope)?;
         Ok(Action::InsertExecute(Box::new(InsertExecute { target, source })))
     }
 }
@@ -103,7 +103,7 @@ pub fn text_for(source: Type, target: Type, dialect: &Dialect) -> Result<Sql, Er
         Family::Money => Value::money(Scalar::Parameter(0), source),
         _ => Value::new(Scalar::Parameter(0), source),
     };
-    let text = translate::assigned(value, target, 1, dialect)?.sql;
+    let text = bind::assigned(value, target, 1, dialect)?.sql;
     let names = vec![String::from("#taken_1")];
     Ok(selected(&[text], Numbered { names, ..Numbered::default() }))
 }
@@ -111,5 +111,5 @@ pub fn text_for(source: Type, target: Type, dialect: &Dialect) -> Result<Sql, Er
 /// The insert of `rows` rows of values, which have the types of their parameters: the first `width` are the first row.
 pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, dialect: &Dialect) -> Sql {
     let names = (1..=rows * width).map(|place| format!("@{place}"));
-    Sql::written(&translate::insert_of_rows(filled, width, rows, dialect).to_string(), names.collect())
+    Sql::written(&bind::insert_of_rows(filled, width, rows, dialect).to_string(), names.collect())
 }

@@ -1,9 +1,9 @@
 //! The state of the compilation of a batch, and SQL with its variables.
 
+use crate::bind::Numbered;
 use crate::postgres::{Joined, Scalar};
 use crate::program::{Settings, Sql};
 use crate::resolve::Scope;
-use crate::translate::Numbered;
 use crate::tree;
 use std::collections::HashMap;
 

@@ -2,11 +2,11 @@
 
 use super::compiler::{selected, Compiler};
 use super::written;
+use crate::bind::{self, Numbered, Value};
 use crate::error::Error;
 use crate::facts::types::{Type, INT};
 use crate::postgres::Scalar;
 use crate::program::{Action, Changes, CursorAction, Expression, FetchFrom, Query, Sql, Tree as Bindable};
-use crate::translate::{self, Numbered, Value};
 use crate::tree::{CursorOption, DeclareCursor, Direction, Fetch, StatementKind as Tree};
 
 impl Compiler<'_> {
@@ -58,7 +58,7 @@ impl Compiler<'_> {
         for (place, of) in types.iter().enumerate() {
             let value = Value::unknown(Scalar::Parameter(place));
             values.push(match of {
-                Some(of) => translate::assigned(value, *of, line, self.scope.dialect)?.sql,
+                Some(of) => bind::assigned(value, *of, line, self.scope.dialect)?.sql,
                 None => value.sql,
             });
         }

@@ -1,11 +1,11 @@
 //! The query of a cursor that changes rows.
 
 use super::compiler::numbered_sql;
+use crate::bind::{of_table, Numbered, OfTable};
 use crate::error::Error;
 use crate::parser;
 use crate::program::{Settings, Sql};
 use crate::resolve::Scope;
-use crate::translate::{of_table, Numbered, OfTable};
 use crate::tree::StatementKind;
 
 /// A select of the rows of one table, in SQL.

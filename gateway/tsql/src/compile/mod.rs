@@ -20,6 +20,7 @@ pub use undeclared::{undeclared, Undeclared};
 pub use value::bytes_of;
 pub(crate) use value::of_number;
 
+use crate::bind::{self, Numbered};
 use crate::digest;
 use crate::error::Error;
 use crate::facts::collations::Collation;
@@ -39,7 +40,6 @@ use crate::program::{
 use crate::resolve::names::Relation;
 use crate::resolve::{changing, defined_tables, names, Scope};
 use crate::schema::{Schema, Unknown};
-use crate::translate::{self, Numbered};
 use crate::tree::{
     self, AlterDatabase, Assign, CreateProcedure, Declared, DropObjects, ObjectKind, Raise,
     StatementKind as Tree, TableVariable, TransactionName,
@@ -388,14 +388,14 @@ impl Compiler<'_> {
                     self.scope.schema.clone().map(|schema| Arc::new(Inside::new(schema, Vec::new(), None)));
                 let schema = inside.clone().map(|inside| inside as Arc<dyn Schema>);
                 let scope = Scope { schema, ..self.scope.clone() };
-                let definition = translate::create_view(create, lexer::as_created(text)?.trim(), &scope);
+                let definition = bind::create_view(create, lexer::as_created(text)?.trim(), &scope);
                 self.asked.extend(inside.iter().flat_map(|inside| inside.asked()));
                 let definition = definition?;
                 defined(&definition, QueryKind::Definition(Definition::Other), changed(&statement.kind)?)
             }
             Tree::CreateBindable(create) => {
                 let source = lexer::as_created(self.text)?;
-                let definition = translate::create_bindable(create, source.trim(), &self.scope)?;
+                let definition = bind::create_bindable(create, source.trim(), &self.scope)?;
                 defined(&definition, QueryKind::Definition(Definition::Other), changed(&statement.kind)?)
             }
             Tree::CreateTable(create) => {
@@ -425,7 +425,7 @@ impl Compiler<'_> {
             Tree::Drop(_) | Tree::DropIndexes(_) => Definition::Drop,
             _ => Definition::Other,
         };
-        let definition = translate::defined(statement, &self.scope)?;
+        let definition = bind::defined(statement, &self.scope)?;
         if self.changes_databases(statement) {
             let define =
                 Define { statements: vec![definition.to_string()], is_temporary: false, notice: None };
@@ -519,7 +519,7 @@ impl Compiler<'_> {
             return Ok(Condition::InTransaction);
         }
         let mut numbered = Numbered::default();
-        let sql = translate::condition(condition, &self.scope, &mut numbered)?;
+        let sql = bind::condition(condition, &self.scope, &mut numbered)?;
         let written = Written::value(sql, numbered, &self.scope);
         let tree = || Bindable::Condition(condition.clone());
         Ok(Condition::Sql(self.bound(written, condition.at(), tree).sql))
@@ -528,7 +528,7 @@ impl Compiler<'_> {
     /// `function`: the SQL function that converts the value to seconds.
     fn wait(&mut self, function: &str, value: &tree::Expression) -> Result<Action, Error> {
         let mut numbered = Numbered::default();
-        let value = translate::value(value, &self.scope, &mut numbered, None)?.sql;
+        let value = bind::value(value, &self.scope, &mut numbered, None)?.sql;
         let sql = selected(&[call(format!("tsql.{function}"), [value])], numbered);
         Ok(Action::Wait(crate::program::Expression::Sql(sql)))
     }
@@ -615,7 +615,7 @@ fn definition_of(sql: Sql, kind: QueryKind) -> Query {
 
 /// Drops the table of a variable if it exists.
 fn forgotten(table: &TableVariable, line: u32, owner: &str) -> Result<Statement, Error> {
-    let drop = translate::forgotten(&names::table_variable(&table.variable, owner))?;
+    let drop = bind::forgotten(&names::table_variable(&table.variable, owner))?;
     Ok(Statement { line, action: defined(&drop, QueryKind::Unsaid, Vec::new()) })
 }
 

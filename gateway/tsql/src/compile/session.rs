@@ -1,10 +1,10 @@
 //! Statements about the session.
 
 use super::compiler::{numbered_sql, Compiler};
+use crate::bind::{self, Numbered};
 use crate::error::Error;
 use crate::program::{Action, InsertBulk, SentText, Sql};
 use crate::resolve::names::{folded, relation};
-use crate::translate::{self, Numbered};
 use crate::tree::{self, nulls_equal, set_words, SetWord};
 
 impl Compiler<'_> {
@@ -33,7 +33,7 @@ impl Compiler<'_> {
         line: u32,
     ) -> Result<Action, Error> {
         let mut numbered = Numbered::default();
-        let sql = translate::text_change(statement, &self.scope, &mut numbered)?;
+        let sql = bind::text_change(statement, &self.scope, &mut numbered)?;
         let sql = sql.ok_or_else(|| Error::nested_too_deeply(line))?;
         numbered.facts.calls = true;
         Ok(Action::ChangeText(numbered_sql(&sql, numbered)))
@@ -48,8 +48,8 @@ impl Compiler<'_> {
             return Err(Error::refused("writetext bulk", why, line));
         }
         let (mut checking, mut writing) = (Numbered::default(), Numbered::default());
-        let check = translate::check_of_text(text, &self.scope, &mut checking)?;
-        let (column, change) = translate::change_of_text(text, &self.scope, &mut writing)?;
+        let check = bind::check_of_text(text, &self.scope, &mut checking)?;
+        let (column, change) = bind::change_of_text(text, &self.scope, &mut writing)?;
         writing.facts.calls = true;
         Ok(Action::SendText(Box::new(SentText {
             check: numbered_sql(&check, checking),

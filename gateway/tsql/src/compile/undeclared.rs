@@ -2,6 +2,7 @@
 //! selection algorithm").
 
 use super::base_scope;
+use crate::bind::{self, any, mismatch};
 use crate::error::Error;
 use crate::facts::session;
 use crate::facts::types::Type;
@@ -10,7 +11,6 @@ use crate::parser;
 use crate::program::Settings;
 use crate::resolve::{names, Scope};
 use crate::schema::{other_number, Schema};
-use crate::translate::{self, any, mismatch};
 use crate::tree::{
     Arguments, AssignOperator, BinaryOperator, Cast, ColumnName, CommonTable, Expression, Insert,
     InsertSource, JoinKind, Literal, LiteralValue, Locks, Name, ObjectName, Position, Query, QueryBody,
@@ -142,7 +142,7 @@ impl<'s> Finder<'s> {
 
     fn type_of(&self, found: &Found, at: Position) -> Result<Option<Type>, Error> {
         match &found.decided_by {
-            Decider::Query(query) => translate::type_of_query(query, self.scope),
+            Decider::Query(query) => bind::type_of_query(query, self.scope),
             Decider::Column(index) => {
                 let Some(filled) = &self.filled else { return Ok(None) };
                 let Some(table) = self.scope.table(&names::table(filled)?) else { return Ok(None) };

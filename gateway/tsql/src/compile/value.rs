@@ -2,11 +2,11 @@
 
 use super::compiler::Compiler;
 use super::written::Written;
+use crate::bind::{self, Numbered};
 use crate::error::Error;
 use crate::facts::types::Type;
 use crate::program::{Expression, Literal, Tree as Bindable};
 use crate::resolve::Scope;
-use crate::translate::{self, Numbered};
 use crate::tree::{
     self, BinaryOperator, Expression as Tree, LiteralValue, QueryBody, SelectItem, UnaryOperator,
 };
@@ -25,7 +25,7 @@ impl Compiler<'_> {
             }
         }
         let mut numbered = Numbered::default();
-        let sql = translate::value(value, &self.scope, &mut numbered, target)?.sql;
+        let sql = bind::value(value, &self.scope, &mut numbered, target)?.sql;
         let written = Written::value(sql, numbered, &self.scope);
         let sql = self.bound(written, value.at(), || Bindable::Value(value.clone(), target)).sql;
         Ok(match sql.as_variable() {

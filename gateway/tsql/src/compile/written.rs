@@ -2,12 +2,12 @@
 //! changed since, when it runs.
 
 use super::compiler::{numbered_sql, Compiler};
+use crate::bind::{self, Clock, ListItem, Numbered, Translated, Verb};
 use crate::error::Error;
 use crate::postgres::{self, Listed, Scalar, Select};
 use crate::program::{Bound, Query, QueryKind, Source, Sql, Tree, Uses};
 use crate::resolve::Scope;
 use crate::schema::Schema;
-use crate::translate::{self, Clock, ListItem, Numbered, Translated, Verb};
 use crate::tree::{Position, StatementKind};
 use std::mem::take;
 use std::sync::Arc;
@@ -67,12 +67,12 @@ impl Written {
 /// A select, insert, update or delete; None for any other statement.
 pub(super) fn statement(statement: &StatementKind, scope: &Scope) -> Result<Option<Written>, Error> {
     let mut numbered = Numbered::default();
-    let Some(mut translated) = translate::statement(statement, scope, &mut numbered)? else {
+    let Some(mut translated) = bind::statement(statement, scope, &mut numbered)? else {
         return Ok(None);
     };
     if numbered.clock == Clock::Compared && numbered.facts.created.is_none() {
         let mut clocked = Numbered::clocked();
-        let again = translate::statement(statement, scope, &mut clocked)?;
+        let again = bind::statement(statement, scope, &mut clocked)?;
         // a statement has one time
         if let Some(again) = again.filter(|_| clocked.clock == Clock::Variables) {
             (translated, numbered) = (again, clocked);
@@ -92,11 +92,11 @@ impl Source {
                 statement(tree, &scope)?.ok_or_else(refused)?
             }
             Tree::Condition(condition) => {
-                let sql = translate::condition(condition, &scope, &mut numbered)?;
+                let sql = bind::condition(condition, &scope, &mut numbered)?;
                 Written::value(sql, numbered, &scope)
             }
             Tree::Value(value, target) => {
-                let value = translate::value(value, &scope, &mut numbered, *target)?;
+                let value = bind::value(value, &scope, &mut numbered, *target)?;
                 Written::value(value.sql, numbered, &scope)
             }
         };

@@ -5,12 +5,12 @@ use super::run::{sqlstate, Run};
 use super::statement::OWNERS_RIGHTS;
 use super::variable::{field, variable, BODY, CALL, CONTEXT, DETAIL, ERROR};
 use super::writer::{BodyWriter, Purpose, RowCount, Rows};
+use crate::bind::{self, Value};
 use crate::error::Error;
 use crate::facts::types::{Type, MOST_FRACTION};
 use crate::plpgsql::Step;
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::schema_of;
-use crate::translate::{self, Value};
 use crate::tree::{ArgumentValue, Execute, Expression};
 
 /// The type of an argument for `tsql.converted`: a T-SQL type if PostgreSQL's type does not determine it.
@@ -59,7 +59,7 @@ impl<'t> BodyWriter<'t> {
                 ArgumentValue::Output(variable) => Expression::Variable(variable.clone()),
             };
             let (scope, mut named) = self.named();
-            let value = translate::value(&value, scope, &mut named, None)?;
+            let value = bind::value(&value, scope, &mut named, None)?;
             values.push(value.sql.cast("text"));
             kinds.push(Scalar::text(value.of.map_or_else(|| String::from("text"), |of| kind(&of))));
             names.push(Scalar::text(argument.name.as_deref().unwrap_or("")));
@@ -132,7 +132,7 @@ impl<'t> BodyWriter<'t> {
     /// The conversion of a call's result, which `tsql.execute` calls "value", to the type of the variable.
     fn taken(&self, of: Type, line: u32) -> Result<Scalar, Error> {
         let value = Value::unknown(Scalar::column("value"));
-        let conversion = translate::assigned(value, of, line, self.scope.dialect)?.sql;
+        let conversion = bind::assigned(value, of, line, self.scope.dialect)?.sql;
         Ok(Scalar::text(conversion.to_string()))
     }
 }

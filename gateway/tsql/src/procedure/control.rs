@@ -6,11 +6,11 @@ use super::run::Run;
 use super::transaction;
 use super::variable::{caught_name, field, variable, BODY, CONDITION, STATUS, TRY, TRY_SETTING};
 use super::writer::{BodyWriter, Purpose, RowCount, Rows};
+use crate::bind;
 use crate::error::Error;
 use crate::facts::types::INT;
 use crate::plpgsql::Step;
 use crate::postgres::{call, Scalar};
-use crate::translate;
 use crate::tree::{self, Expression, Statement, StatementKind as Tree};
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ impl<'t> BodyWriter<'t> {
     /// The condition for a statement of PL/pgSQL.
     fn condition(&mut self, condition: &Expression, context: &Context<'t>) -> Result<Scalar, Error> {
         let (scope, mut named) = self.named();
-        let value = translate::condition(condition, scope, &mut named)?;
+        let value = bind::condition(condition, scope, &mut named)?;
         let hands_over = self.has_sent && self.hands_over(context);
         if context.handler.is_none() && !hands_over && !self.tracks_errors && self.rows != Rows::Asked {
             self.none();

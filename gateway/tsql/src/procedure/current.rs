@@ -3,10 +3,10 @@
 use super::declared::{missing, place_in};
 use super::variable::variable;
 use super::writer::BodyWriter;
+use crate::bind::{place_of, Changes, Current, Translated};
 use crate::error::Error;
 use crate::plpgsql::{Body, Step};
 use crate::postgres::{Listed, Scalar, Statement};
-use crate::translate::{place_of, Changes, Current, Translated};
 
 impl BodyWriter<'_> {
     /// The query of a cursor with ctid and xmin of each row as an additional column per table; with their tables and

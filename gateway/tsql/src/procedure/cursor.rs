@@ -5,6 +5,7 @@ use super::declared::{missing, Cursor, FETCH_STATUS};
 use super::run::Run;
 use super::variable::{field, variable, ROW};
 use super::writer::{BodyWriter, RowCount};
+use crate::bind::{self, Changes, Translated, Value, Variables, Verb};
 use crate::error::Error;
 use crate::facts::session;
 use crate::facts::types::INT;
@@ -12,7 +13,6 @@ use crate::plpgsql::Step;
 use crate::postgres::{Listed, Query as Rows, Scalar};
 use crate::resolve::names::stored;
 use crate::resolve::Scope;
-use crate::translate::{self, Changes, Translated, Value, Variables, Verb};
 use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, Query, StatementKind as Tree};
 use std::collections::HashMap;
 
@@ -144,7 +144,7 @@ impl<'t> BodyWriter<'t> {
         for (column, into) in (1..).zip(&fetch.into) {
             let of = self.type_of(&into.name, line)?;
             let fetched = Value::unknown(field(ROW, format!("c{column}")));
-            let value = translate::assigned(fetched, of, line, self.scope.dialect)?.sql;
+            let value = bind::assigned(fetched, of, line, self.scope.dialect)?.sql;
             found.push(Step::assign(into.name.as_str(), value.cast(of.sql())));
         }
         let row_places = (1..)
@@ -203,7 +203,7 @@ pub(super) fn rows_of(query: Rows, columns: Vec<String>) -> Rows {
 
 fn select(query: &Query, scope: &Scope, variables: &mut dyn Variables) -> Result<Translated, Error> {
     let statement = Tree::Select(Box::new(query.clone()));
-    translate::statement(&statement, scope, variables)?.ok_or_else(|| Error::keyword("cursor", query.at))
+    bind::statement(&statement, scope, variables)?.ok_or_else(|| Error::keyword("cursor", query.at))
 }
 
 fn scrolls(option: &CursorOption) -> bool {

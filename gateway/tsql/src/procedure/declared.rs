@@ -1,7 +1,7 @@
 //! The cursors that a procedure has declared, and the variables with the result of the last fetch.
 
+use crate::bind::Changes;
 use crate::error::Error;
-use crate::translate::Changes;
 use crate::tree::{self, Query, Statement, StatementKind as Tree, Where};
 use std::collections::{HashMap, HashSet};
 

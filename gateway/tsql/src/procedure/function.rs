@@ -9,6 +9,7 @@ use super::inside::{self, Inside, Noted};
 use super::variable::{variable, STATUS};
 use super::writer::Purpose;
 use super::{arguments, body, fitted, header, mark, notes, read_names, Created, Header};
+use crate::bind::{self, collated, column_type, Variables};
 use crate::error::Error;
 use crate::facts::types::{self, Family};
 use crate::lexer;
@@ -18,7 +19,6 @@ use crate::program::{Define, Settings};
 use crate::resolve::names::{self, folded, quoted};
 use crate::resolve::Scope;
 use crate::schema::Schema;
-use crate::translate::{self, collated, column_type, Variables};
 use crate::tree::{
     self, ColumnKind, CreateFunction, Output, Query, Returns, Statement, StatementKind as Tree, TableElement,
     TableSource, TableVariable, Target, Variable,
@@ -257,17 +257,17 @@ fn rows(
         });
         each.collect()
     };
-    translate::refuse_order(query, scope.dialect)?;
+    bind::refuse_order(query, scope.dialect)?;
     let statement = Tree::Select(Box::new(query.clone()));
     let (mut noted, mut asked_for) = (Noted::default(), Vec::new());
     let mut translated = |null: bool| {
         let mut parameters = Parameters { written: kinds(null), noted: &mut noted };
-        let found = translate::statement(&statement, &scope_inside, &mut parameters);
+        let found = bind::statement(&statement, &scope_inside, &mut parameters);
         asked_for.extend(inside.iter().flat_map(|inside| inside.asked()));
         found?.ok_or_else(|| Error::keyword("return", query.at))
     };
     let (asked, written) = (translated(true)?, translated(false)?);
-    if written.kind != translate::Verb::Select || !written.assigns.is_empty() {
+    if written.kind != bind::Verb::Select || !written.assigns.is_empty() {
         let text = "Select statements included within a function cannot return data to a client.";
         return Err(Error::new(444, text, query.at));
     }

@@ -58,7 +58,10 @@ impl<'t> BodyWriter<'t> {
     /// Raises an error of T-SQL, of severity 16 and state 1.
     pub(super) fn raise_error(&self, number: u32, text: impl Into<String>, line: u32) -> Step {
         let [number, severity, state] = [number, 16, 1].map(Scalar::number);
-        Step::Perform(call("tsql.raise", self.with_origin([number, severity, state, Scalar::text(text)], line)))
+        Step::Perform(call(
+            "tsql.raise",
+            self.with_origin([number, severity, state, Scalar::text(text)], line),
+        ))
     }
 
     /// The parts of an error of this line.

@@ -36,6 +36,7 @@ pub use inside::Inside;
 pub use statement::refused as not_inside;
 pub use trigger::create as create_trigger;
 
+use crate::bind::{self, NoVariables};
 use crate::digest;
 use crate::error::Error;
 use crate::facts::types::{self, Type};
@@ -46,7 +47,6 @@ use crate::postgres::{call, Scalar};
 use crate::program::{Define, Settings};
 use crate::resolve::names::{folded, quoted, schema_of};
 use crate::resolve::Scope;
-use crate::translate::{self, NoVariables};
 use crate::tree::{
     CreateProcedure, DropObjects, Expression, Literal, LiteralValue, Mode, ObjectKind, ObjectName, Parameter,
     TokenNumber,
@@ -446,7 +446,7 @@ fn default_value(
     };
     let scope = Scope { dialect: scope.dialect, database: header.schema.clone(), ..Scope::default() };
     let mut constant = NoVariables("the default of a parameter is a constant");
-    let value = translate::value(word.as_ref().unwrap_or(default), &scope, &mut constant, Some(of))?;
+    let value = bind::value(word.as_ref().unwrap_or(default), &scope, &mut constant, Some(of))?;
     Ok(value.sql.cast(of.sql()))
 }
 
@@ -479,7 +479,7 @@ fn fitted(name: Scalar, of: &Type, dialect: &Dialect) -> Option<Scalar> {
             call("tsql.cut", [name, Scalar::number(length)]).cast(of.sql())
         }
         ("decimal" | "numeric", _) if dialect.decimals_keep_digits => {
-            translate::scaled_to(name, *of).cast(of.sql())
+            bind::scaled_to(name, *of).cast(of.sql())
         }
         _ if of.sql() != bare(of) => name.cast(of.sql()),
         _ => return None,

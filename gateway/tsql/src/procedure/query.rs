@@ -6,12 +6,12 @@ use super::inside;
 use super::run::Run;
 use super::variable::{field, variable, BEGAN, CURSOR, MADE, N, ROW, SCOPE_IDENTITY, SILENT, TRY_SETTING};
 use super::writer::{BodyWriter, Purpose, RowCount, Rows};
+use crate::bind::{self, ResultType, Title, Translated, Verb};
 use crate::error::Error;
 use crate::facts::notices::{RESULT_SET, ROW_COUNT};
 use crate::plpgsql::{Body, Raise, Step};
 use crate::postgres::{call, Scalar, Statement};
 use crate::resolve::names::{stored, table, table_variable};
-use crate::translate::{self, ResultType, Title, Translated, Verb};
 use crate::tree::{self, Select, SelectItem, StatementKind as Tree, TableVariable};
 
 /// The kind of a change in the notice of its row count; "" for an update.
@@ -28,7 +28,7 @@ impl<'t> BodyWriter<'t> {
     pub(super) fn query(&mut self, statement: &Tree, line: u32, context: &Context<'t>) -> Result<(), Error> {
         let (scope, mut named) = self.named();
         named.has_time = true;
-        let translated = translate::statement(statement, scope, &mut named)?;
+        let translated = bind::statement(statement, scope, &mut named)?;
         let (uses_time, keeps) = (named.uses_time, named.facts.keeps());
         let Some(mut query) = translated else { return self.define(statement, line, context) };
         if uses_time {
@@ -207,7 +207,7 @@ impl<'t> BodyWriter<'t> {
             if create.table.is_temporary() {
                 self.end_with(&create.table.name);
             }
-            self.make(table(&create.table)?, Some(translate::declared_table(create, &self.scope)?));
+            self.make(table(&create.table)?, Some(bind::declared_table(create, &self.scope)?));
         }
         if let Tree::Drop(objects) = statement {
             if objects.names.iter().all(tree::ObjectName::is_temporary) {
@@ -221,7 +221,7 @@ impl<'t> BodyWriter<'t> {
                 return Err(Error::refused("drop table", why, line));
             }
         }
-        let sql = translate::defined(statement, &self.scope)?;
+        let sql = bind::defined(statement, &self.scope)?;
         self.run_with_end(context, line, Run::new([Step::Define(sql)]));
         Ok(())
     }
@@ -246,8 +246,8 @@ impl<'t> BodyWriter<'t> {
             elements: declared.elements.clone(),
             indexes: Vec::new(),
         };
-        self.make(table(&name)?, Some(translate::declared_table(&create, &self.scope)?));
-        let sql = translate::defined(&Tree::CreateTable(Box::new(create)), &self.scope)?;
+        self.make(table(&name)?, Some(bind::declared_table(&create, &self.scope)?));
+        let sql = bind::defined(&Tree::CreateTable(Box::new(create)), &self.scope)?;
         // in a loop the variable keeps its rows
         let made = format!("{MADE} {}", declared.variable.name);
         self.declare_as(made.as_str(), "boolean", Scalar::Boolean(false));

@@ -5,12 +5,12 @@ use super::inside::outdated;
 use super::run::Run;
 use super::transaction;
 use super::writer::{BodyWriter, RowCount};
+use crate::bind;
 use crate::error::Error;
 use crate::facts::types;
 use crate::plpgsql::Step;
 use crate::postgres::{call, Listed, Query, Scalar, Source};
 use crate::resolve::names::{folded, own_name};
-use crate::translate;
 use crate::tree::{self, Statement, StatementKind as Tree};
 
 /// The most bytes of PL/pgSQL of one procedure.
@@ -124,7 +124,7 @@ impl<'t> BodyWriter<'t> {
             Tree::WaitforDelay(delay) => {
                 self.own_connection = true;
                 let (scope, mut named) = self.named();
-                let delay = translate::value(delay, scope, &mut named, None)?.sql;
+                let delay = bind::value(delay, scope, &mut named, None)?.sql;
                 let sleep = call("pg_sleep", [call("tsql.delay", [delay])]);
                 self.run(context, line, Run::new([Step::Perform(sleep)]));
                 Ok(())

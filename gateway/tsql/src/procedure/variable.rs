@@ -3,12 +3,12 @@
 use super::declared::{place_in, Cursor};
 use super::inside::Noted;
 use super::names::TEMPORARY;
+use crate::bind::Variables;
 use crate::error::Error;
 use crate::facts::session;
 use crate::fragments::Facts;
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::quoted;
-use crate::translate::Variables;
 use std::cell::RefCell;
 use std::collections::HashMap;
 

@@ -18,6 +18,7 @@ use super::variable::{
     OUTER_TRANCOUNT, ROLLED_BACK, ROWCOUNT, SCOPE_IDENTITY, SILENT, STATUS, TRANCOUNT, TRANCOUNT_SETTING,
     TRY, TRY_SETTING,
 };
+use crate::bind;
 use crate::digest;
 use crate::error::Error;
 use crate::facts::notices::LEFT_ROWS;
@@ -28,7 +29,6 @@ use crate::plpgsql::{Block, Body, Declared, Step};
 use crate::postgres::{call, Query, Scalar, Source};
 use crate::resolve::{changing, defined_tables, Scope};
 use crate::schema::Table;
-use crate::translate;
 use crate::tree::{self, Statement, StatementKind as Tree};
 use crate::Dialect;
 use std::borrow::Cow;
@@ -420,7 +420,7 @@ impl<'t> BodyWriter<'t> {
 
     pub(super) fn value(&mut self, value: &tree::Expression, target: Type) -> Result<Scalar, Error> {
         let (scope, mut named) = self.named();
-        Ok(translate::value(value, scope, &mut named, Some(target))?.sql)
+        Ok(bind::value(value, scope, &mut named, Some(target))?.sql)
     }
 
     /// The arguments of a translation here.

@@ -2,10 +2,10 @@
 //! written when it runs (`compile/written.rs`).
 
 use super::Query;
+use crate::bind::ListItem;
 use crate::facts::types::Type;
 use crate::resolve::Scope;
 use crate::schema::{is_table, Object, Schema};
-use crate::translate::ListItem;
 use crate::tree::{Expression, Position, StatementKind};
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};

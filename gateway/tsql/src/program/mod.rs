@@ -12,6 +12,7 @@ pub(crate) use demanded::each;
 pub use demanded::Demanded;
 pub use sql::Sql;
 
+pub use crate::bind::{Changes, Current, Filled, FilledBy, ListItem, ResultType, Title};
 use crate::databases::Known;
 pub use crate::facts::session::{CLOCKS, CURRENT, SENT_TEXT};
 use crate::facts::types::Type;
@@ -20,7 +21,6 @@ use crate::lexer::Syntax;
 use crate::long_names::LongNames;
 use crate::resolve::names::Relation;
 pub use crate::schema::Partial;
-pub use crate::translate::{Changes, Current, Filled, FilledBy, ListItem, ResultType, Title};
 use crate::{Databases, Dialect};
 use std::collections::BTreeMap;
 use std::mem::size_of;

@@ -1,8 +1,8 @@
 //! SQL for PostgreSQL and its variables.
 
 use super::Bound;
+use crate::bind::place_of;
 use crate::fragments::{self, Facts, Fragment, RowSource};
-use crate::translate::place_of;
 use std::sync::Arc;
 
 /// SQL with `$1`, `$2` … for its variables.

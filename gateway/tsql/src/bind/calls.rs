@@ -1,0 +1,113 @@
+//! The form of a function call.
+
+use super::binder::Binder;
+use super::expressions;
+use super::value::{converted, float_to_text, text_of, Value};
+use crate::error::Error;
+use crate::facts::functions::date_part;
+use crate::facts::types::{Family, Type, FLOAT, INT, SMALLINT, TINYINT};
+use crate::facts::variants;
+use crate::postgres::{Over, Scalar};
+use crate::tree::{Expression, FunctionCall};
+use crate::Dialect;
+
+/// A function call being translated.
+pub struct CallBinder<'c, 'a, 'e> {
+    pub binder: &'c mut Binder<'a>,
+    /// Its name in lower case.
+    pub name: &'e str,
+    pub of: &'e FunctionCall,
+    pub arguments: &'e [Expression],
+    pub over: Option<Over>,
+    pub line: u32,
+}
+
+impl CallBinder<'_, '_, '_> {
+    pub fn value(&mut self, place: usize) -> Result<Value, Error> {
+        let value = expressions::value(self.binder, &self.arguments[place])?;
+        if value.family() == Some(Family::Variant) {
+            if let Some((number, text)) = variants::refusal(self.name, place) {
+                return Err(self.fail(number, text));
+            }
+        }
+        Ok(value)
+    }
+
+    pub fn values(&mut self) -> Result<Vec<Value>, Error> {
+        (0..self.arguments.len()).map(|place| self.value(place)).collect()
+    }
+
+    pub fn dialect(&self) -> &'static Dialect {
+        self.binder.dialect()
+    }
+
+    /// The number of arguments; error 174 if it is wrong.
+    pub fn count(&self, least: usize, most: usize) -> Result<usize, Error> {
+        let number = self.arguments.len();
+        if (least..=most).contains(&number) {
+            return Ok(number);
+        }
+        let (error, text) = if least == most {
+            (174, format!("The {} function requires {least} argument(s).", self.name))
+        } else {
+            let (error, arguments) = self.dialect().wrong_count;
+            (error, format!("The {} function requires {least} to {most} {arguments}.", self.name))
+        };
+        Err(Error::new(error, text, self.line))
+    }
+
+    pub fn text(&mut self, place: usize) -> Result<Scalar, Error> {
+        let value = self.value(place)?;
+        self.as_text(&value)
+    }
+
+    pub fn as_text(&self, value: &Value) -> Result<Scalar, Error> {
+        if value.of.is_some_and(|of| of.is_text() && of.name != "char") {
+            return Ok(value.sql.clone());
+        }
+        if value.is_null() {
+            return Ok(Scalar::Null.cast("text"));
+        }
+        if value.family() == Some(Family::Float) && !self.dialect().float_has_text {
+            return Err(float_to_text(self.line));
+        }
+        Ok(text_of(value, self.dialect()))
+    }
+
+    pub fn integer(&mut self, place: usize) -> Result<Scalar, Error> {
+        let value = self.value(place)?;
+        if value.of.is_some_and(|of| [INT, SMALLINT, TINYINT].contains(&of)) {
+            return Ok(value.sql);
+        }
+        self.converted(value, INT)
+    }
+
+    pub fn float(&mut self, place: usize) -> Result<Scalar, Error> {
+        self.of_type(place, FLOAT)
+    }
+
+    pub fn of_type(&mut self, place: usize, target: Type) -> Result<Scalar, Error> {
+        let value = self.value(place)?;
+        self.converted(value, target)
+    }
+
+    fn converted(&self, value: Value, target: Type) -> Result<Scalar, Error> {
+        Ok(converted(value, target, self.line, self.dialect())?.sql)
+    }
+
+    /// The part of a date named by the argument.
+    pub fn date_part(&self, place: usize) -> Result<&'static str, Error> {
+        let word = match &self.arguments[place] {
+            Expression::Column(column) if column.table.is_none() => column.column.as_str(),
+            _ => "?",
+        };
+        date_part(word).ok_or_else(|| {
+            let text = format!("'{word}' is not a recognized {} option.", self.name);
+            Error::new(155, text, self.line)
+        })
+    }
+
+    pub fn fail(&self, number: i32, text: impl Into<String>) -> Error {
+        Error::new(number, text, self.line).with_severity(16)
+    }
+}

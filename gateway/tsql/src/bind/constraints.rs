@@ -1,0 +1,188 @@
+//! Constraints of tables and defaults of columns.
+
+use super::binder::Binder;
+use super::value::carried;
+use super::variables::{NoVariables, Variables, NO_VARIABLES};
+use super::{conditions, expressions};
+use crate::error::Error;
+use crate::facts::types::Type;
+use crate::plpgsql::{self, Rule};
+use crate::postgres::{call, Scalar};
+use crate::resolve::names::{all_folded, folded, schema_of, table};
+use crate::resolve::Scope;
+use crate::tree::{
+    Constraint, ConstraintKind, Expression, KeyAction, Name, ObjectName, Position, TableElement,
+};
+use std::collections::HashMap;
+
+/// A constraint; `own` is the column that it follows, `types` are those of the columns created with it.
+pub fn constraint(
+    constraint: &Constraint,
+    own: &[Name],
+    types: &HashMap<String, Type>,
+    scope: &Scope,
+) -> Result<plpgsql::Constraint, Error> {
+    let keys = |columns: &[Name]| match columns {
+        [] if own.len() == 1 => Ok(Vec::new()),
+        columns => all_folded(columns),
+    };
+    let rule = match &constraint.kind {
+        ConstraintKind::PrimaryKey { columns } => Rule::PrimaryKey(keys(columns)?),
+        ConstraintKind::Unique { columns } => Rule::Unique(keys(columns)?),
+        ConstraintKind::Check(condition) => {
+            let scope = Scope { definition: true, ..scope.clone() };
+            let mut none = NoVariables(NO_VARIABLES);
+            let mut binder = Binder::new(&scope, &mut none);
+            binder.column_types.clone_from(types);
+            Rule::Check(conditions::condition(&mut binder, condition)?)
+        }
+        ConstraintKind::ForeignKey { columns, references } => {
+            let actions = [("delete", references.on_delete), ("update", references.on_update)];
+            let actions = actions.into_iter().filter_map(|(event, action)| {
+                let words = match action {
+                    KeyAction::NoAction => return None,
+                    KeyAction::Cascade => "cascade",
+                    KeyAction::SetNull => "set null",
+                    KeyAction::SetDefault => "set default",
+                };
+                Some((event, words))
+            });
+            Rule::ForeignKey {
+                columns: keys(columns)?,
+                table: table(&references.table)?,
+                referenced: all_folded(&references.columns)?,
+                actions: actions.collect(),
+            }
+        }
+        ConstraintKind::Default { .. } => return Err(Error::syntax("default", constraint.at)),
+    };
+    let name = constraint.name.as_ref().map(|name| folded(&name.text, name.at.line)).transpose()?;
+    Ok(plpgsql::Constraint { name, rule })
+}
+
+/// The constraints of a table and of its columns.
+pub fn constraints(elements: &[TableElement]) -> impl Iterator<Item = &Constraint> {
+    elements.iter().flat_map(|element| match element {
+        TableElement::Column(column) => column.constraints.as_slice(),
+        TableElement::Constraint(constraint) => std::slice::from_ref(constraint),
+    })
+}
+
+/// The position of the first foreign key.
+pub fn foreign_key(elements: &[TableElement]) -> Option<Position> {
+    let is_foreign = |one: &&Constraint| matches!(one.kind, ConstraintKind::ForeignKey { .. });
+    constraints(elements).find(is_foreign).map(|one| one.at)
+}
+
+/// The columns and tables that foreign keys require, for errors of SQL Server: ASE has others.
+pub struct ForeignColumns<'a> {
+    /// Their columns that are not defined in the same statement.
+    pub referring: Vec<&'a Name>,
+    /// Other tables, by PostgreSQL's names, and their columns.
+    referenced: Vec<(String, Option<&'a Name>)>,
+}
+
+impl ForeignColumns<'_> {
+    pub fn of<'a>(
+        elements: &'a [TableElement],
+        own: &ObjectName,
+        scope: &Scope,
+    ) -> Result<ForeignColumns<'a>, Error> {
+        let mut found = ForeignColumns { referring: Vec::new(), referenced: Vec::new() };
+        let is_own = |other: &ObjectName| -> Result<bool, Error> {
+            let is_near = schema_of(other).is_empty() && other.name.eq_ignore_ascii_case(&own.name);
+            Ok(is_near || table(other)? == table(own)?)
+        };
+        let is_defined = |name: &Name| {
+            elements.iter().any(|element| match element {
+                TableElement::Column(column) => column.name.text.eq_ignore_ascii_case(&name.text),
+                TableElement::Constraint(_) => false,
+            })
+        };
+        for constraint in constraints(elements).filter(|_| scope.dialect.checks_foreign_columns) {
+            let ConstraintKind::ForeignKey { columns, references } = &constraint.kind else { continue };
+            found.referring.extend(columns.iter().filter(|name| !is_defined(name)));
+            if is_own(&references.table)? {
+                continue;
+            }
+            let other = table(&references.table)?;
+            match references.columns.as_slice() {
+                [] => found.referenced.push((other, None)),
+                columns => {
+                    found.referenced.extend(columns.iter().map(|column| (other.clone(), Some(column))))
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The arguments of the procedure that runs the definition.
+    pub fn arguments(&self) -> Result<Vec<Scalar>, Error> {
+        if self.referenced.is_empty() {
+            return Ok(Vec::new());
+        }
+        let column = |name: &Name| Ok(Scalar::Text(folded(&name.text, name.at.line)?));
+        let columns = self.referenced.iter().map(|(_, name)| name.map_or(Ok(Scalar::Null), column));
+        let columns = Scalar::Array(columns.collect::<Result<_, Error>>()?, "text");
+        let tables = Scalar::texts(self.referenced.iter().map(|(table, _)| table.as_str()));
+        Ok(vec![tables.named("referenced"), columns.named("referenced_columns")])
+    }
+}
+
+/// The line of a column of the primary key that is declared NULL.
+pub fn nullable_key(elements: &[TableElement]) -> Option<u32> {
+    let keys = |constraint: &Constraint| match &constraint.kind {
+        ConstraintKind::PrimaryKey { columns } => Some(columns.clone()),
+        _ => None,
+    };
+    let of_table: Vec<Name> = elements
+        .iter()
+        .filter_map(|element| match element {
+            TableElement::Constraint(constraint) => keys(constraint),
+            TableElement::Column(_) => None,
+        })
+        .flatten()
+        .collect();
+    elements.iter().find_map(|element| match element {
+        TableElement::Column(column) if column.nullable == Some(true) => {
+            let is_key = column.constraints.iter().any(|one| keys(one).is_some())
+                || of_table.iter().any(|name| name.text.eq_ignore_ascii_case(&column.name.text));
+            is_key.then_some(column.name.at.line)
+        }
+        _ => None,
+    })
+}
+
+/// The session values that a default may use.
+struct OfDefault;
+
+impl Variables for OfDefault {
+    fn write(&mut self, name: &str, line: u32) -> Result<Scalar, Error> {
+        match name {
+            "@@suser_name" | "@@user_name" => Ok(call("tsql.caller", [])),
+            _ => NoVariables(NO_VARIABLES).write(name, line),
+        }
+    }
+}
+
+pub fn constant(value: &Expression, of: Type, scope: &Scope) -> Result<Scalar, Error> {
+    let scope = Scope { definition: true, ..scope.clone() };
+    let value = super::value(value, &scope, &mut OfDefault, Some(of))?;
+    Ok(value.sql)
+}
+
+/// A default whose column's type is known to PostgreSQL.
+pub fn carried_constant(value: &Expression, scope: &Scope) -> Result<Scalar, Error> {
+    let scope = Scope { definition: true, ..scope.clone() };
+    let value = expressions::value(&mut Binder::new(&scope, &mut OfDefault), value)?;
+    Ok(carried(&value, scope.dialect))
+}
+
+/// Adds the default's name, which PostgreSQL cannot store, to its value.
+pub fn named_default(value: Scalar, constraint: &Constraint) -> Scalar {
+    match &constraint.name {
+        // null alone has no type
+        Some(name) if value != Scalar::Null => call("tsql.named_default", [value, Scalar::text(&name.text)]),
+        _ => value,
+    }
+}

@@ -1,0 +1,320 @@
+//! Values.
+
+use super::arithmetic::{arithmetic, sign};
+use super::binder::Binder;
+use super::item::Written;
+use super::value::{self, implicit, Constant, Value};
+use super::{bound, conditions, conversions, functions, select, sources, times, xml};
+use crate::error::Error;
+use crate::facts::collations::{self, Collation};
+use crate::facts::types::{self, nvarchar, unified, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
+use crate::lexer::ACTION;
+use crate::postgres::{call, late, Operator, Scalar};
+use crate::resolve::names::{identifier, stored};
+use crate::tree::{
+    BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, QueryBody, UnaryOperator,
+    Variable,
+};
+use crate::Dialect;
+
+pub fn value(binder: &mut Binder<'_>, expression: &Expression) -> Result<Value, Error> {
+    let value = written_value(binder, expression)?;
+    binder.wrote(value.sql.size(), expression.at().line)?;
+    Ok(value)
+}
+
+fn written_value(binder: &mut Binder<'_>, expression: &Expression) -> Result<Value, Error> {
+    let line = expression.at().line;
+    match expression {
+        Expression::Literal(literal) => self::literal(binder, literal),
+        Expression::Variable(variable) => self::variable(binder, variable),
+        Expression::Column(column) => self::column(binder, column),
+        Expression::Default(at) => Err(Error::keyword("default", *at)),
+        Expression::Unary { operator, operand, .. } => unary(binder, *operator, operand),
+        Expression::Binary { operator, .. } if sign(*operator).is_some() => chain(binder, expression),
+        Expression::Case(case) => self::case(binder, case),
+        Expression::Cast(cast) => conversions::cast(binder, cast),
+        Expression::Function(call) => functions::function(binder, call),
+        Expression::Subquery(query) => scalar(binder, query),
+        Expression::Xml(xml) => xml::xml(binder, xml),
+        Expression::Collate { operand, collation } => {
+            let value = value(binder, operand)?;
+            refuse_collation(&value, operand)?;
+            let found =
+                binder.scope.collation(&collation.text).filter(|found| *found != Collation::Sensitive);
+            let Some(found) = found.filter(|_| !collations::needs_language(&collation.text)) else {
+                let why = "its order is that of a language; it is for =, <>, in and like";
+                return Err(Error::refused(&format!("collate {}", collation.text), why, collation.at));
+            };
+            Ok(as_collated(value, found))
+        }
+        Expression::AtTimeZone { operand, zone } => times::at_time_zone(binder, operand, zone),
+        _ => Err(Error::new(102, "Incorrect syntax: a condition where a value is expected.", line)),
+    }
+}
+
+fn literal(binder: &mut Binder<'_>, literal: &Literal) -> Result<Value, Error> {
+    let line = literal.at.line;
+    match &literal.value {
+        LiteralValue::Null => Ok(Value::null()),
+        LiteralValue::Integer(digits) => value::of_integer(digits, line),
+        LiteralValue::Decimal(digits) => value::of_decimal(digits, line),
+        LiteralValue::Float(digits) => Ok(value::of_float(digits)),
+        LiteralValue::Money(amount) => value::of_money(amount, line),
+        LiteralValue::Binary(digits) => Ok(value::of_binary(digits)),
+        LiteralValue::Text { text, national } => Ok(value::of_text(text, *national, binder.dialect())),
+    }
+}
+
+pub fn variable(binder: &mut Binder<'_>, variable: &Variable) -> Result<Value, Error> {
+    if let Some(value) = binder.assigned.get(&variable.name) {
+        return Ok(value.clone());
+    }
+    let line = variable.at.line;
+    let of = binder.scope.type_of(&variable.name, line)?;
+    let sql = binder.variables.write(&variable.name, line)?;
+    binder.around.variables += 1;
+    Ok(match of.map(Type::of_values) {
+        Some(MONEY) => Value::money(sql, MONEY),
+        // it is sent without a type
+        Some(of) if of.is_text() => Value::cast(sql, of),
+        of => Value::of(sql, of),
+    })
+}
+
+pub fn column(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Value, Error> {
+    if let (Some(action), None) = (binder.output.as_ref().and_then(|rows| rows.action.clone()), &column.table)
+    {
+        if column.column.eq_ignore_ascii_case(ACTION) {
+            return Ok(Value::cast(action, nvarchar(Some(10))));
+        }
+    }
+    let of = if column.table.is_none() && !binder.column_types.is_empty() {
+        binder.column_types.get(&stored(&column.column)).copied()
+    } else {
+        bound::type_of_column(binder, column)?
+    };
+    match of {
+        Some(of) => {
+            let of = if binder.scope.folds { of.with_case(types::Case::Counts) } else { of };
+            Ok(Value::new(column_sql(binder, column)?, of))
+        }
+        None => untyped(binder, column),
+    }
+}
+
+/// A value whose type does not affect the SQL around it.
+pub fn plain(binder: &mut Binder<'_>, expression: &Expression) -> Result<Value, Error> {
+    match expression {
+        Expression::Column(column) if binder.output.is_none() && binder.column_types.is_empty() => {
+            untyped(binder, column)
+        }
+        _ => value(binder, expression),
+    }
+}
+
+/// A column whose type only PostgreSQL knows.
+fn untyped(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Value, Error> {
+    let sql = column_sql(binder, column)?;
+    Ok(Value::unknown(sql))
+}
+
+/// A column with its qualifier.
+pub fn column_sql(binder: &Binder<'_>, column: &ColumnName) -> Result<Scalar, Error> {
+    let own = identifier(&column.column, column.at.line)?;
+    let qualifier = column.table.as_ref().map(|table| sources::qualifier(binder, table)).transpose()?;
+    let row = match qualifier {
+        None if binder.unchanged.is_some() => Some(String::from("old")),
+        Some(table) if binder.unchanged.as_ref() == Some(&table) => Some(String::from("old")),
+        qualifier => qualifier,
+    };
+    Ok(Scalar::Column(row, own))
+}
+
+fn unary(binder: &mut Binder<'_>, operator: UnaryOperator, operand: &Expression) -> Result<Value, Error> {
+    let value = value(binder, operand)?;
+    if value.family() == Some(Family::Variant) && operator != UnaryOperator::Plus {
+        let sign = if operator == UnaryOperator::Minus { "minus" } else { "'~'" };
+        let text = format!("Operand data type sql_variant is invalid for {sign} operator.");
+        return Err(Error::new(8117, text, operand.at()).with_severity(16));
+    }
+    match operator {
+        UnaryOperator::Plus => Ok(value),
+        UnaryOperator::Complement if value.of == Some(BIT) => {
+            Ok(Value::of(value.sql.negated_if(true), value.of))
+        }
+        UnaryOperator::Complement => {
+            if let Some(of) = value.of.filter(|of| of.family != Family::Integer) {
+                let text = format!("Operand data type {} is invalid for '~' operator.", of.display_name());
+                return Err(Error::new(8117, text, operand.at()).with_severity(16));
+            }
+            let bits = match value.of {
+                Some(TINYINT) => value.sql.cast("tsql.tinyint"),
+                _ => value.sql,
+            };
+            Ok(Value::of(call("tsql.complement", [bits]), value.of))
+        }
+        UnaryOperator::Minus => negated(value, operand.at().line),
+    }
+}
+
+fn negated(value: Value, line: u32) -> Result<Value, Error> {
+    if let Some(integer) = value.integer() {
+        let sql = Scalar::number(-integer);
+        return Ok(Value { constant: Constant::Integer(-integer), ..Value::of(sql, value.of) });
+    }
+    if value.is_text() {
+        let text = "Operand data type varchar is invalid for minus operator.";
+        return Err(Error::new(8117, text, line).with_severity(16));
+    }
+    if value.is_null() {
+        return Ok(value);
+    }
+    if value.of == Some(TINYINT) {
+        // it has no sign ("- (Negative)")
+        return Ok(Value::new(value.sql.cast("smallint").negative(Operator::Plain("-")), SMALLINT));
+    }
+    let minus = match value.of {
+        Some(of) if of.family != Family::Money => Operator::Plain("-"),
+        // for money the result is money, a type that only PostgreSQL may know
+        _ => Operator::Tsql("-"),
+    };
+    Ok(Value::of(value.sql.negative(minus), value.of))
+}
+
+/// A chain of operators may be of any length: no recursion along its left side.
+fn chain(binder: &mut Binder<'_>, expression: &Expression) -> Result<Value, Error> {
+    let mut operations = Vec::new();
+    let mut first = expression;
+    while let Expression::Binary { operator, left, right, .. } = first {
+        let Some(sign) = sign(*operator) else { break };
+        operations.push((*operator, sign, &**right));
+        first = left;
+    }
+    let mut value = value(binder, first)?;
+    for (operator, sign, right) in operations.into_iter().rev() {
+        let line = right.at().line;
+        let mut right = self::value(binder, right)?;
+        if operator == BinaryOperator::Concatenate {
+            value = as_text(value, binder.dialect());
+            right = as_text(right, binder.dialect());
+        }
+        value = arithmetic(sign, value, right, line, binder.dialect())?;
+        binder.wrote(value.sql.size(), line)?;
+    }
+    Ok(value)
+}
+
+fn case(binder: &mut Binder<'_>, case: &Case) -> Result<Value, Error> {
+    let line = case.at.line;
+    let operand = case.operand.as_ref().map(|operand| value(binder, operand)).transpose()?;
+    let mut branches = Vec::with_capacity(case.branches.len());
+    for (when, then) in &case.branches {
+        let condition = match &operand {
+            None => conditions::condition(binder, when)?,
+            Some(operand) => {
+                let right = value(binder, when)?;
+                let compared = conditions::compared(binder, "=", operand, &right, line)?;
+                binder.wrote(compared.size(), line)?;
+                compared
+            }
+        };
+        branches.push((condition, then));
+    }
+    self::branches(binder, branches, case.otherwise.as_ref(), line)
+}
+
+/// CASE: converts the values to a common type.
+pub fn branches(
+    binder: &mut Binder<'_>,
+    branches: Vec<(Scalar, &Expression)>,
+    otherwise: Option<&Expression>,
+    line: u32,
+) -> Result<Value, Error> {
+    let mut values = Vec::with_capacity(branches.len() + 1);
+    for (_, then) in &branches {
+        values.push(value(binder, then)?);
+    }
+    values.push(otherwise.map_or(Ok(Value::null()), |last| value(binder, last))?);
+    if values.iter().all(Value::is_null) {
+        let text = "At least one of the result expressions in a CASE specification must be an expression \
+                        other than the NULL constant.";
+        return Err(Error::new(8133, text, line).with_severity(16));
+    }
+    let of = unified(values.iter().filter(|value| !value.is_null()).map(|value| value.of));
+    let dialect = binder.dialect();
+    let mut written = values.into_iter().map(|value| match of {
+        Some(of) if !value.is_null() && value.of != Some(of) => {
+            implicit(value, of, line, dialect).map(|value| value.sql)
+        }
+        _ => Ok(value.sql),
+    });
+    let mut arms = Vec::with_capacity(branches.len());
+    for ((condition, _), value) in branches.into_iter().zip(&mut written) {
+        arms.push((condition, reached(binder, value?)));
+    }
+    let otherwise = written.next().transpose()?.map(|value| Box::new(reached(binder, value)));
+    let sql = Scalar::Case(arms, otherwise);
+    Ok(match of {
+        Some(of) if of.family == Family::Money => Value::money(sql, of),
+        Some(of) if matches!(of.family, Family::Text | Family::Decimal) => Value::cast(sql, of),
+        of => Value::of(sql, of),
+    })
+}
+
+/// A value that is calculated only where it is reached; that of a definition is no query's.
+pub fn reached(binder: &Binder<'_>, value: Scalar) -> Scalar {
+    match binder.scope.definition || binder.scope.stored {
+        true => value,
+        false => late(value),
+    }
+}
+
+fn scalar(binder: &mut Binder<'_>, query: &Query) -> Result<Value, Error> {
+    let Written { sql, mut items } = select::subquery(binder, query, Some(1))?;
+    let rows = Scalar::Query(Box::new(sql));
+    if query.for_json.is_some() {
+        return Ok(Value::new(rows, nvarchar(None)));
+    }
+    let item = items.pop();
+    if let (Some(of), QueryBody::Select(_)) = (item.as_ref().and_then(|item| item.of), &query.body) {
+        return Ok(Value::new(rows, of));
+    }
+    Ok(Value::unknown(rows))
+}
+
+/// 447: only texts have a collation.
+pub fn refuse_collation(value: &Value, written: &Expression) -> Result<(), Error> {
+    match value.of {
+        Some(of) if !of.is_text() && of.family != Family::Variant => {
+            let text = format!("Expression type {} is invalid for COLLATE clause.", of.name);
+            Err(Error::new(447, text, written.at()).with_severity(16))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A text under another collation.
+pub fn as_collated(value: Value, collation: Collation) -> Value {
+    let case = if collation == Collation::Insensitive { types::Case::Ignored } else { types::Case::Counts };
+    let folds = case == types::Case::Ignored;
+    match value.of {
+        _ if value.is_null() => value,
+        Some(of) if of.is_text() && of.folds() == folds => Value { of: Some(Type { case, ..of }), ..value },
+        Some(of) if of.is_text() => {
+            let of = Type { case, ..of };
+            Value::cast(value.sql, of)
+        }
+        _ => value,
+    }
+}
+
+/// A value as an operand of `||`.
+pub fn as_text(value: Value, dialect: &Dialect) -> Value {
+    if value.is_text() || value.is_null() {
+        value
+    } else {
+        let of = Type { twin: value.is_national(), ..varchar(None) };
+        Value::new(value::text_of(&value, dialect), of)
+    }
+}

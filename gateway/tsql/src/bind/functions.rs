@@ -1,0 +1,456 @@
+//! Functions: each by its rule (`facts::functions`).
+
+use super::binder::Binder;
+use super::calls::CallBinder;
+use super::value::{carried, converted, implicit, Value};
+use super::walk;
+use super::{aggregates, conditions, expressions, json_rows, numbers, pointers, texts, times};
+use crate::error::Error;
+use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
+use crate::facts::session;
+use crate::facts::types::{
+    numeric, unified, Case, Family, Type, BIGINT, GUID, INT, SQL_VARIANT, VARBINARY, VARCHAR,
+};
+use crate::postgres::{call, Call, Mark, Scalar};
+use crate::resolve::names::{self, folded, identifier, schema_of};
+use crate::schema::{function_key, Signature};
+use crate::tree::{Arguments, Expression, FunctionCall, Literal, LiteralValue, ObjectName};
+
+/// The schema of the catalogue's functions, which have no effects.
+const SYSTEM: &str = "sys";
+
+/// The name of a function in SQL, its arguments, and their types.
+type PassedOn = (String, Vec<Scalar>, Vec<Option<Type>>);
+
+pub fn function(binder: &mut Binder<'_>, called: &FunctionCall) -> Result<Value, Error> {
+    let line = called.name.at.line;
+    let name = called.name.name.to_lowercase();
+    let rule = rule(&name).filter(|_| called.name.is_bare());
+    let arguments: &[Expression] = match &called.arguments {
+        Arguments::Star if rule != Some(Rule::Count) && !rule.is_some_and(Rule::is_aggregate) => {
+            return Err(Error::syntax("*", line));
+        }
+        Arguments::Star => &[],
+        Arguments::Values(values) => values,
+    };
+    if let Some(Rule::Refused(why)) = rule {
+        return Err(Error::refused(&format!("{name}()"), why, line));
+    }
+    let is_aggregate = rule.is_some_and(Rule::is_aggregate);
+    if called.distinct && !is_aggregate {
+        return Err(Error::keyword("distinct", line));
+    }
+    if !called.within_group.is_empty() && rule != Some(Rule::StringAgg) {
+        return Err(Error::refused(&format!("{name}() within group"), NONE_SUCH, line));
+    }
+    let over = match (&called.over, rule) {
+        (None, Some(rule)) if rule.is_ranking() => {
+            let text = format!("The function '{name}' must have an OVER clause.");
+            return Err(Error::new(10753, text, line));
+        }
+        (None, _) => None,
+        (Some(window), Some(rule)) if is_aggregate || rule.is_ranking() => {
+            Some(aggregates::window(binder, window, rule, &name, line)?)
+        }
+        (Some(_), _) => {
+            return Err(Error::refused(
+                &format!("{name} over (…)"),
+                "no such window function is known",
+                line,
+            ));
+        }
+    };
+    let Some(rule) = rule else {
+        let is_own = !called.name.is_bare() && binder.dialect().refuses_unknown_functions;
+        return passed_on(binder, &called.name, arguments, if is_own { Mark::Owned } else { Mark::None });
+    };
+    binder.note(|facts| facts.varies |= rule.varies());
+    let mut calling = CallBinder { binder, name: &name, of: called, arguments, over, line };
+    let value = written(&mut calling, rule)?;
+    Ok(match binder.dialect().empty_result_is_null && MAY_BE_EMPTY.contains(&&*name) {
+        true => {
+            let nullif = |text: Scalar| call("nullif", [text, Scalar::text("")]);
+            let sql = match value.of.filter(Type::folds) {
+                // PostgreSQL would search for an operator of its own
+                Some(of) => nullif(value.sql.clone().cast("text")).cast(of.sql()),
+                None => nullif(value.sql.clone()),
+            };
+            value.with_sql(sql)
+        }
+        false => value,
+    })
+}
+
+/// A function of the site or of PostgreSQL. The arguments of one with a schema are converted to the types of its
+/// parameters like values of columns; those of any other remain unchanged, texts without a type.
+pub fn passed_on(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    arguments: &[Expression],
+    mark: Mark,
+) -> Result<Value, Error> {
+    let (function, given, types) = passed_on_of(binder, name, arguments, false)?;
+    let sql = Call { function: function.clone().into(), arguments: given, mark, ..Call::default() };
+    let of = signature(binder, &function, &types).and_then(|signature| signature.returns);
+    Ok(Value::of(owned(binder, name, sql.into())?, of))
+}
+
+/// The signature of a function, by its name in SQL, called with arguments of these types.
+pub fn signature(binder: &mut Binder<'_>, function: &str, arguments: &[Option<Type>]) -> Option<Signature> {
+    let known = binder.scope.function(function);
+    binder.variables.note_use(&function_key(function), None);
+    known?.called(arguments).cloned()
+}
+
+/// `are_rows`: it is in FROM.
+pub fn passed_on_of(
+    binder: &mut Binder<'_>,
+    name: &ObjectName,
+    arguments: &[Expression],
+    are_rows: bool,
+) -> Result<PassedOn, Error> {
+    let line = name.at.line;
+    let is_system = name.owner == SYSTEM;
+    binder.note(|facts| *if is_system { &mut facts.varies } else { &mut facts.calls } = true);
+    let mut parts = Vec::new();
+    for part in [schema_of(name), &name.name] {
+        if !part.is_empty() {
+            parts.push(identifier(part, line)?);
+        }
+    }
+    // an omitted parameter uses its default, as do the last ones
+    let is_given = |argument: &Expression| !matches!(argument, Expression::Default(_));
+    let given = arguments.iter().rposition(is_given).map_or(0, |last| last + 1);
+    let (mut values, mut types) = (Vec::with_capacity(given), Vec::with_capacity(given));
+    for argument in &arguments[..given] {
+        if let Expression::Default(at) = argument {
+            return Err(Error::refused("default", "it stands before an argument that is given", *at));
+        }
+        let value = expressions::value(binder, argument)?;
+        types.push(value.of);
+        values.push(match value.text() {
+            _ if !name.owner.is_empty() && name.owner != SYSTEM => carried(&value, binder.dialect()),
+            Some(text) => Scalar::text(text),
+            None => value.sql,
+        });
+    }
+    // FROM cannot contain a condition
+    let first = values.iter_mut().find(|value| **value != Scalar::Null).filter(|_| are_rows);
+    if let Some(first) = first {
+        *first = owned(binder, name, std::mem::replace(first, Scalar::Null))?;
+    }
+    Ok((parts.join("."), values, types))
+}
+
+/// The value if the current database has the function `dbo.name`: PostgreSQL's own functions are not dbo's.
+fn owned(binder: &Binder<'_>, function: &ObjectName, value: Scalar) -> Result<Scalar, Error> {
+    let is_elsewhere = !function.database.is_empty();
+    if !function.owner.eq_ignore_ascii_case("dbo") || is_elsewhere || binder.scope.definition {
+        return Ok(value);
+    }
+    let own = Scalar::Text(folded(&function.name, function.at.line)?);
+    Ok(call("tsql.if_owned", [value, call("tsql.is_owned", [own])]))
+}
+
+/// Functions that compare letters.
+const SEARCHING: [&str; 5] = ["charindex", "patindex", "replace", "str_replace", "translate"];
+/// Functions whose result may be a text without characters.
+const MAY_BE_EMPTY: [&str; 10] =
+    ["left", "ltrim", "replicate", "right", "rtrim", "space", "str_replace", "stuff", "substring", "trim"];
+
+fn written(called: &mut CallBinder<'_, '_, '_>, rule: Rule) -> Result<Value, Error> {
+    match rule {
+        Rule::Plain { function, takes, least, gives } => plain(called, function, takes, least, gives),
+        Rule::SameLength => texts::same_length(called),
+        Rule::Side => texts::side(called),
+        Rule::Substring => texts::substring(called),
+        Rule::Str => texts::str(called),
+        Rule::Concat => texts::concat(called),
+        Rule::DataLength => texts::data_length(called),
+        Rule::Replicate => texts::replicate(called),
+        Rule::Length => texts::length(called),
+        Rule::KeepsKind => numbers::keeps_kind(called),
+        Rule::Round => numbers::round(called),
+        Rule::Power => numbers::power(called),
+        Rule::Rand => numbers::rand(called),
+        Rule::IsNumeric => numbers::is_numeric(called),
+        Rule::Now { clock, gives } => times::now(called, &clock, gives),
+        Rule::DateAdd => times::date_add(called),
+        Rule::DateDiff { gives } => times::date_diff(called, gives),
+        Rule::DatePart => times::date_of(called),
+        Rule::DateName => times::date_name(called),
+        Rule::Part => times::part(called),
+        Rule::EndOfMonth => times::end_of_month(called),
+        Rule::AtOffset => times::at_offset(called),
+        Rule::IsNull => is_null(called),
+        Rule::Coalesce => coalesce(called),
+        Rule::NullIf => null_if(called),
+        Rule::Iif => iif(called),
+        Rule::Choose => choose(called),
+        Rule::Count => aggregates::number_of_rows(called),
+        Rule::Sum => aggregates::sum(called),
+        Rule::Extreme => aggregates::extreme(called),
+        Rule::Spread(function) => aggregates::spread(called, function),
+        Rule::StringAgg => aggregates::string_agg(called),
+        Rule::Ranking => aggregates::ranking(called),
+        Rule::NTile => aggregates::n_tile(called),
+        Rule::Neighbour => aggregates::neighbour(called),
+        Rule::Grouping => aggregates::grouping(called),
+        Rule::Session => session(called),
+        Rule::System => system(called),
+        Rule::SystemNumeric => {
+            let value = system(called)?;
+            Ok(Value::cast(value.sql, numeric(38, 0)))
+        }
+        Rule::HashBytes => texts::hash_bytes(called),
+        Rule::Format => texts::format(called),
+        Rule::OfAll => of_all(called),
+        Rule::ConcatWith => texts::concat_with(called),
+        Rule::FormatMessage => texts::format_message(called),
+        Rule::FromParts(gives) => times::of_parts(called, gives),
+        Rule::DateTrunc => times::date_trunc(called),
+        Rule::Edge => aggregates::edge(called),
+        Rule::Share => aggregates::share(called),
+        Rule::NextValue => next_value(called),
+        Rule::Rows | Rule::SystemRows => {
+            Err(Error::refused(&format!("{}()", called.name), "it gives rows: name it in FROM", called.line))
+        }
+        Rule::NewId => {
+            called.count(0, 0)?;
+            called.binder.around.new_ids += 1;
+            Ok(Value::new(call("gen_random_uuid", []), NEW_ID))
+        }
+        Rule::VariantProperty => variant_property(called),
+        Rule::JsonModify => json_rows::json_modify(called),
+        Rule::TextPointer => pointers::text_pointer(called),
+        Rule::TextValid => pointers::text_valid(called),
+        Rule::Refused(why) => Err(Error::refused(&format!("{}()", called.name), why, called.line)),
+    }
+}
+
+fn plain(
+    called: &mut CallBinder<'_, '_, '_>,
+    function: &'static str,
+    takes: &str,
+    least: usize,
+    gives: Type,
+) -> Result<Value, Error> {
+    let number = called.count(least, takes.len())?;
+    let mut arguments = Vec::with_capacity(number);
+    let mut gives = gives;
+    let mut is_of_database = called.binder.scope.folds && SEARCHING.contains(&function);
+    for (place, kind) in takes.chars().take(number).enumerate() {
+        arguments.push(match kind {
+            't' => {
+                let value = called.value(place)?;
+                gives.twin |= gives.is_text() && value.is_national();
+                gives = gives.with_case(value.case());
+                is_of_database &= value.of.is_some() && value.case() == Case::OfDatabase;
+                called.as_text(&value)?
+            }
+            'i' if function == "stuff" => texts::whole(called, place)?,
+            'i' => called.integer(place)?,
+            'l' => called.of_type(place, BIGINT)?,
+            'b' => called.of_type(place, VARBINARY)?,
+            _ => called.float(place)?,
+        });
+    }
+    if is_of_database {
+        let arguments: Vec<Scalar> = arguments
+            .into_iter()
+            .zip(takes.chars())
+            .map(|(argument, kind)| match kind {
+                't' => argument.cast(VARCHAR.with_case(Case::Ignored).sql()),
+                _ => argument,
+            })
+            .collect();
+        let sql = call(format!("tsql.{function}"), arguments);
+        return Ok(Value::new(if gives.is_text() { sql.cast(VARCHAR.sql()) } else { sql }, gives));
+    }
+    let schema = if function == "pi" { "" } else { "tsql." };
+    Ok(Value::new(call(format!("{schema}{function}"), arguments), gives))
+}
+
+fn is_null(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(2, 2)?;
+    let (first, second) = (called.value(0)?, called.value(1)?);
+    if first.is_null() {
+        return Ok(second);
+    }
+    let Some(of) = first.of else {
+        return Ok(Value::unknown(call("coalesce", [first.sql, second.sql])));
+    };
+    // the result has the length of the variable or literal
+    let keeps_length = of.name == "varchar" && of.length.is_some();
+    if second.is_null() && !keeps_length {
+        return Ok(first);
+    }
+    let second = implicit(second, of, called.line, called.dialect())?.sql;
+    Ok(Value::new(call("coalesce", [first.sql, expressions::reached(called.binder, second)]), of))
+}
+
+fn coalesce(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    if called.arguments.len() < 2 {
+        return Err(Error::new(174, "The coalesce function requires 2 or more arguments.", called.line));
+    }
+    let mut values = Vec::with_capacity(called.arguments.len());
+    for argument in called.arguments {
+        let value = expressions::value(called.binder, argument)?;
+        if !value.is_null() {
+            values.push(value);
+        }
+    }
+    if values.is_empty() {
+        let text = "At least one of the arguments to COALESCE must be an expression that is not NULL.";
+        return Err(Error::new(4127, text, called.line));
+    }
+    let of = unified(values.iter().map(|value| value.of));
+    let mut parts = Vec::with_capacity(values.len());
+    for value in values {
+        let part = match of {
+            Some(of) if value.of != Some(of) => implicit(value, of, called.line, called.dialect())?.sql,
+            _ => value.sql,
+        };
+        parts.push(if parts.is_empty() { part } else { expressions::reached(called.binder, part) });
+    }
+    Ok(Value::of(call("coalesce", parts), of))
+}
+
+/// greatest and least: nulls do not count.
+fn of_all(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    if called.arguments.is_empty() {
+        let text = format!("The {} function requires 1 to 254 arguments.", called.name);
+        return Err(Error::new(189, text, called.line));
+    }
+    let mut values = Vec::with_capacity(called.arguments.len());
+    for argument in called.arguments {
+        values.push(expressions::value(called.binder, argument)?);
+    }
+    let known = values.iter().filter(|value| !value.is_null()).map(|value| value.of);
+    let Some(of) = unified(known).map(|of| conditions::type_by_default(called.binder, of)) else {
+        let parts: Vec<Scalar> = values.into_iter().map(|value| value.sql).collect();
+        return Ok(Value::unknown(call(called.name.to_owned(), parts)));
+    };
+    let mut parts = Vec::with_capacity(values.len());
+    for value in values {
+        parts.push(implicit(value, of, called.line, called.dialect())?.sql);
+    }
+    let schema = if of == GUID { "tsql." } else { "" };
+    Ok(Value::cast(call(format!("{schema}{}", called.name), parts), of))
+}
+
+fn null_if(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(2, 2)?;
+    let (first, second) = (called.value(0)?, called.value(1)?);
+    if first.is_null() && called.dialect().checks_arguments {
+        let text =
+            "The type of the first argument to NULLIF cannot be the NULL constant because the type of the \
+                        first argument has to be known.";
+        return Err(called.fail(4151, text));
+    }
+    let compared = conditions::collated_together(called.binder, [first.clone(), second.clone()]);
+    let [left, right] = compared.map(|value| value.sql);
+    let sql = Scalar::either(left.tsql("=", right), Scalar::Null, first.sql);
+    Ok(match first.of {
+        Some(of) if of.family == Family::Money => Value::money(sql, of),
+        of => Value::of(sql, of),
+    })
+}
+
+/// `sql_variant_property(value, property)`: a value of another type becomes a sql_variant.
+fn variant_property(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(2, 2)?;
+    let (value, property) = (called.value(0)?, called.value(1)?);
+    let value = implicit(value, SQL_VARIANT, called.line, called.dialect())?.sql;
+    let property = called.as_text(&property)?;
+    Ok(Value::new(call("tsql.sql_variant_property", [value, property]), SQL_VARIANT))
+}
+
+fn iif(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(3, 3)?;
+    let condition = conditions::condition(called.binder, &called.arguments[0])?;
+    expressions::branches(
+        called.binder,
+        vec![(condition, &called.arguments[1])],
+        Some(&called.arguments[2]),
+        called.line,
+    )
+}
+
+/// `choose(index, first, second, …)`: null beyond the last.
+fn choose(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    if called.arguments.len() < 2 {
+        return Err(Error::new(174, "The choose function requires 2 or more arguments.", called.line));
+    }
+    let index = called.value(0)?;
+    let index = converted(index, INT, called.line, called.dialect())?.sql;
+    let branches = called.arguments[1..].iter().zip(1..);
+    let is = |place: i32| index.clone().infix("=", Scalar::number(place));
+    let branches = branches.map(|(value, place)| (is(place), value)).collect();
+    expressions::branches(called.binder, branches, None, called.line)
+}
+
+/// A variable that the session fills; with arguments a function of the catalogue.
+fn session(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    if !called.arguments.is_empty() {
+        return system(called);
+    }
+    let function = session::niladic(called.name).unwrap_or(called.name);
+    let Some((variable, of)) = session::function(function) else {
+        return Err(Error::refused(called.name, NONE_SUCH, called.line));
+    };
+    let sql = called.binder.variables.write(variable, called.line)?;
+    Ok(Value::cast(sql, of))
+}
+
+/// The next number of a sequence.
+fn next_value(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    let part = |place: usize| match called.arguments.get(place) {
+        Some(Expression::Literal(Literal { value: LiteralValue::Text { text, .. }, .. })) => text.clone(),
+        _ => String::new(),
+    };
+    let at = called.of.name.at;
+    let sequence = names::table(&ObjectName {
+        database: part(0),
+        owner: part(1),
+        name: part(2),
+        at,
+        ..ObjectName::default()
+    })?;
+    called.binder.note(|facts| facts.calls = true);
+    Ok(Value::new(call("nextval", [Scalar::Text(sequence)]), BIGINT))
+}
+
+/// A function of the catalogue, in schema sys: its texts are passed without a type.
+fn system(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    let (least, most) = system_arguments(called.name);
+    called.count(least, most)?;
+    let name = ObjectName {
+        owner: SYSTEM.into(),
+        name: called.name.to_owned(),
+        at: called.of.name.at,
+        ..ObjectName::default()
+    };
+    let value = passed_on(called.binder, &name, called.arguments, Mark::Owned)?;
+    // it reads the catalogue of the server, like a system view
+    called.binder.note_table(names::Relation::system_function(called.name));
+    if called.arguments.iter().any(walk::has_column) {
+        return Ok(value);
+    }
+    // a subquery is evaluated once and not for every row
+    let sql = value.sql.clone().once();
+    Ok(value.with_sql(sql))
+}
+
+/// The number of arguments of a function of the system's catalogue.
+fn system_arguments(name: &str) -> (usize, usize) {
+    match name {
+        "db_id" | "schema_id" | "schema_name" | "suser_id" | "user_id" => (0, 1),
+        "is_srvrolemember" | "object_id" | "object_name" | "object_schema_name" => (1, 2),
+        "col_length" | "col_name" | "collationproperty" | "databasepropertyex" | "objectproperty"
+        | "objectpropertyex" | "parsename" | "typeproperty" => (2, 2),
+        "columnproperty" | "index_col" | "indexproperty" => (3, 3),
+        "has_perms_by_name" => (3, 5),
+        _ => (1, 1),
+    }
+}

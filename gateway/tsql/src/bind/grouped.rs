@@ -1,0 +1,177 @@
+//! Columns used with GROUP BY that are not keys of it: errors 8120, 8121 and 8127. PostgreSQL accepts them if the keys
+//! include the table's primary key.
+
+use super::binder::Binder;
+use super::expressions;
+use super::item::Stands;
+use super::named::source_name;
+use crate::error::Error;
+use crate::facts::functions::rule;
+use crate::long_names::LONGEST_STORED;
+use crate::postgres::{call, Scalar};
+use crate::resolve::names::{quoted, stored, table};
+use crate::tree::{
+    Arguments, ColumnName, Expression, Grouping, Name, ObjectName, Ordering, Select, SelectItem, TableSource,
+};
+
+/// A condition for such a column: a function that does not exist, named by the error's number and the column
+/// (facts::errors). PostgreSQL resolves the column first, which may be unknown. Nothing if a key is an expression,
+/// or if the column may belong to an outer query.
+pub fn ungrouped(
+    binder: &mut Binder<'_>,
+    select: &Select,
+    order_by: &[Ordering],
+    stands: Stands,
+) -> Result<Option<Scalar>, Error> {
+    if binder.dialect().groups_have_rows && matches!(select.from.as_slice(), [TableSource::Table { .. }]) {
+        return Ok(None);
+    }
+    let Some((number, column)) = wrong(select, order_by, stands) else { return Ok(None) };
+    let table = column.table.as_ref().map(|table| table.shown() + ".").unwrap_or_default();
+    let mut name = format!("{number} {table}{}", column.column);
+    name.truncate(name.floor_char_boundary(LONGEST_STORED));
+    let value = expressions::value(binder, &Expression::Column(column.clone()))?;
+    Ok(Some(call(format!("tsql.{}", quoted(&name)), [value.sql])))
+}
+
+/// The conditions that the tables of `*` and `t.*` have no columns except the keys. Only PostgreSQL knows their
+/// columns.
+pub fn ungrouped_stars(binder: &Binder<'_>, select: &Select) -> Result<Vec<Scalar>, Error> {
+    let stars = || {
+        select.items.iter().filter_map(|item| match item {
+            SelectItem::Star { table, .. } => Some(table.as_ref()),
+            _ => None,
+        })
+    };
+    let Some(keys) =
+        keys(&select.group_by).filter(|keys| !keys.is_empty() && !binder.dialect().groups_have_rows)
+    else {
+        return Ok(Vec::new());
+    };
+    let mut demands = Vec::new();
+    let mut rest: Vec<&TableSource> = select.from.iter().collect();
+    while let Some(source) = rest.pop() {
+        if let TableSource::Join { left, right, .. } = source {
+            rest.extend([&**right, &**left]);
+        }
+        let TableSource::Table { name, .. } = source else { continue };
+        let called = source_name(source).unwrap_or_default();
+        let is_own =
+            |named: Option<&ObjectName>| named.is_none_or(|named| named.name.eq_ignore_ascii_case(&called));
+        let is_query = name.is_bare() && binder.names.common.contains(&stored(&name.name));
+        if is_query || !stars().any(is_own) {
+            continue;
+        }
+        let own = keys.iter().filter(|key| is_own(key.table.as_deref()));
+        let own = Scalar::Array(own.map(|key| Scalar::Text(stored(&key.column))).collect(), "text");
+        demands.push(call("tsql.all_grouped", [Scalar::Text(table(name)?), own]));
+    }
+    Ok(demands)
+}
+
+/// The first column that should be a key but is not, and the number of the error.
+fn wrong<'a>(select: &'a Select, order_by: &'a [Ordering], stands: Stands) -> Option<(i32, &'a ColumnName)> {
+    let keys = keys(&select.group_by).filter(|keys| !keys.is_empty())?;
+    let sources: Vec<String> = select.from.iter().filter_map(source_name).collect();
+    let is_own = |column: &ColumnName| match &column.table {
+        None => stands != Stands::Inside,
+        Some(table) => sources.contains(&stored(&table.name)),
+    };
+    let is_wrong = |column: &&ColumnName| {
+        is_own(column) && !keys.iter().any(|key| key.column.eq_ignore_ascii_case(&column.column))
+    };
+    let titles: Vec<_> = select.items.iter().filter_map(title).collect();
+    let is_titled =
+        |key: &&ColumnName| titles.iter().any(|title| title.text.eq_ignore_ascii_case(&key.column));
+    if keys.iter().any(is_titled) {
+        // the column may not exist: that is another error
+        return None;
+    }
+    let listed = select.items.iter().find_map(|item| match item {
+        SelectItem::Value { value, .. } | SelectItem::Assign { value, .. } => first(value, &is_wrong),
+        SelectItem::Star { .. } | SelectItem::Identity { .. } => None,
+    });
+    let is_title = |value: &Expression| matches!(value, Expression::Column(column) if column.table.is_none() && is_titled(&column));
+    let ordered = || order_by.iter().map(|ordering| &ordering.value).filter(|value| !is_title(value));
+    listed
+        .map(|column| (8120, column))
+        .or_else(|| {
+            select.having.iter().find_map(|having| first(having, &is_wrong)).map(|column| (8121, column))
+        })
+        .or_else(|| ordered().find_map(|value| first(value, &is_wrong)).map(|column| (8127, column)))
+}
+
+/// The alias of an item, unless it is the name of its column.
+fn title(item: &SelectItem) -> Option<&Name> {
+    match item {
+        SelectItem::Value { value: Expression::Column(column), alias: Some(alias) }
+            if column.column.eq_ignore_ascii_case(&alias.text) =>
+        {
+            None
+        }
+        SelectItem::Value { alias, .. } => alias.as_ref(),
+        _ => None,
+    }
+}
+
+/// The columns by which rows are grouped; None if the keys include an expression.
+fn keys(groupings: &[Grouping]) -> Option<Vec<&ColumnName>> {
+    let mut found = Vec::new();
+    for grouping in groupings {
+        match grouping {
+            Grouping::Value(Expression::Column(column)) => found.push(column),
+            Grouping::Value(_) => return None,
+            Grouping::Values(values) => {
+                for value in values {
+                    let Expression::Column(column) = value else { return None };
+                    found.push(column);
+                }
+            }
+            Grouping::Rollup(inner) | Grouping::Cube(inner) | Grouping::Sets(inner) => {
+                found.extend(keys(inner)?)
+            }
+        }
+    }
+    Some(found)
+}
+
+/// The first wanted column outside aggregates and queries.
+fn first<'a>(value: &'a Expression, wanted: &dyn Fn(&&'a ColumnName) -> bool) -> Option<&'a ColumnName> {
+    let first = |value: &'a Expression| first(value, wanted);
+    match value {
+        Expression::Column(column) => Some(column).filter(wanted),
+        Expression::Unary { operand, .. }
+        | Expression::Collate { operand, .. }
+        | Expression::Not(operand)
+        | Expression::IsNull { operand, .. } => first(operand),
+        Expression::Binary { left, right, .. } => first(left).or_else(|| first(right)),
+        Expression::And(operands) | Expression::Or(operands) => operands.iter().find_map(first),
+        Expression::Cast(cast) => first(&cast.operand),
+        Expression::Case(case) => {
+            let branches =
+                || case.branches.iter().find_map(|(when, then)| first(when).or_else(|| first(then)));
+            case.operand
+                .iter()
+                .find_map(first)
+                .or_else(branches)
+                .or_else(|| case.otherwise.iter().find_map(first))
+        }
+        Expression::Between { operand, low, high, .. } => {
+            first(operand).or_else(|| first(low)).or_else(|| first(high))
+        }
+        Expression::In { operand, values, .. } => first(operand).or_else(|| values.iter().find_map(first)),
+        Expression::Like { operand, .. } => first(operand),
+        Expression::Function(call) if call.over.is_none() => {
+            let name = call.name.name.to_lowercase();
+            let Arguments::Values(arguments) = &call.arguments else { return None };
+            if call.name.is_bare() && rule(&name).is_some_and(|rule| rule.is_aggregate())
+                || name == "grouping"
+            {
+                return None;
+            }
+            // the name of a part of a date is not a column
+            arguments.iter().skip(usize::from(name.starts_with("date"))).find_map(first)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,510 @@
+//! Inserts.
+
+use super::binder::{Binder, ChangedRows};
+use super::filled::{Filled, FilledBy};
+use super::item::{numbered, Stands, Written};
+use super::json::not_allowed;
+use super::value::{carried, carried_into, implicit, is_finer_than_money, Value};
+use super::variables::{NoVariables, Variables, NO_VARIABLES};
+use super::{common_tables, expressions, locks, output, select, sources, top};
+use crate::error::Error;
+use crate::facts::types::{unified, Family, Type, IMAGE, SQL_VARIANT};
+use crate::postgres::{self, call, Body, Change, ChangeKind, Filling, Listed, Scalar, Select, Source};
+use crate::resolve::names::{self, all_folded, table};
+use crate::schema::{Column, Schema, Table, WHOLE};
+use crate::tree::{
+    ColumnName, CommonTable, Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody,
+    SelectItem, TableSource, Target,
+};
+use crate::Dialect;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// For rows of values, whether the last of them may be omitted: a single row always fits the limit, and DEFAULT is not
+/// a value of a query.
+fn may_be_cut(rows: &[Vec<Expression>]) -> bool {
+    let is_default = |value: &Expression| matches!(value, Expression::Default(_));
+    rows.len() > 1 && !rows.iter().flatten().any(is_default)
+}
+
+/// The name of the rows of a query.
+const SOURCE: &str = "\"source\"";
+
+pub fn insert(binder: &mut Binder<'_>, insert: &Insert) -> Result<Change, Error> {
+    let target = target(binder, &insert.target)?;
+    let line = target.at.line;
+    if insert.locks_table {
+        locks::lock_table(binder, &target)?;
+    }
+    let into = sources::table(binder, &target)?;
+    let max_recursion = match &insert.source {
+        InsertSource::Query(query) => query.max_recursion,
+        _ => None,
+    };
+    let with = common_tables::with(binder, &insert.with, max_recursion)?;
+    let only_defaults = insert.source == InsertSource::DefaultValues && insert.columns.is_empty();
+    let targets = match only_defaults {
+        true => Targets::unknown(&into),
+        false => inserted(binder, &into, &insert.columns, line)?,
+    };
+    let top = match &insert.top {
+        None => None,
+        Some(top) if top.percent || top.with_ties => {
+            return Err(Error::refused("insert top … percent", "put the top into the select", top.at));
+        }
+        Some(top) => Some(top::changed_at_most(binder, top)?),
+    };
+    let rows_at_most = match &insert.source {
+        InsertSource::Values(rows) if top.is_none() && !may_be_cut(rows) => {
+            binder.result.limited = (binder.scope.limits_rows && rows.len() == 1).then(|| into.clone());
+            None
+        }
+        InsertSource::DefaultValues if top.is_none() => {
+            binder.result.limited = binder.scope.limits_rows.then(|| into.clone());
+            None
+        }
+        _ => top::rows_within(binder, top, &into, line)?,
+    };
+    let rows = match &insert.source {
+        InsertSource::DefaultValues if only_defaults => None,
+        InsertSource::DefaultValues => {
+            Some(Body::Values(vec![vec![Scalar::Default; insert.columns.len()]]).into())
+        }
+        InsertSource::Values(rows) => {
+            if let [row] = rows.as_slice() {
+                binder.result.filled = FilledBy::new(&into, targets.names.as_deref(), row.iter());
+            }
+            let has_cast = |value: &Expression| matches!(value, Expression::Cast(_));
+            if binder.dialect().has_sql_variant && rows.iter().flatten().any(has_cast) {
+                // a sql_variant keeps the type that a value is cast to
+                demand_known(binder, &targets, line)?;
+            }
+            let values = values_of(binder, rows, &targets, line)?;
+            Some(match rows_at_most {
+                None => values,
+                limit => {
+                    let all = [Listed::from(Scalar::Star)];
+                    postgres::Query::of(all, values.named(SOURCE, Vec::new())).limited(limit)
+                }
+            })
+        }
+        InsertSource::Query(query) => {
+            if query.for_json.is_some() {
+                return Err(not_allowed("INSERT", query.at));
+            }
+            Some(rows_from(binder, query, &targets, line)?.limited(rows_at_most))
+        }
+        InsertSource::Execute(execute) => return Err(refused_execute(execute.at.line)),
+        InsertSource::ExecuteText(execute) => return Err(refused_execute(execute.at.line)),
+    };
+    let new = names::qualifier(&target)?;
+    binder.result.into = Some(into.clone());
+    let changed = ChangedRows { inserted: Some(new), ..ChangedRows::default() };
+    let with_identity = binder.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty();
+    let filling = Filling { columns: targets.names.clone(), with_identity };
+    let change = Change { with, ..ChangeKind::Insert { into, filling, rows }.into() };
+    output::with_output(binder, change, insert.output.as_ref(), line, changed)
+}
+
+/// The table filled by `insert … execute`.
+pub fn filled(binder: &mut Binder<'_>, insert: &Insert) -> Result<Filled, Error> {
+    let target = target(binder, &insert.target)?;
+    let into = table(&target)?;
+    if insert.locks_table {
+        let why = "the procedure runs before it";
+        return Err(Error::refused("with (holdlock) of insert … execute", why, target.at));
+    }
+    if let Some(with) = insert.with.first() {
+        return Err(Error::refused("with … insert … execute", "the procedure does not see it", with.name.at));
+    }
+    let with_identity = binder.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty();
+    Ok(Filled { table: into, columns: listed(&insert.columns)?, with_identity })
+}
+
+/// The table that a statement changes.
+pub fn target(binder: &Binder<'_>, target: &Target) -> Result<ObjectName, Error> {
+    match target {
+        Target::Table(name) => Ok(name.clone()),
+        Target::Variable(variable) if binder.scope.given_tables.contains(&variable.name) => {
+            let text = format!(
+                "The table-valued parameter \"{}\" is READONLY and cannot be modified.",
+                variable.name
+            );
+            Err(Error::new(10700, text, variable.at).with_severity(16))
+        }
+        Target::Variable(variable) => sources::named_variable(binder, variable),
+    }
+}
+
+/// The columns that an insert fills: those of its list, or all that take values.
+pub fn inserted<'t>(
+    binder: &mut Binder<'_>,
+    into: &'t str,
+    columns: &[Name],
+    line: u32,
+) -> Result<Targets<'t>, Error> {
+    let declared = binder.scope.table(into);
+    let mut targets = Targets { table: into, names: listed(columns)?, declared, is_listed: true };
+    if targets.names.is_none() {
+        targets.is_listed = false;
+        binder.variables.note_use(into, None);
+        demand_known(binder, &targets, line)?;
+        let filled = targets.declared.iter().flat_map(|declared| declared.filled());
+        let filled: Vec<String> = filled.map(|column| column.name.clone()).collect();
+        let is_all = |declared: &Arc<Table>| declared.columns().len() == filled.len();
+        targets.names = targets.declared.as_ref().is_some_and(|declared| !is_all(declared)).then_some(filled);
+    }
+    Ok(targets)
+}
+
+/// A statement of a batch is written again when its table exists, but not the body of a procedure: the gateway runs
+/// one that fills a temporary table of its caller.
+fn demand_known(binder: &Binder<'_>, targets: &Targets, line: u32) -> Result<(), Error> {
+    let makes = |schema: &Arc<dyn Schema>| schema.makes(targets.table);
+    let is_own = binder.scope.schema.as_ref().is_some_and(makes);
+    let is_of_caller = targets.table.starts_with("pg_temp.") && !is_own;
+    if targets.declared.is_some() || binder.variables.are_parameters() || !is_of_caller {
+        return Ok(());
+    }
+    let why = "it is a table of the caller, whose columns are not known";
+    Err(Error::refused(&format!("insert {}", names::own_name(targets.table)), why, line))
+}
+
+/// The column that a change fills.
+pub fn target_column<'t>(binder: &Binder<'_>, table: &'t str, column: Option<String>) -> Targets<'t> {
+    let names = column.into_iter().collect();
+    Targets { table, names: Some(names), declared: binder.scope.table(table), is_listed: true }
+}
+
+/// VALUES and its rows.
+fn values_of(
+    binder: &mut Binder<'_>,
+    rows: &[Vec<Expression>],
+    targets: &Targets,
+    line: u32,
+) -> Result<postgres::Query, Error> {
+    let given = rows.first().map_or(0, Vec::len);
+    targets.demand_number(given, |width| mismatch(width, given, line), line)?;
+    let mut rows = self::rows(binder, rows, line)?;
+    for row in &mut rows {
+        for (place, value) in row.iter_mut().enumerate() {
+            let is_variant = targets.is_variant(place);
+            if let Some(known) = value.take_if(|value| is_variant && value.of.is_some()) {
+                *value = Some(implicit(known, SQL_VARIANT, line, binder.dialect())?);
+            }
+        }
+    }
+    let Some(guard) = targets.guard(given) else {
+        return Ok(carried_rows(&rows, targets, binder.scope.dialect, binder.variables, |_, _, value| value));
+    };
+    let all = || rows.iter().flatten();
+    if all().all(|value| value.as_ref().is_some_and(Value::is_null)) {
+        let numbers = call("generate_series", [1, rows.len()].map(Scalar::number));
+        return Ok(postgres::Query::from(Select {
+            list: vec![Listed::from(Scalar::Null); given],
+            from: vec![Source::Call(numbers, None)],
+            conditions: vec![guard],
+            ..Select::default()
+        }));
+    }
+    // the guard is around one of the values, a null only if all are nulls or defaults
+    let is_given = |value: &Option<Value>| value.as_ref().is_some_and(|value| !value.is_null());
+    let place = all().position(is_given).or_else(|| all().position(Option::is_some));
+    let guarded = |row: usize, column: usize, value: Scalar| match place {
+        Some(place) if place == row * given + column => {
+            let value = match value {
+                Scalar::Null => call("tsql.carry", [Scalar::Null.cast("text")]),
+                value => value,
+            };
+            Scalar::Case(vec![(guard.clone(), value)], None)
+        }
+        _ => value,
+    };
+    Ok(carried_rows(&rows, targets, binder.scope.dialect, binder.variables, guarded))
+}
+
+/// The values of rows; those of one column have one type. None represents DEFAULT.
+pub fn rows(
+    binder: &mut Binder<'_>,
+    rows: &[Vec<Expression>],
+    line: u32,
+) -> Result<Vec<Vec<Option<Value>>>, Error> {
+    let width = rows.first().map_or(0, Vec::len);
+    let mut read = Vec::with_capacity(rows.len());
+    for row in rows {
+        if row.len() != width {
+            let text = "The number of columns for each row in a table value constructor must be the same.";
+            return Err(Error::new(10709, text, line).with_severity(16));
+        }
+        let mut values = Vec::with_capacity(width);
+        for value in row {
+            values.push(match value {
+                Expression::Default(_) => None,
+                value => Some(expressions::value(binder, value)?),
+            });
+        }
+        read.push(values);
+    }
+    if read.len() < 2 {
+        return Ok(read);
+    }
+    for place in 0..width {
+        let known = |row: &Vec<Option<Value>>| {
+            row[place].as_ref().filter(|value| !value.is_null()).map(|value| value.of)
+        };
+        let Some(of) = unified(read.iter().filter_map(known)) else { continue };
+        for row in &mut read {
+            if let Some(value) = row[place].take_if(|value| !value.is_null() && value.of != Some(of)) {
+                row[place] = Some(implicit(value, of, line, binder.dialect())?);
+            }
+        }
+    }
+    Ok(read)
+}
+
+/// The rows of a select, converted for columns.
+fn rows_from(
+    binder: &mut Binder<'_>,
+    query: &Query,
+    targets: &Targets,
+    line: u32,
+) -> Result<postgres::Query, Error> {
+    let query = match star_source(binder, query)? {
+        None => Cow::Borrowed(query),
+        Some(source) => match binder.scope.table(&source) {
+            Some(declared) => {
+                binder.variables.note_use(&source, Some(WHOLE));
+                Cow::Owned(with_columns(query, &declared))
+            }
+            // it is written again when the table exists
+            None if binder.variables.are_parameters() => {
+                return Ok(select::query(binder, query, Stands::Inside)?.sql)
+            }
+            None => Cow::Borrowed(query),
+        },
+    };
+    let Written { sql, items } = select::query(binder, &query, Stands::Inside)?;
+    if items.iter().any(|item| item.name.is_none()) {
+        return Err(Error::refused("insert … select *", "name the columns", line));
+    }
+    targets.demand_number(items.len(), |width| mismatch_of_query(width, items.len(), line), line)?;
+    let names = numbered(&items);
+    let mut values = Vec::with_capacity(names.len());
+    for (place, (name, item)) in names.iter().zip(&items).enumerate() {
+        // the others of several selects have their own types
+        let is_one = matches!(query.body, QueryBody::Select(_));
+        let known = item.of.filter(|_| is_one);
+        values.push(Listed::from(match known {
+            Some(of) if targets.is_variant(place) => {
+                let value =
+                    implicit(Value::new(Scalar::column(name), of), SQL_VARIANT, line, binder.dialect())?;
+                carried(&value, binder.dialect())
+            }
+            _ => targets.carried(place, name, known, binder.scope.dialect, &mut *binder.variables),
+        }));
+    }
+    Ok(postgres::Query::from(Select {
+        list: values,
+        from: vec![sql.named(SOURCE, names)],
+        conditions: targets.guard(items.len()).into_iter().collect(),
+        ..Select::default()
+    }))
+}
+
+/// The table of `select * from` one table, by its name in SQL; None for any other query.
+fn star_source(binder: &mut Binder<'_>, query: &Query) -> Result<Option<String>, Error> {
+    let QueryBody::Select(select) = &query.body else { return Ok(None) };
+    let ([SelectItem::Star { table: None, .. }], [source]) = (&*select.items, &*select.from) else {
+        return Ok(None);
+    };
+    let name = match source {
+        TableSource::Table { name, .. } => name.clone(),
+        TableSource::Variable { variable, .. } => sources::named_variable(binder, variable)?,
+        _ => return Ok(None),
+    };
+    let own = names::stored(&name.name);
+    let is_query = |with: &CommonTable| with.name.is(&name.name);
+    if name.is_bare() && (binder.names.common.contains(&own) || query.with.iter().any(is_query)) {
+        return Ok(None);
+    }
+    let source = table(&name)?;
+    binder.variables.note_use(&source, None);
+    Ok(Some(source))
+}
+
+/// A query with these columns instead of its star.
+fn with_columns(query: &Query, declared: &Table) -> Query {
+    let mut query = query.clone();
+    if let QueryBody::Select(select) = &mut query.body {
+        let at = select.at;
+        let column = |column: &Column| SelectItem::Value {
+            value: Expression::Column(ColumnName { table: None, column: column.name.clone(), at }),
+            alias: None,
+        };
+        select.items = declared.columns().iter().map(column).collect();
+    }
+    query
+}
+
+/// The columns that a change fills.
+pub struct Targets<'a> {
+    pub table: &'a str,
+    /// Names in PostgreSQL; None: all of the table.
+    pub names: Option<Vec<String>>,
+    /// The table's declaration; None if unknown.
+    declared: Option<Arc<Table>>,
+    /// The statement names them.
+    is_listed: bool,
+}
+
+impl<'a> Targets<'a> {
+    pub fn unknown(table: &'a str) -> Targets<'a> {
+        Targets { table, names: None, declared: None, is_listed: true }
+    }
+
+    fn column(&self, place: usize) -> Option<&Column> {
+        let declared = self.declared.as_ref()?;
+        match &self.names {
+            Some(names) => declared.column(names.get(place)?),
+            None => declared.columns().get(place),
+        }
+    }
+
+    fn is_variant(&self, place: usize) -> bool {
+        self.column(place).is_some_and(|column| column.of == Some(SQL_VARIANT))
+    }
+
+    /// Error 213 or 8101 for an insert without a list that gives another number of values than the table takes;
+    /// `mismatch`: the error of one with a list of this number of columns.
+    pub fn demand_number(
+        &self,
+        given: usize,
+        mismatch: impl FnOnce(usize) -> Error,
+        line: u32,
+    ) -> Result<(), Error> {
+        match (&self.names, &self.declared) {
+            (_, Some(declared)) if !self.is_listed => declared.demand_values(self.table, given, line),
+            (Some(names), _) if names.len() != given => Err(mismatch(names.len())),
+            _ => Ok(()),
+        }
+    }
+
+    /// For an insert without a list: the condition that the table takes this number of values, which PostgreSQL
+    /// evaluates when it plans the statement, and again after a change of the table.
+    pub fn guard(&self, given: usize) -> Option<Scalar> {
+        (!self.is_listed).then(|| call("tsql.takes", [self.of_table(), Scalar::number(given)]))
+    }
+
+    fn of_table(&self) -> Scalar {
+        Scalar::text(self.table).cast("regclass")
+    }
+
+    /// Whether a column is national, an image or money: from its declaration, on which the statement then
+    /// depends, or from PostgreSQL's catalogue.
+    pub fn kind(&self, place: usize, variables: &mut dyn Variables) -> Scalar {
+        let name = self.names.as_ref().and_then(|names| names.get(place));
+        let column = self.column(place);
+        variables.note_use(self.table, column.map(|column| column.name.as_str()));
+        match column.and_then(|column| column.of) {
+            // the column of a view does not show whether it is an image
+            Some(of) if of.family != Family::Binary || of.name == IMAGE.name => {
+                let is_one = of.is_national() || of.name == IMAGE.name || of.family == Family::Money;
+                Scalar::Boolean(is_one)
+            }
+            _ => {
+                let column = name.map_or_else(|| Scalar::number(place + 1), Scalar::text);
+                call("tsql.is_national_or_image", [self.of_table(), column]).once()
+            }
+        }
+    }
+
+    /// A column of a query, named `name` there, converted for the column at this index.
+    pub fn carried(
+        &self,
+        place: usize,
+        name: &str,
+        known: Option<Type>,
+        dialect: &Dialect,
+        variables: &mut dyn Variables,
+    ) -> Scalar {
+        let of = known.filter(says_more);
+        let value = Value::of(Scalar::column(name), of);
+        let says = |of: Type| match dialect.money_rounds {
+            true => is_finer_than_money(of),
+            false => matches!(of.family, Family::Binary | Family::Text),
+        };
+        match known.is_none_or(says) {
+            true => carried_into(&value, || self.kind(place, variables), dialect),
+            // values of other types need no check
+            false => carried(&value, dialect),
+        }
+    }
+}
+
+/// Types whose values contain more than PostgreSQL's type shows.
+fn says_more(of: &Type) -> bool {
+    of.is_national() || matches!(of.name, "datetime2" | "time" | "tinyint")
+}
+
+/// The insert of `number` rows of values, which have the types of their parameters: the first `width` are the first
+/// row.
+pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, dialect: &Dialect) -> Change {
+    let names: Vec<String> = (1..=width).map(|place| format!("c{place}")).collect();
+    let targets = Targets { names: filled.columns.clone(), ..Targets::unknown(&filled.table) };
+    let carry = |(place, name): (usize, &String)| {
+        let kind = || targets.kind(place, &mut NoVariables(NO_VARIABLES));
+        Listed::from(carried_into(&Value::unknown(Scalar::column(name)), kind, dialect))
+    };
+    let values: Vec<Listed> = names.iter().enumerate().map(carry).collect();
+    let row = |row: usize| (0..width).map(|place| Scalar::Parameter(row * width + place)).collect();
+    let rows = postgres::Query::from(Body::Values((0..number).map(row).collect()));
+    let rows = postgres::Query::of(values, rows.named(SOURCE, names));
+    let Filled { table: into, columns, with_identity } = filled.clone();
+    ChangeKind::Insert { into, filling: Filling { columns, with_identity }, rows: Some(rows) }.into()
+}
+
+/// Rows converted for columns; `write` returns each value.
+fn carried_rows(
+    rows: &[Vec<Option<Value>>],
+    targets: &Targets,
+    dialect: &Dialect,
+    variables: &mut dyn Variables,
+    write: impl Fn(usize, usize, Scalar) -> Scalar,
+) -> postgres::Query {
+    let row = |(row, values): (usize, &Vec<Option<Value>>)| {
+        let values = values.iter().enumerate().map(|(column, value)| match value {
+            None => Scalar::Default,
+            Some(value) => {
+                let kind = || targets.kind(column, &mut *variables);
+                write(row, column, carried_into(value, kind, dialect))
+            }
+        });
+        values.collect()
+    };
+    Body::Values(rows.iter().enumerate().map(row).collect()).into()
+}
+
+/// The columns of a list; None for none.
+fn listed(columns: &[Name]) -> Result<Option<Vec<String>>, Error> {
+    Ok(Some(all_folded(columns)?).filter(|columns| !columns.is_empty()))
+}
+
+pub fn mismatch(columns: usize, values: usize, line: u32) -> Error {
+    let (number, fewer, more) =
+        if columns < values { (110, "columns", "values") } else { (109, "values", "columns") };
+    let text = format!("There are fewer {fewer} in the INSERT statement than {more} specified.");
+    Error::new(number, text, line)
+}
+
+pub fn mismatch_of_query(columns: usize, items: usize, line: u32) -> Error {
+    let (number, how_many) = if columns < items { (121, "more") } else { (120, "fewer") };
+    let text = format!(
+        "The select list for the INSERT statement contains {how_many} items than the insert list. The number of \
+         SELECT values must match the number of INSERT columns."
+    );
+    Error::new(number, text, line)
+}
+
+fn refused_execute(line: u32) -> Error {
+    Error::refused("insert … execute", "it is not a query", line)
+}

@@ -1,0 +1,103 @@
+//! Functions of numbers.
+
+use super::calls::CallBinder;
+use super::value::{converted, Value};
+use crate::error::Error;
+use crate::facts::types::{decimal, Family, Type, BIT, FLOAT, INT, MONEY, REAL, SMALLINT, TINYINT};
+use crate::postgres::{call, Scalar};
+
+fn argument(value: &Value) -> Scalar {
+    value.or_null_of("integer")
+}
+
+fn is_small(of: Type) -> bool {
+    [TINYINT, SMALLINT, BIT].contains(&of)
+}
+
+/// abs, ceiling, floor, sign, degrees, radians: the value keeps its kind of number.
+pub fn keeps_kind(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(1, 1)?;
+    let mut value = called.value(0)?;
+    if value.is_text() {
+        value = converted(value, FLOAT, called.line, called.dialect())?;
+    }
+    if value.of == Some(BIT) {
+        value = converted(value, FLOAT, called.line, called.dialect())?;
+    } else if value.of.is_some_and(is_small) {
+        value = converted(value, INT, called.line, called.dialect())?;
+    }
+    let is_abs = called.name == "abs";
+    let of = value.of.and_then(|of| match of.family {
+        _ if of == REAL && !is_abs => Some(FLOAT),
+        Family::Decimal if matches!(called.name, "ceiling" | "floor") => {
+            Some(Type { twin: of.twin, ..decimal(of.precision.unwrap_or(38), 0) })
+        }
+        Family::Decimal if called.name == "sign" => Some(of),
+        Family::Money if called.name == "sign" => Some(MONEY),
+        Family::Money if matches!(called.name, "degrees" | "radians") => None,
+        Family::Decimal if !is_abs => None,
+        _ => Some(of),
+    });
+    Ok(Value::of(call(format!("tsql.{}", called.name), [argument(&value)]), of))
+}
+
+pub fn round(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    let number = called.count(2, 3)?;
+    let mut value = called.value(0)?;
+    if value.is_text() {
+        value = converted(value, FLOAT, called.line, called.dialect())?;
+    }
+    if value.of.is_some_and(is_small) {
+        value = converted(value, INT, called.line, called.dialect())?;
+    }
+    let places = called.integer(1)?;
+    let cut = match number {
+        3 => called.integer(2)?.infix("<>", Scalar::number(0)),
+        _ => Scalar::Boolean(false),
+    };
+    let of = value.of.map(|of| match of.family {
+        _ if of == REAL => FLOAT,
+        Family::Money => MONEY,
+        _ => of,
+    });
+    let sql = call("tsql.round", [argument(&value), places, cut]);
+    Ok(match of.filter(|of| of.family == Family::Decimal) {
+        Some(of) => Value::cast(sql, of),
+        None => Value::of(sql, of),
+    })
+}
+
+pub fn power(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(2, 2)?;
+    let mut value = called.value(0)?;
+    if value.of.is_some_and(|of| of == REAL || of.is_text()) {
+        value = converted(value, FLOAT, called.line, called.dialect())?;
+    }
+    let sql = call("tsql.power", [argument(&value), called.float(1)?]);
+    Ok(match value.of {
+        Some(of) if is_small(of) => Value::new(sql, INT),
+        Some(of) if of.family == Family::Decimal => {
+            let of = Type { twin: of.twin, ..decimal(38, of.scale.unwrap_or(0)) };
+            Value::cast(sql, of)
+        }
+        Some(of) if of.family == Family::Money => Value::new(sql, MONEY),
+        of => Value::of(sql, of),
+    })
+}
+
+pub fn rand(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    if !called.arguments.is_empty() {
+        return Err(Error::refused("rand(seed)", "PostgreSQL's numbers are others", called.line));
+    }
+    Ok(Value::new(call("random", []).once(), FLOAT))
+}
+
+pub fn is_numeric(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(1, 1)?;
+    let value = called.value(0)?;
+    if value.of.is_some_and(|of| of.is_number()) {
+        let arms = vec![(value.sql.is_null(true), Scalar::number(0))];
+        return Ok(Value::new(Scalar::Case(arms, Some(Box::new(Scalar::number(1)))), INT));
+    }
+    Ok(Value::new(call("tsql.isnumeric", [value.sql]), INT))
+}

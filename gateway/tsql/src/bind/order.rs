@@ -1,0 +1,327 @@
+//! ORDER BY. T-SQL orders uniqueidentifiers by their last bytes first, PostgreSQL from left to right: such a key is
+//! written as `tsql.guid_key(key)`, and a column behind a star, whose type only PostgreSQL knows, as `tsql.ordered(key)`.
+
+use super::binder::Binder;
+use super::item::{numbered, renamed, Item};
+use super::value::Constant;
+use super::{conditions, expressions};
+use crate::error::Error;
+use crate::facts::types::{Type, GUID, INT};
+use crate::postgres::{call, Listed, Order, Query, Scalar, Select};
+use crate::resolve::names::{folded, identifier, stored};
+use crate::tree::{self, Expression, LiteralValue, Ordering, QueryBody};
+use crate::Dialect;
+
+/// The names of a query, and of its columns by their numbers.
+const ROWS: &str = "\"rows\"";
+const KEYS: &str = "\"keys\"";
+
+/// The keys by which rows are ordered.
+struct Key {
+    column: KeyColumn,
+    /// Its SQL in ORDER BY, unless a function must be applied to it.
+    sql: Scalar,
+    /// Its type, if known.
+    of: Option<Type>,
+    descending: bool,
+}
+
+/// The result column of a key.
+#[derive(Clone, Copy, PartialEq)]
+enum KeyColumn {
+    /// None, or a column of a star.
+    Unlisted,
+    /// The item of the list.
+    Item(usize),
+    /// The column with this number, after a star.
+    Number(i64),
+}
+
+/// The order of a select of these items; None if only `order_of_columns` can write it.
+pub fn order_by(
+    binder: &mut Binder<'_>,
+    order_by: &[Ordering],
+    items: &[Item],
+) -> Result<Option<Vec<Order>>, Error> {
+    let mut by = Vec::with_capacity(order_by.len());
+    let keys = keys(binder, order_by, items, false)?;
+    for (ordering, key) in order_by.iter().zip(keys) {
+        let sql = match key.column {
+            KeyColumn::Number(_) => return Ok(None),
+            KeyColumn::Item(place) if !is_plain(key.of) => {
+                let item = &items[place];
+                if item.has_new_id {
+                    let why = "it would be another value: put the rows into a table first";
+                    return Err(Error::refused("order by a newid() of the list", why, ordering.value.at()));
+                }
+                in_order(item.value.clone(), key.of)
+            }
+            _ => in_order(key.sql, key.of),
+        };
+        by.push(Order::by(sql, key.descending));
+    }
+    Ok(Some(by))
+}
+
+/// A query with its ORDER BY, which is by its own columns only: a UNION, a SELECT DISTINCT, or one with a star that
+/// is ordered by the numbers of columns. Returns false if the result is a query inside another select.
+pub fn order_of_columns(
+    binder: &mut Binder<'_>,
+    query: Query,
+    order_by: &[Ordering],
+    items: &[Item],
+) -> Result<(Query, bool), Error> {
+    let keys = keys(binder, order_by, items, true)?;
+    let has_star = items.iter().any(|item| item.name.is_none());
+    let is_own = |key: &Key| is_plain(key.of) || key.column == KeyColumn::Unlisted && !has_star;
+    if keys.iter().all(is_own) {
+        let by: Vec<_> = keys.into_iter().map(|key| Order::by(key.sql, key.descending)).collect();
+        return Ok((query.ordered(by), true));
+    }
+    // an expression over a column is not a column of the result: the result becomes a subquery
+    let most = keys.iter().filter_map(|key| match key.column {
+        KeyColumn::Number(number) => Some(number),
+        _ => None,
+    });
+    let most = most.max();
+    let written = |(key, ordering): (&Key, &Ordering)| -> Result<Order, Error> {
+        let column = match key.column {
+            KeyColumn::Number(number) => Scalar::of_row(KEYS, format!("\"c{number}\"")),
+            KeyColumn::Item(place) if !has_star => Scalar::column(format!("\"c{}\"", place + 1)),
+            _ => Scalar::of_row(ROWS, unqualified(&ordering.value, &key.sql)?),
+        };
+        Ok(Order::by(in_order(column, key.of), key.descending))
+    };
+    let by = keys.iter().zip(order_by).map(written).collect::<Result<Vec<_>, _>>()?;
+    if !has_star {
+        return Ok((Query::of(renamed(items)?, query.named(ROWS, numbered(items))).ordered(by), false));
+    }
+    let all = || [Listed::from(Scalar::of_row(ROWS, "*"))];
+    let rows = query.named(ROWS, Vec::new());
+    // names for as many of the columns as needed
+    let rows = match most {
+        None => rows,
+        Some(most) => {
+            let names = (1..=most).map(|number| format!("\"c{number}\"")).collect();
+            let keys = Query::from(Select { list: all().into(), ..Select::default() });
+            rows.join("cross join lateral", keys.named(KEYS, names), None)
+        }
+    };
+    Ok((Query::of(all(), rows).ordered(by), false))
+}
+
+/// The columns that ORDER BY adds to the list of a SELECT DISTINCT.
+pub fn keys_beside(
+    binder: &mut Binder<'_>,
+    order_by: &[Ordering],
+    items: &[Item],
+) -> Result<Vec<Scalar>, Error> {
+    if items.iter().any(|item| item.name.is_none()) {
+        return Ok(Vec::new());
+    }
+    let keys = keys(binder, order_by, items, true)?;
+    let unlisted = keys.iter().zip(order_by).filter(|(key, _)| key.column == KeyColumn::Unlisted);
+    let is_beside = |ordering: &Ordering| match &ordering.value {
+        Expression::Column(column) => {
+            let own = stored(&column.column);
+            !items.iter().any(|item| item.name.as_deref().is_some_and(|name| stored(name) == own))
+        }
+        _ => false,
+    };
+    // PostgreSQL reports errors of others
+    Ok(match unlisted.clone().all(|(_, ordering)| is_beside(ordering)) {
+        true => unlisted.map(|(key, _)| key.sql.clone()).collect(),
+        false => Vec::new(),
+    })
+}
+
+/// A SELECT DISTINCT with the columns of `keys_beside` after its own, and its ORDER BY.
+pub fn order_beside(
+    binder: &mut Binder<'_>,
+    query: Query,
+    order_by: &[Ordering],
+    items: &[Item],
+) -> Result<Query, Error> {
+    let mut columns = numbered(items);
+    let mut by = Vec::with_capacity(order_by.len());
+    for (place, key) in keys(binder, order_by, items, true)?.into_iter().enumerate() {
+        let column = match key.column {
+            KeyColumn::Item(place) => format!("\"c{}\"", place + 1),
+            _ => {
+                columns.push(format!("\"k{place}\""));
+                format!("\"k{place}\"")
+            }
+        };
+        by.push(Order::by(in_order(Scalar::column(column), key.of), key.descending));
+    }
+    Ok(Query::of(renamed(items)?, query.named(ROWS, columns)).ordered(by))
+}
+
+fn keys(
+    binder: &mut Binder<'_>,
+    order_by: &[Ordering],
+    items: &[Item],
+    in_list: bool,
+) -> Result<Vec<Key>, Error> {
+    let mut keys: Vec<Key> = Vec::with_capacity(order_by.len());
+    for (place, ordering) in order_by.iter().enumerate() {
+        let key = key(binder, ordering, items, in_list)?;
+        let is_same = |(other, of): (&Key, &Ordering)| {
+            are_alike(&of.value, &ordering.value)
+                && match (other.column, key.column) {
+                    (KeyColumn::Unlisted, KeyColumn::Unlisted) => other.sql == key.sql,
+                    (one, another) => one == another,
+                }
+        };
+        if binder.dialect().is_strict && keys.iter().zip(&order_by[..place]).any(is_same) {
+            let text =
+                "A column has been specified more than once in the order by list. Columns in the order \
+                            by list must be unique.";
+            return Err(Error::new(169, text, ordering.value.at()));
+        }
+        keys.push(key);
+    }
+    Ok(keys)
+}
+
+/// An item of ORDER BY; a number is the position of a column. `in_list`: it is in the list.
+fn key(binder: &mut Binder<'_>, ordering: &Ordering, items: &[Item], in_list: bool) -> Result<Key, Error> {
+    let value = expressions::value(binder, &ordering.value)?;
+    if value.is_null() || value.text().is_some() {
+        let text = "A constant expression was encountered in the ORDER BY list.";
+        return Err(Error::new(408, text, ordering.value.at()).with_severity(16));
+    }
+    let value = conditions::collated_by_default(binder, value);
+    let descending = ordering.descending;
+    let of_item = |place: usize, sql: Scalar| {
+        let column = KeyColumn::Item(place);
+        Key { column, sql, of: items[place].of, descending }
+    };
+    if let Some(number) = value.integer() {
+        let sql = value.sql;
+        let before = items.iter().take_while(|item| item.name.is_some()).count();
+        let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        return Ok(match place {
+            Some(place) if place < before => of_item(place, sql),
+            Some(place) if before < items.len() && place < MOST_COLUMNS => {
+                Key { column: KeyColumn::Number(number), sql, of: None, descending }
+            }
+            // PostgreSQL reports that there is none
+            _ => Key { column: KeyColumn::Unlisted, sql, of: Some(INT), descending },
+        });
+    }
+    let by_value = || items.iter().position(|item| item.value == value.sql);
+    let own = match &ordering.value {
+        Expression::Column(column) if in_list || column.table.is_none() => stored(&column.column),
+        _ => String::new(),
+    };
+    let is_named = |item: &Item| item.name.as_deref().is_some_and(|name| stored(name) == own);
+    let named = || items.iter().position(|item| !own.is_empty() && is_named(item));
+    let is_bare = matches!(&ordering.value, Expression::Column(column) if column.table.is_none());
+    // the columns of the list precede those of the tables
+    let place = if is_bare { named().or_else(by_value) } else { by_value().or_else(named) };
+    if let Some(place) = place {
+        let item = &items[place];
+        if is_bare && items.iter().any(|other| is_named(other) && other.value != item.value) {
+            // PostgreSQL reports that it is ambiguous
+            return Ok(Key { column: KeyColumn::Unlisted, sql: value.sql, of: Some(INT), descending });
+        }
+        return Ok(of_item(place, value.sql));
+    }
+    Ok(Key { column: KeyColumn::Unlisted, of: value.of, sql: value.sql, descending })
+}
+
+/// ORDER BY of a window or of STRING_AGG.
+pub fn ordered_by(binder: &mut Binder<'_>, orderings: &[Ordering]) -> Result<Vec<Order>, Error> {
+    let mut by = Vec::with_capacity(orderings.len());
+    for ordering in orderings {
+        let value = expressions::value(binder, &ordering.value)?;
+        if value.constant != Constant::None {
+            let (number, what) = match value.integer() {
+                Some(_) => (5308, "integer indices"),
+                None => (5309, "constants"),
+            };
+            let text = format!(
+                    "Windowed functions, aggregates and NEXT VALUE FOR functions do not support {what} as ORDER BY \
+                     clause expressions."
+                );
+            return Err(Error::new(number, text, ordering.value.at()).with_severity(16));
+        }
+        let value = conditions::collated_by_default(binder, value);
+        by.push(Order::by(in_order(value.sql, value.of), ordering.descending));
+    }
+    Ok(by)
+}
+
+/// The column by which rows are ordered; None for anything else, such as the name of a result column.
+pub fn plain_key(
+    binder: &Binder<'_>,
+    expression: &Expression,
+    items: &[Item],
+) -> Result<Option<Scalar>, Error> {
+    let Expression::Column(column) = expression else { return Ok(None) };
+    let sql = expressions::column_sql(binder, column)?;
+    let own = folded(&column.column, column.at.line)?;
+    let is_other = |item: &Item| {
+        let name = item.name.as_deref().unwrap_or("");
+        !name.is_empty() && stored(name) == own && item.value != sql
+    };
+    Ok((!items.iter().any(is_other)).then_some(sql))
+}
+
+/// The most columns of a select.
+const MOST_COLUMNS: usize = 4096;
+
+/// A key, written as `sql`; a column without its qualifier.
+pub fn unqualified(key: &Expression, sql: &Scalar) -> Result<String, Error> {
+    match key {
+        Expression::Column(column) => identifier(&column.column, column.at.line),
+        _ => Ok(sql.to_string()),
+    }
+}
+
+/// Whether two items of ORDER BY name the same column, or one of them is its number.
+fn are_alike(one: &Expression, other: &Expression) -> bool {
+    let is_number = |of: &Expression| matches!(of, Expression::Literal(literal) if matches!(literal.value, LiteralValue::Integer(_)));
+    match (one, other) {
+        (Expression::Column(one), Expression::Column(other)) => {
+            one.column.eq_ignore_ascii_case(&other.column)
+        }
+        (Expression::Column(_), other) => is_number(other),
+        (one, Expression::Column(_)) => is_number(one),
+        (one, other) => is_number(one) && is_number(other),
+    }
+}
+
+/// 1033: the order of the rows of a view, function or subquery is undefined.
+pub fn refuse_order(query: &tree::Query, dialect: &Dialect) -> Result<(), Error> {
+    if let QueryBody::Parenthesised(inner) = &query.body {
+        refuse_order(inner, dialect)?;
+    }
+    let has_top = matches!(&query.body, QueryBody::Select(select) if select.top.is_some());
+    match query.order_by.first() {
+        Some(first)
+            if query.offset.is_none() && !has_top && query.for_json.is_none() && dialect.is_strict =>
+        {
+            let text =
+                "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and \
+                        common table expressions, unless TOP, OFFSET or FOR XML is also specified.";
+            Err(Error::new(1033, text, first.value.at()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether PostgreSQL orders the values of a type as T-SQL does.
+fn is_plain(of: Option<Type>) -> bool {
+    of.is_some_and(|of| of != GUID)
+}
+
+/// The key by which PostgreSQL orders values of this type as T-SQL does.
+pub fn in_order(value: Scalar, of: Option<Type>) -> Scalar {
+    match of {
+        Some(GUID) => call("tsql.guid_key", [value]),
+        Some(_) => value,
+        None => call("tsql.ordered", [value]),
+    }
+}

@@ -1,0 +1,110 @@
+//! OUTPUT: the rows before and after a change.
+
+use super::binder::{Binder, ChangedRows};
+use super::insert::{mismatch_of_query, Targets};
+use super::item::{numbered, titles, Item, Stands};
+use super::variables::Variables;
+use super::{insert, select};
+use crate::error::Error;
+use crate::postgres::{
+    call, Alias, Change, ChangeKind, Filling, Listed, Scalar, Select as Selected, Source, Statement,
+};
+use crate::resolve::names::table;
+use crate::tree::{ObjectName, Output, Select, SelectItem};
+use crate::Dialect;
+use std::mem::take;
+
+/// The name of the rows that a change returns.
+const CHANGED: &str = "\"@changed\"";
+
+/// The rows of `inserted` or `deleted`; None for any other table.
+pub fn output_rows<'b>(binder: &'b Binder<'_>, name: &ObjectName) -> Result<Option<&'b str>, Error> {
+    let Some(rows) = binder.output.as_ref().filter(|_| name.is_bare()) else { return Ok(None) };
+    let row = if name.name.eq_ignore_ascii_case("inserted") {
+        &rows.inserted
+    } else if name.name.eq_ignore_ascii_case("deleted") {
+        &rows.deleted
+    } else {
+        return Ok(None);
+    };
+    row.as_deref().map(Some).ok_or_else(|| {
+        let text = format!("The multi-part identifier '{}' could not be bound.", name.name);
+        Error::new(4104, text, name.at).with_severity(16)
+    })
+}
+
+/// A change that returns the rows that it has changed. `change`: WITH and the statement itself; `rows`: RETURNING's
+/// names of them.
+pub fn with_output(
+    binder: &mut Binder<'_>,
+    change: Change,
+    output: Option<&Output>,
+    line: u32,
+    rows: ChangedRows,
+) -> Result<Change, Error> {
+    let Some(output) = output else { return Ok(change) };
+    if !binder.result.assigns.is_empty() {
+        return Err(Error::refused("output beside set @variable", "select what is wanted", line));
+    }
+    let select = Select {
+        distinct: false,
+        top: None,
+        items: Vec::new(),
+        into: None,
+        from: Vec::new(),
+        condition: None,
+        group_by: Vec::new(),
+        having: None,
+        at: Default::default(),
+    };
+    binder.output = Some(rows);
+    let mut items = Vec::with_capacity(output.items.len());
+    for item in &output.items {
+        if let SelectItem::Star { table: None, at } = item {
+            return Err(Error::syntax("*", *at));
+        }
+        items.push(select::item(binder, item, &select, Stands::Inside)?);
+    }
+    binder.output = None;
+    let change = Change { returning: items.iter().map(Item::listed).collect(), ..change };
+    let Some((target, columns)) = &output.into else {
+        binder.result.columns = titles(items);
+        return Ok(change);
+    };
+    let target = insert::target(binder, target)?;
+    let into = table(&target)?;
+    let targets = insert::inserted(binder, &into, columns, line)?;
+    if items.iter().all(|item| item.name.is_some()) {
+        targets.demand_number(items.len(), |width| mismatch_of_query(width, items.len(), line), line)?;
+    }
+    Ok(kept(change, &targets, &items, binder.scope.dialect, binder.variables))
+}
+
+/// The rows of RETURNING, inserted into another table.
+fn kept(
+    mut change: Change,
+    target: &Targets,
+    items: &[Item],
+    dialect: &Dialect,
+    variables: &mut dyn Variables,
+) -> Change {
+    let mut with = take(&mut change.with);
+    let has_names = items.iter().all(|item| item.name.is_some());
+    let columns = if has_names { numbered(items) } else { Vec::new() };
+    let carried = |(place, (name, item)): (usize, (&String, &Item))| {
+        Listed::from(target.carried(place, name, item.of, dialect, variables))
+    };
+    let list = match has_names {
+        true => columns.iter().zip(items).enumerate().map(carried).collect(),
+        false => vec![Listed::from(Scalar::Star)],
+    };
+    let mut conditions = vec![call("tsql.takes_output", [Scalar::text(target.table)])];
+    conditions.extend(target.guard(items.len()).filter(|_| has_names));
+    let changed = Alias { name: CHANGED.to_owned(), columns };
+    with.tables.push((changed, Statement::Change(change)));
+    let from = vec![Source::Table(CHANGED.to_owned(), None)];
+    let rows = Selected { list, from, conditions, ..Selected::default() };
+    let filling = Filling { columns: target.names.clone(), with_identity: false };
+    let (into, rows) = (target.table.to_owned(), Some(rows.into()));
+    Change { with, ..ChangeKind::Insert { into, filling, rows }.into() }
+}

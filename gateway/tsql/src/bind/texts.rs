@@ -1,0 +1,242 @@
+//! Functions of texts.
+
+use super::calls::CallBinder;
+use super::conversions::wide_bytes;
+use super::value::Value;
+use super::width;
+use crate::error::Error;
+use crate::facts::functions::{HASH_RESULT, NONE_SUCH};
+use crate::facts::types::{
+    nvarchar, varchar, Family, Type, BIT, CHAR, INT, SMALLDATETIME, TINYINT, VARBINARY,
+};
+use crate::postgres::{call, Scalar};
+use crate::tree::Expression;
+
+/// A text made of the characters of `from`.
+fn text_result(sql: Scalar, length: Option<u32>, from: &[Value]) -> Value {
+    let twin = from.iter().any(Value::is_national);
+    let case = from.iter().map(Value::case).max().unwrap_or_default();
+    let of = Type { twin, case, ..varchar(length.map(|length| length.max(1))) };
+    match of.length {
+        None if !of.folds() => Value::new(sql, of),
+        _ => Value::cast(sql, of),
+    }
+}
+
+/// upper, lower, reverse, ltrim, rtrim, trim
+pub fn same_length(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    let is_trim = ["trim", "ltrim", "rtrim"].contains(&called.name);
+    called.count(1, if is_trim && called.dialect().trim_takes_characters { 2 } else { 1 })?;
+    let value = called.value(0)?;
+    let text = called.as_text(&value)?;
+    if called.arguments.len() == 2 && called.binder.scope.folds {
+        let characters = called.value(1)?;
+        if characters.text().is_none_or(|text| text.chars().any(char::is_alphabetic)) {
+            let why = "letters of both cases would go: use replace()";
+            return Err(Error::refused(&format!("{}() of characters", called.name), why, called.line));
+        }
+    }
+    let sql = match called.name {
+        "trim" if called.arguments.len() == 2 => call("tsql.trim", [text, called.text(1)?]),
+        "trim" => call("tsql.ltrim", [call("tsql.rtrim", [text])]),
+        name if called.arguments.len() == 2 => call(name.to_owned(), [text, called.text(1)?]),
+        name => call(format!("tsql.{name}"), [text]),
+    };
+    Ok(text_result(sql, value.length(), &[value]))
+}
+
+/// left, right
+pub fn side(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(2, 2)?;
+    let value = called.value(0)?;
+    if value.family() == Some(Family::Binary) && called.dialect().is_ase && called.name == "right" {
+        return Ok(Value::new(call("tsql.right", [value.sql, called.integer(1)?]), VARBINARY));
+    }
+    let sql = call(format!("tsql.{}", called.name), [called.as_text(&value)?, called.integer(1)?]);
+    Ok(text_result(sql, value.length(), &[value]))
+}
+
+pub fn substring(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(3, 3)?;
+    let value = called.value(0)?;
+    let takes = |of: Type| of.is_text() || matches!(of.family, Family::Binary | Family::Variant);
+    if called.dialect().checks_arguments && (value.is_null() || !value.of.is_none_or(takes)) {
+        return Err(invalid_argument(called, 0, &value));
+    }
+    let (start, length) = (whole(called, 1)?, whole(called, 2)?);
+    if value.family() == Some(Family::Binary) {
+        return Ok(Value::new(call("tsql.substring", [value.sql, start, length]), VARBINARY));
+    }
+    let sql = call("tsql.substring", [called.as_text(&value)?, start, length]);
+    Ok(text_result(sql, value.length(), &[value]))
+}
+
+/// A position or length, which cannot be a text in SQL Server.
+pub fn whole(called: &mut CallBinder<'_, '_, '_>, place: usize) -> Result<Scalar, Error> {
+    let value = called.value(place)?;
+    match value.is_text() && called.dialect().checks_arguments {
+        true => Err(invalid_argument(called, place, &value)),
+        false => called.integer(place),
+    }
+}
+
+fn invalid_argument(called: &CallBinder<'_, '_, '_>, place: usize, value: &Value) -> Error {
+    let of = value.of.map_or("NULL", |of| of.display_name());
+    let (place, name) = (place + 1, &called.name);
+    let text = format!("Argument data type {of} is invalid for argument {place} of {name} function.");
+    called.fail(8116, text)
+}
+
+pub fn str(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    let number = called.count(1, 3)?;
+    let float = called.float(0)?;
+    let length = if number > 1 { called.integer(1)? } else { Scalar::number(10) };
+    let decimals = if number > 2 { called.integer(2)? } else { Scalar::number(0) };
+    let width = if number > 1 { called.value(1)?.integer() } else { Some(10) };
+    let width = width.and_then(|width| u32::try_from(width).ok());
+    Ok(text_result(call("tsql.str", [float, length, decimals]), width, &[]))
+}
+
+pub fn concat(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    if called.arguments.len() < 2 {
+        return Err(Error::new(189, "The concat function requires 2 to 254 arguments.", called.line));
+    }
+    let values = called.values()?;
+    let mut parts = Vec::with_capacity(values.len());
+    for value in &values {
+        parts.push(call("coalesce", [called.as_text(value)?, Scalar::text("")]));
+    }
+    Ok(text_result(call("concat", parts), None, &values))
+}
+
+/// `concat_ws(separator, …)`: nulls are omitted, with their separators.
+pub fn concat_with(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    if called.arguments.len() < 3 {
+        let text = "The concat_ws function requires 3 to 254 arguments.";
+        return Err(Error::new(189, text, called.line));
+    }
+    let values = called.values()?;
+    let mut parts = Vec::with_capacity(values.len());
+    for value in &values {
+        parts.push(called.as_text(value)?);
+    }
+    let separator = parts.remove(0);
+    parts.insert(0, call("coalesce", [separator, Scalar::text("")]));
+    Ok(text_result(call("concat_ws", parts), None, &values))
+}
+
+/// `replicate(text, number)`: cut at 8,000 bytes unless the text is a varchar(max).
+pub fn replicate(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(2, 2)?;
+    let value = called.value(0)?;
+    let arguments = [called.as_text(&value)?, called.integer(1)?];
+    let is_long = width::is_long(called.binder, &called.arguments[0])?;
+    let sql = match (is_long, width::is_wide(called.binder, &called.arguments[0])?) {
+        (true, _) => call("tsql.replicate_max", arguments),
+        (false, false) => call("tsql.replicate", arguments),
+        (false, true) => call("tsql.cut", [call("tsql.replicate", arguments), Scalar::number(4000)]),
+    };
+    Ok(text_result(sql, None, &[value]))
+}
+
+/// `formatmessage(text, …)`: formatted like raiserror.
+pub fn format_message(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(1, 21)?;
+    if matches!(&called.arguments[0], Expression::Literal(_)) && called.value(0)?.text().is_none() {
+        let why = "there are no messages with numbers: give the text";
+        return Err(Error::refused("formatmessage(number, …)", why, called.line));
+    }
+    let text = called.text(0)?;
+    let mut parts = Vec::with_capacity(called.arguments.len());
+    for place in 1..called.arguments.len() {
+        parts.push(called.text(place)?);
+    }
+    let sql = call("tsql.format_message", [text, Scalar::Array(parts, "text")]);
+    Ok(Value::new(sql, nvarchar(Some(2047))))
+}
+
+/// FORMAT of a number or a time, whose kind PostgreSQL determines.
+pub fn format(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    let given = called.count(2, 3)?;
+    if !called.dialect().has_format {
+        return Err(Error::refused("format()", NONE_SUCH, called.line));
+    }
+    let value = called.value(0)?;
+    let is_formatted = |family| {
+        use Family::{Date, DateTime, Decimal, Float, Integer, Money, Time};
+        matches!(family, Integer | Money | Decimal | Float | Time | Date | DateTime)
+    };
+    if value.is_null() || value.family().is_some_and(|family| !is_formatted(family)) {
+        let name = value.of.filter(|_| !value.is_null()).map_or("NULL", |of| of.name);
+        let text = format!("Argument data type {name} is invalid for argument 1 of format function.");
+        return Err(called.fail(8116, text));
+    }
+    let format = called.text(1)?;
+    let culture = if given == 3 { called.text(2)? } else { Scalar::text("en-US") };
+    Ok(Value::new(call("tsql.format", [value.sql, format, culture]), nvarchar(Some(4000))))
+}
+
+/// UTF-16 units, or bytes of binaries; PostgreSQL counts if only it knows the type.
+pub fn length(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(1, 1)?;
+    let value = called.value(0)?;
+    let counted = match value.family() {
+        None | Some(Family::Binary) if !value.is_null() => value.sql,
+        _ => called.as_text(&value)?,
+    };
+    Ok(Value::new(call("tsql.len", [counted]), INT))
+}
+
+/// Bytes, if they follow from the type; otherwise PostgreSQL counts them.
+pub fn data_length(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(1, 1)?;
+    let value = called.value(0)?;
+    let fixed = value.of.and_then(|of| match (of, of.name, of.family) {
+        (TINYINT | BIT, ..) => Some(1),
+        (SMALLDATETIME, ..) => Some(4),
+        (_, "money", _) => Some(8),
+        (_, "smallmoney", _) => Some(4),
+        (_, "date", _) => Some(3),
+        (_, "time", _) => Some(5),
+        _ => None,
+    });
+    if let Some(of) = value.of.filter(|of| of.family == Family::Decimal) {
+        let arguments = [value.sql.cast("numeric"), Scalar::number(of.scale.unwrap_or(0))];
+        return Ok(Value::new(call("tsql.decimal_size", arguments), INT));
+    }
+    Ok(match fixed {
+        Some(bytes) => {
+            let is_filled = value.sql.is_null(false);
+            Value::new(Scalar::Case(vec![(is_filled, Scalar::number(bytes))], None), INT)
+        }
+        None if value.of.is_none_or(|of| of.is_text()) => {
+            let sql = match width::is_wide(called.binder, &called.arguments[0])? {
+                false => call("tsql.datalength", [value.sql]),
+                true => {
+                    let text = match value.of {
+                        Some(of) if of.name == CHAR.name => call("tsql.padded", [value.sql]),
+                        _ => called.as_text(&value)?,
+                    };
+                    call("tsql.datalength_wide", [text])
+                }
+            };
+            Value::new(sql, INT)
+        }
+        None => Value::new(call("tsql.datalength", [value.sql]), INT),
+    })
+}
+
+/// `hashbytes('algorithm', value)`
+pub fn hash_bytes(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(2, 2)?;
+    let algorithm = called.text(0)?;
+    let value = called.value(1)?;
+    if value.of.is_some_and(|of| !of.is_text() && of.family != Family::Binary) {
+        return Err(called.fail(8116, "Argument data type is invalid for argument 2 of hashbytes function."));
+    }
+    let bytes = match width::is_wide(called.binder, &called.arguments[1])? {
+        false => call("tsql.varbytes", [value.sql]),
+        true => wide_bytes(&value).sql,
+    };
+    Ok(Value::new(call("tsql.hashbytes", [algorithm, bytes]), HASH_RESULT))
+}
