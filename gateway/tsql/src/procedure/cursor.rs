@@ -5,6 +5,7 @@ use super::declared::{missing, Cursor, FETCH_STATUS};
 use super::run::Run;
 use super::variable::{field, variable, ROW};
 use super::writer::{BodyWriter, RowCount};
+use super::{current, message, run};
 use crate::bind::{self, Changes, Translated, Value, Variables, Verb};
 use crate::error::Error;
 use crate::facts::session;
@@ -16,180 +17,192 @@ use crate::resolve::Scope;
 use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, Query, StatementKind as Tree};
 use std::collections::HashMap;
 
-impl<'t> BodyWriter<'t> {
-    /// A cursor returns the rows as of its opening; ASE also reads variables then, SQL Server earlier.
-    pub(super) fn declare_cursor(
-        &mut self,
-        declare: &'t DeclareCursor,
-        line: u32,
-        context: &Context<'t>,
-    ) -> Result<(), Error> {
-        let name = cursor_name(&declare.name, line)?;
-        let there = declared_name(&name);
-        self.declare_as(there.as_str(), "boolean", Scalar::Boolean(false));
-        let text = format!("A cursor with the name '{name}' already exists.");
-        let check = Step::if_(variable(&there), [self.raise_error(16915, text, line)]);
-        self.run_with_end(context, line, Run::new([check, Step::assign(there, Scalar::Boolean(true))]));
-        let cursor = format!("@@cursor {}", self.number());
-        self.declare(cursor.as_str(), "refcursor");
-        for status in FETCH_STATUS {
-            self.declare_as(status, "integer", Scalar::number(0));
+/// A cursor returns the rows as of its opening; ASE also reads variables then, SQL Server earlier.
+pub(super) fn declare_cursor<'t>(
+    writer: &mut BodyWriter<'t>,
+    declare: &'t DeclareCursor,
+    line: u32,
+    context: &Context<'t>,
+) -> Result<(), Error> {
+    let name = cursor_name(&declare.name, line)?;
+    let there = declared_name(&name);
+    writer.declare_as(there.as_str(), "boolean", Scalar::Boolean(false));
+    let text = format!("A cursor with the name '{name}' already exists.");
+    let check = Step::if_(variable(&there), [message::raise_error(writer, 16915, text, line)]);
+    run::run_with_end(writer, context, line, Run::new([check, Step::assign(there, Scalar::Boolean(true))]));
+    let cursor = format!("@@cursor {}", writer.number());
+    writer.declare(cursor.as_str(), "refcursor");
+    for status in FETCH_STATUS {
+        writer.declare_as(status, "integer", Scalar::number(0));
+    }
+    let mut copies = HashMap::new();
+    if writer.scope.dialect.cursors_copy_variables {
+        for used in variables_of(writer, &declare.query)? {
+            let copy = format!("{cursor} {}", copies.len() + 1);
+            let of = writer.type_of(&used, line)?;
+            writer.declare(copy.as_str(), of.sql());
+            writer.add(Step::assign(copy.as_str(), variable(&used)));
+            copies.insert(used, copy);
         }
-        let mut copies = HashMap::new();
-        if self.scope.dialect.cursors_copy_variables {
-            for used in self.variables_of(&declare.query)? {
-                let copy = format!("{cursor} {}", copies.len() + 1);
-                let of = self.type_of(&used, line)?;
-                self.declare(copy.as_str(), of.sql());
-                self.add(Step::assign(copy.as_str(), variable(&used)));
-                copies.insert(used, copy);
+    }
+    let scrolls = declare.options.iter().any(scrolls);
+    let is_changed = writer.changed_cursors.contains(&name);
+    let changes = if is_changed { Some(Changes::of(declare)?) } else { None };
+    let (query, columns, places) = (&declare.query, None, Vec::new());
+    let is_static = declare.is_static();
+    let cursor = Cursor { variable: cursor, query, copies, columns, scrolls, is_static, changes, places };
+    writer.cursors.insert(name, cursor);
+    Ok(())
+}
+
+/// The procedure's own variables that a query names.
+fn variables_of(writer: &BodyWriter<'_>, query: &Query) -> Result<Vec<String>, Error> {
+    struct Recorder<'w>(super::variable::Named<'w>, Vec<String>);
+    impl Variables for Recorder<'_> {
+        fn write(&mut self, name: &str, line: u32) -> Result<Scalar, Error> {
+            if !session::is_global(name) && !self.1.iter().any(|known| known == name) {
+                self.1.push(name.to_owned());
             }
+            self.0.write(name, line)
         }
-        let scrolls = declare.options.iter().any(scrolls);
-        let is_changed = self.changed_cursors.contains(&name);
-        let changes = if is_changed { Some(Changes::of(declare)?) } else { None };
-        let (query, columns, places) = (&declare.query, None, Vec::new());
-        let is_static = declare.is_static();
-        let cursor = Cursor { variable: cursor, query, copies, columns, scrolls, is_static, changes, places };
-        self.cursors.insert(name, cursor);
-        Ok(())
     }
+    let (scope, named) = writer.named();
+    let mut recorder = Recorder(named, Vec::new());
+    select(query, scope, &mut recorder)?;
+    Ok(recorder.1)
+}
 
-    /// The procedure's own variables that a query names.
-    fn variables_of(&self, query: &Query) -> Result<Vec<String>, Error> {
-        struct Recorder<'w>(super::variable::Named<'w>, Vec<String>);
-        impl Variables for Recorder<'_> {
-            fn write(&mut self, name: &str, line: u32) -> Result<Scalar, Error> {
-                if !session::is_global(name) && !self.1.iter().any(|known| known == name) {
-                    self.1.push(name.to_owned());
-                }
-                self.0.write(name, line)
-            }
-        }
-        let (scope, named) = self.named();
-        let mut recorder = Recorder(named, Vec::new());
-        select(query, scope, &mut recorder)?;
-        Ok(recorder.1)
+pub(super) fn open<'t>(
+    writer: &mut BodyWriter<'t>,
+    name: &CursorName,
+    line: u32,
+    context: &Context<'t>,
+) -> Result<(), Error> {
+    let name = cursor_name(name, line)?;
+    let cursor = writer.cursors.get_mut(&name).ok_or_else(|| missing(&name, line))?;
+    let (variable, query, scrolls) = (cursor.variable.clone(), cursor.query, cursor.scrolls);
+    let copies = cursor.copies.clone();
+    let before = std::mem::replace(&mut writer.copies, copies);
+    let (scope, mut named) = writer.named();
+    named.marks_lists = true;
+    let translated = select(query, scope, &mut named);
+    writer.copies = before;
+    let translated = translated?;
+    let what = format!("cursor {name}");
+    let refused = || Error::refused(&what, "a cursor reads a select", query.at);
+    if !translated.assigns.is_empty() || translated.kind != Verb::Select {
+        return Err(refused());
     }
-
-    pub(super) fn open(&mut self, name: &CursorName, line: u32, context: &Context<'t>) -> Result<(), Error> {
-        let name = cursor_name(name, line)?;
-        let cursor = self.cursors.get_mut(&name).ok_or_else(|| missing(&name, line))?;
-        let (variable, query, scrolls) = (cursor.variable.clone(), cursor.query, cursor.scrolls);
-        let copies = cursor.copies.clone();
-        let before = std::mem::replace(&mut self.copies, copies);
-        let (scope, mut named) = self.named();
-        named.marks_lists = true;
-        let translated = select(query, scope, &mut named);
-        self.copies = before;
-        let translated = translated?;
-        let what = format!("cursor {name}");
-        let refused = || Error::refused(&what, "a cursor reads a select", query.at);
-        if !translated.assigns.is_empty() || translated.kind != Verb::Select {
-            return Err(refused());
-        }
-        let Some(columns) = &translated.columns else {
-            return Err(Error::refused(&what, "name its columns instead of *", query.at));
-        };
-        let columns = columns.len();
-        let (sql, places) = self.with_places(&name, translated);
-        let Some(rows) = sql.into_query() else { return Err(refused()) };
-        let names = (1..=columns).map(|place| format!("c{place}"));
-        let names: Vec<_> = names.chain((1..=places.len()).map(|place| format!("p{place}"))).collect();
-        let rows = rows_of(rows, names);
-        let mut steps = vec![Step::Open { cursor: variable, scrolls, query: rows.into() }];
-        steps.extend(places.iter().map(|(_, at)| Step::assign(at.as_str(), Scalar::Null)));
-        if let Some(cursor) = self.cursors.get_mut(&name) {
-            (cursor.columns, cursor.places) = (Some(columns), places);
-        }
-        self.run_with_end(context, line, Run::new(steps));
-        Ok(())
+    let Some(columns) = &translated.columns else {
+        return Err(Error::refused(&what, "name its columns instead of *", query.at));
+    };
+    let columns = columns.len();
+    let (sql, places) = current::with_places(writer, &name, translated);
+    let Some(rows) = sql.into_query() else { return Err(refused()) };
+    let names = (1..=columns).map(|place| format!("c{place}"));
+    let names: Vec<_> = names.chain((1..=places.len()).map(|place| format!("p{place}"))).collect();
+    let rows = rows_of(rows, names);
+    let mut steps = vec![Step::Open { cursor: variable, scrolls, query: rows.into() }];
+    steps.extend(places.iter().map(|(_, at)| Step::assign(at.as_str(), Scalar::Null)));
+    if let Some(cursor) = writer.cursors.get_mut(&name) {
+        (cursor.columns, cursor.places) = (Some(columns), places);
     }
+    run::run_with_end(writer, context, line, Run::new(steps));
+    Ok(())
+}
 
-    /// Assigns a row's values to the variables, which remain unchanged after the last row.
-    pub(super) fn fetch(&mut self, fetch: &Fetch, line: u32, context: &Context<'t>) -> Result<(), Error> {
-        let name = cursor_name(&fetch.cursor, line)?;
-        if fetch.into.is_empty() {
-            let why = "read rows for the client with a select";
-            return Err(Error::refused("fetch without into", why, line));
-        }
-        let cursor = self.cursors.get(&name).ok_or_else(|| missing(&name, line))?;
-        if cursor.columns.is_some_and(|columns| columns != fetch.into.len()) {
-            let text = "Cursorfetch: The number of variables declared in the INTO list must match that of \
+/// Assigns a row's values to the variables, which remain unchanged after the last row.
+pub(super) fn fetch<'t>(
+    writer: &mut BodyWriter<'t>,
+    fetch: &Fetch,
+    line: u32,
+    context: &Context<'t>,
+) -> Result<(), Error> {
+    let name = cursor_name(&fetch.cursor, line)?;
+    if fetch.into.is_empty() {
+        let why = "read rows for the client with a select";
+        return Err(Error::refused("fetch without into", why, line));
+    }
+    let cursor = writer.cursors.get(&name).ok_or_else(|| missing(&name, line))?;
+    if cursor.columns.is_some_and(|columns| columns != fetch.into.len()) {
+        let text = "Cursorfetch: The number of variables declared in the INTO list must match that of \
                         selected columns.";
-            return Err(Error::new(16924, text, line).with_severity(16));
-        }
-        if cursor.changes.is_some() && cursor.columns.is_none() {
-            return Err(Error::refused("fetch before open", "open the cursor further up", line));
-        }
-        let places: Vec<_> = cursor.places.iter().map(|(_, at)| at.clone()).collect();
-        let cursor_variable = cursor.variable.clone();
-        if fetch.direction != Direction::Next && !cursor.scrolls {
-            let text = format!(
-                "fetch: The fetch type {} cannot be used with forward only cursors.",
-                word(&fetch.direction)
-            );
-            return Err(Error::new(16911, text, line).with_severity(16));
-        }
-        let count = match &fetch.direction {
-            Direction::Absolute(count) | Direction::Relative(count) => Some(self.value(count, INT)?),
-            _ => None,
-        };
-        self.declare(ROW, "record");
-        let direction = word(&fetch.direction);
-        let statuses = |values: [i32; 2]| {
-            (FETCH_STATUS.iter().zip(values)).map(|(of, value)| Step::assign(*of, Scalar::number(value)))
-        };
-        let mut found = Vec::new();
-        for (column, into) in (1..).zip(&fetch.into) {
-            let of = self.type_of(&into.name, line)?;
-            let fetched = Value::unknown(field(ROW, format!("c{column}")));
-            let value = bind::assigned(fetched, of, line, self.scope.dialect)?.sql;
-            found.push(Step::assign(into.name.as_str(), value.cast(of.sql())));
-        }
-        let row_places = (1..)
-            .zip(&places)
-            .map(|(number, at)| Step::assign(at.as_str(), field(ROW, format!("p{number}"))));
-        found.extend(row_places);
-        found.extend(statuses([0, 0]));
-        let mut none: Vec<_> = places.iter().map(|at| Step::assign(at.as_str(), Scalar::Null)).collect();
-        none.push(Step::assign(FETCH_STATUS[1], Scalar::number(2)));
-        // also after an error, if the procedure continues
-        let mut steps: Vec<_> = statuses([-1, 1]).collect();
-        steps.push(Step::Fetch { direction, count, cursor: cursor_variable, into: ROW.to_owned() });
-        steps.push(Step::If(vec![(Scalar::column("found"), found)], none));
-        let is_row = variable(FETCH_STATUS[0]).infix("=", Scalar::number(0));
-        let rows = Scalar::either(is_row, Scalar::number(1), Scalar::number(0));
-        self.run_with_end(context, line, Run::leaving(steps, RowCount::Value(rows)));
-        Ok(())
+        return Err(Error::new(16924, text, line).with_severity(16));
     }
+    if cursor.changes.is_some() && cursor.columns.is_none() {
+        return Err(Error::refused("fetch before open", "open the cursor further up", line));
+    }
+    let places: Vec<_> = cursor.places.iter().map(|(_, at)| at.clone()).collect();
+    let cursor_variable = cursor.variable.clone();
+    if fetch.direction != Direction::Next && !cursor.scrolls {
+        let text = format!(
+            "fetch: The fetch type {} cannot be used with forward only cursors.",
+            word(&fetch.direction)
+        );
+        return Err(Error::new(16911, text, line).with_severity(16));
+    }
+    let count = match &fetch.direction {
+        Direction::Absolute(count) | Direction::Relative(count) => Some(writer.value(count, INT)?),
+        _ => None,
+    };
+    writer.declare(ROW, "record");
+    let direction = word(&fetch.direction);
+    let statuses = |values: [i32; 2]| {
+        (FETCH_STATUS.iter().zip(values)).map(|(of, value)| Step::assign(*of, Scalar::number(value)))
+    };
+    let mut found = Vec::new();
+    for (column, into) in (1..).zip(&fetch.into) {
+        let of = writer.type_of(&into.name, line)?;
+        let fetched = Value::unknown(field(ROW, format!("c{column}")));
+        let value = bind::assigned(fetched, of, line, writer.scope.dialect)?.sql;
+        found.push(Step::assign(into.name.as_str(), value.cast(of.sql())));
+    }
+    let row_places =
+        (1..).zip(&places).map(|(number, at)| Step::assign(at.as_str(), field(ROW, format!("p{number}"))));
+    found.extend(row_places);
+    found.extend(statuses([0, 0]));
+    let mut none: Vec<_> = places.iter().map(|at| Step::assign(at.as_str(), Scalar::Null)).collect();
+    none.push(Step::assign(FETCH_STATUS[1], Scalar::number(2)));
+    // also after an error, if the procedure continues
+    let mut steps: Vec<_> = statuses([-1, 1]).collect();
+    steps.push(Step::Fetch { direction, count, cursor: cursor_variable, into: ROW.to_owned() });
+    steps.push(Step::If(vec![(Scalar::column("found"), found)], none));
+    let is_row = variable(FETCH_STATUS[0]).infix("=", Scalar::number(0));
+    let rows = Scalar::either(is_row, Scalar::number(1), Scalar::number(0));
+    run::run_with_end(writer, context, line, Run::leaving(steps, RowCount::Value(rows)));
+    Ok(())
+}
 
-    pub(super) fn close(&mut self, name: &CursorName, line: u32, context: &Context<'t>) -> Result<(), Error> {
-        let steps = closing(self.cursor_variable(name, line)?);
-        self.run_with_end(context, line, Run::new(steps));
-        Ok(())
-    }
+pub(super) fn close<'t>(
+    writer: &mut BodyWriter<'t>,
+    name: &CursorName,
+    line: u32,
+    context: &Context<'t>,
+) -> Result<(), Error> {
+    let steps = closing(cursor_variable(writer, name, line)?);
+    run::run_with_end(writer, context, line, Run::new(steps));
+    Ok(())
+}
 
-    pub(super) fn deallocate(
-        &mut self,
-        name: &CursorName,
-        line: u32,
-        context: &Context<'t>,
-    ) -> Result<(), Error> {
-        let cursor = self.cursor_variable(name, line)?;
-        let is_declared = declared_name(&cursor_name(name, line)?);
-        let steps = [
-            Step::if_(variable(cursor).is_null(false), closing(cursor)),
-            Step::assign(is_declared, Scalar::Boolean(false)),
-        ];
-        self.run_with_end(context, line, Run::new(steps));
-        Ok(())
-    }
+pub(super) fn deallocate<'t>(
+    writer: &mut BodyWriter<'t>,
+    name: &CursorName,
+    line: u32,
+    context: &Context<'t>,
+) -> Result<(), Error> {
+    let cursor = cursor_variable(writer, name, line)?;
+    let is_declared = declared_name(&cursor_name(name, line)?);
+    let steps = [
+        Step::if_(variable(cursor).is_null(false), closing(cursor)),
+        Step::assign(is_declared, Scalar::Boolean(false)),
+    ];
+    run::run_with_end(writer, context, line, Run::new(steps));
+    Ok(())
+}
 
-    fn cursor_variable(&self, name: &CursorName, line: u32) -> Result<&str, Error> {
-        let name = cursor_name(name, line)?;
-        Ok(&self.cursors.get(&name).ok_or_else(|| missing(&name, line))?.variable)
-    }
+fn cursor_variable<'w>(writer: &'w BodyWriter<'_>, name: &CursorName, line: u32) -> Result<&'w str, Error> {
+    let name = cursor_name(name, line)?;
+    Ok(&writer.cursors.get(&name).ok_or_else(|| missing(&name, line))?.variable)
 }
 
 fn closing(cursor: &str) -> [Step; 2] {

@@ -6,6 +6,7 @@
 
 use super::context::Context;
 use super::inside::{self, Inside, Noted};
+use super::query;
 use super::variable::{variable, STATUS};
 use super::writer::Purpose;
 use super::{arguments, body, fitted, header, mark, notes, read_names, Created, Header};
@@ -127,7 +128,7 @@ fn table(
         writer.declare(name, "record");
     }
     let variable = TableVariable { variable: variable.clone(), elements: elements.to_vec() };
-    writer.declare_table(&variable, variable.variable.at.line, &Context::default())?;
+    query::declare_table(&mut writer, &variable, variable.variable.at.line, &Context::default())?;
     writer.write(&create.body, &mentioned)?;
     let source = text.trim();
     let mut notes = notes(header, &writer, source, settings);

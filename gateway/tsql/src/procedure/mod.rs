@@ -9,12 +9,12 @@
 //! their @, which distinguishes them from all columns; the return status of a function with outputs is an OUT argument
 //! named return_status. The T-SQL is stored as the comment.
 
-mod call;
 mod context;
 mod control;
 mod current;
 mod cursor;
 mod declared;
+mod execute;
 mod function;
 mod inside;
 mod interpreted;

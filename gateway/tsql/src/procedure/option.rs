@@ -1,5 +1,6 @@
 //! SET in a procedure.
 
+use super::run;
 use super::variable::{NOCOUNT_SETTING, SILENTLY};
 use super::writer::BodyWriter;
 use crate::error::Error;
@@ -18,31 +19,29 @@ const AT_FIRST: &[&[&str]] = &[
     &["transaction", "isolation", "level", "1"],
 ];
 
-impl BodyWriter<'_> {
-    pub(super) fn option(&mut self, set: &[SetWord], line: u32) -> Result<(), Error> {
-        let words = set_words(set);
-        let nulls_stay = words.len() == 2 && nulls_equal(&words) == Some(self.scope.nulls_equal);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        match words.as_slice() {
-            ["nocount", ..] | ["xact_abort", ..] if self.depth > 1 => {
-                let why = "it must be on the procedure's own level";
-                return Err(Error::refused(&format!("set {}", words[0]), why, line));
-            }
-            ["nocount", rest @ ..] => {
-                self.sends_counts = *rest != ["on"];
-                self.sets_nocount = true;
-                self.set(NOCOUNT_SETTING, Scalar::text(if self.sends_counts { "" } else { SILENTLY }));
-            }
-            ["xact_abort", ..] => {}
-            _ if nulls_stay => {}
-            words if AT_FIRST.contains(&words) || holds(words) => {}
-            words if is_beside_results(words, self.scope.dialect) => {}
-            words => {
-                let why = "it would hold in the procedure only";
-                return Err(Error::refused(&format!("set {}", words.join(" ")), why, line));
-            }
+pub(super) fn option(writer: &mut BodyWriter<'_>, set: &[SetWord], line: u32) -> Result<(), Error> {
+    let words = set_words(set);
+    let nulls_stay = words.len() == 2 && nulls_equal(&words) == Some(writer.scope.nulls_equal);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["nocount", ..] | ["xact_abort", ..] if writer.depth > 1 => {
+            let why = "it must be on the procedure's own level";
+            return Err(Error::refused(&format!("set {}", words[0]), why, line));
         }
-        self.none();
-        Ok(())
+        ["nocount", rest @ ..] => {
+            writer.sends_counts = *rest != ["on"];
+            writer.sets_nocount = true;
+            writer.set(NOCOUNT_SETTING, Scalar::text(if writer.sends_counts { "" } else { SILENTLY }));
+        }
+        ["xact_abort", ..] => {}
+        _ if nulls_stay => {}
+        words if AT_FIRST.contains(&words) || holds(words) => {}
+        words if is_beside_results(words, writer.scope.dialect) => {}
+        words => {
+            let why = "it would hold in the procedure only";
+            return Err(Error::refused(&format!("set {}", words.join(" ")), why, line));
+        }
     }
+    run::none(writer);
+    Ok(())
 }

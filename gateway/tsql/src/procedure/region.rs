@@ -5,6 +5,7 @@ use super::run::Run;
 use super::transaction;
 use super::variable::{caught_name, variable, ROLLED_BACK, TRANCOUNT_SETTING, TRY_SETTING};
 use super::writer::{BodyWriter, Purpose};
+use super::{control, run, statement};
 use crate::error::Error;
 use crate::plpgsql::{Block, Body, Raise, Step};
 use crate::postgres::{call, Scalar};
@@ -12,194 +13,195 @@ use crate::tree::{Statement, StatementKind as Tree, TransactionName};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-impl<'t> BodyWriter<'t> {
-    pub(super) fn region(
-        &mut self,
-        begin: &Statement,
-        statements: &Statements<'t>,
-        context: &Context<'t>,
-    ) -> Result<(), Error> {
-        let line = begin.at.line;
-        let number = self.number();
-        let region = Rc::new(Region {
-            number,
-            line,
-            name: match &begin.kind {
-                Tree::BeginTransaction(name) => name.clone(),
-                _ => None,
-            },
-            loops: context.loops,
-            sites: RefCell::default(),
-            results: Cell::default(),
-            rolls_back: Cell::default(),
-        });
-        self.declare(ended_name(number), "integer");
-        let body = self.nested(|writer| writer.region_steps(statements, &region, context))?;
-        let (label, handler) = (region_name(number), ("sqlstate 'TS002'", Body::new()));
-        self.steps.push(Step::Block(Block { label: Some(label), body, handler: Some(handler) }));
-        if let (true, Some(results)) = (region.rolls_back.get(), region.results.get()) {
-            let why = format!("its rows would be lost with the transaction begun in line {line}");
-            return Err(Error::refused("select", &why, results));
-        }
-        self.after_region(&region, context)
+pub(super) fn region<'t>(
+    writer: &mut BodyWriter<'t>,
+    begin: &Statement,
+    statements: &Statements<'t>,
+    context: &Context<'t>,
+) -> Result<(), Error> {
+    let line = begin.at.line;
+    let number = writer.number();
+    let region = Rc::new(Region {
+        number,
+        line,
+        name: match &begin.kind {
+            Tree::BeginTransaction(name) => name.clone(),
+            _ => None,
+        },
+        loops: context.loops,
+        sites: RefCell::default(),
+        results: Cell::default(),
+        rolls_back: Cell::default(),
+    });
+    writer.declare(ended_name(number), "integer");
+    let body = writer.nested(|writer| region_steps(writer, statements, &region, context))?;
+    let (label, handler) = (region_name(number), ("sqlstate 'TS002'", Body::new()));
+    writer.steps.push(Step::Block(Block { label: Some(label), body, handler: Some(handler) }));
+    if let (true, Some(results)) = (region.rolls_back.get(), region.results.get()) {
+        let why = format!("its rows would be lost with the transaction begun in line {line}");
+        return Err(Error::refused("select", &why, results));
     }
+    after_region(writer, &region, context)
+}
 
-    fn region_steps(
-        &mut self,
-        statements: &Statements<'t>,
-        region: &Rc<Region<'t>>,
-        context: &Context<'t>,
-    ) -> Result<(), Error> {
-        self.add(Step::Perform(call("tsql.begin_transaction", [])));
-        self.none();
-        let inside = Context {
-            region: Some(region.clone()),
-            rest: Rest::default(),
-            guard: None,
-            leaves: None,
-            ..context.clone()
-        };
-        let Handler::Try(block) = &context.handler else { return self.body(statements, &inside) };
-        if block.outer.as_try().is_some() {
-            return Err(Error::refused("begin transaction", "inside two TRY blocks", region.line));
-        }
-        let work = format!("@@work {}", region.number);
-        let label = Try {
-            number: block.number,
-            label: work.clone(),
-            outer: block.outer.clone(),
-            catch: block.catch,
-            loops: block.loops,
-            marks: block.marks,
-        };
-        let inner = Context { handler: Handler::Try(Rc::new(label)), ..inside.clone() };
-        self.labelled_block(&work, |writer| writer.body(statements, &inner))?;
-        // errors are handled here: the CATCH block begins inside the transaction
-        if block.marks {
-            self.set(TRY_SETTING, self.marked_by(&block.outer));
-        }
-        check_catch(block.catch, region.line)?;
-        let catch = Context {
-            handler: block.outer.clone(),
-            caught: Some(block.number),
-            leaves: Some(block.clone()),
-            ..inside
-        };
-        self.body(&Statements::of(block.catch), &catch)
+fn region_steps<'t>(
+    writer: &mut BodyWriter<'t>,
+    statements: &Statements<'t>,
+    region: &Rc<Region<'t>>,
+    context: &Context<'t>,
+) -> Result<(), Error> {
+    writer.add(Step::Perform(call("tsql.begin_transaction", [])));
+    run::none(writer);
+    let inside = Context {
+        region: Some(region.clone()),
+        rest: Rest::default(),
+        guard: None,
+        leaves: None,
+        ..context.clone()
+    };
+    let Handler::Try(block) = &context.handler else { return statement::body(writer, statements, &inside) };
+    if block.outer.as_try().is_some() {
+        return Err(Error::refused("begin transaction", "inside two TRY blocks", region.line));
     }
+    let work = format!("@@work {}", region.number);
+    let label = Try {
+        number: block.number,
+        label: work.clone(),
+        outer: block.outer.clone(),
+        catch: block.catch,
+        loops: block.loops,
+        marks: block.marks,
+    };
+    let inner = Context { handler: Handler::Try(Rc::new(label)), ..inside.clone() };
+    writer.labelled_block(&work, |writer| statement::body(writer, statements, &inner))?;
+    // errors are handled here: the CATCH block begins inside the transaction
+    if block.marks {
+        writer.set(TRY_SETTING, control::marked_by(writer, &block.outer));
+    }
+    check_catch(block.catch, region.line)?;
+    let catch = Context {
+        handler: block.outer.clone(),
+        caught: Some(block.number),
+        leaves: Some(block.clone()),
+        ..inside
+    };
+    statement::body(writer, &Statements::of(block.catch), &catch)
+}
 
-    /// The statements after each COMMIT and ROLLBACK, now that the transaction has ended.
-    fn after_region(&mut self, region: &Region<'t>, context: &Context<'t>) -> Result<(), Error> {
-        let mut branches = Vec::new();
-        let sites = region.sites.take();
-        for (number, site) in (1..).zip(&sites) {
-            let segments = site.rest.joined();
-            if segments.is_empty() && site.leaves.is_none() {
-                continue;
+/// The statements after each COMMIT and ROLLBACK, now that the transaction has ended.
+fn after_region<'t>(
+    writer: &mut BodyWriter<'t>,
+    region: &Region<'t>,
+    context: &Context<'t>,
+) -> Result<(), Error> {
+    let mut branches = Vec::new();
+    let sites = region.sites.take();
+    for (number, site) in (1..).zip(&sites) {
+        let segments = site.rest.joined();
+        if segments.is_empty() && site.leaves.is_none() {
+            continue;
+        }
+        let handler = site.leaves.as_ref().map_or_else(|| context.handler.clone(), |left| left.outer.clone());
+        let steps = writer.nested(|writer| {
+            if let Some(left) = site.leaves.as_ref().filter(|left| left.marks) {
+                // the setting of the CATCH block has gone with the transaction
+                writer.set(TRY_SETTING, control::marked_by(writer, &left.outer));
             }
-            let handler =
-                site.leaves.as_ref().map_or_else(|| context.handler.clone(), |left| left.outer.clone());
-            let steps = self.nested(|writer| {
-                if let Some(left) = site.leaves.as_ref().filter(|left| left.marks) {
-                    // the setting of the CATCH block has gone with the transaction
-                    writer.set(TRY_SETTING, writer.marked_by(&left.outer));
+            for Segment { body, caught, guard } in segments {
+                let outside = Context { caught, handler: handler.clone(), ..context.clone() };
+                match guard {
+                    Some(guard) => control::try_catch(writer, &body, guard, &outside)?,
+                    None => statement::body(writer, &body, &outside)?,
                 }
-                for Segment { body, caught, guard } in segments {
-                    let outside = Context { caught, handler: handler.clone(), ..context.clone() };
-                    match guard {
-                        Some(guard) => writer.try_catch(&body, guard, &outside)?,
-                        None => writer.body(&body, &outside)?,
-                    }
-                }
-                if let Some(left) = &site.leaves {
-                    writer.add(Step::assign(caught_name(left.number), Scalar::Null));
-                    writer.add(Step::exit(left.label.as_str()));
-                }
-                Ok(())
-            })?;
-            let is_here = variable(&ended_name(region.number)).infix("=", Scalar::number(number));
-            branches.push((is_here, steps));
-        }
-        if !branches.is_empty() {
-            self.steps.push(Step::If(branches, Body::new()));
-        }
-        Ok(())
+            }
+            if let Some(left) = &site.leaves {
+                writer.add(Step::assign(caught_name(left.number), Scalar::Null));
+                writer.add(Step::exit(left.label.as_str()));
+            }
+            Ok(())
+        })?;
+        let is_here = variable(&ended_name(region.number)).infix("=", Scalar::number(number));
+        branches.push((is_here, steps));
     }
-
-    /// Records that the transaction has ended at this COMMIT or ROLLBACK.
-    fn site(&self, region: &Region<'t>, context: &Context<'t>) -> Step {
-        let mut sites = region.sites.borrow_mut();
-        sites.push(Site { rest: context.rest.clone(), leaves: context.leaves.clone() });
-        Step::assign(ended_name(region.number), Scalar::number(sites.len()))
+    if !branches.is_empty() {
+        writer.steps.push(Step::If(branches, Body::new()));
     }
+    Ok(())
+}
 
-    pub(super) fn commit(&mut self, line: u32, context: &Context<'t>) -> Result<(), Error> {
-        let Some(region) = &context.region else {
-            self.run(context, line, Run::new([self.outside("tsql.commit_outside", line)]));
+/// Records that the transaction has ended at this COMMIT or ROLLBACK.
+fn site<'t>(region: &Region<'t>, context: &Context<'t>) -> Step {
+    let mut sites = region.sites.borrow_mut();
+    sites.push(Site { rest: context.rest.clone(), leaves: context.leaves.clone() });
+    Step::assign(ended_name(region.number), Scalar::number(sites.len()))
+}
+
+pub(super) fn commit<'t>(writer: &mut BodyWriter<'t>, line: u32, context: &Context<'t>) -> Result<(), Error> {
+    let Some(region) = &context.region else {
+        run::run(writer, context, line, Run::new([outside(writer, "tsql.commit_outside", line)]));
+        return Ok(());
+    };
+    writer.add(Step::Perform(call("tsql.commit_transaction", [])));
+    run::none(writer);
+    if let Some(block) = context.handler.as_try() {
+        if block.marks && block.number > region.number {
+            writer.set(TRY_SETTING, control::marked_by(writer, &block.outer));
+        }
+    }
+    let site = site(region, context);
+    writer.add(site);
+    writer.add(Step::exit(region_name(region.number)));
+    Ok(())
+}
+
+/// A function of schema tsql that ends a transaction of the caller.
+fn outside(writer: &BodyWriter<'_>, function: &'static str, line: u32) -> Step {
+    Step::Perform(call(function, [Scalar::number(line), Scalar::text(writer.name.as_str())]))
+}
+
+pub(super) fn rollback<'t>(
+    writer: &mut BodyWriter<'t>,
+    name: Option<&TransactionName>,
+    line: u32,
+    context: &Context<'t>,
+) -> Result<(), Error> {
+    let is_trigger = matches!(writer.purpose, Purpose::Trigger { .. });
+    if !is_trigger && writer.cursors.values().any(|cursor| cursor.is_static) {
+        return Err(Error::refused("rollback with a static cursor", "the cursor stays open", line));
+    }
+    let Some(region) = &context.region else {
+        if is_trigger {
+            // the body runs on, and the statement that fired it ends with it
+            writer.declare_as(ROLLED_BACK, "boolean", Scalar::Boolean(false));
+            writer.add(Step::assign(ROLLED_BACK, Scalar::Boolean(true)));
+            writer.set(TRANCOUNT_SETTING, Scalar::text("0"));
+            run::none(writer);
             return Ok(());
-        };
-        self.add(Step::Perform(call("tsql.commit_transaction", [])));
-        self.none();
-        if let Some(block) = context.handler.as_try() {
-            if block.marks && block.number > region.number {
-                self.set(TRY_SETTING, self.marked_by(&block.outer));
-            }
         }
-        let site = self.site(region, context);
-        self.add(site);
-        self.add(Step::exit(region_name(region.number)));
-        Ok(())
+        run::run(writer, context, line, Run::new([outside(writer, "tsql.rollback_outside", line)]));
+        return Ok(());
+    };
+    let is_it = |name: &TransactionName| region.name.as_ref().is_some_and(|own| own.is(name));
+    if name.is_some_and(|name| !is_it(name)) {
+        let why = format!("the transaction begun in line {} has another name", region.line);
+        return Err(Error::refused("rollback", &why, line));
     }
-
-    /// A function of schema tsql that ends a transaction of the caller.
-    fn outside(&self, function: &'static str, line: u32) -> Step {
-        Step::Perform(call(function, [Scalar::number(line), Scalar::text(self.name.as_str())]))
+    if !writer.scope.table_variables.is_empty() {
+        return Err(Error::refused("rollback with a table variable", "it would remove its rows", line));
     }
-
-    pub(super) fn rollback(
-        &mut self,
-        name: Option<&TransactionName>,
-        line: u32,
-        context: &Context<'t>,
-    ) -> Result<(), Error> {
-        let is_trigger = matches!(self.purpose, Purpose::Trigger { .. });
-        if !is_trigger && self.cursors.values().any(|cursor| cursor.is_static) {
-            return Err(Error::refused("rollback with a static cursor", "the cursor stays open", line));
-        }
-        let Some(region) = &context.region else {
-            if is_trigger {
-                // the body runs on, and the statement that fired it ends with it
-                self.declare_as(ROLLED_BACK, "boolean", Scalar::Boolean(false));
-                self.add(Step::assign(ROLLED_BACK, Scalar::Boolean(true)));
-                self.set(TRANCOUNT_SETTING, Scalar::text("0"));
-                self.none();
-                return Ok(());
-            }
-            self.run(context, line, Run::new([self.outside("tsql.rollback_outside", line)]));
-            return Ok(());
-        };
-        let is_it = |name: &TransactionName| region.name.as_ref().is_some_and(|own| own.is(name));
-        if name.is_some_and(|name| !is_it(name)) {
-            let why = format!("the transaction begun in line {} has another name", region.line);
-            return Err(Error::refused("rollback", &why, line));
-        }
-        if !self.scope.table_variables.is_empty() {
-            return Err(Error::refused("rollback with a table variable", "it would remove its rows", line));
-        }
-        region.rolls_back.set(true);
-        self.add(self.outside("tsql.roll_back", line));
-        self.none();
-        let site = self.site(region, context);
-        self.add(site);
-        self.add(Step::Raise(Raise {
-            level: "exception",
-            code: Some("TS002"),
-            message: Scalar::text("rollback transaction"),
-            detail: None,
-            hint: None,
-        }));
-        Ok(())
-    }
+    region.rolls_back.set(true);
+    writer.add(outside(writer, "tsql.roll_back", line));
+    run::none(writer);
+    let site = site(region, context);
+    writer.add(site);
+    writer.add(Step::Raise(Raise {
+        level: "exception",
+        code: Some("TS002"),
+        message: Scalar::text("rollback transaction"),
+        detail: None,
+        hint: None,
+    }));
+    Ok(())
 }
 
 fn region_name(number: u32) -> String {

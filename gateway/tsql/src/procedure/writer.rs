@@ -18,6 +18,7 @@ use super::variable::{
     OUTER_TRANCOUNT, ROLLED_BACK, ROWCOUNT, SCOPE_IDENTITY, SILENT, STATUS, TRANCOUNT, TRANCOUNT_SETTING,
     TRY, TRY_SETTING,
 };
+use super::{labels, message};
 use crate::bind;
 use crate::digest;
 use crate::error::Error;
@@ -261,10 +262,10 @@ impl<'t> BodyWriter<'t> {
         }
         let handler = if goes_on { Handler::GoOn } else { Handler::None };
         let context = Context { handler, ..Context::default() };
-        self.labelled_block(BODY, |writer| writer.labelled(body, &context))?;
+        self.labelled_block(BODY, |writer| labels::labelled(writer, body, &context))?;
         if self.is_declared(ROLLED_BACK) {
             let text = "The transaction ended in the trigger. The batch has been aborted.";
-            self.add(Step::if_(variable(ROLLED_BACK), [self.raise_error(3609, text, self.line)]));
+            self.add(Step::if_(variable(ROLLED_BACK), [message::raise_error(self, 3609, text, self.line)]));
         }
         if self.marks_try {
             self.declare_as_set(TRY, TRY_SETTING);
@@ -285,7 +286,7 @@ impl<'t> BodyWriter<'t> {
         if self.dooms {
             // if a called procedure handled the error, the transaction is only marked
             let is_doomed = variable(DOOMED).or(call("tsql.is_doomed", []));
-            self.add(Step::if_(is_doomed, [self.raise_error(3616, RAISED, self.line)]));
+            self.add(Step::if_(is_doomed, [message::raise_error(self, 3616, RAISED, self.line)]));
         }
         if is_procedure {
             self.add(Step::Perform(call("tsql.tell_handed_over", [])));
