@@ -1,6 +1,7 @@
 //! Cursors.
 
 use super::Parser;
+use super::{expression, names, query};
 use crate::error::Error;
 use crate::lexer::TokenKind;
 use crate::tree::{Access, CursorName, CursorOption, DeclareCursor, Direction, Fetch, StatementKind};
@@ -21,117 +22,115 @@ const OPTIONS: [(&str, CursorOption); 13] = [
     ("type_warning", CursorOption::TypeWarning),
 ];
 
-impl<'t> Parser<'t> {
-    /// Whether `name [options] cursor` comes next.
-    pub(super) fn declares_cursor(&self) -> bool {
-        if !self.peek().is_some_and(super::names::is_free) {
-            return false;
-        }
-        let options = ["insensitive", "scroll", "semi_sensitive", "no"];
-        let mut ahead = 1;
-        while self.ahead(ahead).is_some_and(|token| token.is_any(&options)) {
-            ahead += 1;
-        }
-        self.ahead_is(ahead, "cursor")
+/// Whether `name [options] cursor` comes next.
+pub(super) fn declares_cursor(parser: &Parser<'_>) -> bool {
+    if !parser.peek().is_some_and(super::names::is_free) {
+        return false;
     }
+    let options = ["insensitive", "scroll", "semi_sensitive", "no"];
+    let mut ahead = 1;
+    while parser.ahead(ahead).is_some_and(|token| token.is_any(&options)) {
+        ahead += 1;
+    }
+    parser.ahead_is(ahead, "cursor")
+}
 
-    pub(super) fn declare_cursor(&mut self) -> Result<StatementKind, Error> {
-        let name = CursorName::Name { name: self.name()?, global: false };
-        self.cursor_of(name)
-    }
+pub(super) fn declare_cursor(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
+    let name = CursorName::Name { name: names::name(parser)?, global: false };
+    cursor_of(parser, name)
+}
 
-    /// The rest after the name in DECLARE, or after the = of SET.
-    pub(super) fn cursor_of(&mut self, name: CursorName) -> Result<StatementKind, Error> {
-        let mut options = Vec::new();
-        self.cursor_options(&mut options);
-        self.expect_word("cursor")?;
-        self.cursor_options(&mut options);
-        self.expect_word("for")?;
-        if !self.next_is_any(&["select", "with"]) && !self.next_is_symbol("(") {
-            let why = "a cursor reads a select";
-            return Err(Error::refused("declare … cursor for", why, self.position()));
-        }
-        let query = self.query()?;
-        let access = if self.words(&["for", "update"]) {
-            Some(Access::Update(if self.word("of") { self.list(Self::name)? } else { Vec::new() }))
-        } else if self.word("for") {
-            self.expect_word("read")?;
-            self.expect_word("only")?;
-            Some(Access::ReadOnly)
-        } else {
-            None
-        };
-        Ok(StatementKind::DeclareCursor(Box::new(DeclareCursor { name, options, query, access })))
+/// The rest after the name in DECLARE, or after the = of SET.
+pub(super) fn cursor_of(parser: &mut Parser<'_>, name: CursorName) -> Result<StatementKind, Error> {
+    let mut options = Vec::new();
+    cursor_options(parser, &mut options);
+    parser.expect_word("cursor")?;
+    cursor_options(parser, &mut options);
+    parser.expect_word("for")?;
+    if !parser.next_is_any(&["select", "with"]) && !parser.next_is_symbol("(") {
+        let why = "a cursor reads a select";
+        return Err(Error::refused("declare … cursor for", why, parser.position()));
     }
+    let query = query::query(parser)?;
+    let access = if parser.words(&["for", "update"]) {
+        Some(Access::Update(if parser.word("of") { parser.list(names::name)? } else { Vec::new() }))
+    } else if parser.word("for") {
+        parser.expect_word("read")?;
+        parser.expect_word("only")?;
+        Some(Access::ReadOnly)
+    } else {
+        None
+    };
+    Ok(StatementKind::DeclareCursor(Box::new(DeclareCursor { name, options, query, access })))
+}
 
-    fn cursor_options(&mut self, options: &mut Vec<CursorOption>) {
-        while let Some((_, option)) = OPTIONS.iter().find(|(word, _)| self.next_is(word)) {
-            self.at += 1;
-            options.push(*option);
-        }
+fn cursor_options(parser: &mut Parser<'_>, options: &mut Vec<CursorOption>) {
+    while let Some((_, option)) = OPTIONS.iter().find(|(word, _)| parser.next_is(word)) {
+        parser.at += 1;
+        options.push(*option);
     }
+}
 
-    pub(super) fn cursor_name(&mut self) -> Result<CursorName, Error> {
-        if self.next_is_variable() {
-            return self.own_variable().map(CursorName::Variable);
-        }
-        let global = self.next_is("global") && self.ahead(1).is_some_and(|next| next.is_name());
-        self.at += usize::from(global);
-        Ok(CursorName::Name { name: self.name()?, global })
+pub(super) fn cursor_name(parser: &mut Parser<'_>) -> Result<CursorName, Error> {
+    if names::next_is_variable(parser) {
+        return names::own_variable(parser).map(CursorName::Variable);
     }
+    let global = parser.next_is("global") && parser.ahead(1).is_some_and(|next| next.is_name());
+    parser.at += usize::from(global);
+    Ok(CursorName::Name { name: names::name(parser)?, global })
+}
 
-    pub(super) fn open(&mut self) -> Result<StatementKind, Error> {
-        self.at += 1;
-        self.cursor_name().map(StatementKind::OpenCursor)
-    }
+pub(super) fn open(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
+    parser.at += 1;
+    cursor_name(parser).map(StatementKind::OpenCursor)
+}
 
-    pub(super) fn close(&mut self) -> Result<StatementKind, Error> {
-        self.at += 1;
-        self.cursor_name().map(StatementKind::CloseCursor)
-    }
+pub(super) fn close(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
+    parser.at += 1;
+    cursor_name(parser).map(StatementKind::CloseCursor)
+}
 
-    pub(super) fn deallocate(&mut self) -> Result<StatementKind, Error> {
-        self.at += 1;
-        if self.next_is("locator") && self.ahead(1).is_some_and(|next| next.kind == TokenKind::Variable) {
-            return Err(Error::refused("deallocate locator", "texts have no locators", self.position()));
-        }
-        self.word("cursor");
-        self.cursor_name().map(StatementKind::DeallocateCursor)
+pub(super) fn deallocate(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
+    parser.at += 1;
+    if parser.next_is("locator") && parser.ahead(1).is_some_and(|next| next.kind == TokenKind::Variable) {
+        return Err(Error::refused("deallocate locator", "texts have no locators", parser.position()));
     }
+    parser.word("cursor");
+    cursor_name(parser).map(StatementKind::DeallocateCursor)
+}
 
-    pub(super) fn fetch(&mut self) -> Result<StatementKind, Error> {
-        self.at += 1;
-        let direction = self.direction()?;
-        match direction {
-            Some(_) => self.expect_word("from")?,
-            None => {
-                self.word("from");
-            }
+pub(super) fn fetch(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
+    parser.at += 1;
+    let direction = direction(parser)?;
+    match direction {
+        Some(_) => parser.expect_word("from")?,
+        None => {
+            parser.word("from");
         }
-        let cursor = self.cursor_name()?;
-        let into = if self.word("into") { self.variables()? } else { Vec::new() };
-        let direction = direction.unwrap_or(Direction::Next);
-        Ok(StatementKind::Fetch(Box::new(Fetch { direction, cursor, into })))
     }
+    let cursor = cursor_name(parser)?;
+    let into = if parser.word("into") { query::variables(parser)? } else { Vec::new() };
+    let direction = direction.unwrap_or(Direction::Next);
+    Ok(StatementKind::Fetch(Box::new(Fetch { direction, cursor, into })))
+}
 
-    fn direction(&mut self) -> Result<Option<Direction>, Error> {
-        let plain = [
-            ("next", Direction::Next),
-            ("prior", Direction::Prior),
-            ("first", Direction::First),
-            ("last", Direction::Last),
-        ];
-        for (word, direction) in plain {
-            if self.ahead_is(1, "from") && self.word(word) {
-                return Ok(Some(direction));
-            }
+fn direction(parser: &mut Parser<'_>) -> Result<Option<Direction>, Error> {
+    let plain = [
+        ("next", Direction::Next),
+        ("prior", Direction::Prior),
+        ("first", Direction::First),
+        ("last", Direction::Last),
+    ];
+    for (word, direction) in plain {
+        if parser.ahead_is(1, "from") && parser.word(word) {
+            return Ok(Some(direction));
         }
-        if self.word("absolute") {
-            return self.operand_with_sign().map(Direction::Absolute).map(Some);
-        }
-        if self.word("relative") {
-            return self.operand_with_sign().map(Direction::Relative).map(Some);
-        }
-        Ok(None)
     }
+    if parser.word("absolute") {
+        return expression::operand_with_sign(parser).map(Direction::Absolute).map(Some);
+    }
+    if parser.word("relative") {
+        return expression::operand_with_sign(parser).map(Direction::Relative).map(Some);
+    }
+    Ok(None)
 }

@@ -1,6 +1,7 @@
 //! Expressions, by operator precedence.
 
 use super::names::is_free;
+use super::{function, names, query, sequence, xml};
 use super::{Parser, LONGEST_CHAIN};
 use crate::error::Error;
 use crate::keywords::Class;
@@ -27,7 +28,7 @@ fn arithmetic(token: &Token<'_>) -> Option<(BinaryOperator, u8)> {
     })
 }
 
-fn comparison(token: &Token<'_>) -> Option<BinaryOperator> {
+fn comparison_operator(token: &Token<'_>) -> Option<BinaryOperator> {
     use BinaryOperator as Operator;
     if token.kind != TokenKind::Symbol {
         return None;
@@ -53,397 +54,395 @@ const NILADIC: [&str; 6] =
 const CALLED: [&str; 8] =
     ["left", "right", "nullif", "convert", "update", "user", "current_date", "current_time"];
 
-impl<'t> Parser<'t> {
-    /// A value.
-    pub(super) fn value(&mut self) -> Result<Expression, Error> {
-        let start = self.at;
-        let value = self.binary(1)?;
-        self.expect_value(&value, start)?;
-        Ok(value)
-    }
+/// A value.
+pub(super) fn value(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    let start = parser.at;
+    let value = binary(parser, 1)?;
+    expect_value(parser, &value, start)?;
+    Ok(value)
+}
 
-    /// A condition.
-    pub(super) fn condition(&mut self) -> Result<Expression, Error> {
-        let condition = self.any()?;
-        if condition.is_condition() {
-            return Ok(condition);
-        }
-        let near = self.peek().or(self.tokens.last()).map(Token::shown).unwrap_or_default();
-        let message = format!(
+/// A condition.
+pub(super) fn condition(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    let condition = any(parser)?;
+    if condition.is_condition() {
+        return Ok(condition);
+    }
+    let near = parser.peek().or(parser.tokens.last()).map(Token::shown).unwrap_or_default();
+    let message = format!(
             "An expression of non-boolean type specified in a context where a condition is expected, near '{near}'."
         );
-        Err(Error::new(4145, message, self.position()))
-    }
+    Err(Error::new(4145, message, parser.position()))
+}
 
-    /// A value or a condition.
-    pub(super) fn any(&mut self) -> Result<Expression, Error> {
-        let mut operands = vec![self.conjunction()?];
-        while self.next_is("or") {
-            self.operand_of_junction(&operands)?;
-            self.at += 1;
-            operands.push(self.conjunction()?);
-        }
-        self.junction(operands, Expression::Or)
+/// A value or a condition.
+pub(super) fn any(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    let mut operands = vec![conjunction(parser)?];
+    while parser.next_is("or") {
+        operand_of_junction(parser, &operands)?;
+        parser.at += 1;
+        operands.push(conjunction(parser)?);
     }
+    junction(parser, operands, Expression::Or)
+}
 
-    fn conjunction(&mut self) -> Result<Expression, Error> {
-        let mut operands = vec![self.negation()?];
-        while self.next_is("and") {
-            self.operand_of_junction(&operands)?;
-            self.at += 1;
-            operands.push(self.negation()?);
-        }
-        self.junction(operands, Expression::And)
+fn conjunction(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    let mut operands = vec![negation(parser)?];
+    while parser.next_is("and") {
+        operand_of_junction(parser, &operands)?;
+        parser.at += 1;
+        operands.push(negation(parser)?);
     }
+    junction(parser, operands, Expression::And)
+}
 
-    fn junction(
-        &mut self,
-        mut operands: Vec<Expression>,
-        of: fn(Vec<Expression>) -> Expression,
-    ) -> Result<Expression, Error> {
-        if operands.len() > 1 {
-            self.operand_of_junction(&operands)?;
-            return Ok(of(operands));
-        }
-        operands.pop().ok_or_else(|| self.wrong())
+fn junction(
+    parser: &mut Parser<'_>,
+    mut operands: Vec<Expression>,
+    of: fn(Vec<Expression>) -> Expression,
+) -> Result<Expression, Error> {
+    if operands.len() > 1 {
+        operand_of_junction(parser, &operands)?;
+        return Ok(of(operands));
     }
+    operands.pop().ok_or_else(|| parser.wrong())
+}
 
-    /// The last operand of AND or OR is a condition.
-    fn operand_of_junction(&self, operands: &[Expression]) -> Result<(), Error> {
-        match operands.last() {
-            Some(last) if !last.is_condition() => {
-                let near = self.peek().or(self.tokens.last()).map(Token::shown).unwrap_or_default();
-                let message = format!(
+/// The last operand of AND or OR is a condition.
+fn operand_of_junction(parser: &Parser<'_>, operands: &[Expression]) -> Result<(), Error> {
+    match operands.last() {
+        Some(last) if !last.is_condition() => {
+            let near = parser.peek().or(parser.tokens.last()).map(Token::shown).unwrap_or_default();
+            let message = format!(
                     "An expression of non-boolean type specified in a context where a condition is expected, near '{near}'."
                 );
-                Err(Error::new(4145, message, self.position()))
-            }
-            _ => Ok(()),
+            Err(Error::new(4145, message, parser.position()))
         }
+        _ => Ok(()),
     }
+}
 
-    fn negation(&mut self) -> Result<Expression, Error> {
-        if !self.word("not") {
-            return self.comparison();
-        }
-        let operand = self.deeper(Self::negation)?;
-        self.operand_of_junction(std::slice::from_ref(&operand))?;
-        Ok(Expression::Not(Box::new(operand)))
+fn negation(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    if !parser.word("not") {
+        return comparison(parser);
     }
+    let operand = parser.deeper(negation)?;
+    operand_of_junction(parser, std::slice::from_ref(&operand))?;
+    Ok(Expression::Not(Box::new(operand)))
+}
 
-    fn comparison(&mut self) -> Result<Expression, Error> {
-        if self.next_is("exists") && self.ahead_is_symbol(1, "(") {
-            self.at += 1;
-            return self.exists();
-        }
-        let start = self.at;
-        let left = self.binary(1)?;
-        let Some(token) = self.peek() else { return Ok(left) };
-        if let Some(operator) = comparison(token) {
-            self.expect_value(&left, start)?;
-            self.at += 1;
-            return self.compared(left, operator, token.at);
-        }
-        if token.is("is") {
-            self.expect_value(&left, start)?;
-            self.at += 1;
-            return self.is(left);
-        }
-        let negated =
-            token.is("not") && self.ahead(1).is_some_and(|next| next.is_any(&["between", "in", "like"]));
-        self.at += usize::from(negated);
-        if self.next_is_any(&["between", "in", "like"]) {
-            self.expect_value(&left, start)?;
-        }
-        let operand = Box::new(left);
-        if self.word("between") {
-            let low = Box::new(self.value()?);
-            self.expect_word("and")?;
-            let high = Box::new(self.value()?);
-            return Ok(Expression::Between { operand, low, high, negated });
-        }
-        if self.word("like") {
-            let pattern = Box::new(self.value()?);
-            let escape = if self.word("escape") { Some(Box::new(self.value()?)) } else { None };
-            return Ok(Expression::Like { operand, pattern, escape, negated });
-        }
-        if self.word("in") {
-            return self.within(operand, negated);
-        }
-        Ok(*operand)
+fn comparison(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    if parser.next_is("exists") && parser.ahead_is_symbol(1, "(") {
+        parser.at += 1;
+        return exists(parser);
     }
-
-    fn compared(
-        &mut self,
-        left: Expression,
-        operator: BinaryOperator,
-        at: Position,
-    ) -> Result<Expression, Error> {
-        let quantified = self.next_is_any(&["all", "any", "some"]) && self.ahead_is_symbol(1, "(");
-        if !quantified {
-            let right = Box::new(self.value()?);
-            return Ok(Expression::Binary { operator, left: Box::new(left), right, at });
-        }
-        let quantifier = if self.word("all") { Quantifier::All } else { Quantifier::Any };
-        self.at += usize::from(quantifier == Quantifier::Any);
-        let query = Box::new(self.subquery()?);
-        Ok(Expression::Quantified { operator, left: Box::new(left), quantifier, query })
+    let start = parser.at;
+    let left = binary(parser, 1)?;
+    let Some(token) = parser.peek() else { return Ok(left) };
+    if let Some(operator) = comparison_operator(token) {
+        expect_value(parser, &left, start)?;
+        parser.at += 1;
+        return compared(parser, left, operator, token.at);
     }
-
-    fn is(&mut self, left: Expression) -> Result<Expression, Error> {
-        let negated = self.word("not");
-        if self.words(&["distinct", "from"]) {
-            let right = Box::new(self.value()?);
-            return Ok(Expression::IsDistinct { left: Box::new(left), right, negated });
-        }
-        self.expect_word("null")?;
-        Ok(Expression::IsNull { operand: Box::new(left), negated })
+    if token.is("is") {
+        expect_value(parser, &left, start)?;
+        parser.at += 1;
+        return is(parser, left);
     }
+    let negated =
+        token.is("not") && parser.ahead(1).is_some_and(|next| next.is_any(&["between", "in", "like"]));
+    parser.at += usize::from(negated);
+    if parser.next_is_any(&["between", "in", "like"]) {
+        expect_value(parser, &left, start)?;
+    }
+    let operand = Box::new(left);
+    if parser.word("between") {
+        let low = Box::new(value(parser)?);
+        parser.expect_word("and")?;
+        let high = Box::new(value(parser)?);
+        return Ok(Expression::Between { operand, low, high, negated });
+    }
+    if parser.word("like") {
+        let pattern = Box::new(value(parser)?);
+        let escape = if parser.word("escape") { Some(Box::new(value(parser)?)) } else { None };
+        return Ok(Expression::Like { operand, pattern, escape, negated });
+    }
+    if parser.word("in") {
+        return within(parser, operand, negated);
+    }
+    Ok(*operand)
+}
 
-    fn within(&mut self, operand: Box<Expression>, negated: bool) -> Result<Expression, Error> {
-        if self.ahead_is(1, "select") && self.next_is_symbol("(") {
-            let query = Box::new(self.subquery()?);
+fn compared(
+    parser: &mut Parser<'_>,
+    left: Expression,
+    operator: BinaryOperator,
+    at: Position,
+) -> Result<Expression, Error> {
+    let quantified = parser.next_is_any(&["all", "any", "some"]) && parser.ahead_is_symbol(1, "(");
+    if !quantified {
+        let right = Box::new(value(parser)?);
+        return Ok(Expression::Binary { operator, left: Box::new(left), right, at });
+    }
+    let quantifier = if parser.word("all") { Quantifier::All } else { Quantifier::Any };
+    parser.at += usize::from(quantifier == Quantifier::Any);
+    let query = Box::new(query::subquery(parser)?);
+    Ok(Expression::Quantified { operator, left: Box::new(left), quantifier, query })
+}
+
+fn is(parser: &mut Parser<'_>, left: Expression) -> Result<Expression, Error> {
+    let negated = parser.word("not");
+    if parser.words(&["distinct", "from"]) {
+        let right = Box::new(value(parser)?);
+        return Ok(Expression::IsDistinct { left: Box::new(left), right, negated });
+    }
+    parser.expect_word("null")?;
+    Ok(Expression::IsNull { operand: Box::new(left), negated })
+}
+
+fn within(parser: &mut Parser<'_>, operand: Box<Expression>, negated: bool) -> Result<Expression, Error> {
+    if parser.ahead_is(1, "select") && parser.next_is_symbol("(") {
+        let query = Box::new(query::subquery(parser)?);
+        return Ok(Expression::InQuery { operand, query, negated });
+    }
+    let mut values = parser.in_parentheses(value)?;
+    if let [Expression::Subquery(_)] = &*values {
+        if let Some(Expression::Subquery(query)) = values.pop() {
             return Ok(Expression::InQuery { operand, query, negated });
         }
-        let mut values = self.in_parentheses(Self::value)?;
-        if let [Expression::Subquery(_)] = &*values {
-            if let Some(Expression::Subquery(query)) = values.pop() {
-                return Ok(Expression::InQuery { operand, query, negated });
-            }
+    }
+    Ok(Expression::In { operand, values, negated })
+}
+
+fn exists(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    query::subquery(parser).map(Box::new).map(Expression::Exists)
+}
+
+/// Operators of at least this precedence, and their operands.
+fn binary(parser: &mut Parser<'_>, least: u8) -> Result<Expression, Error> {
+    let start = parser.at;
+    let mut left = unary(parser)?;
+    let mut chain = 0;
+    while let Some((operator, power)) = parser.peek().and_then(arithmetic).filter(|(_, p)| *p >= least) {
+        expect_value(parser, &left, start)?;
+        chain += 1;
+        if chain > LONGEST_CHAIN {
+            return Err(Error::nested_too_deeply(parser.position()));
         }
-        Ok(Expression::In { operand, values, negated })
+        let at = parser.position();
+        parser.at += 1;
+        let begin = parser.at;
+        let right = if power == 1 { binary(parser, 2)? } else { unary(parser)? };
+        expect_value(parser, &right, begin)?;
+        left = Expression::Binary { operator, left: Box::new(left), right: Box::new(right), at };
     }
+    Ok(left)
+}
 
-    fn exists(&mut self) -> Result<Expression, Error> {
-        self.subquery().map(Box::new).map(Expression::Exists)
+/// Refuses a condition, which may be in parentheses, in place of a value.
+fn expect_value(parser: &Parser<'_>, value: &Expression, start: usize) -> Result<(), Error> {
+    if !value.is_condition() {
+        return Ok(());
     }
+    match parser.peek().or_else(|| parser.tokens.get(start)) {
+        Some(token) => Err(super::wrong_at(token)),
+        None => Err(parser.wrong()),
+    }
+}
 
-    /// Operators of at least this precedence, and their operands.
-    fn binary(&mut self, least: u8) -> Result<Expression, Error> {
-        let start = self.at;
-        let mut left = self.unary()?;
-        let mut chain = 0;
-        while let Some((operator, power)) = self.peek().and_then(arithmetic).filter(|(_, p)| *p >= least) {
-            self.expect_value(&left, start)?;
-            chain += 1;
-            if chain > LONGEST_CHAIN {
-                return Err(Error::nested_too_deeply(self.position()));
-            }
-            let at = self.position();
-            self.at += 1;
-            let begin = self.at;
-            let right = if power == 1 { self.binary(2)? } else { self.unary()? };
-            self.expect_value(&right, begin)?;
-            left = Expression::Binary { operator, left: Box::new(left), right: Box::new(right), at };
+/// A value that is a single operand with its sign, since another value may follow without a comma.
+pub(super) fn operand_with_sign(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    signed(parser, true)
+}
+
+fn unary(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    signed(parser, parser.close_signs)
+}
+
+/// `is_close`: the sign applies to its operand alone.
+fn signed(parser: &mut Parser<'_>, is_close: bool) -> Result<Expression, Error> {
+    let operator = match parser.peek() {
+        Some(token) if token.is_symbol("-") => UnaryOperator::Minus,
+        Some(token) if token.is_symbol("+") => UnaryOperator::Plus,
+        Some(token) if token.is_symbol("~") => UnaryOperator::Complement,
+        _ => return postfix(parser),
+    };
+    let at = parser.position();
+    parser.at += 1;
+    let begin = parser.at;
+    let operand = parser.deeper(|parser| match operator {
+        UnaryOperator::Complement => signed(parser, is_close),
+        _ if is_close => signed(parser, true),
+        _ => binary(parser, 2),
+    })?;
+    expect_value(parser, &operand, begin)?;
+    Ok(Expression::Unary { operator, operand: Box::new(operand), at })
+}
+
+/// `value.method (…)` and `type::method (…)`
+pub(super) fn refuse_method(parser: &Parser<'_>) -> Result<(), Error> {
+    let Some(name) = parser.ahead(1).filter(|name| name.is_name()) else { return Ok(()) };
+    if parser.next_is_symbol(".") && parser.ahead_is_symbol(2, "(") {
+        let what = format!(".{}()", name.value);
+        return Err(Error::refused(&what, "ringlog has no types with methods", name.at));
+    }
+    if parser.next_is_symbol("::") {
+        let what = format!("::{}", name.value);
+        return Err(Error::refused(&what, "ringlog has no types with methods", name.at));
+    }
+    Ok(())
+}
+
+fn postfix(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    let mut operand = primary(parser)?;
+    refuse_method(parser)?;
+    let mut chain = 0;
+    loop {
+        if parser.word("collate") {
+            let collation = names::name(parser)?;
+            operand = Expression::Collate { operand: Box::new(operand), collation };
+        } else if parser.words(&["at", "time", "zone"]) {
+            let zone = Box::new(primary(parser)?);
+            operand = Expression::AtTimeZone { operand: Box::new(operand), zone };
+        } else {
+            return Ok(operand);
         }
-        Ok(left)
-    }
-
-    /// Refuses a condition, which may be in parentheses, in place of a value.
-    fn expect_value(&self, value: &Expression, start: usize) -> Result<(), Error> {
-        if !value.is_condition() {
-            return Ok(());
-        }
-        match self.peek().or_else(|| self.tokens.get(start)) {
-            Some(token) => Err(super::wrong_at(token)),
-            None => Err(self.wrong()),
-        }
-    }
-
-    /// A value that is a single operand with its sign, since another value may follow without a comma.
-    pub(super) fn operand_with_sign(&mut self) -> Result<Expression, Error> {
-        self.signed(true)
-    }
-
-    fn unary(&mut self) -> Result<Expression, Error> {
-        self.signed(self.close_signs)
-    }
-
-    /// `is_close`: the sign applies to its operand alone.
-    fn signed(&mut self, is_close: bool) -> Result<Expression, Error> {
-        let operator = match self.peek() {
-            Some(token) if token.is_symbol("-") => UnaryOperator::Minus,
-            Some(token) if token.is_symbol("+") => UnaryOperator::Plus,
-            Some(token) if token.is_symbol("~") => UnaryOperator::Complement,
-            _ => return self.postfix(),
-        };
-        let at = self.position();
-        self.at += 1;
-        let begin = self.at;
-        let operand = self.deeper(|parser| match operator {
-            UnaryOperator::Complement => parser.signed(is_close),
-            _ if is_close => parser.signed(true),
-            _ => parser.binary(2),
-        })?;
-        self.expect_value(&operand, begin)?;
-        Ok(Expression::Unary { operator, operand: Box::new(operand), at })
-    }
-
-    /// `value.method (…)` and `type::method (…)`
-    pub(super) fn refuse_method(&self) -> Result<(), Error> {
-        let Some(name) = self.ahead(1).filter(|name| name.is_name()) else { return Ok(()) };
-        if self.next_is_symbol(".") && self.ahead_is_symbol(2, "(") {
-            let what = format!(".{}()", name.value);
-            return Err(Error::refused(&what, "ringlog has no types with methods", name.at));
-        }
-        if self.next_is_symbol("::") {
-            let what = format!("::{}", name.value);
-            return Err(Error::refused(&what, "ringlog has no types with methods", name.at));
-        }
-        Ok(())
-    }
-
-    fn postfix(&mut self) -> Result<Expression, Error> {
-        let mut operand = self.primary()?;
-        self.refuse_method()?;
-        let mut chain = 0;
-        loop {
-            if self.word("collate") {
-                let collation = self.name()?;
-                operand = Expression::Collate { operand: Box::new(operand), collation };
-            } else if self.words(&["at", "time", "zone"]) {
-                let zone = Box::new(self.primary()?);
-                operand = Expression::AtTimeZone { operand: Box::new(operand), zone };
-            } else {
-                return Ok(operand);
-            }
-            chain += 1;
-            if chain > LONGEST_CHAIN {
-                return Err(Error::nested_too_deeply(self.position()));
-            }
+        chain += 1;
+        if chain > LONGEST_CHAIN {
+            return Err(Error::nested_too_deeply(parser.position()));
         }
     }
+}
 
-    fn primary(&mut self) -> Result<Expression, Error> {
-        let Some(token) = self.peek() else { return Err(self.wrong()) };
-        match token.kind {
-            TokenKind::Variable => self.variable().map(Expression::Variable),
-            TokenKind::Symbol if token.value == "(" => self.deeper(Self::parenthesised),
-            TokenKind::Symbol if token.value == "{" => self.deeper(Self::escape_sequence),
-            TokenKind::Symbol => Err(self.wrong()),
-            TokenKind::Name => self.named(),
-            TokenKind::Word(_) => self.worded(token),
-            _ => {
-                self.at += 1;
-                Ok(Expression::Literal(literal(token)))
-            }
+fn primary(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    let Some(token) = parser.peek() else { return Err(parser.wrong()) };
+    match token.kind {
+        TokenKind::Variable => names::variable(parser).map(Expression::Variable),
+        TokenKind::Symbol if token.value == "(" => parser.deeper(parenthesised),
+        TokenKind::Symbol if token.value == "{" => parser.deeper(function::escape_sequence),
+        TokenKind::Symbol => Err(parser.wrong()),
+        TokenKind::Name => named(parser),
+        TokenKind::Word(_) => worded(parser, token),
+        _ => {
+            parser.at += 1;
+            Ok(Expression::Literal(literal(token)))
         }
     }
+}
 
-    fn worded(&mut self, token: &'t Token<'t>) -> Result<Expression, Error> {
-        let called = self.ahead_is_symbol(1, "(");
-        if token.is("null") {
-            self.at += 1;
-            let number = TokenNumber(token.place);
-            return Ok(Expression::Literal(Literal { value: LiteralValue::Null, number, at: token.at }));
-        }
-        if token.is("case") {
-            return self.deeper(Self::case);
-        }
-        if called && token.is_any(&["cast", "try_cast", "convert", "try_convert", "parse", "try_parse"]) {
-            return self.deeper(Self::conversion);
-        }
-        if token.is_any(&NILADIC) && !called {
-            self.at += 1;
-            return Ok(self.niladic(token));
-        }
-        if token.is("next") && self.ahead_is(1, "value") && self.ahead_is(2, "for") {
-            return self.next_value();
-        }
-        if token.is_any(&["values", "pivot", "unpivot", "compute"]) {
-            return Err(self.refused_word(token));
-        }
-        if is_free(token) || (called && (token.is("update") || token.is_any(&CALLED))) {
-            return self.named();
-        }
-        Err(self.wrong())
+fn worded<'t>(parser: &mut Parser<'t>, token: &'t Token<'t>) -> Result<Expression, Error> {
+    let called = parser.ahead_is_symbol(1, "(");
+    if token.is("null") {
+        parser.at += 1;
+        let number = TokenNumber(token.place);
+        return Ok(Expression::Literal(Literal { value: LiteralValue::Null, number, at: token.at }));
     }
-
-    fn case(&mut self) -> Result<Expression, Error> {
-        let at = self.position();
-        self.at += 1;
-        let operand = if self.next_is("when") { None } else { Some(self.value()?) };
-        let mut branches = Vec::new();
-        while self.word("when") {
-            let when = if operand.is_some() { self.value()? } else { self.condition()? };
-            self.expect_word("then")?;
-            branches.push((when, self.value()?));
-        }
-        if branches.is_empty() {
-            return Err(self.wrong());
-        }
-        let otherwise = if self.word("else") { Some(self.value()?) } else { None };
-        self.expect_word("end")?;
-        Ok(Expression::Case(Box::new(Case { operand, branches, otherwise, at: self.since(at) })))
+    if token.is("case") {
+        return parser.deeper(case);
     }
-
-    /// The contents of parentheses: a query, a condition or a value.
-    fn parenthesised(&mut self) -> Result<Expression, Error> {
-        if self.ahead_is(1, "select") {
-            return self.select_as_value();
-        }
-        self.at += 1;
-        let inner = self.any()?;
-        let Expression::Subquery(query) = inner else {
-            self.expect_symbol(")")?;
-            return Ok(inner);
-        };
-        // ((select …) union (select …))
-        let at = query.at;
-        let first = QueryBody::Parenthesised(query);
-        let query = self.query_after(first, at)?;
-        let query = self.with_options(query)?;
-        self.expect_symbol(")")?;
-        Ok(Expression::Subquery(Box::new(unwrapped(query))))
+    if called && token.is_any(&["cast", "try_cast", "convert", "try_convert", "parse", "try_parse"]) {
+        return parser.deeper(function::conversion);
     }
-
-    /// A column or a call.
-    fn named(&mut self) -> Result<Expression, Error> {
-        let start = self.position();
-        let first = self.part()?;
-        let mut parts = vec![first];
-        while self.next_is_symbol(".") {
-            if self.ahead_is_symbol(1, "*") {
-                return Err(self.wrong());
-            }
-            self.at += 1;
-            parts.push(if self.next_is_symbol(".") { String::new() } else { self.part()? });
-        }
-        if parts.len() > 4 {
-            let message = format!("The multi-part identifier '{}' is not known.", parts.join("."));
-            return Err(Error::new(4104, message, start).with_severity(16));
-        }
-        let at = self.since(start);
-        if self.next_is_symbol("(") && !self.is_outer_mark() {
-            let name = self.placed(object_name(parts, at))?;
-            return self.deeper(|parser| parser.call(name));
-        }
-        let column = parts.pop().unwrap_or_default();
-        let table = match parts.is_empty() {
-            true => None,
-            false => Some(Box::new(self.placed(object_name(parts, at))?)),
-        };
-        Ok(Expression::Column(ColumnName { table, column, at }))
+    if token.is_any(&NILADIC) && !called {
+        parser.at += 1;
+        return Ok(function::niladic(token));
     }
-
-    /// `column (+)`, the outer join of another system.
-    fn is_outer_mark(&self) -> bool {
-        self.ahead_is_symbol(1, "+") && self.ahead_is_symbol(2, ")")
+    if token.is("next") && parser.ahead_is(1, "value") && parser.ahead_is(2, "for") {
+        return sequence::next_value(parser);
     }
+    if token.is_any(&["values", "pivot", "unpivot", "compute"]) {
+        return Err(query::refused_word(parser, token));
+    }
+    if is_free(token) || (called && (token.is("update") || token.is_any(&CALLED))) {
+        return named(parser);
+    }
+    Err(parser.wrong())
+}
 
-    /// Whether the next token can begin an expression.
-    pub(super) fn begins_expression(&self) -> bool {
-        let Some(token) = self.peek() else { return false };
-        match token.kind {
-            TokenKind::Symbol => matches!(&*token.value, "(" | "+" | "-" | "~" | "{"),
-            TokenKind::Word(Class::Statement | Class::StatementOrName) => false,
-            TokenKind::Word(Class::Reserved) => {
-                token.is_any(&["null", "case", "not", "exists", "values"])
-                    || token.is_any(&NILADIC)
-                    || (token.is_any(&CALLED) && self.ahead_is_symbol(1, "("))
-            }
-            _ => true,
+fn case(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    let at = parser.position();
+    parser.at += 1;
+    let operand = if parser.next_is("when") { None } else { Some(value(parser)?) };
+    let mut branches = Vec::new();
+    while parser.word("when") {
+        let when = if operand.is_some() { value(parser)? } else { condition(parser)? };
+        parser.expect_word("then")?;
+        branches.push((when, value(parser)?));
+    }
+    if branches.is_empty() {
+        return Err(parser.wrong());
+    }
+    let otherwise = if parser.word("else") { Some(value(parser)?) } else { None };
+    parser.expect_word("end")?;
+    Ok(Expression::Case(Box::new(Case { operand, branches, otherwise, at: parser.since(at) })))
+}
+
+/// The contents of parentheses: a query, a condition or a value.
+fn parenthesised(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    if parser.ahead_is(1, "select") {
+        return xml::select_as_value(parser);
+    }
+    parser.at += 1;
+    let inner = any(parser)?;
+    let Expression::Subquery(query) = inner else {
+        parser.expect_symbol(")")?;
+        return Ok(inner);
+    };
+    // ((select …) union (select …))
+    let at = query.at;
+    let first = QueryBody::Parenthesised(query);
+    let query = query::query_after(parser, first, at)?;
+    let query = query::with_options(parser, query)?;
+    parser.expect_symbol(")")?;
+    Ok(Expression::Subquery(Box::new(unwrapped(query))))
+}
+
+/// A column or a call.
+fn named(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    let start = parser.position();
+    let first = names::part(parser)?;
+    let mut parts = vec![first];
+    while parser.next_is_symbol(".") {
+        if parser.ahead_is_symbol(1, "*") {
+            return Err(parser.wrong());
         }
+        parser.at += 1;
+        parts.push(if parser.next_is_symbol(".") { String::new() } else { names::part(parser)? });
+    }
+    if parts.len() > 4 {
+        let message = format!("The multi-part identifier '{}' is not known.", parts.join("."));
+        return Err(Error::new(4104, message, start).with_severity(16));
+    }
+    let at = parser.since(start);
+    if parser.next_is_symbol("(") && !is_outer_mark(parser) {
+        let name = names::placed(parser, object_name(parts, at))?;
+        return parser.deeper(|parser| function::call(parser, name));
+    }
+    let column = parts.pop().unwrap_or_default();
+    let table = match parts.is_empty() {
+        true => None,
+        false => Some(Box::new(names::placed(parser, object_name(parts, at))?)),
+    };
+    Ok(Expression::Column(ColumnName { table, column, at }))
+}
+
+/// `column (+)`, the outer join of another system.
+fn is_outer_mark(parser: &Parser<'_>) -> bool {
+    parser.ahead_is_symbol(1, "+") && parser.ahead_is_symbol(2, ")")
+}
+
+/// Whether the next token can begin an expression.
+pub(super) fn begins_expression(parser: &Parser<'_>) -> bool {
+    let Some(token) = parser.peek() else { return false };
+    match token.kind {
+        TokenKind::Symbol => matches!(&*token.value, "(" | "+" | "-" | "~" | "{"),
+        TokenKind::Word(Class::Statement | Class::StatementOrName) => false,
+        TokenKind::Word(Class::Reserved) => {
+            token.is_any(&["null", "case", "not", "exists", "values"])
+                || token.is_any(&NILADIC)
+                || (token.is_any(&CALLED) && parser.ahead_is_symbol(1, "("))
+        }
+        _ => true,
     }
 }
 

@@ -1,198 +1,200 @@
 //! Calls of functions, also of those with special syntax.
 
 use super::Parser;
+use super::{expression, names, query};
 use crate::error::Error;
 use crate::lexer::{Token, TokenKind};
 use crate::tree::*;
 
-impl<'t> Parser<'t> {
-    pub(super) fn niladic(&self, token: &Token<'_>) -> Expression {
-        let name = ObjectName { name: token.value.to_lowercase(), at: token.at, ..ObjectName::default() };
-        Expression::Function(Box::new(plain_call(name, Vec::new())))
-    }
+pub(super) fn niladic(token: &Token<'_>) -> Expression {
+    let name = ObjectName { name: token.value.to_lowercase(), at: token.at, ..ObjectName::default() };
+    Expression::Function(Box::new(plain_call(name, Vec::new())))
+}
 
-    /// The rest of a call after the name of the function.
-    pub(super) fn call(&mut self, name: ObjectName) -> Result<Expression, Error> {
-        let of = if name.is_bare() { name.name.to_lowercase() } else { String::new() };
-        let call = self.function_call(name, &of)?;
-        Ok(Expression::Function(Box::new(call)))
-    }
+/// The rest of a call after the name of the function.
+pub(super) fn call(parser: &mut Parser<'_>, name: ObjectName) -> Result<Expression, Error> {
+    let of = if name.is_bare() { name.name.to_lowercase() } else { String::new() };
+    let call = function_call(parser, name, &of)?;
+    Ok(Expression::Function(Box::new(call)))
+}
 
-    pub(super) fn function_call(&mut self, mut name: ObjectName, of: &str) -> Result<FunctionCall, Error> {
-        self.expect_symbol("(")?;
-        if of == "trim" {
-            self.trimmed_side(&mut name);
+pub(super) fn function_call(
+    parser: &mut Parser<'_>,
+    mut name: ObjectName,
+    of: &str,
+) -> Result<FunctionCall, Error> {
+    parser.expect_symbol("(")?;
+    if of == "trim" {
+        trimmed_side(parser, &mut name);
+    }
+    let mut distinct = false;
+    let arguments = if parser.symbol(")") {
+        Arguments::Values(Vec::new())
+    } else if parser.next_is_symbol("*") && parser.ahead_is_symbol(1, ")") {
+        parser.at += 2;
+        Arguments::Star
+    } else {
+        distinct = parser.word("distinct");
+        if !distinct {
+            parser.word("all");
         }
-        let mut distinct = false;
-        let arguments = if self.symbol(")") {
-            Arguments::Values(Vec::new())
-        } else if self.next_is_symbol("*") && self.ahead_is_symbol(1, ")") {
-            self.at += 2;
-            Arguments::Star
-        } else {
-            distinct = self.word("distinct");
-            if !distinct {
-                self.word("all");
-            }
-            let values = self.arguments(of)?;
-            self.expect_symbol(")")?;
-            Arguments::Values(values)
+        let values = arguments(parser, of)?;
+        parser.expect_symbol(")")?;
+        Arguments::Values(values)
+    };
+    let within_group = if parser.words(&["within", "group"]) {
+        parser.expect_symbol("(")?;
+        let orderings = query::order_by(parser)?;
+        parser.expect_symbol(")")?;
+        orderings
+    } else {
+        Vec::new()
+    };
+    let over = if parser.word("over") { Some(window(parser)?) } else { None };
+    Ok(FunctionCall { name, distinct, arguments, within_group, over })
+}
+
+/// `trim (leading …)` is `ltrim`, `trim (trailing …)` is `rtrim`.
+fn trimmed_side(parser: &mut Parser<'_>, name: &mut ObjectName) {
+    // a column may have such a name
+    if parser.ahead(1).is_none_or(|token| token.kind == TokenKind::Symbol) {
+        return;
+    }
+    if parser.word("leading") {
+        "ltrim".clone_into(&mut name.name);
+    } else if parser.word("trailing") {
+        "rtrim".clone_into(&mut name.name);
+    } else {
+        parser.word("both");
+    }
+}
+
+fn arguments(parser: &mut Parser<'_>, of: &str) -> Result<Vec<Expression>, Error> {
+    if of == "trim" {
+        let first = expression::value(parser)?;
+        // trim (characters from text)
+        if parser.word("from") {
+            return Ok(vec![expression::value(parser)?, first]);
+        }
+        return Ok(vec![first]);
+    }
+    let mut place = 0;
+    parser.list(|parser| {
+        place += 1;
+        if parser.word("default") {
+            return Ok(Expression::Default(parser.position()));
+        }
+        if of == "iif" && place == 1 {
+            return expression::condition(parser);
+        }
+        expression::value(parser)
+    })
+}
+
+fn window(parser: &mut Parser<'_>) -> Result<Window, Error> {
+    parser.expect_symbol("(")?;
+    let partition_by =
+        if parser.words(&["partition", "by"]) { parser.list(expression::value)? } else { Vec::new() };
+    let order_by = if parser.next_is("order") { query::order_by(parser)? } else { Vec::new() };
+    let frame = if parser.next_is_any(&["rows", "range"]) { Some(frame(parser)?) } else { None };
+    parser.expect_symbol(")")?;
+    Ok(Window { partition_by, order_by, frame })
+}
+
+fn frame(parser: &mut Parser<'_>) -> Result<Frame, Error> {
+    let at = parser.position();
+    let unit = if parser.word("rows") { FrameUnit::Rows } else { FrameUnit::Range };
+    parser.at += usize::from(unit == FrameUnit::Range);
+    let is_between = parser.word("between");
+    let start = frame_bound(parser)?;
+    let end = if is_between {
+        parser.expect_word("and")?;
+        Some(frame_bound(parser)?)
+    } else {
+        None
+    };
+    let counts = |bound: &FrameBound| matches!(bound, FrameBound::Preceding(_) | FrameBound::Following(_));
+    if unit == FrameUnit::Range && (counts(&start) || end.as_ref().is_some_and(counts)) {
+        let text = "RANGE is only supported with UNBOUNDED and CURRENT ROW window frame delimiters.";
+        return Err(Error::new(4194, text, at).with_severity(16));
+    }
+    Ok(Frame { unit, start, end })
+}
+
+fn frame_bound(parser: &mut Parser<'_>) -> Result<FrameBound, Error> {
+    if parser.words(&["current", "row"]) {
+        return Ok(FrameBound::CurrentRow);
+    }
+    if parser.words(&["unbounded", "preceding"]) {
+        return Ok(FrameBound::UnboundedPreceding);
+    }
+    if parser.words(&["unbounded", "following"]) {
+        return Ok(FrameBound::UnboundedFollowing);
+    }
+    let rows = u32::try_from(names::integer(parser)?).map_err(|_| parser.wrong_before())?;
+    if parser.word("preceding") {
+        return Ok(FrameBound::Preceding(rows));
+    }
+    parser.expect_word("following")?;
+    Ok(FrameBound::Following(rows))
+}
+
+/// `cast (value as type)`, `convert (type, value, style)`, `parse (text as type using culture)`.
+pub(super) fn conversion(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    let token = parser.advance()?;
+    let kind = match &*token.value.to_lowercase() {
+        "cast" => CastKind::Cast,
+        "try_cast" => CastKind::TryCast,
+        "convert" => CastKind::Convert,
+        "try_convert" => CastKind::TryConvert,
+        "parse" => CastKind::Parse,
+        _ => CastKind::TryParse,
+    };
+    parser.expect_symbol("(")?;
+    let cast = if matches!(kind, CastKind::Convert | CastKind::TryConvert) {
+        let target = names::type_name(parser)?;
+        // ASE: convert (int null, value)
+        parser.words(&["not", "null"]);
+        parser.word("null");
+        parser.expect_symbol(",")?;
+        let operand = expression::value(parser)?;
+        let style = if parser.symbol(",") { Some(expression::value(parser)?) } else { None };
+        Cast { kind, operand, target, style, at: token.at }
+    } else {
+        let operand = expression::value(parser)?;
+        parser.expect_word("as")?;
+        let target = names::type_name(parser)?;
+        let parses = matches!(kind, CastKind::Parse | CastKind::TryParse);
+        let style = if parses && parser.word("using") { Some(expression::value(parser)?) } else { None };
+        Cast { kind, operand, target, style, at: token.at }
+    };
+    parser.expect_symbol(")")?;
+    Ok(Expression::Cast(Box::new(cast)))
+}
+
+/// ODBC's `{d '2000-01-01'}` and `{ts …}`, which are datetimes, `{guid …}` and `{fn function(…)}`.
+pub(super) fn escape_sequence(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    parser.expect_symbol("{")?;
+    let token = parser.advance()?;
+    let expression = if token.is("fn") {
+        expression::value(parser)?
+    } else {
+        let target = match &*token.value.to_lowercase() {
+            "d" | "ts" => "datetime",
+            "guid" => "uniqueidentifier",
+            _ => return Err(parser.wrong_before()),
         };
-        let within_group = if self.words(&["within", "group"]) {
-            self.expect_symbol("(")?;
-            let orderings = self.order_by()?;
-            self.expect_symbol(")")?;
-            orderings
-        } else {
-            Vec::new()
-        };
-        let over = if self.word("over") { Some(self.window()?) } else { None };
-        Ok(FunctionCall { name, distinct, arguments, within_group, over })
-    }
-
-    /// `trim (leading …)` is `ltrim`, `trim (trailing …)` is `rtrim`.
-    fn trimmed_side(&mut self, name: &mut ObjectName) {
-        // a column may have such a name
-        if self.ahead(1).is_none_or(|token| token.kind == TokenKind::Symbol) {
-            return;
+        let text = parser.advance()?;
+        if !matches!(text.kind, TokenKind::Text { .. }) {
+            return Err(parser.wrong_before());
         }
-        if self.word("leading") {
-            "ltrim".clone_into(&mut name.name);
-        } else if self.word("trailing") {
-            "rtrim".clone_into(&mut name.name);
-        } else {
-            self.word("both");
-        }
-    }
-
-    fn arguments(&mut self, of: &str) -> Result<Vec<Expression>, Error> {
-        if of == "trim" {
-            let first = self.value()?;
-            // trim (characters from text)
-            if self.word("from") {
-                return Ok(vec![self.value()?, first]);
-            }
-            return Ok(vec![first]);
-        }
-        let mut place = 0;
-        self.list(|parser| {
-            place += 1;
-            if parser.word("default") {
-                return Ok(Expression::Default(parser.position()));
-            }
-            if of == "iif" && place == 1 {
-                return parser.condition();
-            }
-            parser.value()
-        })
-    }
-
-    fn window(&mut self) -> Result<Window, Error> {
-        self.expect_symbol("(")?;
-        let partition_by =
-            if self.words(&["partition", "by"]) { self.list(Self::value)? } else { Vec::new() };
-        let order_by = if self.next_is("order") { self.order_by()? } else { Vec::new() };
-        let frame = if self.next_is_any(&["rows", "range"]) { Some(self.frame()?) } else { None };
-        self.expect_symbol(")")?;
-        Ok(Window { partition_by, order_by, frame })
-    }
-
-    fn frame(&mut self) -> Result<Frame, Error> {
-        let at = self.position();
-        let unit = if self.word("rows") { FrameUnit::Rows } else { FrameUnit::Range };
-        self.at += usize::from(unit == FrameUnit::Range);
-        let is_between = self.word("between");
-        let start = self.frame_bound()?;
-        let end = if is_between {
-            self.expect_word("and")?;
-            Some(self.frame_bound()?)
-        } else {
-            None
-        };
-        let counts =
-            |bound: &FrameBound| matches!(bound, FrameBound::Preceding(_) | FrameBound::Following(_));
-        if unit == FrameUnit::Range && (counts(&start) || end.as_ref().is_some_and(counts)) {
-            let text = "RANGE is only supported with UNBOUNDED and CURRENT ROW window frame delimiters.";
-            return Err(Error::new(4194, text, at).with_severity(16));
-        }
-        Ok(Frame { unit, start, end })
-    }
-
-    fn frame_bound(&mut self) -> Result<FrameBound, Error> {
-        if self.words(&["current", "row"]) {
-            return Ok(FrameBound::CurrentRow);
-        }
-        if self.words(&["unbounded", "preceding"]) {
-            return Ok(FrameBound::UnboundedPreceding);
-        }
-        if self.words(&["unbounded", "following"]) {
-            return Ok(FrameBound::UnboundedFollowing);
-        }
-        let rows = u32::try_from(self.integer()?).map_err(|_| self.wrong_before())?;
-        if self.word("preceding") {
-            return Ok(FrameBound::Preceding(rows));
-        }
-        self.expect_word("following")?;
-        Ok(FrameBound::Following(rows))
-    }
-
-    /// `cast (value as type)`, `convert (type, value, style)`, `parse (text as type using culture)`.
-    pub(super) fn conversion(&mut self) -> Result<Expression, Error> {
-        let token = self.advance()?;
-        let kind = match &*token.value.to_lowercase() {
-            "cast" => CastKind::Cast,
-            "try_cast" => CastKind::TryCast,
-            "convert" => CastKind::Convert,
-            "try_convert" => CastKind::TryConvert,
-            "parse" => CastKind::Parse,
-            _ => CastKind::TryParse,
-        };
-        self.expect_symbol("(")?;
-        let cast = if matches!(kind, CastKind::Convert | CastKind::TryConvert) {
-            let target = self.type_name()?;
-            // ASE: convert (int null, value)
-            self.words(&["not", "null"]);
-            self.word("null");
-            self.expect_symbol(",")?;
-            let operand = self.value()?;
-            let style = if self.symbol(",") { Some(self.value()?) } else { None };
-            Cast { kind, operand, target, style, at: token.at }
-        } else {
-            let operand = self.value()?;
-            self.expect_word("as")?;
-            let target = self.type_name()?;
-            let parses = matches!(kind, CastKind::Parse | CastKind::TryParse);
-            let style = if parses && self.word("using") { Some(self.value()?) } else { None };
-            Cast { kind, operand, target, style, at: token.at }
-        };
-        self.expect_symbol(")")?;
-        Ok(Expression::Cast(Box::new(cast)))
-    }
-
-    /// ODBC's `{d '2000-01-01'}` and `{ts …}`, which are datetimes, `{guid …}` and `{fn function(…)}`.
-    pub(super) fn escape_sequence(&mut self) -> Result<Expression, Error> {
-        self.expect_symbol("{")?;
-        let token = self.advance()?;
-        let expression = if token.is("fn") {
-            self.value()?
-        } else {
-            let target = match &*token.value.to_lowercase() {
-                "d" | "ts" => "datetime",
-                "guid" => "uniqueidentifier",
-                _ => return Err(self.wrong_before()),
-            };
-            let text = self.advance()?;
-            if !matches!(text.kind, TokenKind::Text { .. }) {
-                return Err(self.wrong_before());
-            }
-            let target = TypeName::named(target, token.at);
-            let operand = Expression::Literal(super::expression::literal(text));
-            let at = token.at;
-            Expression::Cast(Box::new(Cast { kind: CastKind::Cast, operand, target, style: None, at }))
-        };
-        self.expect_symbol("}")?;
-        Ok(expression)
-    }
+        let target = TypeName::named(target, token.at);
+        let operand = Expression::Literal(super::expression::literal(text));
+        let at = token.at;
+        Expression::Cast(Box::new(Cast { kind: CastKind::Cast, operand, target, style: None, at }))
+    };
+    parser.expect_symbol("}")?;
+    Ok(expression)
 }
 
 pub(super) fn plain_call(name: ObjectName, values: Vec<Expression>) -> FunctionCall {

@@ -54,7 +54,7 @@ pub fn parse_in(text: &str, syntax: Syntax, known: Known<'_>) -> Result<Batch, E
 /// Parses a batch given as tokens. Error 208: names a schema that its database does not have, if these are known.
 pub fn parse_tokens(tokens: &[Token<'_>], syntax: Syntax, known: Option<Known<'_>>) -> Result<Batch, Error> {
     let mut parser = Parser { close_signs: syntax.close_signs, known, ..Parser::of(tokens) };
-    let statements = parser.batch()?;
+    let statements = statement::batch(&mut parser)?;
     let placeholders = tokens.iter().filter(|token| is_placeholder(token)).count();
     Ok(Batch { statements, placeholders: u32::try_from(placeholders).unwrap_or(u32::MAX) })
 }
@@ -66,7 +66,7 @@ pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
     if parser.at_end() {
         return Ok(Vec::new());
     }
-    let parameters = parser.list(Parser::parameter)?;
+    let parameters = parser.list(procedure::parameter)?;
     if parser.at_end() {
         return Ok(parameters);
     }
@@ -77,19 +77,19 @@ pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
 pub(crate) fn parse_table_type(text: &str) -> Result<Option<Vec<TableElement>>, Error> {
     let tokens = lexer::tokens(text, Syntax { quoted_identifiers: true, ..Syntax::default() })?;
     let mut parser = Parser::of(&tokens);
-    parser.name()?;
+    names::name(&mut parser)?;
     if !parser.word("table") {
         return Ok(None);
     }
-    parser.table_elements().map(Some)
+    column::table_elements(&mut parser).map(Some)
 }
 
 /// Parses `"Tid" varchar(11) not null`, the declaration of a user type.
 pub(crate) fn parse_user_type(text: &str) -> Result<UserType, Error> {
     let tokens = lexer::tokens(text, Syntax { quoted_identifiers: true, ..Syntax::default() })?;
     let mut parser = Parser::of(&tokens);
-    let name = parser.name()?.text;
-    let type_ = parser.type_name()?;
+    let name = names::name(&mut parser)?.text;
+    let type_ = names::type_name(&mut parser)?;
     let identity = parser.word("identity");
     let nullable = !identity && !parser.words(&["not", "null"]);
     Ok(UserType { name, type_, nullable, identity })

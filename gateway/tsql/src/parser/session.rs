@@ -2,64 +2,63 @@
 
 use super::names::is_free;
 use super::Parser;
+use super::{names, procedure, statement};
 use crate::error::Error;
 use crate::lexer::TokenKind;
 use crate::tree::{StatementKind, TransactionName};
 
-impl<'t> Parser<'t> {
-    pub(super) fn use_(&mut self) -> Result<StatementKind, Error> {
-        self.at += 1;
-        self.name().map(StatementKind::Use)
-    }
+pub(super) fn use_(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
+    parser.at += 1;
+    names::name(parser).map(StatementKind::Use)
+}
 
-    pub(super) fn commit(&mut self) -> Result<StatementKind, Error> {
-        self.at += 1;
-        if self.any_word(&["tran", "transaction"]) {
-            return self.transaction_name().map(StatementKind::Commit);
-        }
-        self.word("work");
-        Ok(StatementKind::Commit(None))
+pub(super) fn commit(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
+    parser.at += 1;
+    if parser.any_word(&["tran", "transaction"]) {
+        return transaction_name(parser).map(StatementKind::Commit);
     }
+    parser.word("work");
+    Ok(StatementKind::Commit(None))
+}
 
-    pub(super) fn rollback(&mut self) -> Result<StatementKind, Error> {
-        self.at += 1;
-        if self.any_word(&["tran", "transaction"]) {
-            return self.transaction_name().map(StatementKind::Rollback);
-        }
-        if self.word("trigger") {
-            return self.rollback_trigger();
-        }
-        self.word("work");
-        Ok(StatementKind::Rollback(None))
+pub(super) fn rollback(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
+    parser.at += 1;
+    if parser.any_word(&["tran", "transaction"]) {
+        return transaction_name(parser).map(StatementKind::Rollback);
     }
-
-    /// ASE's `rollback trigger [with raiserror number [text] [, arguments]]`
-    fn rollback_trigger(&mut self) -> Result<StatementKind, Error> {
-        if !self.next_is("with") || !self.ahead_is(1, "raiserror") {
-            return Ok(StatementKind::RollbackTrigger(None));
-        }
-        self.at += 2;
-        self.numbered().map(Box::new).map(Some).map(StatementKind::RollbackTrigger)
+    if parser.word("trigger") {
+        return rollback_trigger(parser);
     }
+    parser.word("work");
+    Ok(StatementKind::Rollback(None))
+}
 
-    pub(super) fn save(&mut self) -> Result<StatementKind, Error> {
-        self.at += 1;
-        self.expect_any(&["tran", "transaction"])?;
-        match self.transaction_name()? {
-            Some(name) => Ok(StatementKind::Save(name)),
-            None => Err(self.wrong()),
-        }
+/// ASE's `rollback trigger [with raiserror number [text] [, arguments]]`
+fn rollback_trigger(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
+    if !parser.next_is("with") || !parser.ahead_is(1, "raiserror") {
+        return Ok(StatementKind::RollbackTrigger(None));
     }
+    parser.at += 2;
+    statement::numbered(parser).map(Box::new).map(Some).map(StatementKind::RollbackTrigger)
+}
 
-    pub(super) fn transaction_name(&mut self) -> Result<Option<TransactionName>, Error> {
-        match self.peek() {
-            Some(token) if token.kind == TokenKind::Variable => {
-                self.own_variable().map(TransactionName::Variable).map(Some)
-            }
-            Some(token) if is_free(token) && !self.at_statement_end() => {
-                self.name().map(TransactionName::Name).map(Some)
-            }
-            _ => Ok(None),
+pub(super) fn save(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
+    parser.at += 1;
+    parser.expect_any(&["tran", "transaction"])?;
+    match transaction_name(parser)? {
+        Some(name) => Ok(StatementKind::Save(name)),
+        None => Err(parser.wrong()),
+    }
+}
+
+pub(super) fn transaction_name(parser: &mut Parser<'_>) -> Result<Option<TransactionName>, Error> {
+    match parser.peek() {
+        Some(token) if token.kind == TokenKind::Variable => {
+            names::own_variable(parser).map(TransactionName::Variable).map(Some)
         }
+        Some(token) if is_free(token) && !procedure::at_statement_end(parser) => {
+            names::name(parser).map(TransactionName::Name).map(Some)
+        }
+        _ => Ok(None),
     }
 }

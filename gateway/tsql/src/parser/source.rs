@@ -1,6 +1,7 @@
 //! The sources of queries: tables, joins, subqueries.
 
 use super::query::begins_no_statement;
+use super::{change, expression, function, json, names, pivot, query};
 use super::{Parser, LONGEST_CHAIN};
 use crate::error::Error;
 use crate::lexer::Token;
@@ -28,316 +29,313 @@ fn has_condition(kind: JoinKind) -> bool {
     !matches!(kind, JoinKind::Cross | JoinKind::CrossApply | JoinKind::OuterApply)
 }
 
-impl<'t> Parser<'t> {
-    /// A table and those joined to it.
-    pub(super) fn table_source(&mut self) -> Result<TableSource, Error> {
-        let source = self.joined_source()?;
-        self.refuse_pivot()?;
-        Ok(source)
-    }
+/// A table and those joined to it.
+pub(super) fn table_source(parser: &mut Parser<'_>) -> Result<TableSource, Error> {
+    let source = joined_source(parser)?;
+    refuse_pivot(parser)?;
+    Ok(source)
+}
 
-    /// Whether the next table is joined to another before its own ON.
-    fn joins_before_on(&self) -> bool {
-        let mut depth = 0_u32;
-        for token in &self.tokens[self.at..] {
-            if token.is_symbol("(") {
-                depth += 1;
-            } else if token.is_symbol(")") {
-                let Some(less) = depth.checked_sub(1) else { return false };
-                depth = less;
-            } else if depth == 0 {
-                if token.is_any(&["join", "apply"]) {
-                    return true;
-                }
-                if token.is_any(&["on", "where", "select", "order", "group"]) || token.is_symbol(",") {
-                    return false;
-                }
+/// Whether the next table is joined to another before its own ON.
+fn joins_before_on(parser: &Parser<'_>) -> bool {
+    let mut depth = 0_u32;
+    for token in &parser.tokens[parser.at..] {
+        if token.is_symbol("(") {
+            depth += 1;
+        } else if token.is_symbol(")") {
+            let Some(less) = depth.checked_sub(1) else { return false };
+            depth = less;
+        } else if depth == 0 {
+            if token.is_any(&["join", "apply"]) {
+                return true;
+            }
+            if token.is_any(&["on", "where", "select", "order", "group"]) || token.is_symbol(",") {
+                return false;
             }
         }
-        false
     }
+    false
+}
 
-    /// A table with the joins whose ON precedes the next one.
-    fn joined_source(&mut self) -> Result<TableSource, Error> {
-        let mut left = self.table_factor()?;
-        let mut chain = 0;
-        while let Some(kind) = self.join()? {
-            chain += 1;
-            if chain > LONGEST_CHAIN {
-                return Err(Error::nested_too_deeply(self.position()));
-            }
-            let conditional = has_condition(kind);
-            // a join b join c on … on …
-            let nested = conditional && self.joins_before_on();
-            let right =
-                if nested { self.deeper(Self::joined_source)? } else { self.deeper(Self::table_factor)? };
-            let condition = match conditional {
-                true => {
-                    self.expect_word("on")?;
-                    Some(self.condition()?)
-                }
-                false => None,
-            };
-            left = TableSource::Join { kind, left: Box::new(left), right: Box::new(right), condition };
+/// A table with the joins whose ON precedes the next one.
+fn joined_source(parser: &mut Parser<'_>) -> Result<TableSource, Error> {
+    let mut left = table_factor(parser)?;
+    let mut chain = 0;
+    while let Some(kind) = join(parser)? {
+        chain += 1;
+        if chain > LONGEST_CHAIN {
+            return Err(Error::nested_too_deeply(parser.position()));
         }
-        Ok(left)
-    }
-
-    fn join(&mut self) -> Result<Option<JoinKind>, Error> {
-        let Some(token) = self.peek() else { return Ok(None) };
-        let kind = if token.is("join") {
-            JoinKind::Inner
-        } else if token.is("inner") {
-            self.at += 1;
-            JoinKind::Inner
-        } else if token.is("left") {
-            self.at += 1;
-            self.word("outer");
-            JoinKind::Left
-        } else if token.is("right") {
-            self.at += 1;
-            self.word("outer");
-            JoinKind::Right
-        } else if token.is("full") {
-            self.at += 1;
-            self.word("outer");
-            JoinKind::Full
-        } else if token.is("cross") {
-            self.at += 1;
-            if self.word("apply") {
-                return Ok(Some(JoinKind::CrossApply));
+        let conditional = has_condition(kind);
+        // a join b join c on … on …
+        let nested = conditional && joins_before_on(parser);
+        let right = if nested { parser.deeper(joined_source)? } else { parser.deeper(table_factor)? };
+        let condition = match conditional {
+            true => {
+                parser.expect_word("on")?;
+                Some(expression::condition(parser)?)
             }
-            JoinKind::Cross
-        } else if token.is("outer") {
-            self.at += 1;
-            self.expect_word("apply")?;
-            return Ok(Some(JoinKind::OuterApply));
-        } else {
-            return Ok(None);
+            false => None,
         };
-        // hints of the join method
-        if self.next_is_any(&["hash", "loop", "merge", "remote"]) && self.ahead_is(1, "join") {
-            self.at += 1;
-        }
-        self.expect_word("join")?;
-        Ok(Some(kind))
+        left = TableSource::Join { kind, left: Box::new(left), right: Box::new(right), condition };
     }
+    Ok(left)
+}
 
-    fn table_factor(&mut self) -> Result<TableSource, Error> {
-        if self.next_is_symbol("(") {
-            return self.deeper(Self::source_in_parentheses);
+fn join(parser: &mut Parser<'_>) -> Result<Option<JoinKind>, Error> {
+    let Some(token) = parser.peek() else { return Ok(None) };
+    let kind = if token.is("join") {
+        JoinKind::Inner
+    } else if token.is("inner") {
+        parser.at += 1;
+        JoinKind::Inner
+    } else if token.is("left") {
+        parser.at += 1;
+        parser.word("outer");
+        JoinKind::Left
+    } else if token.is("right") {
+        parser.at += 1;
+        parser.word("outer");
+        JoinKind::Right
+    } else if token.is("full") {
+        parser.at += 1;
+        parser.word("outer");
+        JoinKind::Full
+    } else if token.is("cross") {
+        parser.at += 1;
+        if parser.word("apply") {
+            return Ok(Some(JoinKind::CrossApply));
         }
-        if self.next_is_variable() {
-            let variable = self.own_variable()?;
-            self.refuse_method()?;
-            let alias = self.table_alias()?;
-            self.harmless_hints()?;
-            return Ok(TableSource::Variable { variable, alias });
-        }
-        // SQL Server 2000: a function of the system
-        if self.ahead_is_symbol(2, "(") {
-            self.symbol("::");
-        }
-        self.refuse_method()?;
-        let name = self.object_name()?;
-        if self.next_is_symbol("(") && !self.bare_hints(&name)? {
-            let of = if name.is_bare() { name.name.to_lowercase() } else { String::new() };
-            if ["containstable", "freetexttable", "openxml"].contains(&&*of) {
-                return Err(Error::refused(&format!("{of}()"), "ringlog has no such function", name.at));
-            }
-            let call = Box::new(self.deeper(|parser| parser.function_call(name, &of))?);
-            if of == "openjson" {
-                return self.opened_json(call);
-            }
-            let alias = self.table_alias()?;
-            let columns = self.alias_columns(alias.as_ref())?;
-            return Ok(TableSource::Function { call, schema: Vec::new(), alias, columns });
-        }
-        let of_system =
-            name.owner.eq_ignore_ascii_case("sys") || name.owner.eq_ignore_ascii_case("information_schema");
-        let mut is_held = self.holds();
-        let alias = self.table_alias()?;
-        is_held |= self.holds();
-        if self.next_is_symbol("(") && !self.bare_hints(&name)? {
-            return Err(self.wrong());
-        }
-        is_held |= self.holds();
-        let mut locks = self.hints(if of_system { Hinted::System } else { Hinted::Read })?;
-        is_held |= self.holds();
-        locks.table |= is_held;
-        Ok(TableSource::Table { name, alias, locks })
+        JoinKind::Cross
+    } else if token.is("outer") {
+        parser.at += 1;
+        parser.expect_word("apply")?;
+        return Ok(Some(JoinKind::OuterApply));
+    } else {
+        return Ok(None);
+    };
+    // hints of the join method
+    if parser.next_is_any(&["hash", "loop", "merge", "remote"]) && parser.ahead_is(1, "join") {
+        parser.at += 1;
     }
+    parser.expect_word("join")?;
+    Ok(Some(kind))
+}
 
-    /// ASE's words after a table: returns whether `holdlock` is among them. `noholdlock` and `shared` describe the
-    /// usual behaviour here.
-    fn holds(&mut self) -> bool {
-        let mut is_held = false;
-        loop {
-            if self.word("holdlock") {
-                is_held = true;
-            } else if !self.any_word(&["noholdlock", "shared"]) {
-                return is_held;
-            }
+fn table_factor(parser: &mut Parser<'_>) -> Result<TableSource, Error> {
+    if parser.next_is_symbol("(") {
+        return parser.deeper(source_in_parentheses);
+    }
+    if names::next_is_variable(parser) {
+        let variable = names::own_variable(parser)?;
+        expression::refuse_method(parser)?;
+        let alias = table_alias(parser)?;
+        harmless_hints(parser)?;
+        return Ok(TableSource::Variable { variable, alias });
+    }
+    // SQL Server 2000: a function of the system
+    if parser.ahead_is_symbol(2, "(") {
+        parser.symbol("::");
+    }
+    expression::refuse_method(parser)?;
+    let name = names::object_name(parser)?;
+    if parser.next_is_symbol("(") && !bare_hints(parser, &name)? {
+        let of = if name.is_bare() { name.name.to_lowercase() } else { String::new() };
+        if ["containstable", "freetexttable", "openxml"].contains(&&*of) {
+            return Err(Error::refused(&format!("{of}()"), "ringlog has no such function", name.at));
+        }
+        let call = Box::new(parser.deeper(|parser| function::function_call(parser, name, &of))?);
+        if of == "openjson" {
+            return json::opened_json(parser, call);
+        }
+        let alias = table_alias(parser)?;
+        let columns = alias_columns(parser, alias.as_ref())?;
+        return Ok(TableSource::Function { call, schema: Vec::new(), alias, columns });
+    }
+    let of_system =
+        name.owner.eq_ignore_ascii_case("sys") || name.owner.eq_ignore_ascii_case("information_schema");
+    let mut is_held = holds(parser);
+    let alias = table_alias(parser)?;
+    is_held |= holds(parser);
+    if parser.next_is_symbol("(") && !bare_hints(parser, &name)? {
+        return Err(parser.wrong());
+    }
+    is_held |= holds(parser);
+    let mut locks = hints(parser, if of_system { Hinted::System } else { Hinted::Read })?;
+    is_held |= holds(parser);
+    locks.table |= is_held;
+    Ok(TableSource::Table { name, alias, locks })
+}
+
+/// ASE's words after a table: returns whether `holdlock` is among them. `noholdlock` and `shared` describe the
+/// usual behaviour here.
+fn holds(parser: &mut Parser<'_>) -> bool {
+    let mut is_held = false;
+    loop {
+        if parser.word("holdlock") {
+            is_held = true;
+        } else if !parser.any_word(&["noholdlock", "shared"]) {
+            return is_held;
         }
     }
+}
 
-    /// `(select …) alias`, `(values …) alias (columns)`, `(a join b on …)`.
-    fn source_in_parentheses(&mut self) -> Result<TableSource, Error> {
-        let start = self.position();
-        let query = if self.ahead_is(1, "values") {
-            self.at += 2;
-            let rows = self.list(|parser| parser.in_parentheses(Self::value_or_default))?;
-            self.expect_symbol(")")?;
-            Query::of(QueryBody::Values(rows), self.since(start))
-        } else if self.opens_query() {
-            self.subquery()?
+/// `(select …) alias`, `(values …) alias (columns)`, `(a join b on …)`.
+fn source_in_parentheses(parser: &mut Parser<'_>) -> Result<TableSource, Error> {
+    let start = parser.position();
+    let query = if parser.ahead_is(1, "values") {
+        parser.at += 2;
+        let rows = parser.list(|parser| parser.in_parentheses(change::value_or_default))?;
+        parser.expect_symbol(")")?;
+        Query::of(QueryBody::Values(rows), parser.since(start))
+    } else if opens_query(parser) {
+        query::subquery(parser)?
+    } else {
+        parser.at += 1;
+        let source = table_source(parser)?;
+        parser.expect_symbol(")")?;
+        return Ok(source);
+    };
+    let alias = table_alias(parser)?;
+    let columns = alias_columns(parser, alias.as_ref())?;
+    pivot::pivoted(parser, TableSource::Query { query: Box::new(query), alias, columns })
+}
+
+/// Whether the following parentheses contain a select.
+pub(super) fn opens_query(parser: &Parser<'_>) -> bool {
+    let opened = parser.tokens[parser.at..].iter().take_while(|token| token.is_symbol("(")).count();
+    opened > 0 && parser.ahead(opened).is_some_and(|token| token.is_any(&["select", "with"]))
+}
+
+pub(super) fn alias_columns(parser: &mut Parser<'_>, alias: Option<&Name>) -> Result<Vec<Name>, Error> {
+    if alias.is_some() && parser.next_is_symbol("(") {
+        return names::names_in_parentheses(parser);
+    }
+    Ok(Vec::new())
+}
+
+pub(super) fn table_alias(parser: &mut Parser<'_>) -> Result<Option<Name>, Error> {
+    if parser.word("as") {
+        return names::name(parser).map(Some);
+    }
+    match parser.peek() {
+        // a word before a colon is a label
+        Some(_) if parser.ahead_is_symbol(1, ":") => Ok(None),
+        Some(token) if token.is_name() && begins_no_statement(token) && !is_clause(parser, token) => {
+            names::name(parser).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Words that are not aliases in this position, though they are not reserved.
+fn is_clause(parser: &Parser<'_>, token: &Token<'_>) -> bool {
+    token.is_any(&["noholdlock", "shared", "lock"])
+        || (token.is("at") && parser.ahead_is(1, "isolation"))
+        || (token.is("output") && !parser.ahead_is_symbol(1, ","))
+}
+
+/// `with (hints)` of a table to change, whose rows the change locks. Returns whether the whole table is locked.
+pub(super) fn hints_of_change(parser: &mut Parser<'_>) -> Result<bool, Error> {
+    let at = parser.position();
+    match hints(parser, Hinted::Changed)? {
+        Locks { skips: false, table, .. } => Ok(table),
+        _ => Err(Error::refused("readpast of what is changed", "choose the rows by a query", at)),
+    }
+}
+
+/// `with (hints)` in a place where hints must not lock.
+pub(super) fn harmless_hints(parser: &mut Parser<'_>) -> Result<(), Error> {
+    let at = parser.position();
+    match hints(parser, Hinted::Read)? == Locks::default() {
+        true => Ok(()),
+        false => Err(Error::refused("with (…)", WHY, at)),
+    }
+}
+
+/// `with (hints)`; hints without effect are skipped.
+fn hints(parser: &mut Parser<'_>, of: Hinted) -> Result<Locks, Error> {
+    let (start, mut locks) = (parser.position(), Locks::default());
+    if !parser.next_is("with") || !parser.ahead_is_symbol(1, "(") {
+        return Ok(locks);
+    }
+    parser.at += 2;
+    let (mut reads_all, mut at_table) = (false, false);
+    loop {
+        let token = parser.advance()?;
+        if token.is("index") {
+            index_hint(parser)?;
+        } else if token.is_any(&["updlock", "xlock"]) {
+            locks.rows = true;
+        } else if token.is("readpast") {
+            locks.skips = true;
+        } else if token.is("nowait") {
+            locks.fails = true;
+        } else if token.is("tablock") {
+            at_table = true;
+        } else if token.is_any(&OF_TABLES) && of != Hinted::System {
+            locks.table = true;
+        } else if token.is_any(&HARMLESS) {
+            reads_all |= token.is_any(&["nolock", "readuncommitted"]);
         } else {
-            self.at += 1;
-            let source = self.table_source()?;
-            self.expect_symbol(")")?;
-            return Ok(source);
-        };
-        let alias = self.table_alias()?;
-        let columns = self.alias_columns(alias.as_ref())?;
-        self.pivoted(TableSource::Query { query: Box::new(query), alias, columns })
-    }
-
-    /// Whether the following parentheses contain a select.
-    pub(super) fn opens_query(&self) -> bool {
-        let opened = self.tokens[self.at..].iter().take_while(|token| token.is_symbol("(")).count();
-        opened > 0 && self.ahead(opened).is_some_and(|token| token.is_any(&["select", "with"]))
-    }
-
-    pub(super) fn alias_columns(&mut self, alias: Option<&Name>) -> Result<Vec<Name>, Error> {
-        if alias.is_some() && self.next_is_symbol("(") {
-            return self.names_in_parentheses();
+            let what = format!("with ({})", token.shown());
+            return Err(Error::refused(&what, WHY, token.at));
         }
-        Ok(Vec::new())
-    }
-
-    pub(super) fn table_alias(&mut self) -> Result<Option<Name>, Error> {
-        if self.word("as") {
-            return self.name().map(Some);
-        }
-        match self.peek() {
-            // a word before a colon is a label
-            Some(_) if self.ahead_is_symbol(1, ":") => Ok(None),
-            Some(token) if token.is_name() && begins_no_statement(token) && !self.is_clause(token) => {
-                self.name().map(Some)
-            }
-            _ => Ok(None),
+        parser.symbol(",");
+        if parser.symbol(")") {
+            break;
         }
     }
-
-    /// Words that are not aliases in this position, though they are not reserved.
-    fn is_clause(&self, token: &Token<'_>) -> bool {
-        token.is_any(&["noholdlock", "shared", "lock"])
-            || (token.is("at") && self.ahead_is(1, "isolation"))
-            || (token.is("output") && !self.ahead_is_symbol(1, ","))
+    if (locks.rows || locks.table) && reads_all {
+        return Err(Error::new(1047, "Conflicting locking hints specified.", start));
     }
-
-    /// `with (hints)` of a table to change, whose rows the change locks. Returns whether the whole table is locked.
-    pub(super) fn hints_of_change(&mut self) -> Result<bool, Error> {
-        let at = self.position();
-        match self.hints(Hinted::Changed)? {
-            Locks { skips: false, table, .. } => Ok(table),
-            _ => Err(Error::refused("readpast of what is changed", "choose the rows by a query", at)),
-        }
+    // TABLOCK alone, on a table that is only read, ends with the statement
+    locks.table |= at_table && (locks.rows || of == Hinted::Changed);
+    // the catalogue is never locked, and a reader does not wait
+    if of == Hinted::System || locks == (Locks { fails: locks.fails, ..Locks::default() }) {
+        return Ok(Locks::default());
     }
-
-    /// `with (hints)` in a place where hints must not lock.
-    pub(super) fn harmless_hints(&mut self) -> Result<(), Error> {
-        let at = self.position();
-        match self.hints(Hinted::Read)? == Locks::default() {
-            true => Ok(()),
-            false => Err(Error::refused("with (…)", WHY, at)),
-        }
+    if locks.skips && (locks.table || !locks.rows) {
+        return Err(Error::refused("with (readpast)", WHY, start));
     }
+    Ok(locks)
+}
 
-    /// `with (hints)`; hints without effect are skipped.
-    fn hints(&mut self, of: Hinted) -> Result<Locks, Error> {
-        let (start, mut locks) = (self.position(), Locks::default());
-        if !self.next_is("with") || !self.ahead_is_symbol(1, "(") {
-            return Ok(locks);
-        }
-        self.at += 2;
-        let (mut reads_all, mut at_table) = (false, false);
-        loop {
-            let token = self.advance()?;
-            if token.is("index") {
-                self.index_hint()?;
-            } else if token.is_any(&["updlock", "xlock"]) {
-                locks.rows = true;
-            } else if token.is("readpast") {
-                locks.skips = true;
-            } else if token.is("nowait") {
-                locks.fails = true;
-            } else if token.is("tablock") {
-                at_table = true;
-            } else if token.is_any(&OF_TABLES) && of != Hinted::System {
-                locks.table = true;
-            } else if token.is_any(&HARMLESS) {
-                reads_all |= token.is_any(&["nolock", "readuncommitted"]);
-            } else {
-                let what = format!("with ({})", token.shown());
-                return Err(Error::refused(&what, WHY, token.at));
-            }
-            self.symbol(",");
-            if self.symbol(")") {
-                break;
-            }
-        }
-        if (locks.rows || locks.table) && reads_all {
-            return Err(Error::new(1047, "Conflicting locking hints specified.", start));
-        }
-        // TABLOCK alone, on a table that is only read, ends with the statement
-        locks.table |= at_table && (locks.rows || of == Hinted::Changed);
-        // the catalogue is never locked, and a reader does not wait
-        if of == Hinted::System || locks == (Locks { fails: locks.fails, ..Locks::default() }) {
-            return Ok(Locks::default());
-        }
-        if locks.skips && (locks.table || !locks.rows) {
-            return Err(Error::refused("with (readpast)", WHY, start));
-        }
-        Ok(locks)
+/// `index (i)`, `index = i`, `index i`.
+fn index_hint(parser: &mut Parser<'_>) -> Result<(), Error> {
+    parser.symbol("=");
+    if parser.next_is_symbol("(") {
+        parser.in_parentheses(|parser| parser.advance().map(|_| ()))?;
+    } else {
+        parser.advance()?;
     }
+    Ok(())
+}
 
-    /// `index (i)`, `index = i`, `index i`.
-    fn index_hint(&mut self) -> Result<(), Error> {
-        self.symbol("=");
-        if self.next_is_symbol("(") {
-            self.in_parentheses(|parser| parser.advance().map(|_| ()))?;
-        } else {
-            self.advance()?;
-        }
-        Ok(())
+/// Hints without WITH: `t (nolock)`, `t (index i)`; false for anything else in parentheses.
+fn bare_hints(parser: &mut Parser<'_>, _table: &ObjectName) -> Result<bool, Error> {
+    let Some(inner) = parser.ahead(1) else { return Ok(false) };
+    if inner.is_any(&LOCKING) && parser.ahead_is_symbol(2, ")") {
+        return Err(Error::refused(&inner.value, "it changes what is locked", inner.at));
     }
-
-    /// Hints without WITH: `t (nolock)`, `t (index i)`; false for anything else in parentheses.
-    fn bare_hints(&mut self, _table: &ObjectName) -> Result<bool, Error> {
-        let Some(inner) = self.ahead(1) else { return Ok(false) };
-        if inner.is_any(&LOCKING) && self.ahead_is_symbol(2, ")") {
-            return Err(Error::refused(&inner.value, "it changes what is locked", inner.at));
-        }
-        if inner.is_any(&HARMLESS) && (self.ahead_is_symbol(2, ")") || self.ahead_is_symbol(2, ",")) {
-            self.at += 1;
-            self.list(|parser| parser.expect_any(&HARMLESS))?;
-            self.expect_symbol(")")?;
-            return Ok(true);
-        }
-        if inner.is("index") {
-            self.at += 2;
-            self.index_hint()?;
-            self.expect_symbol(")")?;
-            return Ok(true);
-        }
-        Ok(false)
+    if inner.is_any(&HARMLESS) && (parser.ahead_is_symbol(2, ")") || parser.ahead_is_symbol(2, ",")) {
+        parser.at += 1;
+        parser.list(|parser| parser.expect_any(&HARMLESS))?;
+        parser.expect_symbol(")")?;
+        return Ok(true);
     }
+    if inner.is("index") {
+        parser.at += 2;
+        index_hint(parser)?;
+        parser.expect_symbol(")")?;
+        return Ok(true);
+    }
+    Ok(false)
+}
 
-    fn refuse_pivot(&self) -> Result<(), Error> {
-        match self.peek() {
-            Some(token) if token.is_any(&["pivot", "unpivot"]) => Err(self.refused_word(token)),
-            _ => Ok(()),
-        }
+fn refuse_pivot(parser: &Parser<'_>) -> Result<(), Error> {
+    match parser.peek() {
+        Some(token) if token.is_any(&["pivot", "unpivot"]) => Err(query::refused_word(parser, token)),
+        _ => Ok(()),
     }
 }
