@@ -1,6 +1,7 @@
 //! Values of a statement. Literals, and variables of the same type, are evaluated without PostgreSQL.
 
 use super::compiler::Compiler;
+use super::written;
 use super::written::Written;
 use crate::bind::{self, Numbered};
 use crate::error::Error;
@@ -12,56 +13,58 @@ use crate::tree::{
 };
 use crate::units;
 
-impl Compiler<'_> {
-    /// The value, converted to type `target` if given.
-    pub(super) fn value(&mut self, value: &Tree, target: Option<Type>) -> Result<Expression, Error> {
-        if let Some(literal) = literal(value, &self.scope, target) {
-            return Ok(Expression::Literal(literal));
-        }
-        if let Tree::Variable(variable) = value {
-            let of = self.scope.type_of(&variable.name, variable.at.line)?;
-            if target.is_none() || (of == target && of.is_some()) {
-                return Ok(Expression::Variable(variable.name.clone()));
-            }
-        }
-        let mut numbered = Numbered::default();
-        let sql = bind::value(value, &self.scope, &mut numbered, target)?.sql;
-        let written = Written::value(sql, numbered, &self.scope);
-        let sql = self.bound(written, value.at(), || Bindable::Value(value.clone(), target)).sql;
-        Ok(match sql.as_variable() {
-            Some(name) => Expression::Variable(name.to_owned()),
-            None => Expression::Sql(sql),
-        })
+/// The value, converted to type `target` if given.
+pub(super) fn value(
+    compiler: &mut Compiler<'_>,
+    value: &Tree,
+    target: Option<Type>,
+) -> Result<Expression, Error> {
+    if let Some(literal) = literal(value, &compiler.scope, target) {
+        return Ok(Expression::Literal(literal));
     }
-
-    /// The variables of a query that consists only of `select @a, @@b name`, with the names of their columns.
-    pub(super) fn variables_only(&self, query: &tree::Query) -> Option<Vec<(String, String)>> {
-        let QueryBody::Select(select) = &query.body else { return None };
-        let is_bare = query.with.is_empty()
-            && query.order_by.is_empty()
-            && query.offset.is_none()
-            && !select.distinct
-            && select.top.is_none()
-            && select.into.is_none()
-            && select.from.is_empty()
-            && select.condition.is_none()
-            && select.group_by.is_empty()
-            && select.having.is_none();
-        let variable = |item: &SelectItem| match item {
-            SelectItem::Value { value: Tree::Variable(variable), alias } => {
-                self.scope.type_of(&variable.name, 0).ok()?;
-                // a lifted literal is not a variable of the text
-                let named = !variable.is_literal();
-                let alias = alias.as_ref().map(|alias| alias.text.clone()).unwrap_or_default();
-                named.then(|| (variable.name.clone(), alias))
-            }
-            _ => None,
-        };
-        if is_bare {
-            select.items.iter().map(variable).collect()
-        } else {
-            None
+    if let Tree::Variable(variable) = value {
+        let of = compiler.scope.type_of(&variable.name, variable.at.line)?;
+        if target.is_none() || (of == target && of.is_some()) {
+            return Ok(Expression::Variable(variable.name.clone()));
         }
+    }
+    let mut numbered = Numbered::default();
+    let sql = bind::value(value, &compiler.scope, &mut numbered, target)?.sql;
+    let written = Written::value(sql, numbered, &compiler.scope);
+    let sql = written::bound(compiler, written, value.at(), || Bindable::Value(value.clone(), target)).sql;
+    Ok(match sql.as_variable() {
+        Some(name) => Expression::Variable(name.to_owned()),
+        None => Expression::Sql(sql),
+    })
+}
+
+/// The variables of a query that consists only of `select @a, @@b name`, with the names of their columns.
+pub(super) fn variables_only(compiler: &Compiler<'_>, query: &tree::Query) -> Option<Vec<(String, String)>> {
+    let QueryBody::Select(select) = &query.body else { return None };
+    let is_bare = query.with.is_empty()
+        && query.order_by.is_empty()
+        && query.offset.is_none()
+        && !select.distinct
+        && select.top.is_none()
+        && select.into.is_none()
+        && select.from.is_empty()
+        && select.condition.is_none()
+        && select.group_by.is_empty()
+        && select.having.is_none();
+    let variable = |item: &SelectItem| match item {
+        SelectItem::Value { value: Tree::Variable(variable), alias } => {
+            compiler.scope.type_of(&variable.name, 0).ok()?;
+            // a lifted literal is not a variable of the text
+            let named = !variable.is_literal();
+            let alias = alias.as_ref().map(|alias| alias.text.clone()).unwrap_or_default();
+            named.then(|| (variable.name.clone(), alias))
+        }
+        _ => None,
+    };
+    if is_bare {
+        select.items.iter().map(variable).collect()
+    } else {
+        None
     }
 }
 

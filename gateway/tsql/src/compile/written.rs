@@ -104,22 +104,25 @@ impl Source {
     }
 }
 
-impl Compiler<'_> {
-    /// The query with its source. `at`: the position in the text of `tree`'s result.
-    pub(super) fn bound(&self, written: Written, at: Position, tree: impl FnOnce() -> Tree) -> Query {
-        let knows_tables = self.scope.schema.as_ref().is_none_or(|schema| schema.is_complete());
-        let is_later = knows_tables && written.uses.lack_a_table();
-        if written.uses.is_empty() {
-            return written.query;
-        }
-        let source = Source::new(tree(), (self.text, at), &self.scope);
-        let digest = source.digest;
-        let mut query = written.bound(Some(Arc::new(source)), digest);
-        if is_later {
-            query.sql.clear();
-        }
-        query
+/// The query with its source. `at`: the position in the text of `tree`'s result.
+pub(super) fn bound(
+    compiler: &Compiler<'_>,
+    written: Written,
+    at: Position,
+    tree: impl FnOnce() -> Tree,
+) -> Query {
+    let knows_tables = compiler.scope.schema.as_ref().is_none_or(|schema| schema.is_complete());
+    let is_later = knows_tables && written.uses.lack_a_table();
+    if written.uses.is_empty() {
+        return written.query;
     }
+    let source = Source::new(tree(), (compiler.text, at), &compiler.scope);
+    let digest = source.digest;
+    let mut query = written.bound(Some(Arc::new(source)), digest);
+    if is_later {
+        query.sql.clear();
+    }
+    query
 }
 
 #[cfg(test)]

@@ -1,0 +1,120 @@
+//! Procedure calls of a batch.
+
+use super::compiler::{selected, Compiler};
+use super::{cursor, statement, value};
+use crate::bind::{self, Numbered, Value};
+use crate::error::Error;
+use crate::facts::types::{Family, Type, TABLE};
+use crate::postgres::Scalar;
+use crate::program::{Action, Argument, Execute, Executed, Expression, Filled, InsertExecute, Literal, Sql};
+use crate::resolve::names;
+use crate::tree::{self, ArgumentValue};
+use crate::Dialect;
+
+pub(super) fn execute(compiler: &mut Compiler<'_>, execute: &tree::Execute) -> Result<Execute, Error> {
+    if let Some(status) = &execute.status {
+        statement::declared(compiler, status)?;
+    }
+    let qualified = match &execute.procedure {
+        Ok(procedure) => match names::schema_of(procedure) {
+            "" => procedure.name.clone(),
+            schema => format!("{schema}.{}", procedure.name),
+        },
+        Err(variable) => {
+            statement::declared(compiler, variable)?;
+            variable.name.clone()
+        }
+    };
+    let status_taken = match &execute.status {
+        Some(variable) => taken_by(compiler, variable)?,
+        None => None,
+    };
+    let arguments = execute.arguments.iter().map(|argument| self::argument(compiler, argument));
+    Ok(Execute {
+        status: execute.status.as_ref().map(|status| status.name.clone()),
+        status_taken,
+        procedure: qualified,
+        arguments: arguments.collect::<Result<_, _>>()?,
+    })
+}
+
+fn argument(compiler: &mut Compiler<'_>, argument: &tree::Argument) -> Result<Argument, Error> {
+    let name = argument.name.as_deref().unwrap_or("");
+    let name = name.strip_prefix('@').unwrap_or(name).to_owned();
+    Ok(match &argument.value {
+        ArgumentValue::Default => Argument { name, value: None, output: false, taken: None, of: None },
+        ArgumentValue::Value(tree::Expression::Variable(variable))
+            if compiler.scope.table_variables.contains(&variable.name) =>
+        {
+            let table = names::table_variable(variable, &compiler.scope.table_owner).name;
+            let value = Some(Expression::Literal(Literal::Text(table)));
+            Argument { name, value, output: false, taken: None, of: Some(TABLE) }
+        }
+        ArgumentValue::Value(value) => {
+            let of = type_of(compiler, value);
+            Argument {
+                name,
+                value: Some(value::value(compiler, value, None)?),
+                output: false,
+                taken: None,
+                of,
+            }
+        }
+        ArgumentValue::Output(variable) => {
+            let taken = taken_by(compiler, variable)?;
+            let of = statement::declared(compiler, variable)?;
+            let value = Some(Expression::Variable(variable.name.clone()));
+            Argument { name, value, output: true, taken, of }
+        }
+    })
+}
+
+/// The type of a variable or literal.
+fn type_of(compiler: &Compiler<'_>, value: &tree::Expression) -> Option<Type> {
+    bind::value(value, &compiler.scope, &mut Numbered::default(), None).ok()?.of
+}
+
+/// Converts a value to the type of the variable; None if the variable is not declared.
+fn taken_by(compiler: &Compiler<'_>, variable: &tree::Variable) -> Result<Option<Sql>, Error> {
+    let of = compiler.scope.type_of(&variable.name, variable.at.line)?;
+    of.map(|of| cursor::taken(compiler, &[Some(of)], variable.at.line)).transpose()
+}
+
+/// `insert … execute` of any procedure or text.
+pub(super) fn insert_execute(
+    compiler: &mut Compiler<'_>,
+    insert: &tree::Insert,
+    source: Executed,
+    line: u32,
+) -> Result<Action, Error> {
+    if insert.output.is_some() {
+        let text = "The OUTPUT clause cannot be used in an INSERT...EXEC statement.";
+        return Err(Error::new(483, text, line));
+    }
+    if let Some(top) = &insert.top {
+        return Err(Error::refused(
+            "insert top … execute",
+            "the rows of the procedure are all taken",
+            top.at,
+        ));
+    }
+    let target = bind::filled(insert, &compiler.scope)?;
+    Ok(Action::InsertExecute(Box::new(InsertExecute { target, source })))
+}
+
+/// The text that a parameter of type `target` receives for a value of another type, which is the variable `#taken_1`.
+pub fn text_for(source: Type, target: Type, dialect: &Dialect) -> Result<Sql, Error> {
+    let value = match source.family {
+        Family::Money => Value::money(Scalar::Parameter(0), source),
+        _ => Value::new(Scalar::Parameter(0), source),
+    };
+    let text = bind::assigned(value, target, 1, dialect)?.sql;
+    let names = vec![String::from("#taken_1")];
+    Ok(selected(&[text], Numbered { names, ..Numbered::default() }))
+}
+
+/// The insert of `rows` rows of values, which have the types of their parameters: the first `width` are the first row.
+pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, dialect: &Dialect) -> Sql {
+    let names = (1..=rows * width).map(|place| format!("@{place}"));
+    Sql::written(&bind::insert_of_rows(filled, width, rows, dialect).to_string(), names.collect())
+}
