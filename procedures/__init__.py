@@ -50,6 +50,9 @@ OVER_ALL_TABLES = {
 }
 """The procedures over all tables: name and file."""
 
+FORMER = ("bins_of_places", "queries_of_bins", "trend_in_bins")
+"""Functions of 1.0, which an installation drops; 1.0 makes them again when it takes back a database."""
+
 FOR_EVERYONE = ("demand_log", "partial_logs")
 """Those of them that any login may call; all others only the roles that their files name."""
 
