@@ -85,50 +85,40 @@ def read(connection: pymssql.Connection, named: str) -> Old:
         def here_in(text: str) -> str:
             return without_owners(text, by_owner, database)
 
-        tables = []
-        for owner, name, rows in found_tables:
-            place = str(owner), str(name)
-            here = object_names.new_name(*place)
-            if place in parts.columns and here is not None:
-                count = _rows(cursor, *place, rows, reported)
-                tables.append(
-                    OldTable(
-                        here,
-                        tuple(
-                            replace(
-                                column,
-                                code_page=pages.get(column.code_page, ""),
-                                collation=collations.of_column(column.collation, collation),
-                                default=here_in(column.default),
-                                computed=here_in(column.computed),
-                                description=said_of_columns.get((*place, column.name), ""),
-                            )
-                            for column in parts.columns[place]
-                        ),
-                        tuple(keys.get(place, ())),
-                        count,
-                        tuple(
-                            replace(check, condition=here_in(check.condition))
-                            for check in parts.checks.get(place, ())
-                        ),
-                        tuple(parts.references.get(place, ())),
-                        tuple(indexes.get(place, ())),
-                        tuple(constraints.get(place, ())),
-                        str(owner),
-                        said.get(place, ""),
-                        str(name),
-                        named,
-                    )
+        def table(here: str, place: tuple[str, str], rows: object) -> OldTable:
+            columns = (
+                replace(
+                    column,
+                    code_page=pages.get(column.code_page, ""),
+                    collation=collations.of_column(column.collation, collation),
+                    default=here_in(column.default),
+                    computed=here_in(column.computed),
+                    description=said_of_columns.get((*place, column.name), ""),
                 )
-        tables = [
-            replace(
-                table,
-                references=tuple(
-                    replace(reference, table=here)
-                    for reference, here in object_names.referred(table.name, table.references)
-                ),
+                for column in parts.columns[place]
             )
-            for table in tables
+            checks = parts.checks.get(place, ())
+            references = object_names.referred(here, tuple(parts.references.get(place, ())))
+            return OldTable(
+                here,
+                tuple(columns),
+                tuple(keys.get(place, ())),
+                _rows(cursor, *place, rows, reported),
+                tuple(replace(check, condition=here_in(check.condition)) for check in checks),
+                tuple(replace(reference, table=there) for reference, there in references),
+                tuple(indexes.get(place, ())),
+                tuple(constraints.get(place, ())),
+                place[0],
+                said.get(place, ""),
+                place[1],
+                named,
+            )
+
+        places = [((str(owner), str(name)), rows) for owner, name, rows in found_tables]
+        tables = [
+            table(here, place, rows)
+            for place, rows in places
+            if place in parts.columns and (here := object_names.new_name(*place)) is not None
         ]
         reported += left.of_collations(parts.columns)
         modules = tuple(
