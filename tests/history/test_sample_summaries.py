@@ -27,6 +27,7 @@ from ringlog.schema.relations.partitions import maintain
 from ringlog.schema.relations.sample_tables import merge
 
 from .conftest import Databases, conninfo_of, template
+from .trend_bins import same
 
 NOW = datetime(2026, 6, 10, 5, 17, tzinfo=UTC)
 BEGIN = datetime(2026, 4, 27, tzinfo=UTC)
@@ -80,14 +81,10 @@ class Plant:
     def same(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """The answer by summaries, after a comparison with that from the samples."""
         found = self.rows(query, *values)
-        wanted = self.without_summaries(query, *values)
-        assert len(found) == len(wanted)
-        for one, other in zip(found, wanted, strict=True):
-            for here, there in zip(one, other, strict=True):
-                same = here == there if there is None or isinstance(there, datetime) else None
-                assert same if same is not None else here == pytest.approx(there, rel=1e-9, nan_ok=True), (
-                    query
-                )
+        if wanted := self.without_summaries(query, *values):
+            same(found, wanted, rel=1e-9)
+        else:
+            assert found == wanted
         return found
 
     def compare(self) -> None:
