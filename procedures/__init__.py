@@ -192,9 +192,7 @@ def table_procedures(
         "put": sql.Identifier(SCHEMA, OF_A_TABLE["put"].format(table)),
         "claimed": sql.Identifier(SCHEMA, OF_A_TABLE["put_claimed"].format(table)),
     }
-    written = {
-        name: value if isinstance(value, str) else value.as_string() for name, value in of_the_table.items()
-    }
+    written = {name: v if isinstance(v, str) else v.as_string() for name, v in of_the_table.items()}
     put = sql.Literal(OF_A_TABLE["put"].format(called or table)).as_string()
     written["refusal"] = _filled("rows/put_refused", written | {"name": put})
     for file, pattern in OF_A_TABLE.items():

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from ringlog.history.archive import archiving
 from ringlog.history.archive.recall import recall
-from ringlog.history.summaries import sample_spans
+from ringlog.history.summaries import making_spans, sample_spans
 from ringlog.history.summaries import summarising as summaries
 from ringlog.history.summaries.resummarising import summarise_again
 from ringlog.history.summaries.summarising import summarise
@@ -254,9 +254,9 @@ def test_archived_weeks(plant: Plant) -> None:
 def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     places: list[tuple[Any, str]] = [
         (summaries, "_closed"),
-        (summaries, "_make_part"),
+        (summaries, "make_part"),
         (SummaryTable, "store"),
-        (summaries, "_make_longer"),
+        (making_spans, "_make_longer"),
     ]
     for late in (False, True):
         for place, name in places:

@@ -135,11 +135,7 @@ def adopt(
             print(f"{output}/assessment.html: {_compiled(judged)}")
         for line in left_out:
             print(f"  not migrated: {line}")
-        for one in judged:
-            if len(judged) > 1:
-                print(f"{one.database}: {_compiled([one])}")
-            for decision in one.decisions:
-                print(f"  to be decided: {decision}")
+        _print_decisions(judged)
         differ = 0
         if copies:
             with facility_opened(data, dsn) as conninfo:
@@ -200,6 +196,14 @@ def _assessed(databases: "Sequence[Database]", charset: str) -> list["Assessment
         )
         for each in databases
     ]
+
+
+def _print_decisions(judged: "Sequence[Assessment]") -> None:
+    for one in judged:
+        if len(judged) > 1:
+            print(f"{one.database}: {_compiled([one])}")
+        for decision in one.decisions:
+            print(f"  to be decided: {decision}")
 
 
 def _compiled(judged: "Sequence[Assessment]") -> str:
