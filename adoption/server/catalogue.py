@@ -7,6 +7,7 @@ syslogins); SQL Server's views of its System Catalog Views (sys.objects, sys.col
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pymssql
@@ -76,17 +77,12 @@ def read(connection: pymssql.Connection, named: str) -> Old:
         found_tables, found_modules = query("tables"), query("modules")
         object_names = _object_names(found_tables, found_modules)
         by_owner = object_names.by_owner()
-
-        def here_in(text: str) -> str:
-            return without_owners(text, by_owner, database)
+        here_in = partial(without_owners, names=by_owner, database=database)
 
         def table(here: str, place: tuple[str, str], rows: object) -> OldTable:
             columns = (
-                replace(
-                    _here(column, here_in, pages, collation),
-                    description=said_of_columns.get((*place, column.name), ""),
-                )
-                for column in parts.columns[place]
+                _here(each, here_in, pages, collation, said_of_columns.get((*place, each.name), ""))
+                for each in parts.columns[place]
             )
             checks = parts.checks.get(place, ())
             references = object_names.referred(here, tuple(parts.references.get(place, ())))
@@ -112,14 +108,12 @@ def read(connection: pymssql.Connection, named: str) -> Old:
             if place in parts.columns and (here := object_names.new_name(*place)) is not None
         ]
         reported += left.of_collations(parts.columns)
-        modules = tuple(
-            replace(placed(each, by_owner, database), database=database)
-            for each in _modules(found_modules, object_names, reported)
-        )
+        found = _modules(found_modules, object_names, reported)
+        modules = tuple(replace(placed(each, by_owner, database), database=database) for each in found)
         reported += dynamic.names_in_dynamic_sql(modules, by_owner, database, is_ase)
         grants, members = _rights(query, is_ase, tables, modules, by_owner)
-        charset = next((str(name) for (name,) in query("charset")), "") if is_ase else ""
         begins, users, logins = _accounts(query)
+        charset = next((str(name) for (name,) in query("charset")), "") if is_ase else ""
     return Old(
         version,
         is_ase,
@@ -220,7 +214,11 @@ def _object_names(tables: Rows, modules: Rows) -> ObjectNames:
 
 
 def _here(
-    column: OldColumn, here_in: Callable[[str], str], pages: Mapping[Any, str], collation: str
+    column: OldColumn,
+    here_in: Callable[[str], str],
+    pages: Mapping[Any, str],
+    collation: str,
+    description: str,
 ) -> OldColumn:
     """A column with the names and collations of here."""
     return replace(
@@ -229,6 +227,7 @@ def _here(
         collation=collations.of_column(column.collation, collation),
         default=here_in(column.default),
         computed=here_in(column.computed),
+        description=description,
     )
 
 
