@@ -15,7 +15,8 @@ from ringlog.clients.readings import stored
 from ringlog.clients.reconnecting import Interrupted
 from ringlog.clients.samples import Samples
 from ringlog.clients.spool.sender import Sender
-from ringlog.clients.spool.spool import GiB, Spooled
+from ringlog.clients.spool.spool import Spooled
+from ringlog.clients.spool.stored import GiB
 from ringlog.clients.writer import Writer
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, SampleTable, Table

@@ -18,7 +18,8 @@ from ringlog.clients.readings import Content, Reading, restored, stored, wavefor
 from ringlog.clients.reconnecting import Failed, ReconnectingConnection, Released
 from ringlog.clients.spool.file import Former
 from ringlog.clients.spool.sender import Sender
-from ringlog.clients.spool.spool import GiB, Spool, one_row
+from ringlog.clients.spool.spool import Spool
+from ringlog.clients.spool.stored import GiB, one_row
 from ringlog.schema.facility import Table
 from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.moments import microseconds, moment_of

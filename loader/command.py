@@ -59,79 +59,92 @@ Spool = Annotated[
     ),
 ]
 
+_Facility = Annotated[Path, typer.Option("--facility", metavar="FILE", help="Facility file (TOML).")]
+_Url = Annotated[
+    str,
+    typer.Option(metavar="URL", help="Server and login: tds://user@host:port[,host:port …][/database]."),
+]
+_Tables = Annotated[
+    str | None,
+    option(metavar="A,B,...", help="These tables only. Default: all."),
+]
+_Source = Annotated[
+    str,
+    typer.Option(
+        metavar="SOURCE",
+        help="simulator; csv:DIR or parquet:DIR for recordings, DIR/<table>.csv; lines:HOST:PORT for one "
+        "table; ca or pva for EPICS; python:MODULE:FUNCTION for your own.",
+    ),
+]
+_Speed = Annotated[
+    float,
+    typer.Option(
+        metavar="X",
+        help=(
+            "Speed factor of the cycles' or recordings' own pace; inf for recordings: "
+            "as fast as rows are stored."
+        ),
+    ),
+]
+_Seed = Annotated[int, typer.Option(metavar="N", help="Random seed of the simulator.")]
+_Budget = Annotated[
+    int,
+    typer.Option("--spool-budget", metavar="MIB", min=1, help="Disk space for the spool of one table."),
+]
+_TakeOver = Annotated[
+    bool, typer.Option("--take-over", help="Take the tables over from their current writer.")
+]
+_PasswordFile = Annotated[
+    Path | None,
+    option(
+        metavar="FILE",
+        help="The password is its first line. Default: $RINGLOG_PASSWORD, otherwise ~/.ringlogpass, "
+        "otherwise a prompt.",
+    ),
+]
+_Backfill = Annotated[
+    bool,
+    typer.Option(
+        "--backfill",
+        help=(
+            "Import the files of --source csv:DIR or parquet:DIR as old rows, by COPY, and end. "
+            "--url names PostgreSQL: postgresql://user@host:port/ringlog."
+        ),
+    ),
+]
+_Processes = Annotated[
+    int | None,
+    option(
+        metavar="N",
+        help="Number of processes that write all tables, with one thread per table. Default: one "
+        "process per table. With --backfill: number of tables imported at once. Default: the "
+        "number of processors.",
+        min=1,
+    ),
+]
+_Metrics = Annotated[
+    str | None,
+    option(
+        metavar="HOST:PORT",
+        help="Address of the writers' metrics for Prometheus (/metrics). Default: none.",
+    ),
+]
+
 
 def load(
-    facility: Annotated[Path, typer.Option("--facility", metavar="FILE", help="Facility file (TOML).")],
-    url: Annotated[
-        str,
-        typer.Option(metavar="URL", help="Server and login: tds://user@host:port[,host:port …][/database]."),
-    ],
-    tables: Annotated[
-        str | None,
-        option(metavar="A,B,...", help="These tables only. Default: all."),
-    ] = None,
-    source: Annotated[
-        str,
-        typer.Option(
-            metavar="SOURCE",
-            help="simulator; csv:DIR or parquet:DIR for recordings, DIR/<table>.csv; lines:HOST:PORT for one "
-            "table; ca or pva for EPICS; python:MODULE:FUNCTION for your own.",
-        ),
-    ] = "simulator",
-    speed: Annotated[
-        float,
-        typer.Option(
-            metavar="X",
-            help=(
-                "Speed factor of the cycles' or recordings' own pace; inf for recordings: "
-                "as fast as rows are stored."
-            ),
-        ),
-    ] = 1.0,
-    seed: Annotated[int, typer.Option(metavar="N", help="Random seed of the simulator.")] = 1,
+    facility: _Facility,
+    url: _Url,
+    tables: _Tables = None,
+    source: _Source = "simulator",
+    speed: _Speed = 1.0,
+    seed: _Seed = 1,
     spool: Spool = None,
-    budget: Annotated[
-        int,
-        typer.Option("--spool-budget", metavar="MIB", min=1, help="Disk space for the spool of one table."),
-    ] = 1024,
-    take_over: Annotated[
-        bool, typer.Option("--take-over", help="Take the tables over from their current writer.")
-    ] = False,
-    password_file: Annotated[
-        Path | None,
-        option(
-            metavar="FILE",
-            help="The password is its first line. Default: $RINGLOG_PASSWORD, otherwise ~/.ringlogpass, "
-            "otherwise a prompt.",
-        ),
-    ] = None,
-    backfill: Annotated[
-        bool,
-        typer.Option(
-            "--backfill",
-            help=(
-                "Import the files of --source csv:DIR or parquet:DIR as old rows, by COPY, and end. "
-                "--url names PostgreSQL: postgresql://user@host:port/ringlog."
-            ),
-        ),
-    ] = False,
-    processes: Annotated[
-        int | None,
-        option(
-            metavar="N",
-            help="Number of processes that write all tables, with one thread per table. Default: one "
-            "process per table. With --backfill: number of tables imported at once. Default: the "
-            "number of processors.",
-            min=1,
-        ),
-    ] = None,
-    metrics: Annotated[
-        str | None,
-        option(
-            metavar="HOST:PORT",
-            help="Address of the writers' metrics for Prometheus (/metrics). Default: none.",
-        ),
-    ] = None,
+    budget: _Budget = 1024,
+    take_over: _TakeOver = False,
+    password_file: _PasswordFile = None,
+    backfill: _Backfill = False,
+    processes: _Processes = None,
+    metrics: _Metrics = None,
 ) -> None:
     """Run the writers: one process per table calls put_<table> at the table's cycle, until Ctrl-C or SIGTERM.
 

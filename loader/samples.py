@@ -1,25 +1,21 @@
 """The writer process of a table of samples: signals come and go, each event of a signal becomes a sample."""
 
-import json
-import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ringlog.clients import Address, Refused
-from ringlog.clients.figures import Counts
-from ringlog.clients.reconnecting import Failed, Interrupted, ReconnectingConnection, Released
+from ringlog.clients import Address
+from ringlog.clients.reconnecting import Failed
 from ringlog.clients.sample_writer import SampleWriter
 from ringlog.clients.samples import Samples
-from ringlog.clients.spool.spool import GiB
-from ringlog.clients.writer import spool_file
+from ringlog.clients.spool.stored import GiB
 from ringlog.gateway import _core
 from ringlog.loader.control.policy_channel import PolicyChannel
 from ringlog.loader.control.stop_signal import StopSignal
+from ringlog.loader.sample_registry import Registry
 from ringlog.loader.schedule import SECOND
 from ringlog.loader.sources import Event, Note, SampleSource, SourceError, Subscriptions, Wanted
 from ringlog.loader.sources.values import fit
@@ -29,8 +25,7 @@ from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, Deadband, SamplePolicy, SampleTable
 from ringlog.schema.moments import moment_of
 
-# Seconds between two reads of the registry, and between two rows of the spool.
-_LOOK = 2.0
+# Seconds between two rows of the spool.
 _KEEP = 1.0
 # Seconds of one wait for events, and for the registry at the start.
 _WAIT = 0.25
@@ -41,8 +36,6 @@ _SEARCH = 10.0
 _MEASURED = 60.0
 # Seconds between two events about the same signal's clock.
 _AGAIN = 3600.0
-# States in one report.
-_REPORTED = 1000
 # EPICS sends 1990-01-01 with a record that was never processed.
 _FIRST = _core.FIRST_TIME * 10**9
 # The severity of a lost signal.
@@ -434,8 +427,8 @@ class SampleProcess:
     def _take(
         self,
         writer: SampleWriter,
-        registry: "Registry",
-        taker: "Taker",
+        registry: Registry,
+        taker: Taker,
         source: Subscriptions,
         statistics: Statistics,
         stop: StopSignal,
@@ -458,91 +451,15 @@ class SampleProcess:
                 self._change(taker, source, wanted)
 
     def _keep(
-        self, writer: SampleWriter, taker: "Taker", statistics: Statistics, *, ends: bool = False
+        self, writer: SampleWriter, taker: Taker, statistics: Statistics, *, ends: bool = False
     ) -> None:
         taken = taker.samples(ends=ends)
         writer.take_samples(taken)
         statistics.sent += len(taken)
         statistics.count_cpu()
 
-    def _change(self, taker: "Taker", source: Subscriptions, wanted: Sequence[Wanted]) -> None:
+    def _change(self, taker: Taker, source: Subscriptions, wanted: Sequence[Wanted]) -> None:
         new, gone = taker.change(wanted)
         for number in gone:
             source.remove(number)
         source.add(new)
-
-
-class Registry:
-    """Reads a table's signals from the server and reports their states to it, in a thread of its own.
-
-    A file beside the spool has the latest list, for a start without the server.
-    """
-
-    def __init__(self, table: str, address: Address, password: str, spools: Path) -> None:
-        self._table = table
-        self._file = spool_file(spools, address, table).with_suffix(".signals")
-        self._stop = threading.Event()
-        self._connection = ReconnectingConnection(address, password, Counts(), self._sleep)
-        self._version: int | None = None
-        self._lists: deque[list[Wanted]] = deque(maxlen=1)
-        self._states: deque[list[dict[str, Any]]] = deque()
-        self.latest: dict[int, int] = {}
-        """time of the latest sample of each signal, in nanoseconds since 1970, as of the start"""
-        self.failed = False
-        """whether states were lost"""
-        self.answered = threading.Event()
-        """set when the server has answered or could not be reached"""
-        self._thread = threading.Thread(target=self._run, name=f"registry {table}", daemon=True)
-        self._thread.start()
-
-    def known(self) -> list[Wanted]:
-        """The list of the file; empty if there is none."""
-        with suppress(OSError, ValueError, TypeError):
-            return [Wanted(*each) for each in json.loads(self._file.read_text())]
-        return []
-
-    def changed(self) -> list[Wanted] | None:
-        """The latest list of the server, if it has changed since the last call."""
-        return self._lists.pop() if self._lists else None
-
-    def report(self, states: list[dict[str, Any]]) -> None:
-        """Reports states of signals to the server."""
-        if states:
-            self._states.append(states)
-
-    def close(self) -> None:
-        self._stop.set()
-        self._thread.join(_LOOK)
-
-    def _sleep(self, seconds: float) -> None:
-        if self._stop.wait(seconds):
-            raise Released
-
-    def _run(self) -> None:
-        with suppress(Released):
-            while True:
-                try:
-                    self._look()
-                except (Interrupted, Refused, Failed):
-                    # the writer itself reports the reason
-                    self.failed = True
-                    self._states.clear()
-                self.answered.set()
-                self._sleep(_LOOK)
-        self._connection.close()
-
-    def _look(self) -> None:
-        rows = self._connection.attempt("written_signals", self._table, self._version).rows
-        if rows:
-            self._version = int(rows[0][0])
-            wanted = [Wanted(row[1], row[2], row[3], row[5]) for row in rows if row[1] is not None]
-            self.latest = self.latest or {row[1]: row[4] for row in rows if row[4] is not None}
-            self._lists.append(wanted)
-            with suppress(OSError):
-                self._file.write_text(json.dumps(wanted))
-        while self._states:
-            states = self._states[0]
-            for first in range(0, len(states), _REPORTED):
-                text = json.dumps(states[first : first + _REPORTED])
-                self._connection.attempt("report_signals", self._table, text)
-            self._states.popleft()

@@ -6,6 +6,7 @@ import mmap
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
+from typing import get_type_hints
 
 # Latency classes: 16 to an octave (4.4 % wide) from 10 microseconds up to 10 * 2**24 microseconds (168 s).
 _PER_OCTAVE = 16
@@ -20,70 +21,45 @@ class Statistics(ctypes.Structure):
     state: int
     restarts: int
     seq_no: int
+    """the ring row written last"""
     sent: int
+    """by a writer: rows of the source; by a reader: calls"""
     acknowledged: int
+    """those of them that the server has"""
     rows: int
+    """rows read, by a reader"""
     refused: int
+    """calls that the server answered with an error about the row: not repeated"""
     repeated: int
+    """calls sent again because no answer arrived"""
     reconnected: int
     missed: int
+    """cycles in which no reading was taken"""
     skipped: int
+    """rows of the source that the table already had"""
     late: int
+    """rows that reached the server after later ones"""
     dropped: int
+    """readings replaced by a newer one of their column before a row was made"""
     spooled: int
+    """rows not yet acknowledged"""
     oldest: int
+    """the time of the oldest of them, in microseconds since 1970; 0 for none"""
     thinned: int
+    """rows dropped because the spool was full"""
     bytes: int
+    """of the readings in acknowledged rows, in the types of their columns"""
     commits: int
+    """calls that were answered"""
     batches: int
+    """those of them that carried several rows"""
     total_latency: float
+    """seconds, as are the following"""
     last_latency: float
     longest_latency: float
     cpu: float
-    _parts: int = 1
-
-    _fields_ = [
-        ("state", ctypes.c_int32),
-        ("restarts", ctypes.c_int32),
-        # the ring row written last
-        ("seq_no", ctypes.c_int64),
-        # by a writer: rows of the source, and those of them that the server has; by a reader: calls
-        ("sent", ctypes.c_int64),
-        ("acknowledged", ctypes.c_int64),
-        # rows read, by a reader
-        ("rows", ctypes.c_int64),
-        # calls that the server answered with an error about the row: not repeated
-        ("refused", ctypes.c_int64),
-        # calls sent again because no answer arrived
-        ("repeated", ctypes.c_int64),
-        ("reconnected", ctypes.c_int64),
-        # cycles in which no reading was taken
-        ("missed", ctypes.c_int64),
-        # rows of the source that the table already had
-        ("skipped", ctypes.c_int64),
-        # readings replaced by a newer one of their column before a row was made
-        ("dropped", ctypes.c_int64),
-        # rows that reached the server after later ones
-        ("late", ctypes.c_int64),
-        # rows not yet acknowledged, and the time of the oldest, in microseconds since 1970; 0 for none
-        ("spooled", ctypes.c_int64),
-        ("oldest", ctypes.c_int64),
-        # rows dropped because the spool was full
-        ("thinned", ctypes.c_int64),
-        # of the readings in acknowledged rows, in the types of their columns
-        ("bytes", ctypes.c_int64),
-        # calls that were answered, and those of them that carried several rows
-        ("commits", ctypes.c_int64),
-        ("batches", ctypes.c_int64),
-        # seconds
-        ("total_latency", ctypes.c_double),
-        ("last_latency", ctypes.c_double),
-        ("longest_latency", ctypes.c_double),
-        ("cpu", ctypes.c_double),
-        ("_cpu_mark", ctypes.c_double),
-        ("_latencies", ctypes.c_uint32 * CLASSES),
-        ("_message", ctypes.c_char * 400),
-    ]
+    _cpu_mark: float
+    _parts = 1
 
     @property
     def message(self) -> str:
@@ -128,6 +104,16 @@ class Statistics(ctypes.Structure):
         mark = time.process_time()
         self.cpu += (mark - self._cpu_mark) / self._parts
         self._cpu_mark = mark
+
+
+Statistics._fields_ = [
+    *(
+        (name, ctypes.c_double if kind is float else ctypes.c_int64)
+        for name, kind in get_type_hints(Statistics).items()
+    ),
+    ("_latencies", ctypes.c_uint32 * CLASSES),
+    ("_message", ctypes.c_char * 400),
+]
 
 
 class Latencies:

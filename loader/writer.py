@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from ringlog.clients import Address
 from ringlog.clients.figures import State
 from ringlog.clients.reconnecting import Failed
-from ringlog.clients.spool.spool import GiB
+from ringlog.clients.spool.stored import GiB
 from ringlog.clients.writer import Writer
 from ringlog.loader.ack_log import AckLog
 from ringlog.loader.control.policy_channel import Policy, PolicyChannel

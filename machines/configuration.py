@@ -79,6 +79,18 @@ def etcd(site: Site, machine: Machine, layout: Layout) -> dict[str, object]:
     }
 
 
+def _access(site: Site) -> list[str]:
+    """The lines of pg_hba.conf."""
+    local = "local", "all", "postgres", "peer map=administrator"
+    members = [
+        (kind, database, role, f"{member.address}/32", "scram-sha-256")
+        for member in site.members
+        for kind, database, role in (("host", "replication", REPLICATOR), ("host", "all", REWINDER))
+    ]
+    rest = [("local", "all", "all", "scram-sha-256"), ("host", "all", "all", "all", "scram-sha-256")]
+    return ["  ".join(words) for words in (local, *members, *rest)]
+
+
 def patroni(
     site: Site,
     machine: Machine,
@@ -90,13 +102,6 @@ def patroni(
 ) -> dict[str, object]:
     """Patroni's configuration file. `settings` are PostgreSQL's; `strict`: no row is stored without a
     standby."""
-    local = "local", "all", "postgres", "peer map=administrator"
-    members = [
-        (kind, database, role, f"{member.address}/32", "scram-sha-256")
-        for member in site.members
-        for kind, database, role in (("host", "replication", REPLICATOR), ("host", "all", REWINDER))
-    ]
-    rest = [("local", "all", "all", "scram-sha-256"), ("host", "all", "all", "all", "scram-sha-256")]
     own = {name: value for name, value in settings.items() if name not in _COMMON}
     data = layout.data / "postgresql"
     stop = (layout.postgresql / "pg_ctl", "stop", "-D", data, "-m", "fast", "-t", _STOP_PATIENCE)
@@ -155,7 +160,7 @@ def patroni(
                 "wal_sender_timeout": "5s",
                 "wal_receiver_timeout": "5s",
             },
-            "pg_hba": ["  ".join(words) for words in (local, *members, *rest)],
+            "pg_hba": _access(site),
             "pg_ident": [f"administrator  {name}  postgres" for name in sorted({"root", layout.account})],
         },
         # the queries of `ringlog ha status`

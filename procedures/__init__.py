@@ -50,6 +50,9 @@ OVER_ALL_TABLES = {
 }
 """The procedures over all tables: name and file."""
 
+FORMER = ("bins_of_places", "queries_of_bins", "trend_in_bins")
+"""Functions of 1.0, which an installation drops; 1.0 makes them again when it takes back a database."""
+
 FOR_EVERYONE = ("demand_log", "partial_logs")
 """Those of them that any login may call; all others only the roles that their files name."""
 
@@ -189,9 +192,7 @@ def table_procedures(
         "put": sql.Identifier(SCHEMA, OF_A_TABLE["put"].format(table)),
         "claimed": sql.Identifier(SCHEMA, OF_A_TABLE["put_claimed"].format(table)),
     }
-    written = {
-        name: value if isinstance(value, str) else value.as_string() for name, value in of_the_table.items()
-    }
+    written = {name: v if isinstance(v, str) else v.as_string() for name, v in of_the_table.items()}
     put = sql.Literal(OF_A_TABLE["put"].format(called or table)).as_string()
     written["refusal"] = _filled("rows/put_refused", written | {"name": put})
     for file, pattern in OF_A_TABLE.items():

@@ -89,6 +89,54 @@ def shared_procedures() -> Iterator[Procedure]:
         yield Procedure(name, _read(f"shared/{name}"))
 
 
+_OF_KEY = {
+    "key_arguments": ("{column} {type}", ", "),
+    "optional_key": ("{column} {type} default null", ", "),
+    "key_given": ("({this}.{column} is null or stored.{column} = {begin}{this}.{column}{end})", " and "),
+    "key_matches_r": ("stored.{column} = {begin}r.{column}{end}", " and "),
+    "key_matches_wanted": ("stored.{column} = wanted.{column}", " and "),
+    "key_matches_argument": ("stored.{column} = {begin}{this}.{column}{end}", " and "),
+    "key_joined": ("earlier.{column} = later.{column}", " and "),
+    "key_either": ("coalesce(earlier.{column}, later.{column})", ", "),
+    "key_columns": ("{column}", ", "),
+    "stored_key": ("stored.{column}", ", "),
+    "wanted_key": ("wanted.{column}", ", "),
+    "key_of_r": ("wanted.{column} := {begin}r.{column}{end};", "\n  "),
+    "key_of_item": ("wanted.{column} := {begin}(item.given ->> {name}){end}::{type};", "\n    "),
+    "place_key": ("place.{column}", ", "),
+    "key_of_place": ("stored.{column} = place.{column}", " and "),
+    "demanded_of_r": (
+        "if r.{column} is null then\n    raise exception '%: {column} must be given', {procedure}\n"
+        "      using errcode = 'not_null_violation';\n  end if;",
+        "\n  ",
+    ),
+}
+"""Parts of the files that repeat a text for each column of the key, and what is between two of them."""
+
+_OF_DATA = {
+    "given_of_r": (
+        "if {name} = any (cleared) then\n    wanted.{column} := null;\n"
+        "  elsif r.{column} is not null then\n    wanted.{column} := r.{column};\n  end if;",
+        "\n  ",
+    ),
+    "given_of_item": (
+        "if item.given ? {name} then\n      wanted.{column} := (item.given ->> {name})::{type};\n    end if;",
+        "\n    ",
+    ),
+    "data_names": ("{name}", ", "),
+    "wanted_data": ("wanted.{column}", ", "),
+    "before_data": ("before.{column}", ", "),
+    "assignments": ("{column} = wanted.{column}", ", "),
+    "data_columns": ("{column}", ", "),
+    "stored_data": ("stored.{column}", ", "),
+    "cells": ("({name}, earlier.{column}::text, later.{column}::text)", ",\n      "),
+}
+"""Those for each other column."""
+
+_OF_PROCEDURE = ("time", "comment", "version", "change", "changed")
+"""Arguments that a file names by its procedure, as {this_time}."""
+
+
 def _fill(
     file: str,
     table: str,
@@ -96,30 +144,23 @@ def _fill(
     data: Sequence[str],
     name: str = "",
     types: Mapping[str, str] | None = None,
-    checks: sql.Composable | None = None,
+    checks: sql.Composable = sql.SQL(""),  # noqa: B008
 ) -> str:
     types = types or {}
-    every = [*key, *data]
     texts = {column for column in key if "char" in types.get(column, "").lower()}
-
-    this = sql.Identifier(name or "x").as_string()
     names = {
         column: {
             "column": sql.Identifier(column).as_string(),
             "name": sql.Literal(column).as_string(),
             "type": types.get(column, "text"),
-            "this": this,
+            "this": sql.Identifier(name or "x").as_string(),
+            "procedure": sql.Literal(name).as_string(),
             # as T-SQL compares texts: blanks at their ends do not count
             "begin": "rtrim(" if column in texts else "",
             "end": ", ' ')" if column in texts else "",
         }
-        for column in every
+        for column in (*key, *data)
     }
-
-    def each(pattern: str, columns: Iterable[str], between: str = ", ") -> sql.Composable:
-        # quoted once: each time again would be a fifth of the first start's Python
-        return sql.SQL(between.join(pattern.format_map(names[column]) for column in columns))
-
     parts: dict[str, Callable[[], sql.Composable]] = {
         "procedure": lambda: sql.Identifier("ringlog", name or "x"),
         "name": lambda: sql.Literal(name),
@@ -130,67 +171,27 @@ def _fill(
         "row_type": lambda: sql.Identifier(NOW, f"{table}_row"),
         "store": lambda: sql.Identifier(SCHEMA, OF_A_PARAMETER["store"].format(table)),
         "remove": lambda: sql.Identifier(SCHEMA, OF_A_PARAMETER["remove"].format(table)),
-        "key_arguments": lambda: each("{column} {type}", key),
-        "optional_key": lambda: each("{column} {type} default null", key),
-        "key_given": lambda: each(
-            "({this}.{column} is null or stored.{column} = {begin}{this}.{column}{end})", key, " and "
-        ),
-        "key_matches_r": lambda: each("stored.{column} = {begin}r.{column}{end}", key, " and "),
-        "key_matches_wanted": lambda: each("stored.{column} = wanted.{column}", key, " and "),
-        "key_matches_argument": lambda: each("stored.{column} = {begin}{this}.{column}{end}", key, " and "),
-        "key_joined": lambda: each("earlier.{column} = later.{column}", key, " and "),
-        "key_either": lambda: each("coalesce(earlier.{column}, later.{column})", key),
-        "key_columns": lambda: each("{column}", key),
-        "stored_key": lambda: each("stored.{column}", key),
-        "wanted_key": lambda: each("wanted.{column}", key),
-        "key_of_r": lambda: each("wanted.{column} := {begin}r.{column}{end};", key, "\n  "),
-        "key_of_item": lambda: each(
-            "wanted.{column} := {begin}(item.given ->> {name}){end}::{type};", key, "\n    "
-        ),
-        "place_key": lambda: each("place.{column}", key),
-        "key_of_place": lambda: each("stored.{column} = place.{column}", key, " and "),
-        "this_time": lambda: sql.Identifier(name or "x", "time"),
-        "this_comment": lambda: sql.Identifier(name or "x", "comment"),
-        "this_version": lambda: sql.Identifier(name or "x", "version"),
-        "this_change": lambda: sql.Identifier(name or "x", "change"),
-        "this_changed": lambda: sql.Identifier(name or "x", "changed"),
         "this": lambda: sql.Identifier(name or "x"),
-        "demanded_of_r": lambda: each(
-            "if r.{column} is null then\n    raise exception '%: {column} must be given', {what}\n"
-            "      using errcode = 'not_null_violation';\n  end if;".replace(
-                "{what}", sql.Literal(name).as_string()
-            ),
-            key,
-            "\n  ",
-        ),
         "shown_wanted": lambda: _shown("wanted", key),
         "shown_argument": lambda: _shown(name or "x", key),
-        "given_of_r": lambda: each(
-            "if {name} = any (cleared) then\n    wanted.{column} := null;\n"
-            "  elsif r.{column} is not null then\n    wanted.{column} := r.{column};\n  end if;",
-            data,
-            "\n  ",
-        ),
-        "given_of_item": lambda: each(
-            "if item.given ? {name} then\n"
-            "      wanted.{column} := (item.given ->> {name})::{type};\n    end if;",
-            data,
-            "\n    ",
-        ),
-        "column_names": lambda: each("{name}", every),
-        "data_names": lambda: each("{name}", data),
-        "wanted_data": lambda: each("wanted.{column}", data),
-        "before_data": lambda: each("before.{column}", data),
-        "assignments": lambda: each("{column} = wanted.{column}", data),
-        "data_columns": lambda: each("{column}", data),
-        "stored_data": lambda: each("stored.{column}", data),
-        "cells": lambda: each("({name}, earlier.{column}::text, later.{column}::text)", data, ",\n      "),
-        "checks": lambda: checks or sql.SQL(""),
+        "column_names": lambda: sql.SQL(", ").join(map(sql.Literal, names)),
+        "checks": lambda: checks,
     }
+
+    def part(field: str) -> sql.Composable:
+        if (own := field.removeprefix("this_")) in _OF_PROCEDURE:
+            return sql.Identifier(name or "x", own)
+        for table_of, columns in ((_OF_KEY, key), (_OF_DATA, data)):
+            if field in table_of:
+                pattern, between = table_of[field]
+                # quoted once: each time again would be a fifth of the first start's Python
+                return sql.SQL(between.join(pattern.format_map(names[column]) for column in columns))
+        return parts[field]()
+
     text = _read(file)
     # each file has some of them, and there may be thousands of procedures
     used = {field for _, field, _, _ in Formatter().parse(text) if field}
-    return sql.SQL(text).format(**{field: parts[field]() for field in used}).as_string()
+    return sql.SQL(text).format(**{field: part(field) for field in used}).as_string()
 
 
 def _shown(row: str, key: Sequence[str]) -> sql.Composable:

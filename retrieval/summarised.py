@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,26 +179,21 @@ def _whole_bins(
     whole_until, until = until, min(until, summarised_until // (width * SECOND))
     if begin >= until or not stored:
         return None
-    read: Reader
-    if column.place.is_of_samples:
-        wanted = [column.place.column, column.place.column + SEVERITY]
-        read = _spans_of_samples
-    else:
-        wanted = [column.place.column, *([] if column.severity is None else [column.severity])]
-        read = _spans
+    are_rows = not column.place.is_of_samples
+    severity = column.severity if are_rows else column.place.column + SEVERITY
+    wanted = [column.place.column, *([] if severity is None else [severity])]
     levels = [level for level in stored if width % level == 0]
     if levels:
         level = levels[-1]
         factor = width // level
         if (until - begin) * factor > _MOST:
             return None
-        spans, there = read(connection, table, wanted, level, np.arange(begin * factor, until * factor))
+        numbers = np.arange(begin * factor, until * factor)
+        spans, there = _spans(connection, table, wanted, level, numbers, are_rows=are_rows)
         known = np.logical_and.reduce(there.reshape(-1, factor), axis=1)
         made = combined(spans, factor) if factor > 1 and len(spans) else spans
-    elif column.place.is_of_samples:
-        return None
     else:
-        found = _tiled(connection, table, wanted, stored, begin, until, width)
+        found = _tiled(connection, table, wanted, stored, begin, until, width) if are_rows else None
         if found is None:
             return None
         made, known = found
@@ -254,7 +248,7 @@ def _tiled(
             runs = [(number, low, next_low), (number, next_high, high)]
             number, low, high = (each[is_long] for each in (number, next_low, next_high))
         of_bin, wanted = _expanded(runs, level)
-        spans, there = _spans(connection, table, columns, level, wanted)
+        spans, there = _spans(connection, table, columns, level, wanted, are_rows=True)
         known[of_bin[~there] - begin] = False
         parts.append(spans)
         labels.append(of_bin[np.searchsorted(wanted, spans.numbers)])
@@ -330,30 +324,23 @@ def _ends(
     return times, values, nulls
 
 
-Reader: TypeAlias = Callable[
-    [Connection, str, list[str], int, NDArray[np.int64]], tuple[Spans, NDArray[np.bool_]]
-]
-
-
-def _spans_of_samples(
-    connection: Connection, table: str, columns: list[str], level: int, numbers: NDArray[np.int64]
-) -> tuple[Spans, NDArray[np.bool_]]:
-    """As `_spans`, of a signal of samples and its severities: all spans are known, and those without samples
-    are not stored."""
-    spans, _ = _stored(connection, table, columns, level, numbers)
-    spans = filled(spans)
-    return spans.chosen(spans.n[:, 1] > 0), np.ones(len(numbers), np.bool_)
-
-
 def _spans(
-    connection: Connection, table: str, columns: list[str], level: int, numbers: NDArray[np.int64]
+    connection: Connection,
+    table: str,
+    columns: list[str],
+    level: int,
+    numbers: NDArray[np.int64],
+    *,
+    are_rows: bool,
 ) -> tuple[Spans, NDArray[np.bool_]]:
     """The spans with rows among these numbers, which are in order, and a mask of the spans for which this is
-    known."""
-    spans, there = _stored(connection, table, columns, level, numbers)
-    of_all = np.asarray(there.all(axis=1))
-    with_rows = (spans.n + spans.nans + spans.nulls).any(axis=1)
-    return spans.chosen(with_rows & of_all), of_all
+    known: spans without samples, and severities without an alarm, are known not to be stored."""
+    spans, is_stored = _stored(connection, table, columns, level, numbers)
+    known = np.asarray(is_stored.all(axis=1)) if are_rows else np.ones(len(numbers), np.bool_)
+    if not are_rows:
+        spans = filled(spans)
+    with_rows = np.asarray((spans.n + spans.nans + spans.nulls).any(axis=1))
+    return spans.chosen(with_rows & known), known
 
 
 def _stored(

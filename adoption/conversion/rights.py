@@ -41,6 +41,16 @@ class Rights:
     decisions: tuple[str, ...]
 
 
+def _rings(old: Old, found: Sorted) -> set[str]:
+    """The tables of the database that are rings, or their logs."""
+    return {
+        table.name
+        for ring in (*found.rings, *found.away)
+        for table in (ring.table, ring.log)
+        if table is not None and table.database.lower() == old.database
+    }
+
+
 def rights(old: Old, found: Sorted, database: str, replaced: Collection[str] = (), owner: str = "") -> Rights:
     """The statements that give users and roles the rights that they have at the old server.
 
@@ -50,12 +60,7 @@ def rights(old: Old, found: Sorted, database: str, replaced: Collection[str] = (
     owner = owner or database
     login_of = {user: login or user for user, login in old.users}
     kinds = {module.name: module.kind for module in old.modules}
-    rings = {
-        table.name
-        for ring in (*found.rings, *found.away)
-        for table in (ring.table, ring.log)
-        if table is not None and table.database.lower() == old.database
-    }
+    rings = _rings(old, found)
     members = [Member(each.role, login_of.get(each.who, each.who)) for each in old.members]
     users = {login_of.get(user, user) for user, _ in old.users} | set(old.logins)
     decisions: list[str] = []

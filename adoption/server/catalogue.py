@@ -5,8 +5,9 @@ syslogins); SQL Server's views of its System Catalog Views (sys.objects, sys.col
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pymssql
@@ -15,7 +16,7 @@ from ringlog.adoption.conversion.object_names import ObjectNames
 from ringlog.adoption.conversion.owners import BEFORE, placed, without_owners
 from ringlog.adoption.server import ase, collations, dynamic, left, sql_server
 from ringlog.adoption.server.names import quoted
-from ringlog.adoption.server.objects import Grant, Member, Module, Old, OldTable
+from ringlog.adoption.server.objects import Grant, Member, Module, Old, OldColumn, OldTable
 from ringlog.adoption.server.parts import Parts, Query, Rows
 from ringlog.adoption.server.session import ABSENT, is_of_server, message_of, number, rows_of
 from ringlog.schema.sql_files import sql_file
@@ -74,75 +75,45 @@ def read(connection: pymssql.Connection, named: str) -> Old:
             ase.indexes(cursor, unread, reported) if is_ase else sql_server.indexes(query("keys"))
         )
         found_tables, found_modules = query("tables"), query("modules")
-        object_names = ObjectNames(
-            [
-                *(("table", str(owner), str(name)) for owner, name, _ in found_tables),
-                *((_kind(row), str(row[0]), _name(row)) for row in found_modules),
-            ]
-        )
+        object_names = _object_names(found_tables, found_modules)
         by_owner = object_names.by_owner()
+        here_in = partial(without_owners, names=by_owner, database=database)
 
-        def here_in(text: str) -> str:
-            return without_owners(text, by_owner, database)
-
-        tables = []
-        for owner, name, rows in found_tables:
-            place = str(owner), str(name)
-            here = object_names.new_name(*place)
-            if place in parts.columns and here is not None:
-                count = _rows(cursor, *place, rows, reported)
-                tables.append(
-                    OldTable(
-                        here,
-                        tuple(
-                            replace(
-                                column,
-                                code_page=pages.get(column.code_page, ""),
-                                collation=collations.of_column(column.collation, collation),
-                                default=here_in(column.default),
-                                computed=here_in(column.computed),
-                                description=said_of_columns.get((*place, column.name), ""),
-                            )
-                            for column in parts.columns[place]
-                        ),
-                        tuple(keys.get(place, ())),
-                        count,
-                        tuple(
-                            replace(check, condition=here_in(check.condition))
-                            for check in parts.checks.get(place, ())
-                        ),
-                        tuple(parts.references.get(place, ())),
-                        tuple(indexes.get(place, ())),
-                        tuple(constraints.get(place, ())),
-                        str(owner),
-                        said.get(place, ""),
-                        str(name),
-                        named,
-                    )
-                )
-        tables = [
-            replace(
-                table,
-                references=tuple(
-                    replace(reference, table=here)
-                    for reference, here in object_names.referred(table.name, table.references)
-                ),
+        def table(here: str, place: tuple[str, str], rows: object) -> OldTable:
+            columns = (
+                _here(each, here_in, pages, collation, said_of_columns.get((*place, each.name), ""))
+                for each in parts.columns[place]
             )
-            for table in tables
+            checks = parts.checks.get(place, ())
+            references = object_names.referred(here, tuple(parts.references.get(place, ())))
+            return OldTable(
+                here,
+                tuple(columns),
+                tuple(keys.get(place, ())),
+                _rows(cursor, *place, rows, reported),
+                tuple(replace(check, condition=here_in(check.condition)) for check in checks),
+                tuple(replace(reference, table=there) for reference, there in references),
+                tuple(indexes.get(place, ())),
+                tuple(constraints.get(place, ())),
+                place[0],
+                said.get(place, ""),
+                place[1],
+                named,
+            )
+
+        places = [((str(owner), str(name)), rows) for owner, name, rows in found_tables]
+        tables = [
+            table(here, place, rows)
+            for place, rows in places
+            if place in parts.columns and (here := object_names.new_name(*place)) is not None
         ]
         reported += left.of_collations(parts.columns)
-        modules = tuple(
-            replace(placed(each, by_owner, database), database=database)
-            for each in _modules(found_modules, object_names, reported)
-        )
+        found = _modules(found_modules, object_names, reported)
+        modules = tuple(replace(placed(each, by_owner, database), database=database) for each in found)
         reported += dynamic.names_in_dynamic_sql(modules, by_owner, database, is_ase)
         grants, members = _rights(query, is_ase, tables, modules, by_owner)
+        begins, users, logins = _accounts(query)
         charset = next((str(name) for (name,) in query("charset")), "") if is_ase else ""
-        begins = {str(login): str(there or "").lower() for login, there in query("login_databases")}
-        users = tuple((str(user), str(login or "")) for user, login in query("users"))
-        logins = tuple(
-            str(name) for (name,) in query("logins") if not _OWN_LOGINS.fullmatch(str(name).strip())
-        )
     return Old(
         version,
         is_ase,
@@ -231,6 +202,43 @@ def _code_pages(cursor: Any, parts: Parts) -> dict[str, str]:
         except pymssql.Error:
             found[collation] = "65001" if collation.upper().endswith("_UTF8") else ""
     return found
+
+
+def _object_names(tables: Rows, modules: Rows) -> ObjectNames:
+    return ObjectNames(
+        [
+            *(("table", str(owner), str(name)) for owner, name, _ in tables),
+            *((_kind(row), str(row[0]), _name(row)) for row in modules),
+        ]
+    )
+
+
+def _here(
+    column: OldColumn,
+    here_in: Callable[[str], str],
+    pages: Mapping[Any, str],
+    collation: str,
+    description: str,
+) -> OldColumn:
+    """A column with the names and collations of here."""
+    return replace(
+        column,
+        code_page=pages.get(column.code_page, ""),
+        collation=collations.of_column(column.collation, collation),
+        default=here_in(column.default),
+        computed=here_in(column.computed),
+        description=description,
+    )
+
+
+def _accounts(
+    query: Query,
+) -> tuple[dict[str, str], tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """The database in which each login begins, the users with their logins, and the logins."""
+    begins = {str(login): str(there or "").lower() for login, there in query("login_databases")}
+    users = tuple((str(user), str(login or "")) for user, login in query("users"))
+    names = (str(name) for (name,) in query("logins"))
+    return begins, users, tuple(name for name in names if not _OWN_LOGINS.fullmatch(name.strip()))
 
 
 def _rows(cursor: Any, owner: str, table: str, reported: Any, unread: list[str]) -> int:

@@ -84,49 +84,56 @@ def archive(
         this = Round(engine, lock, source, folder, stopped, pauses, writer)
         with engine.begin() as connection:
             expired = _expired(connection, moment)
-        complete = True
-        failed: set[str] = set()
-
-        def done(table: str, work: Callable[[], str]) -> str:
-            """The line of a step. After one that fails the others are still done."""
-            nonlocal complete
-            try:
-                return work()
-            except NotDone as error:
-                complete = False
-                return str(error)
-            except (ReadError, Damaged, sa.exc.DBAPIError) as error:
-                lock.execute(sa.select(1))  # raises if PostgreSQL has stopped
-                complete = False
-                failed.add(table)
-                message = " ".join(str(error.orig if isinstance(error, sa.exc.DBAPIError) else error).split())
-                with engine.begin() as connection:
-                    become_owner(connection)
-                    note_damage = sa.func.ringlog.note_damage("archive", table, message)
-                    return str(connection.scalar(sa.select(note_damage)))
-
+        steps = _Steps(this)
         for week in expired:
-            yield done(week.table, partial(_expire, this, week))
+            yield steps.done(week.table, partial(_expire, this, week))
         with engine.begin() as connection:
             due = _due(connection, moment - chosen[0], moment)
             with_late = late_weeks(connection)
         try:
             for number, (table, partition) in enumerate(due, 1):
-                line = done(table, partial(archive_partition, this, table, partition))
+                line = steps.done(table, partial(archive_partition, this, table, partition))
                 yield line + (f" ({number} of {len(due)})" if len(due) > 1 else "")
             for week in with_late:
-                yield done(week.table, partial(merge_late, this, week))
+                yield steps.done(week.table, partial(merge_late, this, week))
             for week in old_weeks(this) if rewrites else []:
-                yield done(week.table, partial(rewrite_week, this, week))
+                yield steps.done(week.table, partial(rewrite_week, this, week))
         except Stopped:
             return False
         with engine.begin() as connection:
             become_owner(connection)
-            repaired = (damage.c.work == "archive") & damage.c.table_name.not_in(failed)
+            repaired = (damage.c.work == "archive") & damage.c.table_name.not_in(steps.failed)
             connection.execute(damage.delete().where(repaired))
         with engine.begin() as connection:
             write_manifest(connection, folder)
-        return (yield from _publish(engine, conninfo)) and complete
+        return (yield from _publish(engine, conninfo)) and steps.complete
+
+
+class _Steps:
+    """The steps of a round: after one that fails the others are still done."""
+
+    def __init__(self, this: Round) -> None:
+        self._round = this
+        self.complete = True
+        self.failed: set[str] = set()
+        """tables with damage"""
+
+    def done(self, table: str, work: Callable[[], str]) -> str:
+        """The line of a step."""
+        try:
+            return work()
+        except NotDone as error:
+            self.complete = False
+            return str(error)
+        except (ReadError, Damaged, sa.exc.DBAPIError) as error:
+            self._round.lock.execute(sa.select(1))  # raises if PostgreSQL has stopped
+            self.complete = False
+            self.failed.add(table)
+            message = " ".join(str(error.orig if isinstance(error, sa.exc.DBAPIError) else error).split())
+            with self._round.engine.begin() as connection:
+                become_owner(connection)
+                note_damage = sa.func.ringlog.note_damage("archive", table, message)
+                return str(connection.scalar(sa.select(note_damage)))
 
 
 def _publish(engine: sa.Engine, conninfo: str) -> Generator[str, None, bool]:

@@ -305,15 +305,7 @@ class Migration:
             columns = {} if self._kind else of_log(connection, self._table)
             known = {each.begins: each for each in manifest(connection, self._table)}
         old = known.get(week.start)
-        if old is not None and old.recalled_until is not None:
-            raise MigrationError(
-                f"the week of {week.start:%Y-%m-%d} is recalled: wait until it is archived again"
-            )
-        if old is not None and old.rows and self._existing is Existing.REFUSE:
-            raise MigrationError(
-                f"the archive has {old.rows} rows of the week of {week.start:%Y-%m-%d} already:"
-                " --existing merge adds rows to them"
-            )
+        self._demand_new(week, old)
         name = f"{self._table}/{_COMING}/{week.start:%Gw%V}.parquet"
         merging = Merging(folder, old) if old is not None and old.rows else None
         newest = Newest(self._table, self._kind) if self._kind else None
@@ -373,6 +365,17 @@ class Migration:
             return moved
 
         return enter
+
+    def _demand_new(self, week: Week, old: ColdWeek | None) -> None:
+        if old is not None and old.recalled_until is not None:
+            raise MigrationError(
+                f"the week of {week.start:%Y-%m-%d} is recalled: wait until it is archived again"
+            )
+        if old is not None and old.rows and self._existing is Existing.REFUSE:
+            raise MigrationError(
+                f"the archive has {old.rows} rows of the week of {week.start:%Y-%m-%d} already:"
+                " --existing merge adds rows to them"
+            )
 
     def _demand_no_partition(self, connection: sa.Connection, week: Week) -> None:
         for partition in log_partitions(connection, self._table):

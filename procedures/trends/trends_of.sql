@@ -24,8 +24,8 @@ stable
 as $$
   select trend.*, bins.width
   from ringlog.bins_of_trends(trends_of.names, trends_of.from_time, trends_of.to_time, trends_of.points) as bins
-  cross join lateral ringlog.trend_in_bins(
-    bins.signals, bins.have_moved, bins.begins, bins.ends, bins.width, bins.origin, trends_of.with_squares
+  cross join lateral ringlog.signal_bins(
+    bins.signals, bins.begins, bins.ends, bins.width, bins.origin, trends_of.with_squares
   ) as trend
 $$;
 

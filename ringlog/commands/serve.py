@@ -48,6 +48,84 @@ _HttpRole = Annotated[
     ),
 ]
 
+_Listen = Annotated[
+    str,
+    typer.Option(metavar="HOST:PORT", help=("Address that TDS clients connect to. Port 0: a free one.")),
+]
+_PgPort = Annotated[
+    int | None,
+    option(
+        "--pg-port",
+        metavar="PORT",
+        min=1,
+        max=65535,
+        help=(
+            "TCP port of the embedded PostgreSQL. Default: the one used last; at the first start a free one."
+        ),
+    ),
+]
+_Memory = Annotated[
+    str | None,
+    option(
+        metavar="SIZE",
+        help=("Memory that the embedded PostgreSQL is configured for, as 8GB. Default: all of this machine."),
+    ),
+]
+_Metrics = Annotated[
+    str | None,
+    option(
+        metavar="HOST:PORT",
+        help="Address of the gateway's metrics for Prometheus (/metrics). Default: none.",
+    ),
+]
+_Http = Annotated[
+    str | None,
+    option(
+        metavar="HOST:PORT",
+        help=(
+            "Address for reading over HTTP: a page, the Archiver Appliance's API, a plain API. With "
+            "--tls-cert it is HTTPS. Default: none."
+        ),
+    ),
+]
+_TlsCert = Annotated[
+    Path | None,
+    option(
+        "--tls-cert",
+        metavar="FILE",
+        help="Certificate for TLS, with its chain (PEM). Default: no TLS. `ringlog cert` makes one.",
+    ),
+]
+_TlsKey = Annotated[
+    Path | None,
+    option("--tls-key", metavar="FILE", help="The certificate's key (PEM)."),
+]
+_Tls = Annotated[
+    TlsUse | None,
+    typer.Option("--tls", show_default=False, help="Whether clients may or must use TLS. Default: offered."),
+]
+_GatewayPasswordFile = Annotated[
+    Path | None,
+    option(
+        "--gateway-password-file",
+        metavar="FILE",
+        help=(
+            "File whose first line is the password of the gateway's own role: the same for all "
+            "gateways of one database. Default: a new password at each start, which is not stored."
+        ),
+    ),
+]
+_WritersFirst = Annotated[
+    bool,
+    typer.Option(
+        "--writers-first/--writers-equal",
+        help=(
+            "Whether threads and processes that handle writers' calls have priority over all others "
+            "(nice -10 and short time slices), as far as this account may set it."
+        ),
+    ),
+]
+
 
 @logging_command
 def serve(
@@ -55,89 +133,17 @@ def serve(
     data: Data = None,
     dsn: Dsn = None,
     postgres: Programs = None,
-    listen: Annotated[
-        str,
-        typer.Option(metavar="HOST:PORT", help=("Address that TDS clients connect to. Port 0: a free one.")),
-    ] = "127.0.0.1:5000",
-    pg_port: Annotated[
-        int | None,
-        option(
-            "--pg-port",
-            metavar="PORT",
-            min=1,
-            max=65535,
-            help=(
-                "TCP port of the embedded PostgreSQL. Default: the one used last; at the first start a "
-                "free one."
-            ),
-        ),
-    ] = None,
-    memory: Annotated[
-        str | None,
-        option(
-            metavar="SIZE",
-            help=(
-                "Memory that the embedded PostgreSQL is configured for, as 8GB. Default: all of this machine."
-            ),
-        ),
-    ] = None,
-    metrics: Annotated[
-        str | None,
-        option(
-            metavar="HOST:PORT",
-            help="Address of the gateway's metrics for Prometheus (/metrics). Default: none.",
-        ),
-    ] = None,
-    http: Annotated[
-        str | None,
-        option(
-            metavar="HOST:PORT",
-            help=(
-                "Address for reading over HTTP: a page, the Archiver Appliance's API, a plain API. With "
-                "--tls-cert it is HTTPS. Default: none."
-            ),
-        ),
-    ] = None,
+    listen: _Listen = "127.0.0.1:5000",
+    pg_port: _PgPort = None,
+    memory: _Memory = None,
+    metrics: _Metrics = None,
+    http: _Http = None,
     http_role: _HttpRole = None,
-    tls_cert: Annotated[
-        Path | None,
-        option(
-            "--tls-cert",
-            metavar="FILE",
-            help="Certificate for TLS, with its chain (PEM). Default: no TLS. `ringlog cert` makes one.",
-        ),
-    ] = None,
-    tls_key: Annotated[
-        Path | None,
-        option("--tls-key", metavar="FILE", help="The certificate's key (PEM)."),
-    ] = None,
-    tls: Annotated[
-        TlsUse | None,
-        typer.Option(
-            "--tls", show_default=False, help="Whether clients may or must use TLS. Default: offered."
-        ),
-    ] = None,
-    gateway_password_file: Annotated[
-        Path | None,
-        option(
-            "--gateway-password-file",
-            metavar="FILE",
-            help=(
-                "File whose first line is the password of the gateway's own role: the same for all "
-                "gateways of one database. Default: a new password at each start, which is not stored."
-            ),
-        ),
-    ] = None,
-    writers_first: Annotated[
-        bool,
-        typer.Option(
-            "--writers-first/--writers-equal",
-            help=(
-                "Whether threads and processes that handle writers' calls have priority over all others "
-                "(nice -10 and short time slices), as far as this account may set it."
-            ),
-        ),
-    ] = True,
+    tls_cert: _TlsCert = None,
+    tls_key: _TlsKey = None,
+    tls: _Tls = None,
+    gateway_password_file: _GatewayPasswordFile = None,
+    writers_first: _WritersFirst = True,
 ) -> None:
     """Run the server until Ctrl-C or SIGTERM: PostgreSQL, the facility's tables, the TDS gateway."""
     database = chosen_database(data, dsn, postgres)

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import (
+    FORMER,
     OF_A_TABLE,
     WRITING,
     Procedure,
@@ -203,6 +204,7 @@ class _Common:
         """Makes the catalogue of T-SQL and other packages' objects in the database; notifies the gateway."""
         if before := made.renew_system(self.connection):
             self._note("catalogue of T-SQL", before)
+        self.changed += [f"procedure {name}: dropped" for name in made.drop(self.connection, FORMER)]
         registry_state.watch(self.connection)
         for part in parts:
             self.changed += part(self.connection)

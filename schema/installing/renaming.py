@@ -30,6 +30,7 @@ from ringlog.schema.own_tables import own_table, text, timestamp
 from ringlog.schema.registry import FOREVER, signal
 from ringlog.schema.relations.tables import Columns, stored_columns
 from ringlog.schema.relations.tiers import archived_tables
+from ringlog.schema.sql_files import sql_file
 
 former_table = own_table(
     "former_table",
@@ -139,31 +140,8 @@ def _rename_table(connection: sa.Connection, old: str, new: str) -> None:
         for schema in ("online", "log"):
             do("drop view if exists {}", sql.Identifier(schema, new))
     values = {"old": old, "schemas": [*_STORED]}
-    relations = connection.execute(
-        sa.text(
-            "select nspname, relname, relkind::text from pg_class"
-            " join pg_namespace on pg_namespace.oid = relnamespace"
-            " where nspname = any(:schemas) and relkind in ('r', 'p', 'v') and relname = :old"
-            " union all"
-            " select nspname, relname, 'S' from pg_class join pg_namespace on pg_namespace.oid = relnamespace"
-            " where nspname = 'summary' and relname = :old || '_until'"
-            " union all"
-            " select 'log', part.relname, 'r' from pg_inherits join pg_class as part on part.oid = inhrelid"
-            " join pg_class as log on log.oid = inhparent"
-            " where log.relname = :old and log.relnamespace = 'weeks'::regnamespace"
-            " union all"
-            " select nspname, relname, 'f' from pg_class join pg_namespace on pg_namespace.oid = relnamespace"
-            " where nspname = 'archive_files' and relname in (:old || ' files', :old || ' alone')"
-            " union all"
-            " select nspname, own.relname, 'i' from pg_index join pg_class as own on own.oid = indexrelid"
-            " join pg_class as its on its.oid = indrelid"
-            " join pg_namespace on pg_namespace.oid = its.relnamespace"
-            " where nspname = any(:schemas) and own.relname ^@ (:old || '_') and (its.relname = :old"
-            " or its.oid in (select inhrelid from pg_inherits join pg_class as log on log.oid = inhparent"
-            " where log.relname = :old and log.relnamespace = 'weeks'::regnamespace))"
-        ),
-        values,
-    ).all()
+    named = sa.text(sql_file(__file__, "renamed_relations"))
+    relations = connection.execute(named, values).all()
     kinds = {"r": "table", "p": "table", "v": "view", "S": "sequence", "i": "index", "f": "foreign table"}
     for schema, name, kind in relations:
         do(

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from ringlog.history.archive import archiving
 from ringlog.history.archive.recall import recall
-from ringlog.history.summaries import sample_spans
+from ringlog.history.summaries import making_spans, sample_spans
 from ringlog.history.summaries import summarising as summaries
 from ringlog.history.summaries.resummarising import summarise_again
 from ringlog.history.summaries.summarising import summarise
@@ -27,6 +27,7 @@ from ringlog.schema.relations.partitions import maintain
 from ringlog.schema.relations.sample_tables import merge
 
 from .conftest import Databases, conninfo_of, template
+from .trend_bins import same
 
 NOW = datetime(2026, 6, 10, 5, 17, tzinfo=UTC)
 BEGIN = datetime(2026, 4, 27, tzinfo=UTC)
@@ -80,14 +81,10 @@ class Plant:
     def same(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """The answer by summaries, after a comparison with that from the samples."""
         found = self.rows(query, *values)
-        wanted = self.without_summaries(query, *values)
-        assert len(found) == len(wanted)
-        for one, other in zip(found, wanted, strict=True):
-            for here, there in zip(one, other, strict=True):
-                same = here == there if there is None or isinstance(there, datetime) else None
-                assert same if same is not None else here == pytest.approx(there, rel=1e-9, nan_ok=True), (
-                    query
-                )
+        if wanted := self.without_summaries(query, *values):
+            same(found, wanted, rel=1e-9)
+        else:
+            assert found == wanted
         return found
 
     def compare(self) -> None:
@@ -257,9 +254,9 @@ def test_archived_weeks(plant: Plant) -> None:
 def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     places: list[tuple[Any, str]] = [
         (summaries, "_closed"),
-        (summaries, "_make_part"),
+        (summaries, "make_part"),
         (SummaryTable, "store"),
-        (summaries, "_make_longer"),
+        (making_spans, "_make_longer"),
     ]
     for late in (False, True):
         for place, name in places:

@@ -19,6 +19,7 @@ from ringlog.schema.layout import BLOCK
 from servers import RunningServer
 
 from .conftest import Databases, template
+from .trend_bins import bins_of_rows, same
 
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 NOW = BEGIN + timedelta(days=5)
@@ -63,51 +64,6 @@ def magnets(filled: str, conninfo: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-Row = tuple[object, ...]
-
-
-def rows_come_to(
-    connection: psycopg.Connection,
-    column: str,
-    begin: datetime,
-    end: datetime,
-    width: timedelta,
-    origin: datetime,
-) -> list[Row]:
-    """The bins by PostgreSQL's own aggregates."""
-    return connection.execute(
-        f"""
-        with value as (
-          select date_bin(%(width)s, time, %(origin)s) as bin, time, {column}::double precision as value
-          from weeks.magnets where time >= %(begin)s and time < %(end)s
-        ), with_number as (select *, case when value <> 'NaN' then value end as number from value)
-        select
-          bin,
-          count(number),
-          min(number),
-          max(number),
-          avg(number),
-          (array_agg(number order by time) filter (where number is not null))[1],
-          (array_agg(number order by time desc) filter (where number is not null))[1],
-          count(*) filter (where value = 'NaN'),
-          count(*) filter (where value is null)
-        from with_number group by bin order by bin
-        """,
-        {"width": width, "origin": origin, "begin": begin, "end": end},
-    ).fetchall()
-
-
-def same(here: list[Row], there: list[Row]) -> None:
-    assert len(here) == len(there) > 0
-    for one, other in zip(here, there, strict=True):
-        for got, wanted in zip(one, other, strict=True):
-            if isinstance(wanted, float):
-                assert isinstance(got, float)
-                assert math.isclose(got, wanted, rel_tol=1e-9, abs_tol=1e-9), (one, other)
-            else:
-                assert got == wanted, (one, other)
-
-
 @pytest.mark.parametrize(
     ("begin", "end", "points", "width"),
     [
@@ -129,7 +85,7 @@ def test_a_trend_of_summaries(
     )
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     rows = trend.fetchall()
-    same(rows, rows_come_to(magnets, "current", begin, end, width, epoch))
+    same(rows, bins_of_rows(magnets, "current", begin, end, width, epoch))
     assert len(rows) <= points
 
 
@@ -158,13 +114,13 @@ def test_bins_of_few_spans_of_each_length(engine: sa.Engine, conninfo: str) -> N
         for level in BLOCK:
             for width in (timedelta(seconds=level * factor) for factor in (2, 3, 4, 5, 6)):
                 found = magnets.execute(query, [BEGIN, end, width]).fetchall()
-                same(found, rows_come_to(magnets, "current", BEGIN, end, width, epoch))
+                same(found, bins_of_rows(magnets, "current", BEGIN, end, width, epoch))
 
 
 def test_a_trend_of_rows(magnets: psycopg.Connection) -> None:
     begin, end = BEGIN + timedelta(seconds=3), BEGIN + timedelta(hours=1)
     trend = magnets.execute("select * from ringlog.get_trend('magnet/on', %s, %s, 1000)", [begin, end])
-    same(trend.fetchall(), rows_come_to(magnets, '"on"::integer', begin, end, (end - begin) / 1000, begin))
+    same(trend.fetchall(), bins_of_rows(magnets, '"on"::integer', begin, end, (end - begin) / 1000, begin))
 
 
 def test_times_of_clocks_that_were_never_set(
@@ -197,7 +153,7 @@ def test_a_late_row_is_in_the_trend_at_once(magnets: psycopg.Connection, conninf
         "select ringlog.put_magnets(row (2, %s, 12345, null, null, null)::online.magnets)", [late]
     )
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    expected = rows_come_to(magnets, "current", BEGIN, NOW, timedelta(hours=2), epoch)
+    expected = bins_of_rows(magnets, "current", BEGIN, NOW, timedelta(hours=2), epoch)
     query = "select * from ringlog.get_trend('magnet/current', %s, %s, 100)"
     same(magnets.execute(query, [BEGIN, NOW]).fetchall(), expected)
     assert 12345.0 in [row[3] for row in expected]
@@ -291,12 +247,12 @@ def test_distribution(magnets: psycopg.Connection) -> None:
 def test_every_so_often(magnets: psycopg.Connection) -> None:
     query = "select * from ringlog.get_signal('magnet/current', %s, %s, every => %s)"
     hourly = magnets.execute(query, [BEGIN, NOW, 3600]).fetchall()
-    expected = rows_come_to(
+    expected = bins_of_rows(
         magnets, "current", BEGIN, NOW, timedelta(hours=1), datetime(1970, 1, 1, tzinfo=UTC)
     )
     assert hourly == [(row[0], row[5]) for row in expected if row[1]]
     uneven = magnets.execute(query, [BEGIN, BEGIN + timedelta(hours=1), 12.5]).fetchall()
-    expected = rows_come_to(
+    expected = bins_of_rows(
         magnets, "current", BEGIN, BEGIN + timedelta(hours=1), timedelta(seconds=12.5), BEGIN
     )
     assert uneven == [(row[0], row[5]) for row in expected if row[1]]
@@ -373,7 +329,7 @@ def test_a_bin_in_which_a_signal_moved_is_returned_once(
         (changes[3], 1, changes[3] - BEGIN, BEGIN),
     ):
         rows = magnets.execute(trend, [BEGIN, end, points]).fetchall()
-        same(rows, rows_come_to(magnets, there, BEGIN, end, width, origin))
+        same(rows, bins_of_rows(magnets, there, BEGIN, end, width, origin))
     found = magnets.execute(
         "select n, mean, std from ringlog.get_statistics('magnet/current', %s, %s)", [BEGIN, changes[3]]
     )

@@ -18,6 +18,8 @@ from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.installing.install import install
 
+from .trend_bins import Row, same
+
 BEGIN = datetime(2026, 3, 2, 5, 6, 7, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CYCLE = timedelta(seconds=293)
@@ -50,13 +52,11 @@ class Scope:
             [moment, *given],
         )
 
-    def trend(
-        self, signal: str, begin: datetime, end: datetime, points: int = 100
-    ) -> list[tuple[object, ...]]:
+    def trend(self, signal: str, begin: datetime, end: datetime, points: int = 100) -> list[Row]:
         query = "select * from ringlog.get_trend(%s, %s, %s, %s)"
         return self.connection.execute(query, [signal, begin, end, points]).fetchall()
 
-    def waveform_trend(self, signal: str, begin: datetime, end: datetime) -> list[tuple[object, ...]]:
+    def waveform_trend(self, signal: str, begin: datetime, end: datetime) -> list[Row]:
         query = "select * from ringlog.get_waveform_trend(%s, %s, %s, 100)"
         return self.connection.execute(query, [signal, begin, end]).fetchall()
 
@@ -88,9 +88,9 @@ def scalar_of(waveform: Waveform, scalar: str) -> float | None:
         return float(getattr(np, scalar)(points))
 
 
-def trend_of(scope: Scope, column: str, scalar: str, *bins: object) -> list[tuple[object, ...]]:
+def trend_of(scope: Scope, column: str, scalar: str, *bins: object) -> list[Row]:
     """The columns of get_trend."""
-    rows: list[tuple[object, ...]] = []
+    rows: list[Row] = []
     for begin, waveforms in scope.bins(column, *bins):  # type: ignore[arg-type]
         values = [scalar_of(waveform, scalar) for waveform in waveforms]
         there = [value for value in values if value is not None]
@@ -102,9 +102,9 @@ def trend_of(scope: Scope, column: str, scalar: str, *bins: object) -> list[tupl
     return rows
 
 
-def waveform_trend_of(scope: Scope, column: str, *bins: object) -> list[tuple[object, ...]]:
+def waveform_trend_of(scope: Scope, column: str, *bins: object) -> list[Row]:
     """The columns of get_waveform_trend."""
-    rows: list[tuple[object, ...]] = []
+    rows: list[Row] = []
     for begin, waveforms in scope.bins(column, *bins):  # type: ignore[arg-type]
         there = [waveform for waveform in waveforms if waveform is not None]
         numbers = {
@@ -136,16 +136,6 @@ def waveform_trend_of(scope: Scope, column: str, *bins: object) -> list[tuple[ob
             )
         )
     return rows
-
-
-def same(here: list[tuple[object, ...]], there: list[tuple[object, ...]]) -> None:
-    assert len(here) == len(there) > 0
-    for one, other in zip(here, there, strict=True):
-        for got, wanted in zip(one, other, strict=True):
-            if isinstance(wanted, float):
-                assert got == pytest.approx(wanted, rel=1e-12, abs=1e-12, nan_ok=True), (one, other)
-            else:
-                assert got == wanted, (one, other)
 
 
 def facility(folder: Path) -> Facility:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -15,6 +16,7 @@ from psycopg.conninfo import make_conninfo
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, LogPolicy, SampleSignal, SampleTable, Table
 from ringlog.schema.installing.install import install
+from ringlog.schema.relations.tables import ring_schema
 
 Connect = Callable[[], psycopg.Connection]
 """Opens a connection of the administrator, in autocommit."""
@@ -40,16 +42,19 @@ def _connected(url: sa.URL) -> psycopg.Connection:
 
 
 class Magnets:
-    """A database whose facility has one table, `magnets`, and a connection to it."""
+    """A database whose facility has one table, `magnets`, and a connection to it. `waveform`: its current has
+    one point."""
 
-    def __init__(self, connect: Connect) -> None:
+    def __init__(self, connect: Connect, *, waveform: bool = False) -> None:
         self.connect = connect
+        self.current = "current[1]" if waveform else "current"
+        self._given = "nullif(array[%s::real], array[null::real])" if waveform else "%s"
         self.connection = connect()
 
     def put(self, seq_no: int | None, time: datetime | str | None, current: float | None = 1.0) -> Any:
         """Calls put_magnets and returns its status."""
         return self.value(
-            "select ringlog.put_magnets(row (%s, %s, %s, true, 'ready')::online.magnets)",
+            f"select ringlog.put_magnets(row (%s, %s, {self._given}, true, 'ready')::online.magnets)",
             seq_no,
             time,
             current,
@@ -58,12 +63,13 @@ class Magnets:
     def ring(self) -> list[tuple[Any, ...]]:
         """seq_no, time and current of the rows written."""
         return self.rows(
-            'select seq_no, "time", current from online.magnets where "time" is not null order by seq_no'
+            f'select seq_no, "time", {self.current} from online.magnets'
+            ' where "time" is not null order by seq_no'
         )
 
     def log(self) -> list[tuple[Any, ...]]:
         """seq_no, time and current."""
-        return self.rows('select seq_no, "time", current from log.magnets order by "time", seq_no')
+        return self.rows(f'select seq_no, "time", {self.current} from log.magnets order by "time", seq_no')
 
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         return self.connection.execute(sql.SQL(statement), values or None).fetchall()
@@ -82,10 +88,15 @@ def magnets_facility(
     log: LogPolicy = LogPolicy(),  # noqa: B008
     nan: str = "keep",
     clock_tolerance: timedelta | None = None,
+    *,
+    waveform: bool = False,
 ) -> Facility:
     """The times of most tests are independent of the clock: the tolerance is unlimited."""
+    current = Column("current", "magnets/current_adc", "real", "A", "all magnets", (-500.0, 500.0))
+    if waveform:
+        current = replace(current, type="real[]", limits=None, points=4)
     columns = (
-        Column("current", "magnets/current_adc", "real", "A", "all magnets", (-500.0, 500.0)),
+        current,
         Column("on", "magnets/on", "bit"),
         Column("state", "magnets/state", "varchar(8)"),
     )
@@ -114,10 +125,15 @@ def magnets_with(magnets_databases: Callable[[Facility], sa.URL]) -> Iterator[Ma
     with ExitStack() as connections:
 
         def empty(**table: Any) -> Magnets:
-            url = magnets_databases(magnets_facility(**table))
-            magnets = Magnets(lambda: connections.enter_context(_connected(url)))
+            facility = magnets_facility(**table)
+            url = magnets_databases(facility)
+            connect = lambda: connections.enter_context(_connected(url))  # noqa: E731
+            magnets = Magnets(connect, waveform=table.get("waveform", False))
             magnets.connection.execute("truncate weeks.magnets, ringlog.arrival, ringlog.event")
-            magnets.connection.execute('update online.magnets set "time" = null, current = null')
+            ring = sql.Identifier(ring_schema(facility.tables[0]), "magnets")
+            columns = {"time", "current"} if ring_schema(facility.tables[0]) == "online" else {"time"}
+            values = sql.SQL(", ").join(sql.SQL("{} = null").format(sql.Identifier(each)) for each in columns)
+            magnets.connection.execute(sql.SQL("update {} set {}").format(ring, values))
             return magnets
 
         yield empty

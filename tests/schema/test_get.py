@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
+from case_tables import cases
 from psycopg import errors
 
 from ringlog.schema.facility import Column, LogPolicy
@@ -23,12 +24,16 @@ def second(number: float) -> datetime:
     return NOW + timedelta(seconds=number)
 
 
-@pytest.fixture
-def seven(magnets: Magnets) -> Magnets:
+def filled(magnets: Magnets) -> Magnets:
     """Rows 0 to 6, one second apart; the ring has 2 to 6."""
     for number in range(7):
         magnets.put(None, second(number), number)
     return magnets
+
+
+@pytest.fixture
+def seven(magnets: Magnets) -> Magnets:
+    return filled(magnets)
 
 
 def currents(rows: list[tuple[Any, ...]]) -> list[Any]:
@@ -40,12 +45,16 @@ def plan(magnets: Magnets, statement: str, *values: object) -> str:
         return "\n".join(line for (line,) in cursor.execute(f"explain (costs off) {statement}", values))
 
 
-def test_get_returns_the_latest_rows_newest_first(seven: Magnets) -> None:
-    assert seven.rows("select * from ringlog.get_magnets()") == [(2, second(6), 6, True, "ready")]
-    assert currents(seven.rows("select * from ringlog.get_magnets(3)")) == [6, 5, 4]
-    assert currents(seven.rows("select * from ringlog.get_magnets(n => 100)")) == [6, 5, 4, 3, 2]
-    assert currents(seven.rows("select * from ringlog.get_magnets(null)")) == [6, 5, 4, 3, 2]
-    assert seven.rows("select * from ringlog.get_magnets(0)") == []
+@pytest.mark.parametrize("waveform", [False, True], ids=["numbers", "waveforms"])
+def test_reads(magnets_with: MagnetsWith, waveform: bool) -> None:
+    magnets = filled(magnets_with(waveform=waveform))
+    for call, wanted in cases(__file__, "reads"):
+        text = re.sub(r"\{(.*?)\}", lambda found: f"'{second(float(found[1])).isoformat()}'", call)
+        found = magnets.rows(f"select {magnets.current} from ringlog.{text}")
+        assert found == [(current,) for current in wanted], call
+    for call, number in (("get_magnets()", 6), (f"get_magnets_at('{second(3).isoformat()}')", 3)):
+        ((seq_no, time, _, *others),) = magnets.rows(f"select * from ringlog.{call}")
+        assert (seq_no, time, *others) == (number % 5 + 1, second(number), True, "ready")
 
 
 def test_get_omits_rows_never_written(magnets: Magnets) -> None:
@@ -69,16 +78,6 @@ def test_get_is_inlined_and_reads_the_index(magnets_with: MagnetsWith) -> None:
     assert "Index Scan Backward using magnets_time_idx" in lines
 
 
-def test_get_at_returns_the_row_valid_then(seven: Magnets) -> None:
-    get_at = "select * from ringlog.get_magnets_at(%s)"
-    assert seven.rows(get_at, second(3)) == [(4, second(3), 3, True, "ready")]
-    assert currents(seven.rows(get_at, second(3.999))) == [3]
-    assert currents(seven.rows(get_at, second(3600))) == [6]
-    assert currents(seven.rows(get_at, second(0.5))) == [0], "only the log is that old"
-    assert seven.rows(get_at, second(-1)) == []
-    assert seven.rows(get_at, None) == []
-
-
 def test_get_at_knows_rows_of_the_ring_that_are_not_logged(magnets_with: MagnetsWith) -> None:
     magnets = magnets_with(log=LogPolicy(nth=5))
     for number in range(7):
@@ -89,33 +88,15 @@ def test_get_at_knows_rows_of_the_ring_that_are_not_logged(magnets_with: Magnets
     ]  # fmt: skip
 
 
-def test_get_range_is_closed_below_and_open_above(seven: Magnets) -> None:
-    get_range = "select * from ringlog.get_magnets_range(%s, %s)"
-    assert seven.rows(get_range, second(1), second(2)) == [(2, second(1), 1, True, "ready")]
-    assert currents(seven.rows(get_range, second(0.5), second(4.5))) == [1, 2, 3, 4]
-    assert seven.rows(get_range, second(3), second(3)) == []
-    assert seven.rows(get_range, second(3), second(2)) == []
-
-
-def test_get_range_without_bounds(seven: Magnets) -> None:
-    seven.put(1, at("1999-12-31 23:59:00"), -1)
-    assert currents(seven.rows("select * from ringlog.get_magnets_range()")) == [-1, 0, 1, 2, 3, 4, 5, 6]
-    get_range = "select * from ringlog.get_magnets_range(%s, %s)"
-    assert currents(seven.rows(get_range, None, second(2))) == [-1, 0, 1]
-    assert currents(seven.rows(get_range, second(4), None)) == [4, 5, 6]
-
-
-def test_get_range_returns_no_more_than_max_rows(seven: Magnets) -> None:
-    get_range = "select * from ringlog.get_magnets_range(%s, %s, %s)"
-    assert currents(seven.rows(get_range, second(1), second(6), 2)) == [1, 2]
-    assert currents(seven.rows(get_range, second(1), second(6), 100)) == [1, 2, 3, 4, 5]
-    assert currents(seven.rows(get_range, second(1), second(6), None)) == [1, 2, 3, 4, 5]
-
-
 def test_get_range_is_inlined_and_reads_only_its_weeks(magnets: Magnets) -> None:
     lines = plan(magnets, "select * from ringlog.get_magnets_range(%s, %s, 10)", second(0), second(1))
     assert "Function Scan" not in lines
     assert re.findall(r" on (magnets_\w+) ", lines) == [f"magnets_{NOW.astimezone(UTC):%Gw%V}"]
+
+
+def test_get_range_has_rows_of_any_time(seven: Magnets) -> None:
+    seven.put(1, at("1999-12-31 23:59:00"), -1)
+    assert currents(seven.rows("select * from ringlog.get_magnets_range()")) == [-1, 0, 1, 2, 3, 4, 5, 6]
 
 
 def test_last_is_the_row_to_continue_after(seven: Magnets) -> None:

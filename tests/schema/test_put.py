@@ -3,9 +3,12 @@
 import re
 import threading
 from datetime import datetime, timedelta
+from typing import Any
+from unittest.mock import ANY
 
 import psycopg
 import pytest
+from case_tables import cases, plain
 from psycopg import errors
 
 from ringlog.schema.facility import LogPolicy
@@ -30,9 +33,18 @@ def test_a_row_is_in_ring_and_log(magnets: Magnets) -> None:
     assert magnets.value("select count(*) from online.magnets") == 5
 
 
-def test_null_is_no_reading(magnets: Magnets) -> None:
-    magnets.put(1, T0, None)
-    assert magnets.ring() == magnets.log() == [(1, T0, None)]
+@pytest.mark.parametrize("waveform", [False, True], ids=["numbers", "waveforms"])
+@pytest.mark.parametrize("case", cases(__file__, "case"), ids=lambda case: case["name"])
+def test_rows_in_ring_and_log(magnets_with: MagnetsWith, case: dict[str, Any], waveform: bool) -> None:
+    log = LogPolicy(case.get("nth", 1), case.get("period"))
+    magnets = magnets_with(rows=case.get("rows", 5), log=log, waveform=waveform)
+    for seq_no, seconds, current in plain(case["put"]):
+        for _ in range(case.get("times", 1)):
+            assert magnets.put(seq_no or None, second(seconds), current) == 0
+    for name, found in (("ring", magnets.ring()), ("log", magnets.log())):
+        if name in case:
+            assert found == [(number, second(seconds), *rest) for number, seconds, *rest in plain(case[name])]
+    assert magnets.value("select seq_no from ringlog.last_magnets()") == case.get("last", ANY)
 
 
 @pytest.mark.parametrize("current", [1.5, float("nan"), float("inf"), -0.0, None])
@@ -41,15 +53,6 @@ def test_a_repeat_is_absorbed(magnets: Magnets, current: float | None) -> None:
         assert magnets.put(1, T0, current) == 0
     assert magnets.value("select count(*) from log.magnets") == 1
     assert magnets.value('select count(*) from online.magnets where "time" is not null') == 1
-
-
-def test_the_ring_does_not_go_back_and_the_log_stores_everything(magnets: Magnets) -> None:
-    magnets.put(1, second(10), 10)
-    assert magnets.put(1, second(5), 5) == 0
-    assert magnets.ring() == [(1, second(10), 10)]
-    assert magnets.log() == [(1, second(5), 5), (1, second(10), 10)]
-    magnets.put(1, second(15), 15)
-    assert magnets.ring() == [(1, second(15), 15)]
 
 
 def test_another_row_of_the_same_number_and_time_is_refused(magnets: Magnets) -> None:
@@ -133,66 +136,12 @@ def test_no_wrong_time_loses_a_row(magnets_with: MagnetsWith, time: str, log: Lo
 # --- seq_no left out ---
 
 
-def test_without_a_number_the_ring_goes_round(magnets: Magnets) -> None:
-    for number in range(7):
-        magnets.put(None, second(number), number)
-    assert magnets.ring() == [
-        (1, second(5), 5),
-        (2, second(6), 6),
-        (3, second(2), 2),
-        (4, second(3), 3),
-        (5, second(4), 4),
-    ]
-    assert [row[2] for row in magnets.log()] == [0, 1, 2, 3, 4, 5, 6]
-
-
-def test_without_a_number_it_continues_after_the_latest(magnets: Magnets) -> None:
-    magnets.put(4, second(1))
-    magnets.put(2, second(2))
-    magnets.put(None, second(3))
-    assert [row[0] for row in magnets.log()] == [4, 2, 3]
-
-
-def test_without_a_number_rows_of_one_time_follow_each_other_round_the_ring(magnets: Magnets) -> None:
-    """The clocks of old clients have a resolution of seconds or minutes."""
-    for number in range(3):
-        magnets.put(None, second(number), number)
-    for number in range(3, 7):
-        magnets.put(None, second(3), number)
-    assert [row[0] for row in magnets.log()] == [1, 2, 3, 1, 2, 4, 5]
-    assert sorted(row[2] for row in magnets.log()) == [0, 1, 2, 3, 4, 5, 6]
-    assert magnets.rows("select seq_no from ringlog.last_magnets()") == [(2,)]
-    magnets.put(None, second(4), 7)
-    assert magnets.ring()[2] == (3, second(4), 7)
-
-
 def test_without_a_number_a_full_ring_of_one_time_takes_no_more(magnets: Magnets) -> None:
     for number in range(5):
         magnets.put(None, T0, number)
     with pytest.raises(errors.UniqueViolation, match="the log has another row of seq_no 1"):
         magnets.put(None, T0, 5)
     assert [row[2] for row in magnets.log()] == [row[2] for row in magnets.ring()] == [0, 1, 2, 3, 4]
-
-
-def test_without_a_number_a_repeat_is_absorbed(magnets: Magnets) -> None:
-    for number in (1, 2, 2, 3, 3):
-        magnets.put(None, second(number), number)
-    assert magnets.ring() == magnets.log() == [(n, second(n), n) for n in (1, 2, 3)]
-
-
-def test_without_a_number_an_older_row_is_logged_once(magnets: Magnets) -> None:
-    magnets.put(None, second(10), 10)
-    for _ in range(2):
-        magnets.put(None, second(5), 5)
-    assert magnets.log() == [(2, second(5), 5), (1, second(10), 10)]
-
-
-def test_a_ring_of_one_row(magnets_with: MagnetsWith) -> None:
-    magnets = magnets_with(rows=1)
-    for number in range(3):
-        magnets.put(None, second(number), number)
-    assert magnets.ring() == [(1, second(2), 2)]
-    assert len(magnets.log()) == 3
 
 
 def test_two_callers_without_a_number_get_two_rows(magnets: Magnets) -> None:
@@ -322,38 +271,6 @@ def test_nan_and_infinities_are_kept_bit_for_bit(magnets: Magnets) -> None:
 
 
 # --- log policies ---
-
-
-def test_every_nth_row_is_logged(magnets_with: MagnetsWith) -> None:
-    magnets = magnets_with(rows=6, log=LogPolicy(nth=3))
-    for number in range(12):
-        magnets.put(number % 6 + 1, second(number), number)
-        magnets.put(number % 6 + 1, second(number), number)
-    assert [row[2] for row in magnets.log()] == [0, 3, 6, 9]
-    assert len(magnets.ring()) == 6
-
-
-def test_the_first_row_of_each_period_is_logged(magnets_with: MagnetsWith) -> None:
-    magnets = magnets_with(log=LogPolicy(period=10))
-    for number in range(0, 36, 3):
-        for _ in range(2):
-            magnets.put(None, second(number), number)
-    assert [row[2] for row in magnets.log()] == [0, 12, 21, 30]
-    assert [row[2] for row in magnets.ring()] == [30, 33, 21, 24, 27]
-
-
-def test_periods_begin_at_the_second(magnets_with: MagnetsWith) -> None:
-    magnets = magnets_with(log=LogPolicy(period=0.5))
-    for number in (0.0, 0.499999, 0.5, 0.999999, 1.0):
-        magnets.put(None, second(number))
-    assert [row[1] for row in magnets.log()] == [second(0), second(0.5), second(1)]
-
-
-def test_a_late_row_is_logged_when_its_period_has_none(magnets_with: MagnetsWith) -> None:
-    magnets = magnets_with(log=LogPolicy(period=10))
-    for number in (35, 12, 3, 14, 1):
-        magnets.put(1, second(number), number)
-    assert [row[2] for row in magnets.log()] == [3, 12, 35]
 
 
 def test_two_callers_in_one_period(magnets_with: MagnetsWith) -> None:

@@ -21,58 +21,65 @@ if TYPE_CHECKING:
     from ringlog.adoption.rows.site_rows import SiteCopied
     from ringlog.adoption.rows.source import Source
 
+_Old = Annotated[
+    str,
+    typer.Argument(metavar="tds://USER@HOST[:PORT][/DATABASE]", help="The old server and its database."),
+]
+_More = Annotated[
+    list[str] | None,
+    option(
+        "--database",
+        metavar="NAME",
+        help="A further database of the server, which becomes a schema of the same facility. Repeatable.",
+    ),
+]
+_Every = Annotated[bool, typer.Option("--all-databases", help="All databases except the server's own.")]
+_Output = Annotated[Path, typer.Option("--output", metavar="FOLDER", help="Folder for the files.")]
+_TdsVersion = Annotated[
+    str | None,
+    typer.Option(metavar="VERSION", help="5.0 for Sybase ASE, 7.0 to 7.4 for SQL Server. Default: 7.4."),
+]
+_Rules = Annotated[
+    Path | None,
+    option(
+        "--rules",
+        metavar="FILE",
+        help="Decisions about tables (TOML): [ring.TABLE] with seq_no, time, log, cycle; "
+        'site = [TABLES]; of several databases "DATABASE.TABLE".',
+    ),
+]
+_Timezone = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ZONE",
+        help="Time zone of the old server's times without a zone (IANA name). Default: UTC.",
+    ),
+]
+_Copies = Annotated[bool, typer.Option("--copy", help="Copy the rows to --data or --dsn.")]
+_Charset = Annotated[
+    str | None,
+    option(
+        metavar="NAME",
+        help="Character set of char and varchar at the old server, if it reports none or a wrong one: "
+        "iso_1, cp850, cp1252, roman8, eucjis, sjis, utf8, …",
+    ),
+]
+_Connections = Annotated[
+    int, typer.Option(metavar="N", min=1, max=32, help="Connections to each side that copy at once.")
+]
+
 
 def adopt(
-    old: Annotated[
-        str,
-        typer.Argument(metavar="tds://USER@HOST[:PORT][/DATABASE]", help="The old server and its database."),
-    ],
-    more: Annotated[
-        list[str] | None,
-        option(
-            "--database",
-            metavar="NAME",
-            help="A further database of the server, which becomes a schema of the same facility. Repeatable.",
-        ),
-    ] = None,
-    every: Annotated[
-        bool, typer.Option("--all-databases", help="All databases except the server's own.")
-    ] = False,
-    output: Annotated[Path, typer.Option("--output", metavar="FOLDER", help="Folder for the files.")] = Path(
-        "adopted"
-    ),
-    tds_version: Annotated[
-        str | None,
-        typer.Option(metavar="VERSION", help="5.0 for Sybase ASE, 7.0 to 7.4 for SQL Server. Default: 7.4."),
-    ] = None,
-    rules: Annotated[
-        Path | None,
-        option(
-            "--rules",
-            metavar="FILE",
-            help="Decisions about tables (TOML): [ring.TABLE] with seq_no, time, log, cycle; "
-            'site = [TABLES]; of several databases "DATABASE.TABLE".',
-        ),
-    ] = None,
-    timezone: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ZONE",
-            help="Time zone of the old server's times without a zone (IANA name). Default: UTC.",
-        ),
-    ] = None,
-    copies: Annotated[bool, typer.Option("--copy", help="Copy the rows to --data or --dsn.")] = False,
-    charset: Annotated[
-        str | None,
-        option(
-            metavar="NAME",
-            help="Character set of char and varchar at the old server, if it reports none or a wrong one: "
-            "iso_1, cp850, cp1252, roman8, eucjis, sjis, utf8, …",
-        ),
-    ] = None,
-    connections: Annotated[
-        int, typer.Option(metavar="N", min=1, max=32, help="Connections to each side that copy at once.")
-    ] = 4,
+    old: _Old,
+    more: _More = None,
+    every: _Every = False,
+    output: _Output = Path("adopted"),
+    tds_version: _TdsVersion = None,
+    rules: _Rules = None,
+    timezone: _Timezone = None,
+    copies: _Copies = False,
+    charset: _Charset = None,
+    connections: _Connections = 4,
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
@@ -88,13 +95,13 @@ def adopt(
     # a TDS client, which `ringlog serve` does without
     import pymssql
 
-    from ringlog.adoption import assessment
+    from ringlog.adoption.assessment import as_html, as_json
     from ringlog.adoption.choices import choices, demand_zone
-    from ringlog.adoption.conversion import scripts
+    from ringlog.adoption.conversion.scripts import write
     from ringlog.adoption.rings import Rules, read_rules
     from ringlog.adoption.rows.source import Source
     from ringlog.adoption.server.session import message_of, number
-    from ringlog.adoption.server.texts import codec, doubts
+    from ringlog.adoption.server.texts import codec
     from ringlog.adoption.sites import chosen, read_all
     from ringlog.gateway import OldServerError
 
@@ -116,40 +123,19 @@ def adopt(
         address = replace(address, database=names[0])
         databases = read_all(address, password, choice.tds_version, names, decided)
         first = databases[0].old
-        source = Source(
-            address,
-            password,
-            choice.tds_version,
-            choice.timezone,
-            choice.charset or first.charset,
-            first.is_ase,
-        )
-        judged = [
-            assessment.assess(
-                # logins are the server's: they are reported once
-                each.old if each is databases[0] else replace(each.old, logins=()),
-                each.found,
-                each.tables,
-                each.rights,
-                each.name,
-                doubts(each.old, choice.charset),
-            )
-            for each in databases
-        ]
+        charset = choice.charset or first.charset
+        source = Source(address, password, choice.tds_version, choice.timezone, charset, first.is_ase)
+        judged = _assessed(databases, choice.charset)
         choice = replace(choice, databases=tuple(names)).keep(output)
         if is_first or not copies:
-            for line in scripts.write(output, databases, choice.timezone):
+            for line in write(output, databases, choice.timezone):
                 print(f"{output}/{line}")
-            (output / "assessment.json").write_text(assessment.as_json(judged))
-            (output / "assessment.html").write_text(assessment.as_html(judged))
+            (output / "assessment.json").write_text(as_json(judged))
+            (output / "assessment.html").write_text(as_html(judged))
             print(f"{output}/assessment.html: {_compiled(judged)}")
         for line in left_out:
             print(f"  not migrated: {line}")
-        for one in judged:
-            if len(judged) > 1:
-                print(f"{one.database}: {_compiled([one])}")
-            for decision in one.decisions:
-                print(f"  to be decided: {decision}")
+        _print_decisions(judged)
         differ = 0
         if copies:
             with facility_opened(data, dsn) as conninfo:
@@ -192,6 +178,32 @@ def _copied(
         print(line)
     ledger.end([*differing, *loose])
     return len(differing) + len(loose)
+
+
+def _assessed(databases: "Sequence[Database]", charset: str) -> list["Assessment"]:
+    from ringlog.adoption.assessment import assess
+    from ringlog.adoption.server.texts import doubts
+
+    return [
+        assess(
+            # logins are the server's: they are reported once
+            each.old if each is databases[0] else replace(each.old, logins=()),
+            each.found,
+            each.tables,
+            each.rights,
+            each.name,
+            doubts(each.old, charset),
+        )
+        for each in databases
+    ]
+
+
+def _print_decisions(judged: "Sequence[Assessment]") -> None:
+    for one in judged:
+        if len(judged) > 1:
+            print(f"{one.database}: {_compiled([one])}")
+        for decision in one.decisions:
+            print(f"  to be decided: {decision}")
 
 
 def _compiled(judged: "Sequence[Assessment]") -> str:

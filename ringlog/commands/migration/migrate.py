@@ -21,77 +21,89 @@ from ringlog.server.database import facility_opened
 if TYPE_CHECKING:
     from ringlog.adoption.rows.old_rows import OldRows
     from ringlog.history.incoming import Description, Source
-    from ringlog.history.migration.progress import Progress
+    from ringlog.history.migration.progress import Moved, Progress
     from ringlog.history.pace import Pace
 
 migrate_app = typer.Typer(
     help="A migration's steps, and old rows that go straight into the archive.", no_args_is_help=True
 )
 
+_Place = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="SOURCE",
+        help="parquet:PATH, csv:PATH, bcp:PATH or pb:PATH (a file or a folder), postgresql://… or "
+        "tds://USER@HOST[:PORT]/DATABASE.",
+    ),
+]
+_Query = Annotated[
+    str,
+    option(
+        metavar="SQL", help="postgresql://: a query for the rows. Default: all of the table of that name."
+    ),
+]
+_Columns = Annotated[
+    Path | None,
+    option(
+        "--columns",
+        metavar="FILE",
+        help="Description of the source's columns (TOML): [TABLE] with time, seq_no, timezone, …",
+    ),
+]
+_Existing = Annotated[
+    str,
+    typer.Option(
+        metavar="RULE",
+        help="For weeks that the archive has already: refuse them, or merge rows into them; "
+        "of two with one key the archive's stays.",
+    ),
+]
+_Rate = Annotated[
+    float,
+    typer.Option(metavar="VALUES/S", min=0, help="Values to read in a second at most; 0: no limit."),
+]
+_Connections = Annotated[
+    int, typer.Option(metavar="N", min=1, max=32, help="tds://: sessions that read at the same time.")
+]
+_Hours = Annotated[
+    str,
+    option(
+        metavar="HOURS",
+        help="tds://: read in these hours of the local time only, as 22-06. Default: always.",
+    ),
+]
+_TdsVersion = Annotated[
+    str, typer.Option(metavar="VERSION", help="tds://: 5.0 for Sybase ASE, 7.0 to 7.4 for SQL Server.")
+]
+_Rules = Annotated[
+    Path | None,
+    option("--rules", metavar="FILE", help="tds://: decisions, as for ringlog adopt."),
+]
+_Timezone = Annotated[
+    str | None,
+    typer.Option(metavar="ZONE", help="tds://: time zone of times without one. Default: the facility's."),
+]
+_Charset = Annotated[
+    str,
+    option(metavar="NAME", help="tds://, bcp: character set, as for ringlog adopt."),
+]
+
 
 @migrate_app.command("history")
 def migrate_history(
     table: Table,
-    place: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="SOURCE",
-            help="parquet:PATH, csv:PATH, bcp:PATH or pb:PATH (a file or a folder), postgresql://… or "
-            "tds://USER@HOST[:PORT]/DATABASE.",
-        ),
-    ],
-    query: Annotated[
-        str,
-        option(
-            metavar="SQL", help="postgresql://: a query for the rows. Default: all of the table of that name."
-        ),
-    ] = "",
-    columns: Annotated[
-        Path | None,
-        option(
-            "--columns",
-            metavar="FILE",
-            help="Description of the source's columns (TOML): [TABLE] with time, seq_no, timezone, …",
-        ),
-    ] = None,
-    existing: Annotated[
-        str,
-        typer.Option(
-            metavar="RULE",
-            help="For weeks that the archive has already: refuse them, or merge rows into them; "
-            "of two with one key the archive's stays.",
-        ),
-    ] = "refuse",
-    rate: Annotated[
-        float,
-        typer.Option(metavar="VALUES/S", min=0, help="Values to read in a second at most; 0: no limit."),
-    ] = 0,
-    connections: Annotated[
-        int, typer.Option(metavar="N", min=1, max=32, help="tds://: sessions that read at the same time.")
-    ] = 1,
-    hours: Annotated[
-        str,
-        option(
-            metavar="HOURS",
-            help="tds://: read in these hours of the local time only, as 22-06. Default: always.",
-        ),
-    ] = "",
-    tds_version: Annotated[
-        str, typer.Option(metavar="VERSION", help="tds://: 5.0 for Sybase ASE, 7.0 to 7.4 for SQL Server.")
-    ] = "7.4",
-    rules: Annotated[
-        Path | None,
-        option("--rules", metavar="FILE", help="tds://: decisions, as for ringlog adopt."),
-    ] = None,
-    timezone: Annotated[
-        str | None,
-        typer.Option(metavar="ZONE", help="tds://: time zone of times without one. Default: the facility's."),
-    ] = None,
-    charset: Annotated[
-        str,
-        option(metavar="NAME", help="tds://, bcp: character set, as for ringlog adopt."),
-    ] = "",
+    place: _Place,
+    query: _Query = "",
+    columns: _Columns = None,
+    existing: _Existing = "refuse",
+    rate: _Rate = 0,
+    connections: _Connections = 1,
+    hours: _Hours = "",
+    tds_version: _TdsVersion = "7.4",
+    rules: _Rules = None,
+    timezone: _Timezone = None,
+    charset: _Charset = "",
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
@@ -146,13 +158,7 @@ def migrate_history(
                 (now,) = (
                     each for each in progress(connection) if (each.table, each.source) == (table, str(source))
                 )
-            line = (
-                f"{table} {moved.week.start:%Gw%V}: {moved.rows} rows, {moved.bytes / 1e6:.1f} MB,"
-                f" {moved.values / moved.seconds:.0f} values/s"
-            )
-            if moved.repeated or moved.conflicting:
-                line += f", {moved.repeated} were there already, {moved.conflicting} others too: left out"
-            print(f"{line}; {_where(now)}", flush=True)
+            print(f"{table} {_line(moved)}; {_where(now)}", flush=True)
         if not weeks:
             print(f"no week of {table} is left to migrate: ringlog migrate status shows what was done")
         for why, count in migration.left_out.items():
@@ -231,6 +237,16 @@ def migrate_status(data: Data = None, dsn: Dsn = None) -> None:
                     if each.left_out:
                         line += f", {each.left_out} left out"
                     print(f"{line}; {_where(each)}")
+
+
+def _line(moved: "Moved") -> str:
+    line = (
+        f"{moved.week.start:%Gw%V}: {moved.rows} rows, {moved.bytes / 1e6:.1f} MB,"
+        f" {moved.values / moved.seconds:.0f} values/s"
+    )
+    if moved.repeated or moved.conflicting:
+        line += f", {moved.repeated} were there already, {moved.conflicting} others too: left out"
+    return line
 
 
 def _where(progress: "Progress") -> str:

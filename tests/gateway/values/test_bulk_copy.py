@@ -1,12 +1,9 @@
 """Bulk copy in: rows are streamed into PostgreSQL's COPY, all of a message or none."""
 
 import struct
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path
 
 import ctds
 import psutil
@@ -18,7 +15,7 @@ from raw_client import RawClient
 from raw_tds import ATTENTION, BATCH7, IGNORE, LAST, batch7
 from servers import Login, RunningServer
 from tds_clients import Admin, Clients, ctds_of
-from waiting import PATIENCE, one_sleeps, wait_until
+from waiting import one_sleeps, wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
 
@@ -392,142 +389,6 @@ def test_rows_of_any_number_take_little_memory(server: RunningServer, admin: Adm
         if taken < 6 * MiB:
             return
     pytest.fail(f"{taken} bytes more for a copy of {len(whole)}")
-
-
-VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
-
-
-def freebcp(clients: Clients, version: str, *words: str | Path) -> str:
-    login = clients.server.writer
-    done = subprocess.run(
-        ["freebcp", *words, "-T", "4000000", "-S", version, "-U", login.user, "-P", login.password],
-        env={"FREETDSCONF": str(clients.configuration), "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-    )
-    return done.stdout + done.stderr
-
-
-@VERSIONS
-@pytest.mark.parametrize("form", ["-c"])
-def test_every_type_out_and_in(
-    clients: Clients, admin: Admin, version: str, form: str, tmp_path: Path
-) -> None:
-    """The rows of a table of every type, including long texts, are exported and imported by freebcp. FreeTDS
-    has only milliseconds of times.
-    """
-    admin.execute(
-        "create table gateway_test.original as select * from gateway_test.types; "
-        "alter table gateway_test.original drop a_bytea, add long_text text, add long_varchar varchar(2000), "
-        "add last_text text; "
-        "update gateway_test.original set long_text = repeat('long', 3000), "
-        "  long_varchar = repeat('x', 1000), a_timestamp = date_trunc('milliseconds', a_timestamp), "
-        "  a_timestamptz = date_trunc('milliseconds', a_timestamptz) where a_bit; "
-        "insert into gateway_test.original (an_int, last_text) select n, repeat('y', n) "
-        "  from generate_series(1, 700, 100) n; "
-        "create table gateway_test.again as select * from gateway_test.original with no data; "
-        "grant select, insert on gateway_test.original, gateway_test.again to writer"
-    )
-    try:
-        out = freebcp(clients, version, "gateway_test..original", "out", tmp_path / "rows", form)
-        assert "9 rows copied" in out, out
-        into = freebcp(clients, version, "gateway_test..again", "in", tmp_path / "rows", form)
-        assert "9 rows copied" in into, into
-        differing = admin.execute(
-            "select * from gateway_test.original except select * from gateway_test.again"
-        ).fetchall()
-        assert differing == []
-    finally:
-        admin.execute("drop table gateway_test.original, gateway_test.again")
-
-
-@VERSIONS
-def test_defaults_with_freebcp(clients: Clients, admin: Admin, version: str, tmp_path: Path) -> None:
-    """Of every kind of type whose default is one value for all rows, and of the day of the copy."""
-    admin.execute(
-        "create table gateway_test.defaulted (id integer, a integer default 7, b numeric(8, 2) default 1.25, "
-        "c varchar(9) default 'häuser', d timestamp(3) default '2026-01-02 03:04:05.5', "
-        "e bytea default '\\x00ff', f date default current_date, g double precision default sqrt(4)); "
-        "grant select, insert on gateway_test.defaulted to writer"
-    )
-    try:
-        (tmp_path / "rows").write_text("1|||||||\n2|8||||||\n")
-        said = freebcp(clients, version, "gateway_test..defaulted", "in", tmp_path / "rows", "-c", "-t|")
-        assert "2 rows copied" in said, said
-        same = (Decimal("1.25"), "häuser", datetime(2026, 1, 2, 3, 4, 5, 500_000), b"\0\xff", True, 2.0)
-        found = admin.execute(
-            "select id, a, b, c, d, e, f = current_date, g from gateway_test.defaulted order by id"
-        ).fetchall()
-        assert found == [(1, 7, *same), (2, 8, *same)]
-    finally:
-        admin.execute("drop table gateway_test.defaulted")
-
-
-@VERSIONS
-def test_a_bad_row_with_freebcp(clients: Clients, admin: Admin, version: str, tmp_path: Path) -> None:
-    (tmp_path / "rows").write_text("1|a|1|1.5|x\n2|b|2|2.5|x\n1|c|3|3.5|x\n")
-    said = freebcp(clients, version, "gateway_test..copied", "in", tmp_path / "rows", "-c", "-t|")
-    assert ("Msg 2601" if version == "5.0" else "Msg 2627") in said
-    assert "Row 3: duplicate key" in said
-    assert stored(admin) == []
-
-
-def test_a_table_of_too_many_columns_at_5(clients: Clients, admin: Admin, tmp_path: Path) -> None:
-    columns = ", ".join(f"c{n} integer" for n in range(251))
-    admin.execute(f"create table gateway_test.wide ({columns}); grant all on gateway_test.wide to writer")
-    try:
-        (tmp_path / "rows").write_text("|".join("1" for _ in range(251)) + "\n")
-        words = ["gateway_test..wide", "in", tmp_path / "rows", "-c", "-t|"]
-        assert "at most 250 columns" in freebcp(clients, "5.0", *words)
-        assert "1 rows copied" in freebcp(clients, "7.4", *words)
-    finally:
-        admin.execute("drop table gateway_test.wide")
-
-
-def test_many_rows_by_freebcp_in_batches(clients: Clients, admin: Admin, tmp_path: Path) -> None:
-    rows = tmp_path / "rows"
-    rows.write_text("".join(f"{n}|{n % 1000}|0.5|1.25|note\n" for n in range(5000)))
-    for version in ("5.0", "7.4"):
-        admin.execute("truncate gateway_test.copied")
-        start = time.monotonic()
-        said = freebcp(clients, version, "gateway_test..copied", "in", rows, "-c", "-t|", "-b", "1000")
-        assert "5000 rows copied" in said, said
-        assert time.monotonic() - start < PATIENCE
-        assert len(stored(admin)) == 5000
-
-
-def test_times_are_the_facilitys(clients: Clients, admin: Admin, tmp_path: Path) -> None:
-    admin.execute(
-        "create table gateway_test.times (at timestamptz); grant all on gateway_test.times to writer"
-    )
-    try:
-        (tmp_path / "rows").write_text("2024-02-29 12:34:56.500\n")
-        for version in ("5.0", "7.1", "7.4"):
-            said = freebcp(clients, version, "gateway_test..times", "in", tmp_path / "rows", "-c")
-            assert "1 rows copied" in said, said
-        expected = datetime(2024, 2, 29, 3, 34, 56, 500_000, UTC)
-        assert admin.execute("select at from gateway_test.times").fetchall() == 3 * [(expected,)]
-    finally:
-        admin.execute("drop table gateway_test.times")
-
-
-@pytest.mark.parametrize("version", ["5.0", "7.1"])
-def test_a_half_is_rounded_up(clients: Clients, admin: Admin, tmp_path: Path, version: str) -> None:
-    """ "datetime2": before 2000 too, where PostgreSQL rounds down. These clients send datetimes."""
-    admin.execute(
-        "create table gateway_test.times (at timestamp(0)); grant all on gateway_test.times to writer"
-    )
-    try:
-        (tmp_path / "rows").write_text(
-            "1960-06-06 12:00:30.500\n1999-12-31 23:59:59.500\n2000-01-01 00:00:00.500\n"
-        )
-        said = freebcp(clients, version, "gateway_test..times", "in", tmp_path / "rows", "-c")
-        assert "3 rows copied" in said, said
-        stored = admin.execute("select at::text from gateway_test.times order by at").fetchall()
-        assert stored == [("1960-06-06 12:00:31",), ("2000-01-01 00:00:00",), ("2000-01-01 00:00:01",)]
-    finally:
-        admin.execute("drop table gateway_test.times")
 
 
 @pytest.mark.parametrize("version", ["7.1", "7.4"])
