@@ -1,6 +1,6 @@
 //! A client of the simulation: sends its steps' calls, and notes what it was told of each.
 
-use super::plan::{Call, Conduct, End, Step};
+use super::plan::{Call, Conduct, End, Meets, Step};
 use super::server::Server;
 use super::statements::login_of;
 use crate::gateway::Gateway;
@@ -43,6 +43,7 @@ struct Talk {
     reader: ReadHalf<DuplexStream>,
     writer: WriteHalf<DuplexStream>,
     task: tokio::task::JoinHandle<()>,
+    begin: Instant,
 }
 
 impl Client {
@@ -68,11 +69,12 @@ impl Client {
 
     async fn log_in(&self) -> Result<Talk, String> {
         loop {
+            let begin = Instant::now();
             let Opened { stream, task } =
                 Opened::new(&self.gateway, dialect(), &login_of(self.number), self.buffer);
             let (mut reader, writer) = split(stream);
             let answer = read_answer(&mut reader, &dialect()).await;
-            let talk = Talk { reader, writer, task };
+            let talk = Talk { reader, writer, task, begin };
             if answer.is_ok_and(|answer| answer.logged_in) {
                 return Ok(talk);
             }
@@ -84,7 +86,8 @@ impl Client {
     /// Calls that share their transactions with those of other clients. None: the client has left.
     async fn call_each(&mut self, mut talk: Talk, calls: &[Call]) -> Result<Option<Talk>, String> {
         for call in calls {
-            let begin = Instant::now();
+            // one that talks runs on the session's own connection, which may have ended long before
+            let begin = if call.meets == Meets::Talks { talk.begin } else { Instant::now() };
             let told = talk.call(call).await?;
             let known = told.unwrap_or(match call.client {
                 Conduct::LeavesHalf(_) => Known::NotWritten,
@@ -205,7 +208,7 @@ impl Talk {
 
     /// Disconnects, and waits until the session has ended.
     async fn leave(self) -> Result<(), String> {
-        let Talk { reader, writer, task } = self;
+        let Talk { reader, writer, task, .. } = self;
         drop(reader.unsplit(writer));
         task.await.map_err(|error| format!("a session has ended by {error}"))
     }

@@ -134,6 +134,7 @@ impl Connection {
                 self.ready();
             }
             if matches!(kind, b'Q' | b'S' | b'H') {
+                sleep(self.server.latency).await;
                 self.flush().await?;
                 if self.cut.is_some() {
                     self.server.ends();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub const SESSIONS: usize = 4;
+pub const SESSIONS: usize = 8;
 /// Procedures, each of one table.
 pub const PROCEDURES: u32 = 3;
 
@@ -13,6 +13,8 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     /// Bytes that a connection to PostgreSQL, and one of a client, holds on its way.
     pub buffers: [usize; 2],
+    /// How long PostgreSQL's answers take.
+    pub latency: Duration,
 }
 
 /// Calls of a client, after a pause.
@@ -118,7 +120,7 @@ impl Random {
 
     /// Often short, sometimes long: 0 to about 2 s.
     fn time(&mut self) -> Duration {
-        let most = self.pick(&[1, 1, 10, 100, 2000]);
+        let most = self.pick(&[1, 1, 10, 100, 400, 2000]);
         Duration::from_millis(self.below(most) as u64)
     }
 }
@@ -127,23 +129,29 @@ impl Plan {
     pub fn of(seed: u64) -> Plan {
         let mut random = Random(seed);
         let mut next = 0;
-        // quiet runs find what needs many calls in a group, and wild ones what needs many faults
+        // quiet runs have many calls in a group, wild ones many faults
         let wildness = random.pick(&[2, 10, 30]);
+        let transactions = random.pick(&[0, 10, 50]);
+        let procedures = random.pick(&[1, 1, PROCEDURES]);
         let sessions = (0..1 + random.below(SESSIONS))
-            .map(|_| (0..1 + random.below(5)).map(|_| Step::of(&mut random, &mut next, wildness)).collect())
+            .map(|_| {
+                let steps = 0..1 + random.below(3);
+                steps.map(|_| Step::of(&mut random, &mut next, wildness, transactions, procedures)).collect()
+            })
             .collect();
-        let faults = (0..random.below(3))
+        let faults = (0..random.below(5))
             .map(|_| Fault {
                 at: random.time(),
-                event: match random.below(3) {
-                    0 => Event::Restarts(random.time()),
-                    1 => Event::Ends(random.below(8)),
+                event: match random.below(4) {
+                    0 | 1 => Event::Restarts(random.time()),
+                    2 => Event::Ends(random.below(8)),
                     _ => Event::Notifies,
                 },
             })
             .collect();
-        let buffers = [random.pick(&[16, 100, 4096, 65536]), random.pick(&[16, 100, 4096])];
-        Plan { sessions, faults, buffers }
+        let buffers = [random.pick(&[100, 4096, 65536, 65536]), random.pick(&[16, 4096, 4096])];
+        let latency = Duration::from_millis(random.pick(&[0, 1, 1, 20]));
+        Plan { sessions, faults, buffers, latency }
     }
 
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
@@ -188,24 +196,29 @@ impl Plan {
 }
 
 impl Step {
-    fn of(random: &mut Random, next: &mut i32, wildness: usize) -> Step {
-        let ends = match random.below(8) {
-            0 => Some(random.pick(&[End::Commit, End::Commit, End::Rollback])),
-            _ => None,
-        };
+    /// `wildness` and `transactions`: per cent of calls, and of steps.
+    fn of(
+        random: &mut Random,
+        next: &mut i32,
+        wildness: usize,
+        transactions: usize,
+        procedures: u32,
+    ) -> Step {
+        let is_transaction = random.below(100) < transactions;
+        let ends = is_transaction.then(|| random.pick(&[End::Commit, End::Commit, End::Rollback]));
         let calls = 1 + random.below(if ends.is_some() { 3 } else { 2 });
-        let calls = (0..calls).map(|_| Call::of(random, next, wildness)).collect();
+        let calls = (0..calls).map(|_| Call::of(random, next, wildness, procedures)).collect();
         Step { pause: random.time(), calls, ends }
     }
 }
 
 impl Call {
-    fn of(random: &mut Random, next: &mut i32, wildness: usize) -> Call {
+    fn of(random: &mut Random, next: &mut i32, wildness: usize, procedures: u32) -> Call {
         *next += 1;
         let (meets, client) = (random.below(100) < wildness, random.below(100) < wildness);
         Call {
             id: *next,
-            procedure: random.below(PROCEDURES as usize) as u32,
+            procedure: random.below(procedures as usize) as u32,
             meets: if meets { Meets::of(random) } else { Meets::Nothing },
             client: if client { Conduct::of(random) } else { Conduct::Waits },
         }

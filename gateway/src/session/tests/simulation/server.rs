@@ -8,6 +8,7 @@ use bytes::{Buf, Bytes};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, DuplexStream};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -18,6 +19,7 @@ const CANCEL: i32 = 80_877_102;
 
 pub struct Server {
     meets: HashMap<i32, Meets>,
+    pub latency: Duration,
     state: Mutex<State>,
     /// The lock of each procedure's table.
     pub locks: Vec<Arc<tokio::sync::Mutex<()>>>,
@@ -61,6 +63,7 @@ impl Server {
         let start = Instant::now();
         let server = Arc::new(Server {
             meets: plan.calls().map(|call| (call.id, call.meets)).collect(),
+            latency: plan.latency,
             state: Mutex::new(State {
                 rows: Vec::new(),
                 met: HashSet::new(),
