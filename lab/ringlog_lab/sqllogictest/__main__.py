@@ -15,6 +15,7 @@ from typing import Any
 
 import pymssql
 from psycopg import sql
+
 from ringlog.loadtest.experiment.running import temporary_folder
 from ringlog.loadtest.experiment.server import Server, serving
 from ringlog_lab.sqllogictest.records import Record, is_expected, records_of

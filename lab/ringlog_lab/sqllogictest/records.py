@@ -12,6 +12,7 @@ from typing import Any
 
 _US = "mssql"
 """the name of T-SQL in the conditions of records"""
+_NUMBER = re.compile(r"\s*[+-]?\d+")
 _HASHED = re.compile(r"(\d+) values hashing to ([0-9a-f]{32})$")
 
 
@@ -97,6 +98,10 @@ def _values(record: Record, rows: Sequence[Sequence[Any]]) -> list[str]:
 def _shown(kind: str, value: Any) -> str:
     if value is None:
         return "NULL"
+    if kind == "I" and isinstance(value, str):
+        # the number at its begin, as in SQLite
+        number = _NUMBER.match(value)
+        return str(int(number[0])) if number else "0"
     if kind == "I":
         return str(int(value))
     if kind == "R":
