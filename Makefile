@@ -3,9 +3,10 @@
 # make lint   ruff, mypy, rustfmt, clippy
 # make test-clients  tests with programs of others: TDS clients in Go, Java, Node, Perl; Chromium; Prometheus; an IOC; Spark
 # make test-long     what takes long: kills, machines, experiments, every case in every way
-# make nightly       all four
+# make nightly       all of these, and the simulation
 # make plant  random operations on a server, and reads compared with a model, for PLANT_SECONDS (600)
 # make chaos  faults of every kind, or of CHAOS, beside writers, for CHAOS_SECONDS (300), by CHAOS_SEED
+# make simulation  the commit path with a simulated PostgreSQL, by SIMULATION_SEED, for SIMULATION_SECONDS (600)
 # make fuzz   the gateway's decoders and its reader of T-SQL with inputs made up, for FUZZ_SECONDS (600) in all
 # make check  the part of the core that takes two minutes: lint, unit tests, schema, T-SQL
 # make wheel  dist/ringlog-….whl, which installs without cargo on any Linux of its processor
@@ -23,7 +24,7 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo figures test test-clients test-long nightly plant chaos fuzz check develop docs lab wheel release matrix lint format rust-test clean
+.PHONY: demo figures test test-clients test-long nightly plant chaos simulation fuzz check develop docs lab wheel release matrix lint format rust-test clean
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml lab/pyproject.toml gateway/Cargo.lock \
@@ -91,6 +92,7 @@ nightly:
 	$(MAKE) lint
 	$(MAKE) test
 	$(MAKE) test-clients
+	$(MAKE) simulation
 	$(MAKE) test-long
 
 PLANT_SECONDS ?= 600
@@ -101,6 +103,13 @@ plant: $(VENV)/.long
 chaos: $(VENV)/.installed
 	PYTHONPATH=tests:tests/gateway:tests/long:tests/long/faults $(BIN)/python -m chaos $(CHAOS) --seconds $(CHAOS_SECONDS) \
 	  $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
+
+# Each run has seeds of its own: the first is the time, and it is printed.
+SIMULATION_SECONDS ?= 600
+SIMULATION_SEED ?= $(shell date +%s)
+simulation: $(VENV)/.installed
+	cd gateway && SIMULATION_SEED=$(SIMULATION_SEED) SIMULATION_SECONDS=$(SIMULATION_SECONDS) \
+	  $(CARGO) test --quiet --profile $(TESTED) --lib simulation::the -- --nocapture
 
 # Of gateway/fuzz/src/targets.rs, one after another, on one core. An input that ends a target is in gateway/fuzz/corpus then,
 # where `cargo test` finds it again; what is found besides stays in build/fuzz.

@@ -109,6 +109,13 @@ impl Shares {
         is_free.then(|| state.hold(self, claimant.login.clone(), Arc::default()))
     }
 
+    /// Whether nobody has a place or waits for one.
+    #[cfg(test)]
+    pub fn is_unused(&self) -> bool {
+        let state = self.0.state.lock();
+        state.holders.is_empty() && state.held.is_empty() && state.waiting.is_empty()
+    }
+
     /// Recalls as many unused places as requests wait for.
     fn recall(&self, state: &mut State) {
         let is_unused =

@@ -19,7 +19,8 @@ use crate::tds::tokens::envchange::Transaction as Change;
 use crate::tds::tokens::message::ServerMessage;
 use crate::turns::Turn;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long a statement waits for a connection when PostgreSQL has none left, and the time between two tries.
 const SCARCE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -10,8 +10,9 @@ use crate::postgres::{Address, Connection, PgError};
 use arc_swap::ArcSwap;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tracing::{debug, error, info};
 
 /// The channel on which PostgreSQL notifies of changes of procedures or row types.
@@ -211,7 +212,7 @@ impl Watcher {
                 rested = Instant::now() + PAUSE_NOTIFIED;
             }
             tokio::select! {
-                () = tokio::time::sleep_until(rested.into()), if self.connection.is_notified() => {}
+                () = tokio::time::sleep_until(rested), if self.connection.is_notified() => {}
                 message = self.connection.receive() => match message? {
                     Message::NotificationResponse(body) => self.connection.keep(&body)?,
                     Message::ErrorResponse(body) => return Err(server_error(&body)?),

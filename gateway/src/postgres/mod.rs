@@ -7,6 +7,8 @@ pub mod encryption;
 pub mod error;
 #[cfg(test)]
 pub mod fake;
+#[cfg(test)]
+pub mod memory;
 pub mod message;
 pub mod priority;
 #[cfg(test)]

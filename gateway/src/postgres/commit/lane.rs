@@ -8,9 +8,10 @@ use crate::postgres::message::is_aside;
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, Connection};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tracing::debug;
 
 /// The most calls and bytes of one transaction, which bound how long a call waits for its group.

@@ -7,7 +7,8 @@ use super::lane::{Elsewhere, LaneKind, Maker, Queue};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Lanes of quarantine; procedures that would need more share them.
 const MOST_QUARANTINES: usize = 8;

@@ -3,18 +3,22 @@
 mod control_flow;
 mod errors;
 mod interruptions;
+mod simulation;
 mod transactions;
 
 use super::*;
 use crate::mirror::answer::{self, Answer};
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::scripted::{Script, Scripted};
+use crate::shares::Claimant;
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::login::{Login, Password};
 use crate::threads::Pool;
 use bytes::{Buf, BufMut, BytesMut};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use tokio::io::{duplex, AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::{duplex, AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::task::JoinHandle;
 
 /// The gateway's own role.
 const OWN: &str = "gateway";
@@ -51,37 +55,97 @@ async fn talk_at(version: Version, script: Script) -> Talk {
     );
     let gateway = gateway.await.unwrap();
     let dialect = Dialect::new(version);
-    let login = Login {
-        dialect,
-        user: String::from("writer"),
-        password: Password(String::from("password")),
-        password_encryption: None,
-        host: String::new(),
-        application: String::new(),
-        database: String::new(),
-        language: String::new(),
-        is_odbc: false,
-        reads_only: false,
-        packet_size: None,
-        version: [0; 4],
-        charset: String::new(),
-        capabilities: Vec::new(),
-    };
-    let (stream, ours) = duplex(1 << 20);
-    let entry = gateway.admission.enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let limits = entry.limits();
-    let mut client = Client::new(Box::new(ours), 1, LONGEST_REQUEST);
-    client.set_dialect(dialect);
-    let claimant = crate::shares::Claimant { login: "writer".into(), most: usize::MAX, has_reserve: true };
-    let place = gateway.logins.try_take(&claimant).unwrap();
-    let entered = login::enter(&mut client, 1, &limits, &gateway, login, place).await;
-    let (interpreter, place) = entered.unwrap_or_else(|error| panic!("{error}"));
-    let session = Session { client, interpreter, gateway, _place: place, statements: 0 };
-    tokio::spawn(Box::new(session).serve(stopping.clone(), Span::none()));
+    let Opened { stream, .. } = Opened::new(&gateway, dialect, "writer", 1 << 20);
     let mut talk = Talk { stream, postgres, dialect, _stopping: stopping.drop_guard() };
     assert!(talk.reply().await.logged_in);
     talk.postgres.sent();
     talk
+}
+
+/// A session that logs in, and its client's stream.
+struct Opened {
+    stream: DuplexStream,
+    task: JoinHandle<()>,
+}
+
+impl Opened {
+    /// `buffer`: the bytes that the stream holds in each direction.
+    fn new(gateway: &Arc<Gateway>, dialect: Dialect, user: &str, buffer: usize) -> Opened {
+        let login = Login {
+            dialect,
+            user: String::from(user),
+            password: Password(String::from("password")),
+            password_encryption: None,
+            host: String::new(),
+            application: String::new(),
+            database: String::new(),
+            language: String::new(),
+            is_odbc: false,
+            reads_only: false,
+            packet_size: None,
+            version: [0; 4],
+            charset: String::new(),
+            capabilities: Vec::new(),
+        };
+        let (stream, ours) = duplex(buffer);
+        let gateway = gateway.clone();
+        let task = tokio::spawn(async move {
+            let entry = gateway.admission.enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
+            let limits = entry.limits();
+            let mut client = Client::new(Box::new(ours), 1, LONGEST_REQUEST);
+            client.set_dialect(dialect);
+            let login_name = login.user.as_str().into();
+            let claimant = Claimant { login: login_name, most: usize::MAX, has_reserve: true };
+            let place = gateway.logins.try_take(&claimant).unwrap();
+            let entered = login::enter(&mut client, 1, &limits, &gateway, login, place).await;
+            // the client has read why it was refused
+            let Ok((interpreter, place)) = entered else { return };
+            let backend = &interpreter.state.procedures.backend;
+            client.admit(LONGEST_REQUEST, gateway.room.places(backend.user()), backend.occupied());
+            let stopping = gateway.stopping.clone();
+            let session = Session { client, interpreter, gateway, _place: place, statements: 0 };
+            // its end is the end of the stream
+            let _ = Box::new(session).serve(stopping, Span::none()).await;
+        });
+        Opened { stream, task }
+    }
+}
+
+fn packet(kind: u8, body: &[u8]) -> BytesMut {
+    let mut packet = BytesMut::new();
+    packet.put_slice(&[kind, 1]);
+    packet.put_u16(u16::try_from(body.len() + 8).unwrap());
+    packet.put_u32(0);
+    packet.put_slice(body);
+    packet
+}
+
+fn batch(text: &str, dialect: &Dialect) -> BytesMut {
+    let mut body = BytesMut::new();
+    if dialect.version >= Version::Tds72 {
+        body.put_u32_le(4);
+    }
+    if dialect.is_tds7() {
+        text.encode_utf16().for_each(|unit| body.put_u16_le(unit));
+    } else {
+        body.put_slice(text.as_bytes());
+    }
+    packet(BATCH, &body)
+}
+
+async fn read_answer(stream: &mut (impl AsyncRead + Unpin), dialect: &Dialect) -> io::Result<Answer> {
+    let mut body = BytesMut::new();
+    loop {
+        let mut header = [0; 8];
+        stream.read_exact(&mut header).await?;
+        let length = usize::from((&header[2..]).get_u16()) - header.len();
+        let begin = body.len();
+        body.resize(begin + length, 0);
+        stream.read_exact(&mut body[begin..]).await?;
+        if header[1] & 1 == 1 {
+            return Ok(answer::read(&body, dialect).unwrap());
+        }
+    }
 }
 
 impl Talk {
@@ -92,44 +156,15 @@ impl Talk {
     }
 
     async fn send(&mut self, text: &str) {
-        let mut body = BytesMut::new();
-        if self.dialect.version >= Version::Tds72 {
-            body.put_u32_le(4);
-        }
-        if self.dialect.is_tds7() {
-            text.encode_utf16().for_each(|unit| body.put_u16_le(unit));
-        } else {
-            body.put_slice(text.as_bytes());
-        }
-        self.put(BATCH, &body).await;
+        self.stream.write_all(&batch(text, &self.dialect)).await.unwrap();
     }
 
     async fn cancel(&mut self) {
-        self.put(ATTENTION, &[]).await;
-    }
-
-    async fn put(&mut self, kind: u8, body: &[u8]) {
-        let mut packet = BytesMut::new();
-        packet.put_slice(&[kind, 1]);
-        packet.put_u16(u16::try_from(body.len() + 8).unwrap());
-        packet.put_u32(0);
-        packet.put_slice(body);
-        self.stream.write_all(&packet).await.unwrap();
+        self.stream.write_all(&packet(ATTENTION, &[])).await.unwrap();
     }
 
     async fn reply(&mut self) -> Answer {
-        let mut body = BytesMut::new();
-        loop {
-            let mut header = [0; 8];
-            self.stream.read_exact(&mut header).await.unwrap();
-            let length = usize::from((&header[2..]).get_u16()) - header.len();
-            let begin = body.len();
-            body.resize(begin + length, 0);
-            self.stream.read_exact(&mut body[begin..]).await.unwrap();
-            if header[1] & 1 == 1 {
-                return answer::read(&body, &self.dialect).unwrap();
-            }
-        }
+        read_answer(&mut self.stream, &self.dialect).await.unwrap()
     }
 
     /// @@trancount, for which PostgreSQL is not queried.

@@ -1,0 +1,162 @@
+"""Runs the tests of a folder on a server of its own, and prints how many are equal, different and refused."""
+
+import argparse
+import random
+import re
+import secrets
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pymssql
+from psycopg import sql
+
+from ringlog.loadtest.experiment.running import temporary_folder
+from ringlog.loadtest.experiment.server import Server, serving
+from ringlog_lab.sqllogictest.records import Record, is_expected, records_of
+
+# a server has at least one table
+_FACILITY = """
+timezone = "UTC"
+[[table]]
+name = "unused"
+rows = 1
+cycle = 1.0
+log = "every"
+[[table.column]]
+name = "unused"
+type = "double"
+"""
+_OWNER = "sqllogictest"
+"""the login, and its database"""
+_SHOWN = 20
+"""differences that are printed"""
+
+
+@dataclass
+class Counts:
+    """Of queries; statements count when they do not end as the record says."""
+
+    files: int = 0
+    equal: int = 0
+    different: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    """by error"""
+    statements: Counter[str] = field(default_factory=Counter)
+    """by error; these create what later queries read"""
+    examples: dict[str, str] = field(default_factory=dict)
+    """the first place of each error"""
+
+    def refuse(self, refused: Counter[str], error: str, place: str) -> None:
+        refused[error] += 1
+        self.examples.setdefault(error, place)
+
+    def print(self) -> None:
+        total = self.equal + self.different + self.refused.total()
+        print(f"{self.files} files, {total} queries: {self.equal} equal, {self.different} different,")
+        print(f"{self.refused.total()} refused; {self.statements.total()} statements ended otherwise")
+        for what, errors in (("refused", self.refused), ("statement", self.statements)):
+            for error, count in errors.most_common():
+                print(f"{what} {count}: {error} ({self.examples[error]})")
+
+
+def main() -> None:
+    """Ends with an error if a query has another result."""
+    arguments = argparse.ArgumentParser(prog="python -m ringlog_lab.sqllogictest", description=__doc__)
+    arguments.add_argument("folder", type=Path)
+    arguments.add_argument("--seconds", type=float, default=float("inf"), help="begins no query after it")
+    arguments.add_argument("--seed", type=int, default=1, help="decides the order of the files")
+    asked = arguments.parse_args()
+    files = sorted(asked.folder.rglob("*.test"))
+    if not files:
+        sys.exit(f"{asked.folder} has no file *.test")
+    random.Random(asked.seed).shuffle(files)
+    counts = Counts()
+    end = time.monotonic() + asked.seconds
+    with temporary_folder() as folder:
+        facility = folder / "facility.toml"
+        facility.write_text(_FACILITY)
+        with serving(facility, folder / "data", keep=False) as server:
+            for file in files:
+                if time.monotonic() > end:
+                    break
+                with _database(server) as connection:
+                    _run(file, connection, counts, end)
+                counts.files += 1
+    counts.print()
+    sys.exit(counts.different > 0)
+
+
+@contextmanager
+def _database(server: Server) -> Iterator[Any]:
+    """A connection of a login to its empty database."""
+    password = secrets.token_hex(8)
+    own = {"owner": sql.Identifier(_OWNER), "password": sql.Literal(password)}
+    administrator = server.administrator
+    administrator.execute(
+        sql.SQL(
+            "create role {owner} login password {password}; create schema {owner} authorization {owner}"
+        ).format(**own)
+    )
+    try:
+        connection = pymssql.connect(
+            server=server.host,
+            port=str(server.port),
+            user=_OWNER,
+            password=password,
+            database=_OWNER,
+            tds_version="7.4",
+            autocommit=True,
+        )
+        with closing(connection):
+            yield connection
+    finally:
+        administrator.execute(sql.SQL("drop owned by {owner} cascade; drop role {owner}").format(**own))
+
+
+def _run(file: Path, connection: Any, counts: Counts, end: float) -> None:
+    cursor = connection.cursor()
+    for record in records_of(file):
+        if time.monotonic() > end:
+            return
+        place = f"{file.parent.name}/{file.name}:{record.line}"
+        try:
+            cursor.execute(record.sql)
+            rows = cursor.fetchall() if record.types else ()
+        except pymssql.Error as error:
+            if record.types:
+                counts.refuse(counts.refused, _cause(error), place)
+            elif not record.fails:
+                counts.refuse(counts.statements, _cause(error), place)
+            continue
+        if not record.types:
+            if record.fails:
+                counts.refuse(counts.statements, "no error", place)
+        elif is_expected(record, rows):
+            counts.equal += 1
+        else:
+            counts.different += 1
+            if counts.different <= _SHOWN:
+                print(f"{place}: {_short(record)}: {list(rows)[:3]}, not {record.expected[:3]}", flush=True)
+
+
+def _short(record: Record) -> str:
+    return " ".join(record.sql.split())[:300]
+
+
+def _cause(error: pymssql.Error) -> str:
+    """An error's number and text, without the names and numbers in it."""
+    number, text = error.args if len(error.args) == 2 else (0, str(error))
+    text = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
+    text = re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", text.splitlines()[0])
+    text = re.sub(r"\d+", "n", text)[:120]
+    return f"{number}: {text}"
+
+
+if __name__ == "__main__":
+    main()
