@@ -12,6 +12,7 @@ create or replace function ringlog.capture_event(
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
+-- by this setting the call is no part of a writer's transaction in the gateway's group commit
 set lock_timeout = '10s'
 as $$
 #variable_conflict use_variable

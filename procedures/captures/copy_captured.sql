@@ -13,7 +13,7 @@ declare
   start timestamptz;
   oldest timestamptz;
   newest timestamptz;
-  logs_every boolean;
+  logs_every boolean := true;
   copied bigint;
 begin
   select * into strict event from ringlog.capture where capture.number = number;
@@ -39,7 +39,9 @@ begin
     select each.log_nth = 1 and each.log_period is null into strict logs_every
     from ringlog.logged_table as each where each.table_name = table_name;
     execute format(
-      'select case when count(*) = count("time") then min("time") end, max("time") from online.%I', table_name
+      'select case when count(*) = count("time") then min("time") end,'
+      ' max("time") filter (where "time" <= now()) from online.%I',
+      table_name
     ) into oldest, newest;
     if not logs_every and oldest > greatest(known.copied, event.begins) then
       known.lost := concat_ws(
@@ -70,6 +72,9 @@ begin
     trouble = null,
     due = case
       when now() < event.ends + interval '2 seconds' then now() + interval '1 second'
+      -- a spool may fill the ring at once
+      when now() < event.late_until and not logs_every and coalesce(greatest(known.copied, newest) < event.ends, true)
+        then now() + interval '1 second'
       when now() < event.late_until then least(now() + interval '1 minute', event.late_until)
     end
   where each.capture = number and each.table_name = table_name;

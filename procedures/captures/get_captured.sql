@@ -15,7 +15,7 @@ begin
   end if;
   select known.column_name, known.type, each.table_name, each.is_of_samples into place
   from ringlog.signal as known
-  join ringlog.captured_table as each on each.table_name = known.table_name and each.capture = capture
+  join ringlog.captured_table as each on ringlog.table_now(each.table_name) = ringlog.table_now(known.table_name) and each.capture = capture
   where known.signal = signal and known.valid_from <= event.made and event.made < coalesce(known.valid_to, 'infinity');
   if not found then
     raise exception 'get_captured: capture % has no signal ''%''', capture, signal using errcode = 'undefined_object';

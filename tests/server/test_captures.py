@@ -151,6 +151,22 @@ def test_procedure(own: Web, kept: tuple[int, datetime]) -> None:
     assert [row[1] for row in found] == pytest.approx([n / 10 for n in range(-5, 5)], abs=1e-6)
 
 
+def test_registered_over_tds(own: Web) -> None:
+    """A DAQ program gets the number as an output parameter."""
+    at = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=30)
+    put(own, "vac", [(700, at, 8.5)])
+    with own.server.connect(RECORDER.user, RECORDER.password) as tds:
+        cursor = tds.cursor()
+        cursor.execute(
+            "declare @n int; exec capture_event @name = 'tds', @at = %s, @before = 1, @after = 1,"
+            " @tables = 'vac', @capture = @n output; select @n",
+            (f"{at:%Y-%m-%d %H:%M:%S}",),
+        )
+        ((number,),) = cursor.fetchall()
+    query = "select time, pressure from capture.vac where capture = %s"
+    assert own.server.sql(query, [number]) == [(at, 8.5)]
+
+
 def test_http(own: Web, kept: tuple[int, datetime]) -> None:
     number, _ = kept
     with own.client(own.server.reader) as client:
