@@ -28,7 +28,7 @@ app = typer.Typer(
 
 
 # their files are for others to read: pictures, tables, certificates, files for other machines
-_FOR_OTHERS = ("adopt", "bench", "cert", "demo", "export", "ha", "loadtest", "plan", "plot")
+_FOR_OTHERS = ("adopt", "bench", "capture", "cert", "demo", "export", "ha", "loadtest", "plan", "plot")
 
 EXPECTED = {
     "ringlog.errors.ServerError": 1,

@@ -13,6 +13,8 @@ TABLE_READER = "daq_table_reader"
 PARAMETER_WRITER = "parameter_writer"
 ARCHIVIST = "signal_archivist"
 """adds, renames and retires signals of tables of samples"""
+RECORDER = "event_recorder"
+"""keeps the rows around an event"""
 GATEWAY = "ringlog_gateway"
 
 LOG = "log"
@@ -37,6 +39,9 @@ ICEBERG = "iceberg"
 CLOSED = "closed"
 """schema of closed rows as columns"""
 
+CAPTURE = "capture"
+"""schema of the rows kept around events"""
+
 SUMMARIES = "summary"
 """schema of the summaries"""
 SCHEMA_OF_LEVEL = {10: "ten_seconds", 60: "minute", 600: "ten_minutes", 3600: "hour", 86_400: "day"}
@@ -58,6 +63,7 @@ SCHEMAS = (
     ARCHIVE_FILES,
     ICEBERG,
     SUMMARIES,
+    CAPTURE,
     *SCHEMA_OF_LEVEL.values(),
 )
 """the facility's; rights in them are granted one by one"""

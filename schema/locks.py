@@ -24,7 +24,8 @@ CHANGES = Lock("one_change", "locked by what changes tables or procedures")
 MAINTENANCE = Lock("one_maintenance", "locked by the maintenance of the logs")
 SUMMARIES = Lock("one_summary", "locked by the process that makes summaries")
 MOVES = Lock("one_move", "locked by the process that moves tables between servers")
-LOCKS = (CHANGES, MAINTENANCE, SUMMARIES, MOVES)
+CAPTURES = Lock("one_capture", "locked by what registers, copies or deletes captures")
+LOCKS = (CHANGES, MAINTENANCE, SUMMARIES, MOVES, CAPTURES)
 
 
 def statement(lock: Lock) -> sql.Composed:

@@ -18,6 +18,7 @@ from ringlog.history.sampled import newest_of
 from ringlog.history.signals import places
 from ringlog.retrieval.plain import parameters
 from ringlog.retrieval.plain.analysis import histogram, spectrum
+from ringlog.retrieval.plain.captures import capture_routes
 from ringlog.retrieval.plain.data import data, newest, rows
 from ringlog.retrieval.plain.forms import MEDIA
 from ringlog.retrieval.plain.live import Live
@@ -69,6 +70,7 @@ def routes() -> list[Route]:
         Route("/api/v1/parameters/{table}", get_parameters),
         Route("/api/v1/parameters/{table}/history", get_parameter_history),
         Route("/api/v1/snapshots", get_snapshots),
+        *capture_routes(),
         Route("/api/v1/events", get_events),
         Route("/api/v1/losses", get_losses),
     ]

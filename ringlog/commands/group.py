@@ -27,6 +27,10 @@ _COMMANDS = {
         "commands.signals.export:export",
         "Write samples or trends of signals to a file: CSV, Parquet, HDF5, MATLAB or Excel.",
     ),
+    "capture": (
+        "commands.signals.capture:capture_app",
+        "List captures, the rows kept around events, and write one to a file.",
+    ),
     "plot": ("commands.signals.export:plot", "Plot trends of signals on the terminal, or to a picture."),
     "serve": ("commands.serve:serve", "Run the server: PostgreSQL, the facility's tables, the TDS gateway."),
     "web": ("commands.serve:web", "Serve HTTP for a PostgreSQL on another machine."),

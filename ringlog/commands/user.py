@@ -77,6 +77,9 @@ def add(
         bool,
         typer.Option("--archivist", help="It may add, rename and retire signals of tables of samples."),
     ] = False,
+    recorder: Annotated[
+        bool, typer.Option("--recorder", help="It may call capture_event and forget_capture.")
+    ] = False,
     parameter: Annotated[
         list[str] | None,
         option(
@@ -108,12 +111,13 @@ def add(
         logins.Right.READER: reader or bool(parameter),
         logins.Right.PARAMETER_WRITER: parameter_writer,
         logins.Right.ARCHIVIST: archivist,
+        logins.Right.RECORDER: recorder,
     }
     rights = [right for right, wanted in given.items() if wanted]
     if not rights:
         raise UsageError(
             "choose the rights of the login: --writer, --reader, --parameter-writer or --parameter TABLE,"
-            " or --archivist"
+            " --archivist or --recorder"
         )
     if tables is not None and (tables.strip() == "none" or not (writer or reader)):
         raise UsageError("--tables names the tables of --writer and --reader")

@@ -56,7 +56,7 @@ _REST = 0.25
 """seconds after a look at the registry"""
 _GROUPS = [
     *("daq_writer", "daq_reader", "daq_table_writer", "daq_table_reader"),
-    *("parameter_writer", "signal_archivist"),
+    *("parameter_writer", "signal_archivist", "event_recorder"),
 ]
 
 

@@ -35,6 +35,7 @@ class Right(Enum):
     TABLE_WRITER = "daq_table_writer"
     TABLE_READER = "daq_table_reader"
     ARCHIVIST = "signal_archivist"
+    RECORDER = "event_recorder"
 
     @property
     def shown(self) -> str:

@@ -30,6 +30,7 @@ from ringlog.schema.facility_files.facility_file import FacilityError
 from ringlog.schema.installing.install import InstallRefused, InstallReport, bring_up_to_date
 from ringlog.schema.session import engine
 from ringlog.server import certificates
+from ringlog.server.captures import captures_copied
 from ringlog.server.database import Embedded, External, demand_facility
 from ringlog.server.embedded import releases
 from ringlog.server.embedded.account import give_archive
@@ -181,6 +182,8 @@ class Server:
                 stack.enter_context(locks_kept_for_writers(self.conninfo))
                 memory = self._memory or machine_memory()
                 stack.enter_context(memory_limited(self.conninfo, memory))
+            data = self._database.data if isinstance(self._database, Embedded) else None
+            stack.enter_context(captures_copied(self.conninfo, data))
             begin_housekeeping = stack.enter_context(housekeeping(administrator, self.conninfo))
             nodes = nodes_of(self.conninfo)
             login = self._gateway_login()

@@ -20,6 +20,7 @@ from ringlog.schema.layout import (
     OWNER,
     PARAMETER_WRITER,
     READER,
+    RECORDER,
     SCHEMAS,
     TABLE_READER,
     TABLE_WRITER,
@@ -35,6 +36,7 @@ _ATTRIBUTES = {
     TABLE_READER: sql.SQL("nologin"),
     PARAMETER_WRITER: sql.SQL("nologin"),
     ARCHIVIST: sql.SQL("nologin"),
+    RECORDER: sql.SQL("nologin"),
     GATEWAY: sql.SQL("login noinherit"),
 }
 
@@ -85,7 +87,7 @@ def create_missing_schemas(connection: sa.Connection) -> list[str]:
         "select true where exists (select from unnest(cast(:roles as name[])) as role,"
         " unnest(cast(:schemas as text[])) as schema where not has_schema_privilege(role, schema, 'usage'))"
     )
-    everyone = (WRITER, READER, TABLE_WRITER, TABLE_READER, PARAMETER_WRITER, ARCHIVIST)
+    everyone = (WRITER, READER, TABLE_WRITER, TABLE_READER, PARAMETER_WRITER, ARCHIVIST, RECORDER)
     if connection.scalar(lacks, {"roles": [*everyone], "schemas": [*SCHEMAS]}):
         grant = sql.SQL("grant usage on schema {} to {}").format(_names(*SCHEMAS), _names(*everyone))
         run(connection, grant)

@@ -34,6 +34,7 @@ from ringlog.schema.layout import LOG, LOG_TABLES, READER
 from ringlog.schema.own_tables import create_missing, grant_select
 from ringlog.schema.relations import (
     archive_tables,
+    captures,
     comments,
     dropping,
     logs,
@@ -174,7 +175,7 @@ class _Common:
         created = create_missing(self.connection)
         ledger.restrict_events(self.connection)
         tiers.begin_housekeeping(self.connection)
-        for part in (sample_tables, parameter_tables):
+        for part in (sample_tables, parameter_tables, captures):
             if created & {table.name for table in part.TABLES}:
                 part.prepare(self.connection)
         self.changed += versions.bring_up(self.connection, new=self.is_new)

@@ -58,6 +58,9 @@ ELSEWHERE = {
         (r"ringlog restore |ringlog backup /mnt/backup --keep 4$", "test_backup.py"),
         (r"psql …|ringlog backup .* …", SECOND),
     ],
+    "docs/how-to/captures.md": [
+        (r"ringlog capture |exec capture_event", "needs a capture of this moment: test_captures.py"),
+    ],
     "docs/how-to/epics.md": [(r"ringlog load ", UNTIL_STOPPED), (r"pip install ", "the network")],
     "docs/how-to/import.md": [
         (r"ringlog load --backfill", "needs old files: tests/loader/test_backfill.py"),

@@ -122,13 +122,13 @@ def export(
         raise UsageError("--comments is for CSV: the other kinds of files always have units and descriptions")
     demand(*_NEEDED.get(kind, ()))
     how = None if wide is None else wide.value
-    with _reported():
+    with reported():
         if kind in (Form.CSV, Form.PARQUET):
             path, query = request_of(signals, start, end, kind.value, points, how, step)
             query += [("download", "")] + ([("comments", "")] if comments else [])
             with opened(path, query, server, None) as answer:
                 file = _file(output, _name_in(answer), kind)
-                with _unfinished(file) as made, made.open("wb") as content:
+                with unfinished(file) as made, made.open("wb") as content:
                     shutil.copyfileobj(answer, content, 1 << 20)
         else:
             tables: dict[str, pa.Table] = {}
@@ -141,7 +141,7 @@ def export(
                     if not output or output.is_dir():
                         output = (output or Path()) / f"{name}.{kind.value}"
             file = _file(output, "", kind)
-            with _unfinished(file) as made:
+            with unfinished(file) as made:
                 _WRITERS[kind](made, tables, how is not None)
     print(f"{file}: {file.stat().st_size} bytes")
 
@@ -169,7 +169,7 @@ def _file(output: Path | None, name: str, kind: Form) -> Path:
 
 
 @contextmanager
-def _unfinished(file: Path) -> Iterator[Path]:
+def unfinished(file: Path) -> Iterator[Path]:
     """A temporary file, which is renamed when it is complete."""
     made = file.with_name(f".{file.name}.unfinished")
     try:
@@ -184,7 +184,7 @@ def _unfinished(file: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _reported() -> Iterator[None]:
+def reported() -> Iterator[None]:
     from http.client import HTTPException
 
     try:
@@ -207,7 +207,7 @@ def plot(
 ) -> None:
     """Plot trends of signals on the terminal, or to a picture. Times are UTC."""
     demand("pyarrow", "matplotlib" if output else "plotext")
-    with _reported():
+    with reported():
         tables = {name: read(name, start, end, points=1000, server=server) for name in signals}
     empty = [name for name, table in tables.items() if not table.num_rows]
     if len(empty) == len(tables):
@@ -233,7 +233,7 @@ def _json(waveforms: "pa.Array | pa.ChunkedArray") -> list[str | None]:
     return [None if points is None else json.dumps(points) for points in waveforms.to_pylist()]
 
 
-def _columns(table: "pa.Table") -> dict[str, Any]:
+def columns_of(table: "pa.Table") -> dict[str, Any]:
     """Columns as numpy arrays: times as seconds since 1970, each waveform an array. A missing number is NaN,
     a missing text or waveform is empty."""
     import pyarrow as pa
@@ -288,7 +288,7 @@ def _hdf5(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
             group.attrs["timezone"] = _all_notes(table)["timezone"]
             if not wide:
                 _described(group, notes[name])
-            for column, values in _columns(table).items():
+            for column, values in columns_of(table).items():
                 kind = None
                 if values.dtype == object:
                     lists = len(values) and not isinstance(values[0], str)
@@ -317,7 +317,7 @@ def _matlab(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
 
     content: dict[str, Any] = {}
     for number, (name, table) in enumerate(tables.items(), 1):
-        columns = _columns(table)
+        columns = columns_of(table)
         content["timezone"] = _all_notes(table)["timezone"]
         if wide:
             content["time"] = columns.pop("time")

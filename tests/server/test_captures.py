@@ -1,0 +1,319 @@
+"""Captures: rows around an event, complete and equal to what the writers sent; refusals, rights, reading."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import h5py
+import psycopg
+import pyarrow.parquet as pq
+import pytest
+from psycopg import errors
+from webs import Web
+
+from ringlog.schema.access.rights import Held
+from ringlog.server.logins import Right, add_login
+from servers import Login, free_port, ringlog, serving
+from waiting import wait_until
+
+VAC = '[[table]]\nname = "vac"'
+FACILITY = Path(__file__).with_name("captures.toml")
+RECORDER = Login("recorder", "keep-Ω-4")
+ONE_TABLE = Login("vac_reader", "one-Ω-5")
+
+
+@pytest.fixture(scope="module")
+def own(temporary_directory: Path) -> Iterator[Web]:
+    """A server with HTTP, and the logins recorder and vac_reader."""
+    port = free_port()
+    options = ("--http", f"127.0.0.1:{port}")
+    with serving(temporary_directory / "captures", *options, facility=FACILITY) as running:
+        add_login(running.dsn, RECORDER.user, [Right.RECORDER], RECORDER.password)
+        only = Held(tables=("vac",))
+        add_login(running.dsn, ONE_TABLE.user, [Right.READER], ONE_TABLE.password, tables=only)
+        yield Web(running, f"http://127.0.0.1:{port}", "")
+
+
+@contextmanager
+def session(own: Web, login: Login) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(own.server.dsn_of(login), autocommit=True) as connection:
+        yield connection
+
+
+def put(own: Web, table: str, rows: list[tuple[Any, ...]]) -> None:
+    """Puts rows of a table, from seq_no and time on."""
+    with session(own, own.server.writer) as writer:
+        for row in rows:
+            values = ", ".join(["%s"] * len(row))
+            writer.execute(f"select put_{table}(row ({values})::online.{table})".encode(), row)
+
+
+def capture(own: Web, tables: str, at: datetime, before: float, after: float, **more: Any) -> int:
+    given = {"name": "trip", "at": at, "before": before, "after": after, "tables": tables} | more
+    call = ", ".join(f"{name} => %({name})s" for name in given)
+    with session(own, RECORDER) as recorder:
+        return recorder.execute(f"select ringlog.capture_event({call})".encode(), given).fetchall()[0][0]
+
+
+def listed(own: Web, number: int) -> dict[str, dict[str, Any]]:
+    """What list_captures says about each table of a capture."""
+    query = "select to_json(each) from ringlog.list_captures() as each where capture = %s"
+    return {row["table_name"]: row for (row,) in own.server.sql(query, [number], login=own.server.reader)}
+
+
+def settled(own: Web, number: int) -> dict[str, dict[str, Any]]:
+    """The same after the passes over the whole span."""
+    wait_until(
+        lambda: all(row["state"] != "copying" for row in listed(own, number).values()),
+        lambda: listed(own, number),
+    )
+    done = datetime.now(UTC)
+    query = (
+        "select count(*) from ringlog.captured_table where capture = %s and due < %s + interval '5 seconds'"
+    )
+    wait_until(lambda: own.server.sql(query, [number, done]) == [(0,)], lambda: listed(own, number))
+    return listed(own, number)
+
+
+def vac_rows(begin: datetime, first: int, last: int) -> list[tuple[int, datetime, float]]:
+    return [(n % 1000 + 1, begin + timedelta(seconds=0.1 * n), float(n * n)) for n in range(first, last)]
+
+
+def test_complete_and_equal(own: Web) -> None:
+    """Rows of before, after and from a spool are as the writers sent them; vac's log takes each tenth."""
+    at = datetime.now(UTC).replace(microsecond=0)
+    begin = at - timedelta(seconds=5)
+    vac = vac_rows(begin, 0, 100)
+    mag = [(n % 30 + 1, time, n / 7, None, float("inf"), f"s{n}") for n, (_, time, _) in enumerate(vac)]
+    put(own, "vac", vac[:40] + vac[45:55])
+    put(own, "mag", mag[:55])
+    number = capture(own, "vac, mag, gauge", at, 3.0, 2.0, note="klystron 4")
+    assert listed(own, number)["vac"]["rows"] == 30, "before is copied at once"
+    put(own, "vac", vac[55:])
+    # late rows of a spool, which the ring no longer takes for mag: it has 30 rows
+    put(own, "vac", vac[40:45])
+    put(own, "mag", mag[60:] + mag[55:60])
+    with session(own, own.server.writer) as writer:
+        for n in range(10):
+            time = at + timedelta(seconds=n / 4)
+            writer.execute(
+                "select put_gauge('gauge:1', %s, %s, 1::smallint, 2::smallint, %s::smallint)", [time, n, n]
+            )
+    found = settled(own, number)
+
+    span = (at - timedelta(seconds=3), at + timedelta(seconds=2))
+    assert own.server.sql(
+        "select seq_no, time, pressure from capture.vac where capture = %s order by time", [number]
+    ) == [row for row in vac if span[0] <= row[1] < span[1]]
+    # the procedure stores infinity in the type's own way: as put stored it in the log
+    query = "select seq_no, time, current_1, current_2, current_3, state from {} order by time"
+    logged = own.server.sql(query.format(f"log.mag where time >= '{span[0]}' and time < '{span[1]}'"))
+    kept = own.server.sql(query.format(f"capture.mag where capture = {number}"))
+    assert kept == logged
+    assert [row[:3] + row[5:] for row in kept] == [
+        row[:3] + row[5:] for row in mag if span[0] <= row[1] < span[1]
+    ]
+    query = "select signal, time, value, severity, status, nanoseconds from capture.gauge where capture = %s"
+    assert own.server.sql(query + " order by time", [number]) == [
+        ("gauge:1", at + timedelta(seconds=n / 4), float(n), 1, 2, n) for n in range(8)
+    ]
+    assert {name: row["rows"] for name, row in found.items()} == {"vac": 50, "mag": 50, "gauge": 8}
+    assert all(row["lost"] is None and row["trouble"] is None for row in found.values())
+    assert found["gauge"]["filtered"] == '{ "" : ["gauge:1", "gauge:2"] }'
+
+
+@pytest.fixture(scope="module")
+def kept(own: Web) -> tuple[int, datetime]:
+    """A capture of vac and mag that is complete, and the time of its event."""
+    at = datetime.now(UTC).replace(microsecond=250_000) - timedelta(seconds=2)
+    put(own, "vac", [(900 + n, at + timedelta(seconds=0.1 * n), n / 3) for n in range(-5, 5)])
+    put(own, "mag", [(9, at, 1.5, 2.5, None, "on")])
+    number = capture(own, "vac,mag", at, 0.5, 0.5, late=0)
+    wait_until(lambda: all(row["state"] == "ended" for row in listed(own, number).values()))
+    return number, at
+
+
+VALUES = [n / 3 for n in range(-5, 5)]
+
+
+def test_procedure(own: Web, kept: tuple[int, datetime]) -> None:
+    """get_captured over TDS, with zero at the event."""
+    number, _ = kept
+    with own.server.connect(own.server.reader.user, own.server.reader.password) as tds:
+        cursor = tds.cursor()
+        cursor.execute("exec get_captured @capture = %d, @signal = 'vac/pressure'", (number,))
+        found = cursor.fetchall()
+        cursor.execute("select count(*) from capture..mag where capture = %d", (number,))
+        assert cursor.fetchall() == [(1,)]
+    assert [row[2] for row in found] == VALUES
+    assert [row[1] for row in found] == pytest.approx([n / 10 for n in range(-5, 5)], abs=1e-6)
+
+
+def test_registered_over_tds(own: Web) -> None:
+    """A DAQ program gets the number as an output parameter."""
+    at = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=30)
+    put(own, "vac", [(700, at, 8.5)])
+    with own.server.connect(RECORDER.user, RECORDER.password) as tds:
+        cursor = tds.cursor()
+        cursor.execute(
+            "declare @n int; exec capture_event @name = 'tds', @at = %s, @before = 1, @after = 1,"
+            " @tables = 'vac', @capture = @n output; select @n",
+            (f"{at:%Y-%m-%d %H:%M:%S}",),
+        )
+        ((number,),) = cursor.fetchall()
+    query = "select time, pressure from capture.vac where capture = %s"
+    assert own.server.sql(query, [number]) == [(at, 8.5)]
+
+
+def test_http(own: Web, kept: tuple[int, datetime]) -> None:
+    number, _ = kept
+    with own.client(own.server.reader) as client:
+        (event,) = [each for each in client.get("/api/v1/captures").json() if each["capture"] == number]
+        assert event["name"] == "trip"
+        assert {each["table_name"]: each["rows"] for each in event["tables"]} == {"vac": 10, "mag": 1}
+        lines = client.get(f"/api/v1/captures/{number}/vac").text.splitlines()
+        assert lines[0] == "capture,seq_no,time,pressure"
+        assert [float(line.split(",")[3]) for line in lines[1:]] == VALUES
+        assert client.get(f"/api/v1/captures/{number}/gauge").status_code == 404
+        assert client.get(f"/api/v1/captures/{number}/vac?format=json").status_code == 400
+
+
+@pytest.mark.parametrize("form", ["h5", "parquet"])
+def test_export(own: Web, kept: tuple[int, datetime], tmp_path: Path, form: str) -> None:
+    number, at = kept
+    file = tmp_path / f"trip.{form}"
+    table = ("--table", "vac") if form == "parquet" else ()
+    url = own.url.replace("//", f"//{own.server.reader.user}@")
+    words = ("capture", "export", str(number), "-o", file, *table, "--server", url)
+    done = ringlog(*words, RINGLOG_PASSWORD=own.server.reader.password)
+    assert done.returncode == 0, done.stderr
+    times = [at.timestamp() + n / 10 for n in range(-5, 5)]
+    if form == "parquet":
+        found = pq.read_table(file)
+        assert found["pressure"].to_pylist() == VALUES
+        assert [time.timestamp() for time in found["time"].to_pylist()] == pytest.approx(times, abs=1e-6)
+        return
+    with h5py.File(file) as content:
+        assert content.attrs["name"] == "trip"
+        assert content["vac/pressure"][:].tolist() == VALUES
+        assert content["vac/time"][:].tolist() == pytest.approx(times, abs=1e-6)
+        assert content["mag/state"].asstr()[:].tolist() == ["on"]
+
+
+def test_rights(own: Web, kept: tuple[int, datetime]) -> None:
+    """Who may read the table reads its captures; a recorder reads none."""
+    number, _ = kept
+    with session(own, ONE_TABLE) as reader:
+        query = "select table_name from ringlog.list_captures() where capture = %s"
+        assert reader.execute(query, [number]).fetchall() == [("vac",)]
+        assert reader.execute("select count(*) from capture.vac where capture = %s", [number]).fetchone() == (
+            10,
+        )
+        assert reader.execute("select count(*) from capture.mag").fetchone() == (0,)
+        with pytest.raises(errors.InsufficientPrivilege):
+            reader.execute("select * from ringlog.get_captured(%s, 'mag_1/current')", [number])
+    with session(own, RECORDER) as recorder, pytest.raises(errors.InsufficientPrivilege):
+        recorder.execute("select * from capture.vac")
+    for login in (own.server.reader, own.server.writer):
+        with session(own, login) as other, pytest.raises(errors.InsufficientPrivilege):
+            other.execute("select ringlog.capture_event('x', now(), 1, 1, 'vac')")
+    with own.client(ONE_TABLE) as client:
+        assert client.get(f"/api/v1/captures/{number}/mag").status_code == 404
+        assert client.get(f"/api/v1/captures/{number}/vac").status_code == 200
+
+
+REFUSED = [
+    ("none", 1, 1, {}, errors.UndefinedTable, "there is no table none"),
+    ("vac", -1, 1, {}, errors.InvalidParameterValue, "must be seconds"),
+    ("vac", 1, 1, {"name": " "}, errors.InvalidParameterValue, "must have a name"),
+    (" ,", 1, 1, {}, errors.InvalidParameterValue, "name the tables"),
+    ("vac", 1, 1, {"at": datetime(2999, 1, 1, tzinfo=UTC)}, errors.InvalidParameterValue, "in the future"),
+    ("tiny", 1, 1, {}, errors.ObjectNotInPrerequisiteState, "the ring of table tiny has 2 s, 20 rows"),
+    ("vac", 3600, 1, {}, errors.ObjectNotInPrerequisiteState, "the ring of table vac has 100 s"),
+]
+
+
+@pytest.mark.parametrize(("tables", "before", "after", "more", "error", "message"), REFUSED)
+def test_refused(
+    own: Web,
+    tables: str,
+    before: float,
+    after: float,
+    more: dict[str, Any],
+    error: type[Exception],
+    message: str,
+) -> None:
+    """A refused call keeps nothing."""
+    there = own.server.sql("select count(*) from ringlog.capture")
+    given = {"at": datetime.now(UTC)} | more
+    with pytest.raises(error, match=message):
+        capture(own, tables, given.pop("at"), before, after, **given)
+    assert own.server.sql("select count(*) from ringlog.capture") == there
+
+
+def test_full_disk_is_refused(own: Web) -> None:
+    own.server.sql("insert into ringlog.capture_refused (reason) values ('the disk is nearly full: 1 GB')")
+    with pytest.raises(errors.DiskFull, match="capture_event: the disk is nearly full: 1 GB"):
+        capture(own, "vac", datetime.now(UTC), 1, 1)
+    own.server.sql("delete from ringlog.capture_refused")
+
+
+def test_expired_and_forgotten(own: Web, kept: tuple[int, datetime]) -> None:
+    """Both are deleted with their rows; other captures stay."""
+    at = kept[1]
+    expired, forgotten = (capture(own, "vac", at, 1, 1, keep_days=days) for days in (0, None))
+    with session(own, RECORDER) as recorder:
+        recorder.execute("select ringlog.forget_capture(%s)", [forgotten])
+        with pytest.raises(errors.UndefinedObject):
+            recorder.execute("select ringlog.forget_capture(%s)", [forgotten])
+    wait_until(lambda: not listed(own, expired))
+    query = "select count(*) from capture.vac where capture = any(%s)"
+    assert own.server.sql(query, [[expired, forgotten]]) == [(0,)]
+    assert own.server.sql(query, [[kept[0]]]) == [(10,)]
+
+
+def test_changed_and_dropped_tables(temporary_directory: Path, tmp_path: Path) -> None:
+    """A capture stays readable when its table gets a column and when it is dropped."""
+    data, file = temporary_directory / "captures_changed", tmp_path / "facility.toml"
+    tmp_path.chmod(0o755)
+    text = FACILITY.read_text()
+    file.write_text(text)
+    at = datetime.now(UTC)
+
+    def event(tables: str) -> int:
+        query = "select ringlog.capture_event('x', %s, 1, 1, %s, late => 0)"
+        return running.sql(query, [at, tables])[0][0]
+
+    with serving(data, facility=file) as running:
+        running.sql("select put_mag(row (1, %s, 1, 2, 3, 'a')::online.mag)", [at], login=running.writer)
+        first = event("mag")
+        wait_until(lambda: running.sql("select true from ringlog.captured_table where due is null"))
+    wider = text.replace(
+        'name = "state"\ntype = "varchar(20)"',
+        'name = "state"\ntype = "varchar(20)"\n[[table.column]]\nname = "fan"\ntype = "int"',
+    )
+    file.write_text(wider)
+    later = at + timedelta(seconds=0.5)
+    with serving(data, facility=file) as running:
+        running.sql("select put_mag(row (2, %s, 4, 5, 6, 'b', 7)::online.mag)", [later], login=running.writer)
+        second = event("mag")
+        query = "select capture, current_1, state, fan from capture.mag order by capture, seq_no"
+        expected = [(first, 1.0, "a", None), (second, 1.0, "a", None), (second, 4.0, "b", 7)]
+        assert running.sql(query, login=running.reader) == expected
+        wait_until(lambda: not running.sql("select true from ringlog.captured_table where due is not null"))
+    mag, others = text[: text.index(VAC)], text[text.index(VAC) :]
+    file.write_text("timezone = 'UTC'\n" + others)
+    dropped = ringlog("facility", "drop", "mag", "--data", data, stdin="mag\n")
+    assert dropped.returncode == 0, dropped.stderr
+    with serving(data, facility=file) as running:
+        assert running.sql(query, login=running.reader) == expected
+        assert running.sql("select count(*) from ringlog.list_captures()", login=running.reader) == [(2,)]
+        with pytest.raises(errors.UndefinedTable):
+            event("mag")
+    file.write_text(mag.replace('"varchar(20)"', '"int"') + others)
+    with serving(data, facility=file) as running:
+        with pytest.raises(errors.DatatypeMismatch, match="its column state is character varying"):
+            event("mag")
+        assert running.sql(query, login=running.reader) == expected
