@@ -47,7 +47,7 @@ as $$
     where each.kind = 'clock' and (is_of_samples or each.message like '%: it was never processed%')
       or each.kind = 'unfit' and is_of_samples
   )
-  select 'source lost', lost."time", lost.until, tstzrange(lost."time" - step, lost.until + step), null::bigint,
+  select 'source lost', lost."time", lost.until, tstzrange(lost."time" - step / 20, lost.until + step / 20), null::bigint,
     format('event disconnected: %s', lost.message)
   from lost
   where lost.kind = 'disconnected'
@@ -58,7 +58,7 @@ as $$
     format('event %s: %s', lasting.kind, lasting.message)
   from lasting
   union all
-  select 'unfit', named."time", named."time" + step, tstzrange(named."time" - step / 2, named."time" + step), 1,
+  select 'unfit', named."time", named."time", tstzrange(named."time", named."time" + step), 1,
     format('event unfit: %s', named.message)
   from named
   where named.kind = 'unfit' and not is_of_samples
@@ -74,7 +74,7 @@ as $$
     case
       when event.kind in ('gap', 'clock') then tstzrange(event."time", event.until)
       when event.spool like 'put\_%' then tstzrange(event."time" - step, event.until + greatest(step, interval '10 s'))
-      else tstzrange(event."time" - step / 2, coalesce(event.until, event."time") + step)
+      else tstzrange(event."time", coalesce(event.until, event."time") + step)
     end,
     event.rows, format('event %s: %s', event.kind, event.message)
   from ringlog.event

@@ -5,7 +5,8 @@ stable
 set search_path = pg_catalog, pg_temp
 as $$
   select case when run.released then 'writer stopped' else 'writer silent' end, run.until, run.next,
-    tstzrange(run.until - step, run.next + step), null::bigint,
+    -- the first row of a writer comes a step after its claim at the latest
+    tstzrange(run.until, run.next + step), null::bigint,
     format(case when run.released then 'writer %s gave the table up' else 'writer %s has not reported since' end, run.name)
   from (
     select each.*, lead(each.since, 1, 'infinity') over (order by each.epoch) as next

@@ -54,7 +54,7 @@ begin
         from reading
         cross join lateral (values
           ('null', case when reading.is_null then
-            tstzrange(reading."time", least(reading.next, reading."time" + 1.5 * $4)) end),
+            tstzrange(reading."time", least(reading.next, reading."time" + $4)) end),
           -- rows that the settings leave out
           ('log policy', case when reading.next > reading."time" + 1.5 * $4 and $5 > $4 then
             tstzrange(reading."time" + $4, least(reading.next, reading."time" + $5)) end),

@@ -69,6 +69,7 @@ begin
       ) as each (at)
     loop
       begin
+        perform ringlog.reads_archive(place.table_name, lower(piece.at), upper(piece.at));
         select kinds || array_agg(found.kind), spans || array_agg(found.at), details || array_agg(found.detail)
         into kinds, spans, details
         from (
@@ -114,10 +115,11 @@ begin
     union all
     select 'gap', each.at, null from unnest(tstzmultirange(asked) - stored) as each (at)
   ), without as materialized (
-    select coalesce(range_agg(missing.at), '{}') * tstzmultirange(asked) as at
+    select coalesce(range_agg(missing.at), '{}') * tstzmultirange(asked) as at,
+      coalesce(range_agg(missing.at) filter (where missing.kind = 'null'), '{}') * tstzmultirange(asked) as nulls
     from missing where missing.kind in ('gap', 'null')
   ), recorded as materialized (
-    select distinct each.*
+    select distinct each.*, home.longest is not null and each.cause in ('source lost', 'never processed', 'unfit') as leaves_rows
     from home
     cross join lateral (
       select * from ringlog.causes_of_events(
@@ -131,13 +133,18 @@ begin
       select * from ringlog.causes_of_weeks(home.table_name, home.column_name, begins, ends)
     ) as each
     cross join without
-    where each.at && without.at or each.cause = 'late'
+    -- rows that come each cycle come without a source too, with NULL
+    where each.at && case
+        when home.longest is not null and each.cause in ('source lost', 'never processed', 'unfit') then without.nulls
+        else without.at
+      end
+      or each.cause = 'late'
   ), explained as (
     select coalesce(range_agg(each.at), '{}') as at
     from (
-      select recorded.at from recorded where recorded.at is not null
+      select recorded.at from recorded where recorded.at is not null and not recorded.leaves_rows
       union all
-      select missing.at from missing where missing.kind <> 'gap'
+      select missing.at from missing where missing.kind in ('log policy', 'archive unreadable')
     ) as each
   ), steady as (
     -- a writer takes only changes: without one there is no reading
@@ -157,7 +164,9 @@ begin
       select range_agg(missing.at) * tstzmultirange(asked) as at from missing where missing.kind = 'gap'
     ) as gaps
     cross join lateral unnest(gaps.at - explained.at) as each (at)
-    where upper(each.at) - lower(each.at) > 0.5 * coalesce((select max(home.step) from home), interval '0')
+    where upper(each.at) - lower(each.at) > coalesce((
+      select max(case when home.is_of_samples then 1 else 0.5 end * home.step) from home
+    ), interval '0')
   ), found as (
     -- events of single rows are shown together
     select recorded.cause, tstzrange(recorded.since, recorded.until, '[]') as at, recorded.rows, recorded.evidence,
@@ -168,7 +177,10 @@ begin
     select missing.kind, missing.at * asked, case missing.kind when 'null' then 1 end, missing.detail, missing.detail
     from missing
     where missing.kind in ('log policy', 'archive unreadable')
-      or missing.kind = 'null' and not exists (select from recorded where recorded.at @> greatest(lower(missing.at), begins))
+      or missing.kind = 'null' and not exists (
+        select from recorded
+        where recorded.cause in ('source lost', 'never processed', 'unfit') and recorded.at @> greatest(lower(missing.at), begins)
+      )
     union all
     select 'unchanged', each.at, null, steady.settings, steady.settings
     from rest cross join steady cross join lateral unnest(tstzmultirange(rest.at) * steady.at) as each (at)
@@ -177,7 +189,7 @@ begin
     from rest cross join steady cross join lateral unnest(tstzmultirange(rest.at) - steady.at) as each (at)
   ), joined as (
     -- spans closer together than a five-hundredth of the time are shown as one
-    select found.*, sum(found.is_other::integer) over (
+    select found.*, count(*) filter (where found.is_other) over (
         partition by found.cause, found.shown_by order by lower(found.at)
       ) as number
     from (
