@@ -119,7 +119,10 @@ begin
       coalesce(range_agg(missing.at) filter (where missing.kind = 'null'), '{}') * tstzmultirange(asked) as nulls
     from missing where missing.kind in ('gap', 'null')
   ), recorded as materialized (
-    select distinct each.*, home.longest is not null and each.cause in ('source lost', 'never processed', 'unfit') as leaves_rows
+    select distinct each.*,
+      each.cause in ('source lost', 'never processed', 'unfit', 'not yet added', 'column added later', 'renamed') as explains_null,
+      -- rows that come each cycle come without a source too, with NULL
+      home.longest is not null and each.cause in ('source lost', 'never processed', 'unfit') as leaves_rows
     from home
     cross join lateral (
       select * from ringlog.causes_of_events(
@@ -133,7 +136,6 @@ begin
       select * from ringlog.causes_of_weeks(home.table_name, home.column_name, begins, ends)
     ) as each
     cross join without
-    -- rows that come each cycle come without a source too, with NULL
     where each.at && case
         when home.longest is not null and each.cause in ('source lost', 'never processed', 'unfit') then without.nulls
         else without.at
@@ -167,6 +169,12 @@ begin
     where upper(each.at) - lower(each.at) > coalesce((
       select max(case when home.is_of_samples then 1 else 0.5 end * home.step) from home
     ), interval '0')
+      -- a writer that begins or ends needs some seconds
+      and not exists (
+        select from recorded
+        where recorded.cause in ('writer stopped', 'writer silent') and upper(each.at) - lower(each.at) <= interval '20 s'
+          and (upper(each.at) = lower(recorded.at) or lower(each.at) = upper(recorded.at))
+      )
   ), found as (
     -- events of single rows are shown together
     select recorded.cause, tstzrange(recorded.since, recorded.until, '[]') as at, recorded.rows, recorded.evidence,
@@ -179,7 +187,7 @@ begin
     where missing.kind in ('log policy', 'archive unreadable')
       or missing.kind = 'null' and not exists (
         select from recorded
-        where recorded.cause in ('source lost', 'never processed', 'unfit') and recorded.at @> greatest(lower(missing.at), begins)
+        where recorded.explains_null and recorded.at @> greatest(lower(missing.at), begins)
       )
     union all
     select 'unchanged', each.at, null, steady.settings, steady.settings

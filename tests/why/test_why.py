@@ -244,7 +244,7 @@ class SamplesMix(Mix):
                 for at in lasting:
                     self.expect("never processed", at, first)
                 lasting = []
-        put = "select ringlog.put_vac_batch(%s::int[], %s::bigint[], %s::float[], %s::smallint[], %s::smallint[])"
+        put = "select ringlog.put_vac_batch(%s::int[], %s::bigint[], %s::float[], %s::int2[], %s::int2[])"
         nanoseconds = [round(at.timestamp()) * 10**9 for at, *_ in samples]
         columns = [[number] * len(samples), nanoseconds, *([row[i] for row in samples] for i in (1, 2, 3))]
         server.sql(put, columns, login=server.writer)
