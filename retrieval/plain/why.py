@@ -27,7 +27,9 @@ def why(servers: Servers, name: str, start: datetime, end: datetime) -> list[dic
         except Refused as error:
             if error.status != 503:
                 raise
-            found.append({"cause": "node", "since": None, "until": None, "rows": None, "evidence": str(error)})
+            found.append(
+                {"cause": "node", "since": None, "until": None, "rows": None, "evidence": str(error)}
+            )
             continue
         try:
             found += records(connection, text)

@@ -45,7 +45,8 @@ def test_a_released_database_becomes_todays(site: Path, folder: Path, todays: li
     if site.name.startswith(f"{MINOR}."):
         # the release can take this database back: it makes T-SQL's functions and views again; the rest is
         # the same but for the texts of functions
-        assert without_t_sql(before) == without_t_sql(todays)
+        # and for tables and functions that are new, which it does not know
+        assert {*without_t_sql(before)} <= {*without_t_sql(todays)}
         assert versions.migrations() == ()
     with serving(folder / "data", facility=folder / "plant.toml") as server:
         # a restored copy does not write an archive until the operator permits it

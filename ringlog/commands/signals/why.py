@@ -27,8 +27,7 @@ def why(
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """Say why a signal has no reading: spans with a cause, and the record that shows it. Code 1: unknown for
-    some time."""
+    """Say why a signal has no reading: spans with a cause, and the record that shows it."""
     times = [_instant(start), None if end is None else _instant(end)]
     with facility_opened(data, dsn) as conninfo:
         found = _answer(conninfo, [name, *times])
@@ -43,8 +42,6 @@ def why(
         ]
         for line in columns([["cause", "since", "until", "rows", "evidence"], *lines], right=[3]):
             print(line)
-    if any(span["cause"] == "unknown" for span in found):
-        raise typer.Exit(1)
 
 
 def _answer(conninfo: str, values: list[Any]) -> list[dict[str, Any]]:
