@@ -61,7 +61,7 @@ begin
           ('gap', case when reading.next > reading."time" + 1.5 * $5 then
             tstzrange(reading."time" + $5, reading.next) end)
         ) as each (kind, span)
-        where not isempty(each.span * tstzrange($1, $2))
+        where (reading.is_null or reading.next > reading."time" + 1.5 * $4) and not isempty(each.span * tstzrange($1, $2))
       $query$,
       column_name, table_name
     ) using setting.begins, setting.ends, coalesce(before, setting.begins - longest), step, longest, setting.settings;
