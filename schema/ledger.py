@@ -63,9 +63,8 @@ writer = own_table(
 writer_run = own_table(
     "writer_run",
     text("table_name", key=True),
-    bigint("epoch", "of its claim", key=True),
+    timestamp("since", key=True),
     text("name", "machine and process"),
-    timestamp("since"),
     timestamp("until", "when it gave the table up, or its last report"),
     boolean("released", "it gave the table up"),
     comment="former writers of each table, from the next writer's claim on",

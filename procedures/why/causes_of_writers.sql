@@ -9,7 +9,7 @@ as $$
     tstzrange(run.until, run.next + step), null::bigint,
     format(case when run.released then 'writer %s gave the table up' else 'writer %s has not reported since' end, run.name)
   from (
-    select each.*, lead(each.since, 1, 'infinity') over (order by each.epoch) as next
+    select each.*, lead(each.since, 1, 'infinity') over (order by each.since) as next
     from ringlog.runs_of_writers(of_table) as each
   ) as run
   where run.until < run.next

@@ -1,14 +1,14 @@
 create or replace function ringlog.runs_of_writers(of_table text)
-returns table (epoch bigint, name text, since timestamptz, until timestamptz, released boolean)
+returns table (name text, since timestamptz, until timestamptz, released boolean)
 language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select run.epoch, run.name, run.since, run.until, run.released
+  select run.name, run.since, run.until, run.released
   from ringlog.writer_run as run
   where run.table_name = runs_of_writers.of_table
   union all
-  select held.epoch, held.name, held.since,
+  select held.name, held.since,
     coalesce(
       held.released,
       case when coalesce(held.reported, held.since) < now() - interval '2 minutes' then coalesce(held.reported, held.since) end,

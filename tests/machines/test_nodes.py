@@ -283,8 +283,8 @@ def test_why_a_reading_is_missing_on_a_node(site: Site) -> None:
             cursor.execute("exec why_missing @signal = 'vacuum'")
             there = [row[0] for row in cursor]
         assert "unknown" in there
-        assert by_command() == ["unknown"]
-        assert wait_until(by_http, log.read_text) == ["unknown"]
+        assert by_command()[-1] == "unknown"
+        assert wait_until(by_http, log.read_text)[-1] == "unknown"
         site.servers["c"].die()
         assert by_command() == ["node"]
         assert by_http() == ["node"]

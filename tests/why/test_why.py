@@ -262,12 +262,11 @@ def report(web: Web, mixes: list[Mix]) -> None:
         server.sql(
             "select ringlog.report_events(%s, 'spool', %s)", [table, json.dumps(events)], login=server.writer
         )
-    begin, epoch = BEGIN - timedelta(days=1), 0
+    begin = BEGIN - timedelta(days=1)
     for mix in mixes:
         for start, end, released in mix.stops if isinstance(mix, SamplesMix) else ():
-            epoch += 1
-            run = "insert into ringlog.writer_run values ('vac', %s, 'daq1 process 7', %s, %s, %s)"
-            server.sql(run, [epoch, begin, start, released])
+            run = "insert into ringlog.writer_run values ('vac', %s, 'daq1 process 7', %s, %s)"
+            server.sql(run, [begin, start, released])
             begin = end
     claim(server, "vac")
     server.sql(
