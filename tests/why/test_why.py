@@ -269,9 +269,7 @@ def report(web: Web, mixes: list[Mix]) -> None:
             server.sql(run, [begin, start, released])
             begin = end
     claim(server, "vac")
-    server.sql(
-        "update ringlog.writer set epoch = %s, since = %s where table_name = 'vac'", [epoch + 1, begin]
-    )
+    server.sql("update ringlog.writer set since = %s where table_name = 'vac'", [begin])
     server.sql("select ringlog.report_writer('vac', 'spool', 'writing')", login=server.writer)
 
 
