@@ -18,6 +18,7 @@ from ringlog.loader.sampling import Filter
 from ringlog.loader.sources import Changed, Source, SourceError
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
+from ringlog.schema.how_taken import longest_distance
 from ringlog.schema.moments import microseconds
 
 # Seconds between two checks of a server for which a recording waits.
@@ -78,7 +79,7 @@ class WriterProcess:
             stop.sleep(_LOOK)
         before = None if writer.latest is None else microseconds(writer.latest)
         table = self.table
-        gaps = Gaps(_longest_distance(table), not self.source.recorded, before, writer.note)
+        gaps = Gaps(longest_distance(table), not self.source.recorded, before, writer.note)
         kept = Filter(table)
         current = [table]
 
@@ -94,7 +95,7 @@ class WriterProcess:
             if current[0] is not table:
                 table = current[0]
                 kept.adopt(table)
-                gaps.expect(_longest_distance(table))
+                gaps.expect(longest_distance(table))
             if wanted := [row for row in rows if kept.takes(row)]:
                 for row in wanted:
                     gaps.see(row.time)
@@ -103,13 +104,3 @@ class WriterProcess:
             statistics.count_cpu()
             while self.source.unhindered and writer.waiting > _AHEAD:
                 stop.sleep(_LOOK)
-
-
-def _longest_distance(table: Table) -> float | None:
-    """Maximum seconds from row to row; None if only changes give rows."""
-    sample = table.sample
-    if sample.max_period is not None:
-        return max(sample.max_period, table.cycle)
-    if sample.mode == "monitor" or any(column.deadband for column in table.columns):
-        return None
-    return table.cycle

@@ -45,17 +45,16 @@ _SUPERUSERS = "array_bytes"
 OVER_ALL_TABLES = {
     file.name.removesuffix(".sql"): f"{folder}/{file.name.removesuffix('.sql')}"
     for folder in (
-        *(
-            "archive",
-            "captures",
-            "housekeeping",
-            "nodes",
-            "signals",
-            "times",
-            "trends",
-            "waveforms",
-            "writers",
-        ),
+        "archive",
+        "captures",
+        "housekeeping",
+        "nodes",
+        "signals",
+        "times",
+        "trends",
+        "waveforms",
+        "why",
+        "writers",
     )
     for file in sorted(files(__name__).joinpath(folder).iterdir(), key=lambda file: file.name)
     if file.name.endswith(".sql") and file.name != f"{_SUPERUSERS}.sql"

@@ -5,7 +5,7 @@ from psycopg import sql
 
 from ringlog.schema.change import run
 from ringlog.schema.layout import READER
-from ringlog.schema.own_tables import bigint, double, integer, own_table, text, timestamp
+from ringlog.schema.own_tables import bigint, boolean, double, integer, own_table, text, timestamp
 from ringlog.schema.sql_files import sql_file
 
 ledger = own_table(
@@ -58,6 +58,28 @@ writer = own_table(
     bigint("reconnected", null=True),
     double("latency", "of the last call, in seconds", null=True),
     comment="the writer of each table, and its state",
+)
+
+writer_run = own_table(
+    "writer_run",
+    text("table_name", key=True),
+    timestamp("since", key=True),
+    text("name", "machine and process"),
+    timestamp("until", "when it gave the table up, or its last report"),
+    boolean("released", "it gave the table up"),
+    comment="former writers of each table, from the next writer's claim on",
+)
+
+dropped_sample = own_table(
+    "dropped_sample",
+    integer("number", "of the signal", key=True, autoincrement=False),
+    text("table_name"),
+    timestamp("hour", "of the server's clock, its begin", key=True),
+    text("kind", "clock or paused", key=True),
+    timestamp("since", "when the first of the hour arrived"),
+    timestamp("until", "when the latest arrived"),
+    bigint("rows", "number of samples"),
+    comment="samples that put_<table>_batch has dropped, by signal and hour",
 )
 
 backup = own_table(

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
+from ringlog.schema import how_taken
 from ringlog.schema.change import driver, run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.installing.report import differences, limits, quoted
@@ -88,6 +89,7 @@ def record_tables(connection: sa.Connection, tables: Sequence[Table]) -> list[st
     found = connection.execute(sa.select(logged_table).where(logged_table.c.table_name == names))
     known = {row["table_name"]: dict(row) for row in found.mappings()}
     changed = []
+    how_taken.record(connection, tables)
     for table in tables:
         row = {
             "table_name": table.name,

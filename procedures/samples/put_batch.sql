@@ -110,6 +110,15 @@ begin
     end if;
   end loop;
   if doubtful > 0 then
+    insert into ringlog.dropped_sample as known (number, table_name, hour, kind, since, until, rows)
+    select sent.signal, {table}, date_trunc('hour', now(), 'UTC'), clock.kind, now(), now(), count(*)
+    from unnest(signals, times) as sent (signal, "time")
+    join ringlog.sample_signal as known on known.number = sent.signal
+    cross join lateral (values (case when sent."time" > latest then 'clock' else 'paused' end)) as clock (kind)
+    where clock.kind = 'clock' or known.state <> 'active'
+    group by sent.signal, clock.kind
+    on conflict on constraint dropped_sample_pkey do update
+    set until = excluded.until, rows = known.rows + excluded.rows;
     select array_agg(case when sent."time" <= latest and known.state = 'active' then sent.signal end order by sent.place)
     into signals
     from unnest(signals, times) with ordinality as sent (signal, "time", place)

@@ -27,6 +27,13 @@ begin
     raise exception 'table % is written by % since %', table_name, holder.name, holder.since
       using errcode = 'RL002', hint = 'Stop that writer, or take the table over (ringlog load --take-over).';
   end if;
+  insert into ringlog.writer_run (table_name, since, name, until, released)
+  select held.table_name, held.since, held.name, coalesce(held.released, held.reported, held.since),
+    held.released is not null
+  from ringlog.writer as held
+  where held.table_name = table_name
+  -- two claims of one transaction
+  on conflict on constraint writer_run_pkey do nothing;
   insert into ringlog.writer as held (table_name, epoch, spool, name, since)
   values (table_name, 1, spool, writer, now())
   on conflict on constraint writer_pkey do update

@@ -63,6 +63,7 @@ export const tables = () => ask("tables");
 export const disk = () => ask("disk");
 export const events = (time, table, signal) =>
   ask("events", { ...span(time), limit: 300, ...(table ? { table } : {}) }, signal);
+export const why = (name, time) => ask("why", { signal: name, ...span(time) });
 export const losses = (time) => ask("losses", span(time));
 
 // Calls `take` with {signal: [[milliseconds, value], …]} until the returned function is called; `refused`

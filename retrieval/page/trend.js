@@ -10,6 +10,7 @@ import {
 } from "./series.js";
 import { setAxis } from "./state.js";
 import { states, stateText } from "./states.js";
+import { showWhy } from "./why.js";
 import { zoneName } from "./zones.js";
 
 // The worst of several simultaneous severities counts.
@@ -141,6 +142,8 @@ export class Trend {
       scales: { x: { time: true, range: () => [from / 1000, to / 1000] }, ...valueScales(axes) },
       axes: [timeAxis(), ...drawn],
       hooks: {
+        // uPlot keeps the click that ends a drag to itself
+        ready: [({ over }) => over.addEventListener("click", (event) => showWhy(this.chart, this.chart.timeAt(event.clientX)))],
         setCursor: [() => {
           this.chart.showValues();
           this.pointer.show();

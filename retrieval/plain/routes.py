@@ -25,6 +25,7 @@ from ringlog.retrieval.plain.live import Live
 from ringlog.retrieval.plain.notes import described, file_name
 from ringlog.retrieval.plain.openapi import DESCRIPTION
 from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
+from ringlog.retrieval.plain.why import why
 from ringlog.retrieval.plain.wide import HOW, rows_of, wide
 from ringlog.retrieval.samples import demand_few
 from ringlog.retrieval.servers import Servers, excluded
@@ -73,6 +74,7 @@ def routes() -> list[Route]:
         *capture_routes(),
         Route("/api/v1/events", get_events),
         Route("/api/v1/losses", get_losses),
+        Route("/api/v1/why", get_why),
     ]
 
 
@@ -447,6 +449,15 @@ async def get_events(request: Request) -> Response:
         return sorted(found, key=lambda event: event["time"], reverse=True)[:limit]
 
     return json_response(await answer(request, work))
+
+
+async def get_why(request: Request) -> Response:
+    """Why a signal has no reading."""
+    wanted = names(request)
+    if len(wanted) > 1:
+        raise Refused(400, "signal must be one name")
+    start, end = _span(request)
+    return json_response(await answer(request, lambda servers: why(servers, wanted[0], start, end)))
 
 
 async def get_losses(request: Request) -> Response:

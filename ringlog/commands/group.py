@@ -23,6 +23,7 @@ _COMMANDS = {
         "Add, pause, rename and retire signals of tables of samples.",
     ),
     "latest": ("commands.signals.signals:latest", "Print the newest values of signals."),
+    "why": ("commands.signals.why:why", "Say why a signal has no reading, and which record shows it."),
     "export": (
         "commands.signals.export:export",
         "Write samples or trends of signals to a file: CSV, Parquet, HDF5, MATLAB or Excel.",

@@ -70,7 +70,9 @@ def _note(conninfo: str, calls: list[LastCall]) -> None:
     ]
     with session.connect(conninfo, connect_timeout=5) as connection:
         connection.execute(sql.SQL("set local role {}").format(sql.Identifier(OWNER)))
-        connection.execute(query, [list(column) for column in zip(*rows, strict=True)])
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        connection.execute(query, columns)
+        connection.execute(sql_file(__file__, "callers_refused"), columns)
 
 
 def _moment(seconds: float) -> datetime:

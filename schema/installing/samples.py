@@ -9,6 +9,7 @@ from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
 from ringlog.procedures import sample_views
+from ringlog.schema import how_taken
 from ringlog.schema.change import run
 from ringlog.schema.facility import Facility, SampleSignal, SampleTable
 from ringlog.schema.installing.report import differences
@@ -24,6 +25,7 @@ def install(connection: sa.Connection, facility: Facility) -> tuple[list[str], l
     the changed things."""
     created, changed = [], []
     known = known_tables(connection)
+    how_taken.record(connection, facility.sample_tables, facility.policies)
     for table in facility.sample_tables:
         row = {
             "table_name": table.name,

@@ -267,6 +267,8 @@ class Carrier:
         arrive."""
         for name in (
             "writer",
+            "writer_run",
+            "how_taken",
             "arrival",
             "imported_file",
             "summary_mark",

@@ -46,7 +46,7 @@ class SampleCarrier(Carrier):
 
     def hand_over(self) -> None:
         super().hand_over()
-        for name in ("sample_table", "sample_signal", "sample_mark", "last_archived"):
+        for name in ("sample_table", "sample_signal", "sample_mark", "last_archived", "dropped_sample"):
             self._replace_own(name)
         if not self.to_first:
             self._replace_own("signal")

@@ -1,19 +1,21 @@
 """Tables on three servers behind one gateway: the server of each call, and the effect of one server's
 failure."""
 
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx
 import pymssql
 import pytest
 
-from servers import RINGLOG, ringlog, serving_external
+from servers import RINGLOG, free_port, ringlog, serving_external
 from sites import NOON, WHERE, Site, client, install, put, start
 from spools import waiting
 from waiting import PATIENCE, wait_until
@@ -256,6 +258,37 @@ def test_a_node_dies_and_its_tables_wait(site: Site) -> None:
         # the row in transit at the request to end may not have left the source
         assert set(range(1, given(table))) <= {*found, *waiting(site.folder / "spool", table)}
         assert all(times == 1 for times in found.values())
+
+
+def test_why_a_reading_is_missing_on_a_node(site: Site) -> None:
+    port = free_port()
+    log = site.folder / "serve.log"
+    # NOON of the sites' rows may be ahead of the clock
+    now = datetime.now(UTC)
+
+    def by_http() -> list[str]:
+        basic = {"auth": ("reader", "secret"), "timeout": 60, "trust_env": False}
+        asked = {"signal": "vacuum", "from": (now - timedelta(minutes=1)).isoformat()}
+        answer = httpx.get(f"http://127.0.0.1:{port}/api/v1/why", params=asked, **basic)
+        assert answer.status_code == 200, answer.text
+        return [span["cause"] for span in answer.json()]
+
+    def by_command() -> list[str]:
+        done = ringlog("why", "vacuum", "--from", "1m", "--json", RINGLOG_DSN=site.dsn)
+        assert done.returncode == 0, done.stderr
+        return [span["cause"] for span in json.loads(done.stdout)]
+
+    with serving_external(site.dsn, log, "--http", f"127.0.0.1:{port}") as address:
+        with client(address, "reader") as cursor:
+            cursor.execute("exec why_missing @signal = 'vacuum'")
+            there = [row[0] for row in cursor]
+        assert "unknown" in there
+        assert by_command()[-1] == "unknown"
+        assert wait_until(by_http, log.read_text)[-1] == "unknown"
+        site.servers["c"].die()
+        assert by_command() == ["node"]
+        assert by_http() == ["node"]
+        start(site.servers["c"])
 
 
 @pytest.mark.long

@@ -45,10 +45,10 @@ def test_a_released_database_becomes_todays(site: Path, folder: Path, todays: li
     given, before, answered = restored(site, folder)
     if site.name.startswith(f"{MINOR}."):
         # the release can take this database back: it makes T-SQL's functions and views, and those of FORMER,
-        # again; the rest is the same but for the texts of functions
+        # again, and does not know new tables and functions; the rest is the same but for texts of functions
         lacking = re.compile(rf"function ringlog\.({'|'.join(FORMER)})\b")
         kept = [line for line in before if not lacking.match(line)]
-        assert without_t_sql(kept) == without_t_sql(todays)
+        assert {*without_t_sql(kept)} <= {*without_t_sql(todays)}
         assert versions.migrations() == ()
     with serving(folder / "data", facility=folder / "plant.toml") as server:
         # a restored copy does not write an archive until the operator permits it

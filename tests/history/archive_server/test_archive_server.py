@@ -226,6 +226,7 @@ def test_damaged_and_missing_files_are_named(sql: psycopg.Connection, archived: 
     """
     file = Path(str(one(sql, query)[0]))
     content = file.read_bytes()
+    (week,) = one(sql, query.replace("archive || '/' || file", "begins"))
     # somewhere in the pages
     for damaged in (content[:5000] + bytes([content[5000] ^ 1]) + content[5001:], content[:-100], b"", None):
         file.unlink(missing_ok=True)
@@ -233,6 +234,13 @@ def test_damaged_and_missing_files_are_named(sql: psycopg.Connection, archived: 
             file.write_bytes(damaged)
         with pytest.raises(errors.IoError, match=rf"{file.stem}.*ringlog archive verify"):
             sql.execute("select * from archive.every_type")
+        why = sql.execute(
+            "select since, evidence from ringlog.why_missing('t/real', '2026-04-29Z', '2026-05-16Z')"
+            " where cause = 'archive unreadable'"
+        ).fetchall()
+        # the changed byte is one of another column
+        wanted = [] if damaged is not None and len(damaged) == len(content) else [(week, True)]
+        assert [(since, file.name in evidence) for since, evidence in why] == wanted
         # others are read
         assert one(sql, "select count(a_real) from archive.every_type where time > '2026-05-15'") is not None
         assert one(sql, "select seq_no from archive.every_type order by time desc limit 1") == (3,)

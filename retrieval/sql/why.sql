@@ -1,0 +1,2 @@
+select cause, since, until, rows, evidence
+from ringlog.why_missing({signal}, {start}, {end})

@@ -1,0 +1,44 @@
+"""A click on a gap of the page says why readings are missing."""
+
+import json
+import re
+
+from chromium import chart_of, place
+from playwright.sync_api import Page, expect
+from webs import Web
+
+SPAN = "from=2026-06-02T12:00:00Z&to=2026-06-02T12:10:00Z&utc=1"
+
+
+def test_a_click_on_a_gap_says_why(page: Page, web: Web) -> None:
+    """Rows of ten minutes, a second each; none from the fourth to the sixth minute."""
+    web.server.sql(
+        "insert into log.every_type (seq_no, time, a_real)"
+        " select 1, timestamptz '2026-06-02 12:00Z' + step * interval '1 s', 1"
+        " from generate_series(0, 599) as step where step not between 240 and 359"
+    )
+    gap = {
+        "number": 1,
+        "time": "2026-06-02T12:03:59Z",
+        "until": "2026-06-02T12:06:00Z",
+        "kind": "gap",
+        "message": "the source gave no rows",
+        "rows": 120,
+    }
+    query = "select ringlog.report_events('every_type', 'why', %s)"
+    web.server.sql(query, [json.dumps([gap])], login=web.server.writer)
+    page.goto(chart_of("every_type/a_real", span=SPAN))
+    expect(page.locator(".legend")).to_contain_text("every_type/a_real")
+    box = place(page.locator(".u-over"))
+
+    def click(minute: float) -> None:
+        page.mouse.click(box["x"] + box["width"] * minute / 10, box["y"] + 100)
+
+    with page.expect_request(re.compile("api/v1/why")):
+        click(5)
+    answer = page.locator(".why")
+    expect(answer).to_contain_text("no rows from source")
+    expect(answer).to_contain_text("120 rows: event gap: the source gave no rows")
+    # where there are rows nothing is missing
+    click(2)
+    expect(answer).to_have_text("")
