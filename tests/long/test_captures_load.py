@@ -22,7 +22,7 @@ from waiting import wait_until
 TABLES, COLUMNS, CYCLE = 10, 200, 0.1
 TURNS = int(os.environ.get("CAPTURE_TURNS", "5"))
 TRIPS = 20  # of a turn, one a second
-QUIET = 25.0  # seconds of a turn
+QUIET = 12.0  # seconds of a turn
 SPAN = 10.0  # seconds before and after a trip
 RECORDER = Login("recorder", "keep-Ω-4")
 
@@ -69,6 +69,7 @@ class Writer(threading.Thread):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_trips_beside_load(temporary_directory: Path, tmp_path: Path) -> None:
     file = tmp_path / "crates.toml"
     tmp_path.chmod(0o755)
