@@ -16,6 +16,7 @@ from ringlog.gateway._core import (
     PbFile,
     Server,
     TsqlError,
+    bin_starts,
     charset_name,
     combine,
     decode_text,
@@ -23,6 +24,7 @@ from ringlog.gateway._core import (
     start_log,
     summarise,
     translate,
+    unpack_numbers,
     whole_figures,
 )
 from ringlog.gateway._core import Mirror as _Mirror
@@ -39,6 +41,7 @@ __all__ = [
     "PbFile",
     "Tls",
     "TsqlError",
+    "bin_starts",
     "charset_name",
     "combine",
     "decode_text",
@@ -46,6 +49,7 @@ __all__ = [
     "start_log",
     "summarise",
     "translate",
+    "unpack_numbers",
     "whole_figures",
 ]
 

@@ -7,12 +7,13 @@ and texts are their packed lengths, followed by the packed points of all.
 """
 
 from collections.abc import Sequence
-from functools import cache, lru_cache
-from typing import Any
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from ringlog.gateway import unpack_numbers
 
 Mask = NDArray[np.bool_]
 
@@ -24,6 +25,10 @@ _NULLS = 0x80
 
 _MOST = 256
 """the most different values that one byte can number"""
+_MOST_POINTS = 2**31 - 1
+"""the most values of all lists of an Arrow array"""
+_MOST_OF_A_BYTE = 1 << 15
+"""the most bytes that zstd makes of one: a block of 4 bytes stands for at most 128 KiB"""
 _SAVING = 0.8
 """the largest ratio of compressed to plain bytes"""
 
@@ -77,10 +82,10 @@ def unpacked(content: pa.Buffer | bytes, kind: pa.DataType, n: int) -> pa.Array:
     if form & ~_NULLS == _LISTS:
         return _lists(octets[place:], kind, n, validity)
     width, is_bit = _shape(kind)
-    values = _values(form & ~_NULLS, octets[place:], width, n)
+    values = _values([(form & ~_NULLS, octets[place:], n)], width)
     if is_bit:
-        values = np.packbits(values.view(np.uint8), bitorder="little")
-    return pa.Array.from_buffers(kind, n, [validity, pa.py_buffer(values)])
+        values = pa.py_buffer(np.packbits(np.frombuffer(values, np.uint8), bitorder="little"))
+    return pa.Array.from_buffers(kind, n, [validity, values])
 
 
 def joined(contents: Sequence[bytes], kind: pa.DataType, numbers: Sequence[int]) -> pa.Array:
@@ -88,15 +93,8 @@ def joined(contents: Sequence[bytes], kind: pa.DataType, numbers: Sequence[int])
     forms = {content[0] for content in contents}
     if pa.types.is_boolean(kind) or any(form == _LISTS or form & _NULLS for form in forms):
         return pa.concat_arrays(list(map(unpacked, contents, [kind] * len(contents), numbers)))
-    width = _shape(kind)[0]
-    # Arrow uses freed memory again without a page fault for each page
-    buffer = pa.allocate_buffer(width * sum(numbers))
-    values = np.frombuffer(buffer, f"u{width}")
-    end = 0
-    for content, n in zip(contents, numbers, strict=True):
-        begin, end = end, end + n
-        _fill(content[0], memoryview(content)[1:], values[begin:end])
-    return pa.Array.from_buffers(kind, len(values), [None, buffer])
+    parts = [(each[0], memoryview(each)[1:], n) for each, n in zip(contents, numbers, strict=True)]
+    return pa.Array.from_buffers(kind, sum(numbers), [None, _values(parts, _shape(kind)[0])])
 
 
 @cache
@@ -138,64 +136,25 @@ def _compressed(codec: pa.Codec, values: NDArray[np.generic]) -> bytes:
     return bytes(codec.compress(pa.py_buffer(np.ascontiguousarray(values))))
 
 
-def _values(form: int, body: memoryview, width: int, n: int) -> NDArray[Any]:
-    """`n` values of this width, as whole numbers."""
-    values = np.empty(n, f"u{width}")
-    _fill(form, body, values)
+def _values(parts: Sequence[tuple[int, memoryview, int]], width: int) -> pa.Buffer:
+    """The values of all parts, as whole numbers of this width: each has a form, its bytes and its number of
+    values."""
+    # Arrow uses freed memory again without a page fault for each page
+    values = pa.allocate_buffer(width * sum(n for _, _, n in parts))
+    unpack_numbers(parts, width, values)
     return values
-
-
-def _fill(form: int, body: memoryview, out: NDArray[Any]) -> None:
-    """Unpacks the values of an array, which are whole numbers."""
-    n, width, element = len(out), out.itemsize, out.dtype
-    if not n:
-        return
-    match form:
-        case 0:  # _PLAIN
-            out[:] = np.frombuffer(body, element, n)
-        case 1:  # _SAME
-            out.fill(np.frombuffer(body, element, 1)[0])
-        case 2:  # _FEW
-            many = body[0] + 1
-            known = np.frombuffer(body, element, many, 1)
-            indexes = np.frombuffer(_ZSTD.decompress(body[1 + many * width :], n), np.uint8)
-            np.take(known, indexes, out=out)
-        case 3:  # _PLANES
-            codec = _LZ4 if width > 1 else _ZSTD
-            planes = np.frombuffer(codec.decompress(body, n * width), np.uint8).reshape(width, n)
-            # the lowest byte of all numbers comes first
-            octets = out.view(np.uint8).reshape(n, width)
-            for index, plane in enumerate(planes):
-                octets[:, index] = plane
-        case 4:  # _DISTANCES
-            begin, least = np.frombuffer(body, np.int64, 2, 1)
-            times = out.view(np.int64)
-            if body[17] == _SAME:
-                step = least + _values(_SAME, body[18:], body[0], 1)[0].astype(np.int64)
-                np.multiply(_counting(n), step, out=times)
-                times += begin
-                return
-            times[0] = begin
-            times[1:] = _values(body[17], body[18:], body[0], n - 1)
-            times[1:] += least
-            np.cumsum(times, out=times)
-        case _:
-            raise ValueError(f"packed values have no form {form}")
-
-
-@lru_cache(4)
-def _counting(n: int) -> NDArray[np.int64]:
-    """0, 1, 2 …"""
-    return np.arange(n)
 
 
 def _lists(body: memoryview, kind: pa.DataType, n: int, validity: pa.Buffer | None) -> pa.Array:
     end = 4 + int.from_bytes(body[:4], "little")
-    offsets = np.zeros(n + 1, np.int32)
-    np.cumsum(_values(body[4], body[5:end], 4, n), out=offsets[1:])
+    lengths = np.frombuffer(_values([(body[4], body[5:end], n)], 4), np.uint32)
+    offsets = np.append(np.uint64(0), np.cumsum(lengths, dtype=np.uint64))
     many = int(offsets[-1])
+    if many > _MOST_POINTS or (body[end] != _SAME and many > _MOST_OF_A_BYTE * (len(body) - end)):
+        raise ValueError(f"{n} packed lists have {many} values")
+    offsets = offsets.astype(np.int32)
     if pa.types.is_string(kind):
-        points = _values(body[end], body[end + 1 :], 1, many)
-        return pa.Array.from_buffers(kind, n, [validity, pa.py_buffer(offsets), pa.py_buffer(points)])
+        points = _values([(body[end], body[end + 1 :], many)], 1)
+        return pa.Array.from_buffers(kind, n, [validity, pa.py_buffer(offsets), points])
     points = unpacked(body[end:], kind.value_type, many)
     return pa.Array.from_buffers(kind, n, [validity, pa.py_buffer(offsets)], children=[points])

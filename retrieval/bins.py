@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlog.gateway import whole_figures
+from ringlog.gateway import bin_starts, whole_figures
 from ringlog.history.summaries.spans import Spans, combined
 from ringlog.retrieval.samples import INVALID, Samples
 from ringlog.retrieval.serving.refused import Refused
@@ -159,13 +159,13 @@ def samples_of_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[int
     number: int | None = None
     held: list[Samples] = []
     for part in stream:
-        bins = part.time // width
-        starts = starts_of(bins)
-        for start, end in zip(starts, np.append(starts, len(bins))[1:], strict=True):
-            if number is not None and bins[start] != number:
+        starts = starts_of(part.time, width)
+        numbers = (part.time[starts] // width).tolist()
+        for found, start, end in zip(numbers, starts, np.append(starts, len(part))[1:], strict=True):
+            if number is not None and found != number:
                 yield number, held
                 held = []
-            number = int(bins[start])
+            number = found
             held.append(part.slice(start, end))
             _demand_room(held)
     if number is not None:
@@ -174,15 +174,14 @@ def samples_of_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[int
 
 def _bins(part: Samples, width: int) -> Bins:
     values = part.numbers
-    bins = part.time // width
-    starts = starts_of(bins)
+    starts = starts_of(part.time, width)
     if not len(starts):
         none, whole = np.empty(0), np.empty(0, np.int64)
         no = np.empty(0, np.bool_)
         return Bins(
             whole, whole, none, none, none, none, none, none, whole, whole, whole, none, whole, no, no
         )
-    rows = np.diff(np.append(starts, len(bins)))
+    rows = np.diff(np.append(starts, len(part)))
     ends = starts + rows - 1
     n, firsts, lasts, good = rows, starts, ends, ~np.isnan(values)
     if not good.all():
@@ -193,7 +192,7 @@ def _bins(part: Samples, width: int) -> Bins:
         squares = np.add.reduceat(np.square(distances), starts)
     severities, alarms, missing = part.severities, part.severity, part.missing
     return Bins(
-        bins[starts],
+        part.time[starts] // width,
         n,
         mean,
         squares,
@@ -221,10 +220,9 @@ def _readings(good: NDArray[np.bool_], starts: Whole, ends: Whole) -> tuple[Whol
     return n, np.where(n > 0, firsts, starts), np.where(n > 0, lasts, ends)
 
 
-def starts_of(bins: Whole) -> Whole:
-    if not len(bins):
-        return np.empty(0, np.int64)
-    return np.append(0, np.flatnonzero(np.diff(bins)) + 1)
+def starts_of(times: Whole, width: int) -> Whole:
+    """The first places of the bins of `width` microseconds."""
+    return np.frombuffer(bin_starts(np.ascontiguousarray(times), width), np.int64)
 
 
 def _merged(two: Bins) -> Bins:

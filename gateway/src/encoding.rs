@@ -50,6 +50,33 @@ impl Held {
     }
 }
 
+/// A writable buffer that no one else has yet.
+pub struct Room(PyUntypedBuffer);
+
+impl<'py> FromPyObject<'_, 'py> for Room {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let buffer = PyUntypedBuffer::get(&object)?;
+        if buffer.readonly() || !buffer.is_c_contiguous() {
+            return Err(PyTypeError::new_err("a buffer to fill is not writable, or not contiguous"));
+        }
+        Ok(Self(buffer))
+    }
+}
+
+impl Room {
+    /// No one else may use the object's bytes meanwhile.
+    #[allow(unsafe_code)]
+    pub fn bytes(&mut self) -> &mut [u8] {
+        if self.0.len_bytes() == 0 {
+            return &mut [];
+        }
+        // SAFETY: Python keeps these bytes in place until the buffer is released when `self` is dropped
+        unsafe { std::slice::from_raw_parts_mut(self.0.buf_ptr().cast(), self.0.len_bytes()) }
+    }
+}
+
 impl Given {
     fn column(&self) -> PyResult<Column<'_>> {
         let [valid, bounds, content] =

@@ -264,7 +264,7 @@ mod _core {
     #[pymodule_export]
     use crate::sampling::{py_moved, PyCells, PyChannelAccess, PySignals};
     #[pymodule_export]
-    use crate::summaries::{combine, summarise, whole_figures};
+    use crate::summaries::{bin_starts, combine, summarise, unpack_numbers, whole_figures};
     #[pymodule_export]
     const FIRST_TIME: i64 = sampling::signals::FIRST_TIME;
     // the limits of wrong passwords, which hold over HTTP too; times in seconds

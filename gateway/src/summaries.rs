@@ -1,10 +1,10 @@
 //! The Python interface of the crate `spans`. Python's lock is released during the computation.
 
-use crate::encoding::Held;
+use crate::encoding::{Held, Room};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use spans::{Figure, Spans};
+use spans::{Figure, Spans, Unpacker};
 
 /// Summarises columns of `rows` doubles, one after another; `nulls` has a byte for each value, `starts` the first rows
 /// of the spans, in 64 bits each. Returns the bytes of n, min, max, mean, first, last, squares, nans and nulls: a
@@ -33,6 +33,20 @@ pub fn combine(py: Python<'_>, parts: [Held; 9], rows: usize, starts: Held) -> P
     given(py, made)
 }
 
+/// The first places of the bins of times, whole numbers of 64 bits, in bins of `width` counted from 0. Returns the bytes
+/// of numbers of 64 bits.
+#[pyfunction]
+pub fn bin_starts(py: Python<'_>, times: Held, width: i64) -> PyResult<Py<PyBytes>> {
+    if width <= 0 {
+        return Err(PyValueError::new_err("bins have a width"));
+    }
+    let made: Vec<u8> = py.detach(|| {
+        let starts = spans::bin_starts(times.bytes().as_chunks().0, width);
+        starts.into_iter().flat_map(usize::to_le_bytes).collect()
+    });
+    Ok(PyBytes::new(py, &made).unbind())
+}
+
 /// The figure of each bin that needs all its readings, `median`, `skewness`, `kurtosis` or `loess`; NaN for a bin
 /// without readings. The values are doubles without NaN, all others have 64 bits: the readings of each bin, the times of
 /// the readings and of the bins' middles, in microseconds. Returns the bytes of doubles.
@@ -55,6 +69,34 @@ pub fn whole_figures(
     });
     let made = made.ok_or_else(|| PyValueError::new_err("times, values and bins do not fit together"))?;
     Ok(PyBytes::new(py, &made).unbind())
+}
+
+/// Unpacks the numbers of closed blocks, one after another: each has a form, its bytes and a number of values. `room` is
+/// a new buffer of so many numbers of `width` bytes. Raises ValueError for other bytes, if they can be recognised.
+#[pyfunction]
+pub fn unpack_numbers(
+    py: Python<'_>,
+    contents: Vec<(u8, Held, usize)>,
+    width: usize,
+    mut room: Room,
+) -> PyResult<()> {
+    let filled = py.detach(|| {
+        let mut unpacker = Unpacker::new()?;
+        let mut left = room.bytes();
+        for (form, body, n) in &contents {
+            let filled = n
+                .checked_mul(width)
+                .and_then(|size| left.split_off_mut(..size))
+                .is_some_and(|out| unpacker.fill(*form, body.bytes(), width, out).is_some());
+            if !filled {
+                return Ok(Some((*form, *n)));
+            }
+        }
+        Ok::<_, PyErr>(None)
+    })?;
+    filled.map_or(Ok(()), |(form, n)| {
+        Err(PyValueError::new_err(format!("not {n} packed values of {width} bytes in form {form}")))
+    })
 }
 
 fn numbers<T>(bytes: &Held, of_bytes: fn([u8; 8]) -> T) -> Vec<T> {

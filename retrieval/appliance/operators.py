@@ -347,10 +347,10 @@ def _picked(stream: Iterator[Samples], width: int, *, first: bool) -> Iterator[S
     held: Samples | None = None
     number = -1
     for part in stream:
-        bins = part.time // (width * SECOND)
-        starts = starts_of(bins)
+        starts = starts_of(part.time, width * SECOND)
         if not len(starts):
             continue
+        bins = part.time[starts] // (width * SECOND)
         if first:
             chosen = starts[int(bins[0]) == number :]
             if len(chosen):

@@ -24,7 +24,15 @@ from ringlog.history.archive.recall import recall
 from ringlog.history.archive.restoring import restore
 from ringlog.history.closing import close
 from ringlog.history.connection import connect, rows
-from ringlog.history.packing import joined, packed, packed_lists, packed_texts, packed_times, unpacked
+from ringlog.history.packing import (
+    DAMAGES,
+    joined,
+    packed,
+    packed_lists,
+    packed_texts,
+    packed_times,
+    unpacked,
+)
 from ringlog.history.reading import read
 from ringlog.history.summaries.resummarising import summarise_again
 from ringlog.history.summaries.summarising import summarise
@@ -109,6 +117,46 @@ def test_packed_values_are_the_same_bits(seed: int) -> None:
     points = np.concatenate([np.array(each or (), float) for each in lists])
     content = packed_lists(lengths, points, np.array([each is not None for each in lists]))
     assert unpacked(pa.py_buffer(content), pa.list_(pa.float64()), n).to_pylist() == lists
+
+
+def test_damaged_contents_are_refused_or_have_as_many_values() -> None:
+    rng = np.random.default_rng(7)
+    n = 300
+    there = rng.random(n) > 0.1
+    lengths = rng.integers(0, 4, n).astype(np.int32)
+    sound = [
+        (packed(rng.normal(size=n)), pa.float64()),
+        (packed(rng.normal(1000, 1, n).astype("f4"), there), pa.float32()),
+        (packed(rng.choice([1.5, 2.5], n)), pa.float64()),
+        (packed(rng.integers(0, 2, n).astype("u1")), pa.bool_()),
+        (packed_times(np.cumsum(rng.integers(1, 900, n))), pa.int64()),
+        (packed_times(np.arange(n)), pa.int64()),
+        (packed_lists(lengths, rng.normal(size=lengths.sum())), pa.list_(pa.float64())),
+    ]
+    refused = 0
+    for content, kind in sound:
+        for number in range(300):
+            octets = bytearray(content)
+            for place in rng.integers(0, min(len(octets), 40 if number % 2 else len(octets)), 1 + number % 3):
+                octets[place] = rng.integers(0, 256)
+            damaged = bytes(octets[: len(octets) if number % 4 else rng.integers(0, len(octets))])
+            for join in (False, True):
+                try:
+                    array = joined([damaged], kind, [n]) if join else unpacked(damaged, kind, n)
+                except DAMAGES:
+                    refused += 1
+                else:
+                    array.validate(full=True)
+                    assert len(array) == n
+    assert refused > 1000
+    # lengths of 2^32 - 1, and more points than LZ4 can make of these bytes
+    of_lengths = packed(np.full(n, -1, np.int32))
+    content = bytes([5]) + len(of_lengths).to_bytes(4, "little") + of_lengths + packed(np.ones(1))
+    with pytest.raises(ValueError, match="packed lists have 1288490188500 values"):
+        unpacked(content, pa.list_(pa.float64()), n)
+    for damaged in (b"", b"\x03\x00", b"\x09" + bytes(9000)):
+        with pytest.raises(DAMAGES):
+            joined([damaged], pa.float64(), [1 << 20])
 
 
 BEGIN = datetime(2025, 10, 6, tzinfo=UTC)

@@ -17,6 +17,7 @@ use ringlog_gateway::tds::tokens::done::{Command, Done, Scope, Status as Ended};
 use ringlog_gateway::tds::types::{encode_value, TypeInfo, TypeToken, Value};
 use ringlog_gateway::tds::{layout, login5, login7, negotiate, prelogin};
 use ringlog_gateway::tls::{self, Tls, Transport};
+use spans::Unpacker;
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "answers", run: answers, seeds: rows_of_answers },
     Target { name: "bcp", run: bcp, seeds: rows_of_files },
     Target { name: "pb", run: pb, seeds: lines_of_pb_files },
+    Target { name: "packed", run: packed, seeds: closed_numbers },
     Target { name: "tsql", run: text, seeds: texts },
 ];
 
@@ -270,6 +272,16 @@ fn bcp(data: &[u8]) {
                 break;
             }
         }
+    }
+}
+
+/// Numbers of a closed block: their width, the form and their bytes.
+fn packed(data: &[u8]) {
+    let [width, form, body @ ..] = data else { return };
+    let mut unpacker = Unpacker::new().expect("memory for zstd");
+    for n in [4, 4096] {
+        let mut out = vec![0; n * usize::from(*width)];
+        let _ = unpacker.fill(*form, body, usize::from(*width), &mut out);
     }
 }
 
@@ -509,6 +521,22 @@ fn lines_of_pb_files() -> Vec<Vec<u8>> {
     };
     let lines = values.iter().enumerate();
     lines.map(|(first, value)| [&[first as u8][..], &line(value), &line(value)].concat()).collect()
+}
+
+/// Four numbers in each form: width, form and bytes, as history/packing.py makes them.
+fn closed_numbers() -> Vec<Vec<u8>> {
+    let times = |form: &[u8]| [&[8, 4, 1][..], &[1; 16], form].concat();
+    let few = b"\x28\xb5\x2f\xfd\x20\x04\x21\x00\x00\x00\x01\x00\x01";
+    vec![
+        [&[4, 0][..], &[7; 16]].concat(),
+        vec![8, 1, 1, 2, 3, 4, 5, 6, 7, 8],
+        [&[2, 2, 1, 1, 0, 2, 0][..], few].concat(),
+        [&[1, 3][..], few].concat(),
+        // eight literals
+        [&[2, 3, 0x80][..], &[1, 2, 3, 4, 5, 6, 7, 8]].concat(),
+        times(&[0, 1, 2, 3]),
+        times(&[1, 9]),
+    ]
 }
 
 /// The texts of the tests of T-SQL.

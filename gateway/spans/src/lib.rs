@@ -1,10 +1,12 @@
-//! Summaries of time spans, column by column. NULL and NaN are counted separately.
+//! Summaries of time spans, column by column, and the numbers of closed blocks. NULL and NaN are counted separately.
 
 mod loess;
+mod packed;
 mod whole;
 
 use std::ops::Range;
 
+pub use packed::Unpacker;
 pub use whole::{figures, Figure};
 
 /// A value for each span, column by column. If `n` is 0 the floats are NaN.
@@ -67,6 +69,20 @@ pub fn combined(parts: &Spans, rows: usize, starts: &[usize]) -> Option<Spans> {
         }
     }
     Some(spans)
+}
+
+/// The first places of the bins of these times: bins have `width`, which is not 0, and are counted from 0.
+pub fn bin_starts(times: &[[u8; 8]], width: i64) -> Vec<usize> {
+    let (mut begin, mut last, mut starts) = (i64::MAX, i64::MIN, Vec::new());
+    for (place, time) in times.iter().enumerate() {
+        let time = i64::from_le_bytes(*time);
+        if time < begin || time > last {
+            let within = time.rem_euclid(width);
+            (begin, last) = (time.saturating_sub(within), time.saturating_add(width - 1 - within));
+            starts.push(place);
+        }
+    }
+    starts
 }
 
 fn are_starts(starts: &[usize], rows: usize) -> bool {
@@ -260,6 +276,15 @@ mod tests {
         assert!(
             Spans::of_bytes([&bytes[0][..8]; 9]).is_some() && Spans::of_bytes([&bytes[0][..7]; 9]).is_none()
         );
+    }
+
+    #[test]
+    fn a_bin_starts_where_the_number_of_a_time_differs() {
+        let starts =
+            |times: &[i64]| bin_starts(&times.iter().map(|t| t.to_le_bytes()).collect::<Vec<_>>(), 10);
+        assert_eq!(starts(&[-11, -10, -1, 0, 9, 10, 35, 35]), [0, 1, 3, 5, 6]);
+        assert_eq!(starts(&[i64::MIN, i64::MIN + 1, i64::MAX, i64::MAX]), [0, 2]);
+        assert!(starts(&[]).is_empty());
     }
 
     #[test]
