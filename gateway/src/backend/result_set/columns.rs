@@ -351,8 +351,8 @@ pub fn declaring(
         let of = own_type(column, title, dialect).and_then(declared::written).unwrap_or_default();
         named.push(literal(&column.name));
         said.push(literal(&format!("{} {of}", in_quotes(&name))));
-        let demands = column.declared.traits.not_null
-            || result_type(column, title).is_some_and(|known| known.not_null);
+        let demands =
+            column.declared.traits.not_null || result_type(column, title).is_some_and(|known| known.not_null);
         not_null.extend(demands.then(|| literal(&column.name)));
     }
     let [named, said, not_null] = [named, said, not_null].map(|list| list.join(", "));

@@ -320,7 +320,7 @@ fn computed(
     let mut binder = Binder::new(&scope, &mut none);
     binder.column_types.clone_from(types);
     let value = expressions::value(&mut binder, value)?;
-    let value = conditions::collated_by_default(&mut binder, value);
+    let value = conditions::collated_by_default(&binder, value);
     let Some(of) = value.of else {
         let what = format!("{name} as …");
         return Err(Error::refused(&what, "its type is not known: convert the value to one", line));
