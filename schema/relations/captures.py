@@ -18,10 +18,10 @@ capture = own_table(
     timestamp("ends", "and before this"),
     timestamp("late_until", "rows that arrive later are not added"),
     timestamp("expires", "the capture is deleted then; null: never", null=True),
-    text("note"),
+    text("note", "what the caller says about the event"),
     text("login"),
     text("program", "as the client reports it"),
-    timestamp("made", default=sa.func.clock_timestamp()),
+    timestamp("made", "when it was registered", default=sa.func.clock_timestamp()),
     comment="events whose rows are kept",
 )
 
@@ -29,7 +29,7 @@ captured_table = own_table(
     "captured_table",
     integer("capture", "number of the event", key=True),
     text("table_name", "when the event was registered", key=True),
-    boolean("is_of_samples"),
+    boolean("is_of_samples", "samples of signals, not rows of all columns"),
     bigint("rows", "number of rows or samples", default="0"),
     timestamp("copied", "the newest row when the ring was last read; null: none", null=True),
     timestamp("due", "next look for rows; null: the capture has ended", null=True),
@@ -43,7 +43,7 @@ captured_table = own_table(
 capture_refused = own_table(
     "capture_refused",
     boolean("one", None, sa.CheckConstraint("one"), key=True, default=sa.true()),
-    text("reason"),
+    text("reason", "the disk, and the bytes that are free"),
     comment="one row while the disk is nearly full: no capture is registered",
 )
 

@@ -94,6 +94,7 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "schema archive_files",
         "schema iceberg",
         "schema summary",
+        "schema capture",
         "schema ten_seconds",
         "schema minute",
         "schema ten_minutes",

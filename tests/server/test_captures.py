@@ -82,19 +82,19 @@ def vac_rows(begin: datetime, first: int, last: int) -> list[tuple[int, datetime
 
 
 def test_complete_and_equal(own: Web) -> None:
-    """Rows of before, after and from a spool are as the writers sent them; vac's log takes each tenth."""
+    """Rows of before, after and from a spool are as the writers sent them; ion's log takes each tenth."""
     at = datetime.now(UTC).replace(microsecond=0)
     begin = at - timedelta(seconds=5)
     vac = vac_rows(begin, 0, 100)
     mag = [(n % 30 + 1, time, n / 7, None, float("inf"), f"s{n}") for n, (_, time, _) in enumerate(vac)]
-    put(own, "vac", vac[:40] + vac[45:55])
-    put(own, "mag", mag[:55])
-    number = capture(own, "vac, mag, gauge", at, 3.0, 2.0, note="klystron 4")
-    assert listed(own, number)["vac"]["rows"] == 30, "before is copied at once"
-    put(own, "vac", vac[55:])
-    # late rows of a spool, which the ring no longer takes for mag: it has 30 rows
-    put(own, "vac", vac[40:45])
-    put(own, "mag", mag[60:] + mag[55:60])
+    put(own, "ion", vac[:40] + vac[45:55])
+    put(own, "coil", mag[:55])
+    number = capture(own, "ion, coil, gauge", at, 3.0, 2.0, note="klystron 4")
+    assert listed(own, number)["ion"]["rows"] == 30, "before is copied at once"
+    put(own, "ion", vac[55:])
+    # late rows of a spool, which the ring no longer takes for coil: it has 30 rows
+    put(own, "ion", vac[40:45])
+    put(own, "coil", mag[60:] + mag[55:60])
     with session(own, own.server.writer) as writer:
         for n in range(10):
             time = at + timedelta(seconds=n / 4)
@@ -105,12 +105,12 @@ def test_complete_and_equal(own: Web) -> None:
 
     span = (at - timedelta(seconds=3), at + timedelta(seconds=2))
     assert own.server.sql(
-        "select seq_no, time, pressure from capture.vac where capture = %s order by time", [number]
+        "select seq_no, time, pressure from capture.ion where capture = %s order by time", [number]
     ) == [row for row in vac if span[0] <= row[1] < span[1]]
     # the procedure stores infinity in the type's own way: as put stored it in the log
     query = "select seq_no, time, current_1, current_2, current_3, state from {} order by time"
-    logged = own.server.sql(query.format(f"log.mag where time >= '{span[0]}' and time < '{span[1]}'"))
-    kept = own.server.sql(query.format(f"capture.mag where capture = {number}"))
+    logged = own.server.sql(query.format(f"log.coil where time >= '{span[0]}' and time < '{span[1]}'"))
+    kept = own.server.sql(query.format(f"capture.coil where capture = {number}"))
     assert kept == logged
     assert [row[:3] + row[5:] for row in kept] == [
         row[:3] + row[5:] for row in mag if span[0] <= row[1] < span[1]
@@ -119,7 +119,7 @@ def test_complete_and_equal(own: Web) -> None:
     assert own.server.sql(query + " order by time", [number]) == [
         ("gauge:1", at + timedelta(seconds=n / 4), float(n), 1, 2, n) for n in range(8)
     ]
-    assert {name: row["rows"] for name, row in found.items()} == {"vac": 50, "mag": 50, "gauge": 8}
+    assert {name: row["rows"] for name, row in found.items()} == {"ion": 50, "coil": 50, "gauge": 8}
     assert all(row["lost"] is None and row["trouble"] is None for row in found.values())
     assert found["gauge"]["filtered"] == '{ "" : ["gauge:1", "gauge:2"] }'
 
@@ -153,17 +153,17 @@ def test_procedure(own: Web, kept: tuple[int, datetime]) -> None:
 
 def test_registered_over_tds(own: Web) -> None:
     """A DAQ program gets the number as an output parameter."""
-    at = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=30)
-    put(own, "vac", [(700, at, 8.5)])
+    at = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+    put(own, "mag", [(7, at, 8.5, None, None, "off")])
     with own.server.connect(RECORDER.user, RECORDER.password) as tds:
         cursor = tds.cursor()
         cursor.execute(
             "declare @n int; exec capture_event @name = 'tds', @at = %s, @before = 1, @after = 1,"
-            " @tables = 'vac', @capture = @n output; select @n",
+            " @tables = 'mag', @capture = @n output; select @n",
             (f"{at:%Y-%m-%d %H:%M:%S}",),
         )
         ((number,),) = cursor.fetchall()
-    query = "select time, pressure from capture.vac where capture = %s"
+    query = "select time, current_1 from capture.mag where capture = %s"
     assert own.server.sql(query, [number]) == [(at, 8.5)]
 
 

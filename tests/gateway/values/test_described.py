@@ -215,7 +215,7 @@ def test_select_into_keeps_types_and_names(client: RawClient) -> None:
         "decimal(5,1)",
         "nvarchar(4)",
         "int[1]",
-        "varchar(3)",
+        "varchar(3) not null",
         "time(2)",
     ]
     assert described(client, "select * from #to") == types
