@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ringlog.clients.reading import opened, table_of
-from ringlog.commands.signals.export import Url, columns_of, reported, unfinished
+from ringlog.commands.signals.export import Url, columns_of, objects, put_column, reported, unfinished
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
 
@@ -88,12 +88,8 @@ def _hdf5(file: Path, event: dict[str, Any], tables: dict[str, "pa.Table"]) -> N
         made.attrs["tables"] = json.dumps(event["tables"])
         for name, table in tables.items():
             group = made.create_group(name)
-            texts = {"signal": table["signal"].to_pylist()} if "signal" in table.column_names else {}
-            for column, values in (columns_of(table) | texts).items():
-                kind = None
-                if isinstance(values, list):
-                    kind = h5py.string_dtype()
-                elif values.dtype == object:
-                    lists = len(values) and not isinstance(values[0], str)
-                    kind = h5py.vlen_dtype(values[0].dtype) if lists else h5py.string_dtype()
-                group.create_dataset(column, data=values, dtype=kind)
+            columns = columns_of(table)
+            if "signal" in table.column_names:
+                columns["signal"] = objects(table["signal"].to_pylist())
+            for column, values in columns.items():
+                put_column(group, column, values)

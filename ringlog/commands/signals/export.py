@@ -246,11 +246,11 @@ def columns_of(table: "pa.Table") -> dict[str, Any]:
         if pa.types.is_timestamp(column.type):
             columns[name] = column.cast("int64").to_numpy() / 1e6
         elif pa.types.is_string(column.type):
-            columns[name] = _objects(["" if text is None else text for text in column.to_pylist()])
+            columns[name] = objects(["" if text is None else text for text in column.to_pylist()])
         elif pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
-            columns[name] = _objects(["" if text is None else text for text in _json(column)])
+            columns[name] = objects(["" if text is None else text for text in _json(column)])
         elif pa.types.is_list(column.type):
-            columns[name] = _objects([points for chunk in column.chunks for points in _split(chunk)])
+            columns[name] = objects([points for chunk in column.chunks for points in _split(chunk)])
         elif pa.types.is_boolean(column.type) and column.null_count:
             columns[name] = column.cast(pa.int8()).to_numpy()
         else:
@@ -267,7 +267,7 @@ def _split(waveforms: "pa.Array") -> Any:
     return np.split(points, lengths.cumsum()[:-1]) if len(lengths) else []
 
 
-def _objects(values: list[Any]) -> Any:
+def objects(values: list[Any]) -> Any:
     import numpy as np
 
     made = np.empty(len(values), object)
@@ -289,15 +289,22 @@ def _hdf5(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
             if not wide:
                 _described(group, notes[name])
             for column, values in columns_of(table).items():
-                kind = None
-                if values.dtype == object:
-                    lists = len(values) and not isinstance(values[0], str)
-                    kind = h5py.vlen_dtype(values[0].dtype) if lists else h5py.string_dtype()
-                written = group.create_dataset(column.replace("/", "|"), data=values, dtype=kind)
+                written = put_column(group, column.replace("/", "|"), values)
                 if column == "time":
                     written.attrs["unit"] = "s since 1970-01-01T00:00:00Z"
                 elif wide:
                     _described(written, notes[column])
+
+
+def put_column(group: Any, name: str, values: Any) -> Any:
+    """Adds a column of `columns_of` to a group of an HDF5 file, and returns its data set."""
+    import h5py
+
+    kind = None
+    if values.dtype == object:
+        lists = len(values) and not isinstance(values[0], str)
+        kind = h5py.vlen_dtype(values[0].dtype) if lists else h5py.string_dtype()
+    return group.create_dataset(name, data=values, dtype=kind)
 
 
 def _described(target: Any, notes: dict[str, Any]) -> None:
