@@ -344,22 +344,7 @@ mod tests {
 
     #[test]
     fn only_what_is_about_the_login_counts_as_a_wrong_password() {
-        let login = Login {
-            dialect: Dialect::new(Version::Tds74),
-            user: "w".into(),
-            password: Password(String::new()),
-            password_encryption: None,
-            host: String::new(),
-            application: String::new(),
-            database: String::new(),
-            language: String::new(),
-            is_odbc: false,
-            reads_only: false,
-            packet_size: None,
-            version: [0; 4],
-            charset: String::new(),
-            capabilities: Vec::new(),
-        };
+        let login = Login::plain(Dialect::new(Version::Tds74), "w");
         for (sqlstate, number) in [
             ("28P01", 18456),
             ("28000", 18456),

@@ -48,6 +48,29 @@ pub struct Login {
     pub capabilities: Vec<u8>,
 }
 
+#[cfg(test)]
+impl Login {
+    /// A login that asks for nothing.
+    pub fn plain(dialect: Dialect, user: &str) -> Login {
+        Login {
+            dialect,
+            user: String::from(user),
+            password: Password(String::from("password")),
+            password_encryption: None,
+            host: String::new(),
+            application: String::new(),
+            database: String::new(),
+            language: String::new(),
+            is_odbc: false,
+            reads_only: false,
+            packet_size: None,
+            version: [0; 4],
+            charset: String::new(),
+            capabilities: Vec::new(),
+        }
+    }
+}
+
 /// A login that this program sends as a client.
 pub struct Request<'a> {
     pub user: &'a str,

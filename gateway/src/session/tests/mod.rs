@@ -10,15 +10,17 @@ use super::*;
 use crate::mirror::answer::{self, Answer};
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::scripted::{Script, Scripted};
+use crate::postgres::{Address, PgError};
 use crate::shares::Claimant;
 use crate::tds::dialect::{Dialect, Version};
-use crate::tds::login::{Login, Password};
+use crate::tds::login::Login;
 use crate::threads::Pool;
 use bytes::{Buf, BufMut, BytesMut};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use tokio::io::{duplex, AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// The gateway's own role.
 const OWN: &str = "gateway";
@@ -34,6 +36,25 @@ struct Talk {
     _stopping: tokio_util::sync::DropGuard,
 }
 
+/// A gateway on this thread, before one PostgreSQL.
+async fn start(address: Address, stopping: CancellationToken) -> Result<Arc<Gateway>, PgError> {
+    let priority = WriterPriority::new(false, None);
+    let (here, connections) = (Pool::here(), Pool::here());
+    Gateway::start(
+        address,
+        OWN,
+        "password",
+        Vec::new(),
+        Vec::new(),
+        None,
+        priority,
+        stopping,
+        here,
+        connections,
+    )
+    .await
+}
+
 async fn talk(script: Script) -> Talk {
     talk_at(Version::Tds74, script).await
 }
@@ -41,19 +62,7 @@ async fn talk(script: Script) -> Talk {
 async fn talk_at(version: Version, script: Script) -> Talk {
     let postgres = Scripted::start(script, OWN).await;
     let stopping = CancellationToken::new();
-    let gateway = Gateway::start(
-        postgres.address.clone(),
-        OWN,
-        "password",
-        Vec::new(),
-        Vec::new(),
-        None,
-        WriterPriority::new(false, None),
-        stopping.clone(),
-        Pool::here(),
-        Pool::here(),
-    );
-    let gateway = gateway.await.unwrap();
+    let gateway = start(postgres.address.clone(), stopping.clone()).await.unwrap();
     let dialect = Dialect::new(version);
     let Opened { stream, .. } = Opened::new(&gateway, dialect, "writer", 1 << 20);
     let mut talk = Talk { stream, postgres, dialect, _stopping: stopping.drop_guard() };
@@ -71,22 +80,7 @@ struct Opened {
 impl Opened {
     /// `buffer`: the bytes that the stream holds in each direction.
     fn new(gateway: &Arc<Gateway>, dialect: Dialect, user: &str, buffer: usize) -> Opened {
-        let login = Login {
-            dialect,
-            user: String::from(user),
-            password: Password(String::from("password")),
-            password_encryption: None,
-            host: String::new(),
-            application: String::new(),
-            database: String::new(),
-            language: String::new(),
-            is_odbc: false,
-            reads_only: false,
-            packet_size: None,
-            version: [0; 4],
-            charset: String::new(),
-            capabilities: Vec::new(),
-        };
+        let login = Login::plain(dialect, user);
         let (stream, ours) = duplex(buffer);
         let gateway = gateway.clone();
         let task = tokio::spawn(async move {

@@ -9,9 +9,6 @@ mod promises;
 mod server;
 mod statements;
 
-use crate::gateway::Gateway;
-use crate::postgres::priority::WriterPriority;
-use crate::threads::Pool;
 use client::{Client, Known};
 use plan::Plan;
 use server::{Row, Server};
@@ -53,19 +50,7 @@ async fn run_clients(plan: &Plan) -> Result<Trace, String> {
     let (server, address) = Server::start(plan);
     let stopping = CancellationToken::new();
     let gateway = loop {
-        let started = Gateway::start(
-            address.clone(),
-            statements::OWN,
-            "password",
-            Vec::new(),
-            Vec::new(),
-            None,
-            WriterPriority::new(false, None),
-            stopping.clone(),
-            Pool::here(),
-            Pool::here(),
-        );
-        match started.await {
+        match super::start(address.clone(), stopping.clone()).await {
             Ok(gateway) => break gateway,
             // PostgreSQL restarts meanwhile
             Err(error) if error.is_fatal() => sleep(Duration::from_millis(100)).await,

@@ -5,8 +5,6 @@ use super::plan::PROCEDURES;
 use bytes::{BufMut, BytesMut};
 use std::time::Duration;
 
-/// The gateway's own login.
-pub const OWN: &str = "gateway";
 /// The oids of the roles of sessions and of the procedures begin here.
 const FIRST: u32 = 1000;
 const INT4: u32 = 23;
