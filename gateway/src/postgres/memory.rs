@@ -20,7 +20,7 @@ thread_local! {
 }
 
 impl ServerStream for DuplexStream {
-    /// What has arrived can be read at once: there is no kernel between.
+    /// Always false: no bytes wait in a kernel.
     fn has_arrived(&self) -> bool {
         false
     }

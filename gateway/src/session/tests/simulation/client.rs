@@ -1,4 +1,4 @@
-//! A client of the simulation: sends its steps' calls, and notes what it was told of each.
+//! A client of the simulation: it sends the calls of its steps, and notes the outcome of each.
 
 use super::plan::{Call, Conduct, End, Meets, Step};
 use super::server::Server;
@@ -20,7 +20,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 const RPC: u8 = 3;
 const INTN: u8 = 0x26;
 
-/// What a client knows of a call.
+/// The outcome of a call, as far as its client knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     Written,
@@ -102,7 +102,7 @@ impl Client {
         Ok(Some(talk))
     }
 
-    /// Calls in a transaction of the client's own. What is not committed is not written.
+    /// Sends calls in the client's own transaction. They are written only after its commit.
     async fn run_transaction(
         &mut self,
         mut talk: Talk,
@@ -218,7 +218,7 @@ fn has_ended() -> String {
     String::from("the gateway has ended a session")
 }
 
-/// What an answer says of its call. Its status is the call's number, and so is the text of its message.
+/// The outcome that an answer gives. Its status and the text of its message must be the call's number.
 fn told(call: &Call, answer: &Answer) -> Result<Known, String> {
     let said: Vec<_> = answer.messages.iter().filter_map(|message| message.split_once(": call ")).collect();
     let own = call.id.to_string();

@@ -26,7 +26,7 @@ const QUIET: Duration = Duration::from_secs(150);
 /// Seeds of a usual test, of which it runs as many each time.
 const SEEDS: u64 = 300;
 
-/// What a run has led to.
+/// The result of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct Trace {
     rows: Vec<Row>,

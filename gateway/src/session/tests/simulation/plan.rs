@@ -69,7 +69,7 @@ pub enum Meets {
     Unconfirmed,
 }
 
-/// What the client does while it waits.
+/// The action of the client while it waits for the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conduct {
     Waits,

@@ -27,7 +27,7 @@ pub struct Server {
 
 struct State {
     rows: Vec<Row>,
-    /// Calls that have met what they meet once.
+    /// Calls whose single fault has happened.
     met: HashSet<i32>,
     /// When connections have ended that the gateway did not close.
     ends: Vec<Instant>,
@@ -149,7 +149,7 @@ impl Server {
         }
     }
 
-    /// What a call meets, and whether for the first time.
+    /// The fault of a call, and whether it has not happened yet.
     pub fn meets(&self, id: i32) -> (Meets, bool) {
         let meets = self.meets.get(&id).copied().unwrap_or(Meets::Nothing);
         (meets, !self.state.lock().met.contains(&id))
@@ -168,7 +168,7 @@ impl Server {
         self.state.lock().rows.extend_from_slice(rows);
     }
 
-    /// The gateway has done what it must not.
+    /// Notes an error of the gateway.
     pub fn is_wrong(&self, what: String) {
         self.state.lock().wrong.push(what);
     }
