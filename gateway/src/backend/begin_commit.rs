@@ -154,22 +154,14 @@ impl Backend {
         match (attention, committed) {
             (Some(Err(gone)), _) => Err(gone.into()),
             (Some(Ok(())), Err(error)) if !error.is_fatal() && !is_committed => Err(Interrupt::Cancelled),
-            (attention, committed) => {
-                if attention.is_some() {
-                    // the cancel came too late
-                    client.answer_attention_later();
-                }
-                match committed {
-                    Ok(true) => Ok(()),
-                    Ok(false) => Err(ServerMessage::error(
-                        3930,
-                        16,
-                        "The transaction had failed and could not be committed: it was rolled back.",
-                    )
-                    .into()),
-                    Err(error) => Err(self.message_of(&error, client).into()),
-                }
-            }
+            (_, Ok(true)) => Ok(()),
+            (_, Ok(false)) => Err(ServerMessage::error(
+                3930,
+                16,
+                "The transaction had failed and could not be committed: it was rolled back.",
+            )
+            .into()),
+            (_, Err(error)) => Err(self.message_of(&error, client).into()),
         }
     }
 

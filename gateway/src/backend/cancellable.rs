@@ -15,7 +15,7 @@ pub async fn cancellable<T>(
 ) -> Result<T, Unfinished> {
     match cancelled_with_client(client, canceller, work).await {
         (None, done) => done.map_err(Unfinished::Refused),
-        (Some(attention), done) => Err(interrupted(client, attention, done.err())),
+        (Some(attention), done) => Err(interrupted(attention, done.err())),
     }
 }
 
@@ -39,17 +39,10 @@ pub async fn cancelled_with_client<T>(
 }
 
 /// The interruption of a statement by the client, without effects. `error`: PostgreSQL's error.
-pub fn interrupted(
-    client: &mut Client,
-    attention: Result<(), SessionError>,
-    error: Option<PgError>,
-) -> Unfinished {
+pub fn interrupted(attention: Result<(), SessionError>, error: Option<PgError>) -> Unfinished {
     match (attention, error) {
         (Err(gone), _) => gone.into(),
-        (Ok(()), Some(lost)) if lost.is_fatal() => {
-            client.answer_attention_later();
-            lost.into()
-        }
+        (Ok(()), Some(lost)) if lost.is_fatal() => lost.into(),
         (Ok(()), _) => Unfinished::Cancelled,
     }
 }

@@ -92,9 +92,9 @@ impl Backend {
             if copy.is_lost {
                 self.lose(client);
             }
-            return Err(interrupted(client, attention, None));
+            return Err(interrupted(attention, None));
         }
-        Err(interrupted(client, attention, opened.err()))
+        Err(interrupted(attention, opened.err()))
     }
 
     /// Reads the rows that follow an `insert bulk`. False: another request came instead.
@@ -167,19 +167,11 @@ impl Backend {
         }
         match bulk.failure.take() {
             Some(_) if cancelled && !bulk.is_lost => client.acknowledge_cancel(),
-            Some(message) => {
-                client.reply.refuse(&message);
-                if cancelled {
-                    client.answer_attention_later();
-                }
-            }
+            Some(message) => client.reply.refuse(&message),
             None => {
                 client.reply.row_count = bulk.stored.and_then(|count| i64::try_from(count).ok()).unwrap_or(0);
                 client.reply.command = Command::BulkInsert;
                 client.reply.end(Status::empty(), bulk.stored);
-                if cancelled {
-                    client.answer_attention_later();
-                }
             }
         }
         Ok(true)

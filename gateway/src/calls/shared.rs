@@ -59,9 +59,6 @@ impl Procedures {
                     self.claim = Claim::default();
                     return Err(Unfinished::Cancelled);
                 }
-                if attention.is_ok() {
-                    client.answer_attention_later();
-                }
                 // the complete call of a disconnected client runs nevertheless
                 call.await
             }

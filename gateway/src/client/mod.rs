@@ -15,11 +15,11 @@ pub use settings::{refuse_settings, Arithabort, Calendar, Isolation, Locking, Se
 use crate::room::{Places, WITHOUT_PLACE};
 use crate::stream::ClientStream;
 use crate::tds::dialect::{Dialect, Version};
-use crate::tds::packet::{self, Assembler, Message, MessageKind, Packetizer};
+use crate::tds::packet::{Assembler, Message, MessageKind, Packetizer};
 use crate::tds::tokens::done::Status;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tls::{Tls, Transport};
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BytesMut};
 use std::future::{ready, Future};
 use std::io;
 use std::pin::pin;
@@ -215,39 +215,25 @@ impl Client {
         }
     }
 
-    /// Waits until the client cancels or disconnects. Safe to drop while waiting.
+    /// Waits until the client cancels or disconnects. Safe to drop while waiting. A cancel stays until it is
+    /// acknowledged: if the running request ends in another way, it is the next request.
     pub async fn attention(&mut self) -> Result<(), SessionError> {
-        match self.early.take() {
-            Some(early) if early.kind == MessageKind::Attention => return Ok(()),
-            Some(early) => {
-                self.early = Some(early);
-                return std::future::pending().await;
-            }
-            None => {}
-        }
         loop {
-            match self.assembled()? {
-                Some(message) if message.kind == MessageKind::Attention => return Ok(()),
-                Some(message) => {
-                    self.early = Some(message);
+            match &self.early {
+                Some(early) if early.kind == MessageKind::Attention => return Ok(()),
+                Some(_) => return std::future::pending().await,
+                None => self.early = self.assembled()?,
+            }
+            if self.early.is_none() {
+                // the places belong to the running request
+                if self.assembler.held() > WITHOUT_PLACE {
                     return std::future::pending().await;
                 }
-                // the places belong to the running request
-                None if self.assembler.held() > WITHOUT_PLACE => return std::future::pending().await,
-                None if !self.read_more().await? => return Err(SessionError::Closed),
-                None => {}
+                if !self.read_more().await? {
+                    return Err(SessionError::Closed);
+                }
             }
         }
-    }
-
-    /// The client's cancel came too late for the running request: it applies to the next one, or is answered
-    /// separately.
-    pub fn answer_attention_later(&mut self) {
-        self.early = Some(Message {
-            kind: MessageKind::Attention,
-            status: packet::Status::empty(),
-            body: Bytes::new(),
-        });
     }
 
     pub fn dialect(&self) -> Dialect {
@@ -275,6 +261,7 @@ impl Client {
     /// the acknowledgement is a separate reply, for which tedious and mssql-jdbc wait (mssql-jdbc,
     /// TDSCommand.onResponseEOM; tedious, SentAttention).
     pub fn acknowledge_cancel(&mut self) {
+        self.early.take_if(|early| early.kind == MessageKind::Attention);
         if self.dialect().version >= Version::Tds72 {
             self.reply.close(Status::ERROR);
             self.packetizer.cut(&mut self.reply.tokens, true, &mut self.wire);

@@ -71,7 +71,6 @@ async fn place(client: &mut Client, gateway: &Gateway, claimant: &Claimant) -> R
         place = &mut place => Ok(place),
         cancelled = client.attention() => {
             cancelled?;
-            client.answer_attention_later();
             Ok(place.await)
         }
     }

@@ -274,13 +274,10 @@ impl<'a> RowStream<'a> {
         }
     }
 
-    /// Runs after `run`. A cancel must still be answered if `run` returned another result because PostgreSQL was lost.
+    /// Runs after `run`.
     pub async fn finish_cancelling(&mut self) {
         if let Some(cancelling) = self.cancelling.take() {
             cancelling.finish().await;
-        }
-        if let Some(Unfinished::Cancelled) = self.end.take() {
-            self.client.answer_attention_later();
         }
     }
 
