@@ -290,7 +290,7 @@ def test_a_cut_connection_is_restored_before_the_end(ending: EndingSite) -> None
     writer._connection._sleep = lambda seconds: (goes_on.wait(PATIENCE), sleep(seconds))
     ending.proxy.cut()
     writer.put(datetime.now(UTC), current_1=1.0)
-    wait_until(lambda: writer.figures.state == State.RECONNECTING)
+    wait_until(lambda: writer.figures.state == State.RECONNECTING, lambda: (writer.error, writer.figures))
     threading.Timer(0.2, goes_on.set).start()
     assert writer.drain(PATIENCE), writer.figures
     writer.close()

@@ -491,8 +491,10 @@ impl Backend {
         open.connection.flush().await?;
         drop(writing);
         let only_reads = is_call && source.only_reads();
+        let is_lasting = !source.only_reads() && !self.transaction.started;
         let mut stream = RowStream::new(client, open, &zone, prepared, turn, stopping);
         stream.only_reads(only_reads);
+        stream.is_lasting(is_lasting);
         stream.most_rows(most_rows);
         stream.may_open_cursors(may_open_cursors);
         let ran = stream.run(rows).await;

@@ -39,12 +39,16 @@ impl RowStream<'_> {
                 // handled on arrival
                 Meaning::LeftError(_) | Meaning::Doomed | Meaning::HandedOver | Meaning::Nothing => continue,
                 // the client cancelled these rows
-                Meaning::ResultSet { .. } if self.end.is_some() => break,
+                Meaning::ResultSet { .. } if self.end.is_some() => {
+                    self.is_whole = false;
+                    break;
+                }
                 Meaning::ResultSet { cursor, columns, counted } => {
                     (self.cursor(&cursor, columns.as_deref()).await?, counted)
                 }
             };
             if self.end.is_some() {
+                self.is_whole = false;
                 break;
             }
             self.outcome.row_count = i64::try_from(count).ok();

@@ -83,6 +83,10 @@ pub struct RowStream<'a> {
     text_size: TextSize,
     /// The reason to discard further rows.
     end: Option<Unfinished>,
+    /// No row and no message was discarded.
+    is_whole: bool,
+    /// It commits by itself, and may have written.
+    is_lasting: bool,
     cancelling: Option<Cancelling>,
     /// Completes when the gateway stops and no longer waits.
     stopping: Option<Stopping>,
@@ -141,6 +145,8 @@ impl<'a> RowStream<'a> {
             held: Vec::new(),
             held_bytes: 0,
             end: None,
+            is_whole: true,
+            is_lasting: false,
             cancelling: None,
             stopping: Some(Box::pin(stopped(stopping))),
         }
@@ -154,6 +160,11 @@ impl<'a> RowStream<'a> {
     /// For a function without result sets.
     pub fn only_reads(&mut self, only_reads: bool) {
         self.only_reads = only_reads;
+    }
+
+    /// For a statement outside of a transaction that may write.
+    pub fn is_lasting(&mut self, is_lasting: bool) {
+        self.is_lasting = is_lasting;
     }
 
     /// For a procedure whose cursors are fetched before its transaction ends: the Sync is not sent yet.
@@ -200,8 +211,10 @@ impl<'a> RowStream<'a> {
                         _ => {}
                     }
                 }
-                Message::DataRow(body) if self.end.is_none() => {
-                    if self.sent_as.is_some() {
+                Message::DataRow(body) => {
+                    if self.sent_as.is_some() && self.end.is_some() {
+                        self.is_whole = false;
+                    } else if self.sent_as.is_some() {
                         self.has_effects = true;
                         self.rows += 1;
                         self.row(body.buffer_bytes());
@@ -264,14 +277,23 @@ impl<'a> RowStream<'a> {
             gathering.abandon_set();
         }
         match (self.end.take(), error) {
+            (Some(Unfinished::Cancelled), Some(PgError::Unconfirmed)) => Err(PgError::Unconfirmed.into()),
+            // the cancel came too late
+            (Some(Unfinished::Cancelled), None) if self.is_whole => Ok(self.completed()),
+            (Some(Unfinished::Cancelled), None) if self.is_lasting => {
+                let text = "The cancel came too late: the statement took effect. The rest of its answer is left out.";
+                self.client.reply.message(&ServerMessage::info(0, text));
+                Err(Unfinished::Cancelled)
+            }
             (Some(end), _) => Err(end),
             (None, Some(error)) if self.has_effects => Err(Unfinished::Failed(error)),
             (None, Some(error)) => Err(Unfinished::Refused(error)),
-            (None, None) => {
-                let outcome = std::mem::take(&mut self.outcome);
-                Ok(Completed { outcome, columns: self.columns.clone() })
-            }
+            (None, None) => Ok(self.completed()),
         }
+    }
+
+    fn completed(&mut self) -> Completed {
+        Completed { outcome: std::mem::take(&mut self.outcome), columns: self.columns.clone() }
     }
 
     /// Runs after `run`.
@@ -338,7 +360,7 @@ impl<'a> RowStream<'a> {
         let is_left = self.is_left();
         let reply = &mut self.client.reply;
         match meaning {
-            Some(Meaning::Message(_) | Meaning::Ended { .. }) if is_left => {}
+            Some(Meaning::Message(_) | Meaning::Ended { .. }) if is_left => self.is_whole = false,
             Some(Meaning::Nothing) => {}
             Some(Meaning::Doomed) => reply.dooms = true,
             Some(Meaning::LeftError(_) | Meaning::HandedOver) => self.outcome.notices.push(notice.clone()),
@@ -445,6 +467,7 @@ impl<'a> RowStream<'a> {
     }
 
     fn stop(&mut self, end: Unfinished) {
+        self.is_whole &= matches!(end, Unfinished::Cancelled);
         self.end = Some(end);
         if self.cancelling.is_none() {
             self.cancelling = Some(Cancelling::of(self.connection.canceller()));

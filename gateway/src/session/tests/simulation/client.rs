@@ -234,10 +234,10 @@ fn told(call: &Call, answer: &Answer) -> Result<Known, String> {
 
 fn of_messages(messages: &[String]) -> Known {
     let has = |text: &str| messages.iter().any(|message| message.contains(text));
-    if has("the statement took effect, and is lost") {
-        Known::Written
-    } else if has("took effect is not known") {
+    if has("took effect is not known") {
         Known::Nothing
+    } else if has("the statement took effect") {
+        Known::Written
     } else {
         Known::NotWritten
     }
