@@ -61,6 +61,9 @@ as $$
     when sqlstate = '0A000' and starts_with(message, 'cannot use subquery in DEFAULT expression') then 'S1046'
     when sqlstate = '0A000' and starts_with(message, 'cannot use subquery in column generation expression') then 'S1046'
     when sqlstate = '0A000' and starts_with(message, 'cannot use column reference in DEFAULT expression') then 'S0128'
+    when sqlstate = '0A000' and starts_with(message, 'invalid UNION/INTERSECT/EXCEPT ORDER BY clause') then 'S0104'
+    when sqlstate = '0A000' and starts_with(message, 'cannot update column "') and strpos(substr(message, 23), '" of view "') > 0 then 'S4406'
+    when sqlstate = '0A000' and starts_with(message, 'cannot insert into column "') and strpos(substr(message, 28), '" of view "') > 0 then 'S4406'
     when sqlstate = '21000' and starts_with(message, 'MERGE command cannot affect row a second time') then 'S8672'
     when sqlstate = '22003' and starts_with(message, '') and strpos(substr(message, 1), ' is no number') > 0 then 'S8023'
     when sqlstate = '23514' and starts_with(message, '') and strpos(substr(message, 1), ' is no number') > 0 then 'S8023'
@@ -71,16 +74,26 @@ as $$
     when sqlstate = '23505' and starts_with(message, 'could not create unique index') then 'S1505'
     when sqlstate = '23514' and starts_with(message, 'check constraint "') and strpos(substr(message, 19), '" of relation "') > 0 then 'S0547'
     when sqlstate = '2BP01' and starts_with(message, 'cannot drop table ') and strpos(substr(message, 19), ' because other objects depend on it') > 0 then 'S3726'
+    when sqlstate = '2BP01' and starts_with(message, 'cannot drop view ') and strpos(substr(message, 18), ' because other objects depend on it') > 0 then 'S3729'
+    when sqlstate = '2BP01' and starts_with(message, 'cannot drop function ') and strpos(substr(message, 22), ' because other objects depend on it') > 0 then 'S3729'
     when sqlstate = '42710' and starts_with(message, 'constraint "') and strpos(substr(message, 13), '" for relation "') > 0 then 'S2714'
     when sqlstate = '42883' and starts_with(message, 'procedure ') and strpos(substr(message, 11), '(') > 0 then 'S2812'
     when sqlstate = '42P17' and starts_with(message, 'generation expression is not immutable') then 'S4936'
     when sqlstate = '55006' and starts_with(message, 'cannot DROP TABLE "') and strpos(substr(message, 20), '" because it is being used') > 0 then 'S3702'
+    when sqlstate = '55000' and starts_with(message, 'cannot update view "') and strpos(substr(message, 21), '". Views that do not select from a single') > 0 then 'S4405'
+    when sqlstate = '55000' and starts_with(message, 'cannot insert into view "') and strpos(substr(message, 26), '". Views that do not select from a single') > 0 then 'S4405'
+    when sqlstate = '55000' and starts_with(message, 'cannot delete from view "') and strpos(substr(message, 26), '". Views that do not select from a single') > 0 then 'S4405'
+    when sqlstate = '55000' and starts_with(message, 'cannot update view "') and strpos(substr(message, 21), '". Views ') > 0 then 'S4403'
+    when sqlstate = '55000' and starts_with(message, 'cannot insert into view "') and strpos(substr(message, 26), '". Views ') > 0 then 'S4403'
+    when sqlstate = '55000' and starts_with(message, 'cannot delete from view "') and strpos(substr(message, 26), '". Views ') > 0 then 'S4403'
     when sqlstate = '428C9' and starts_with(message, 'computed: cannot insert a non-DEFAULT value into column "') and strpos(substr(message, 58), '"') > 0 then 'S0271'
     when sqlstate = '428C9' and starts_with(message, 'computed: column "') and strpos(substr(message, 19), '" can only be updated to DEFAULT') > 0 then 'S0271'
     when sqlstate = '428C9' and starts_with(message, 'column "') and strpos(substr(message, 9), '" can only be updated to DEFAULT') > 0 then 'S8102'
     when sqlstate = '42601' and starts_with(message, 'both default and identity specified for column "') and strpos(substr(message, 49), '"') > 0 then 'S1754'
     when sqlstate = '42601' and starts_with(message, 'each ') and strpos(substr(message, 6), ' query must have the same number of columns') > 0 then 'S0205'
     when sqlstate = '42601' and starts_with(message, 'INSERT has more expressions than target columns') then 'S0213'
+    when sqlstate = '42601' and starts_with(message, 'zero-length delimited identifier') then 'S1038'
+    when sqlstate = '42611' and starts_with(message, 'computed: cannot specify USING when altering type of generated column') then 'S4928'
     when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" appears twice in') > 0 then 'S1909'
     when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" specified more than once') > 0 then 'S0264'
     when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" of relation "') > 0 then 'S2705'
@@ -93,12 +106,14 @@ as $$
     when sqlstate = '42712' and starts_with(message, 'WITH query name "') and strpos(substr(message, 18), '" specified more than once') > 0 then 'S0239'
     when sqlstate = '42725' and starts_with(message, 'operator is not unique') then 'S8117'
     when sqlstate = '42803' and starts_with(message, 'aggregate function calls cannot be nested') then 'S0130'
+    when sqlstate = '42803' and starts_with(message, 'arguments to GROUPING must be grouping expressions') then 'S8161'
     when sqlstate = '42803' and starts_with(message, 'aggregate functions are not allowed in WHERE') then 'S0147'
     when sqlstate = '42803' and starts_with(message, 'aggregate functions are not allowed in GROUP BY') then 'S0144'
     when sqlstate = '42830' and starts_with(message, 'there is no unique constraint matching given keys for referenced table "') and strpos(substr(message, 73), '"') > 0 then 'S1776'
     when sqlstate = '42830' and starts_with(message, 'number of referencing and referenced columns for foreign key disagree') then 'S8139'
     when sqlstate = '42804' and starts_with(message, 'foreign key constraint "') and strpos(substr(message, 25), '" cannot be implemented') > 0 then 'S1778'
     when sqlstate = '42804' and starts_with(message, 'recursive query "') and strpos(substr(message, 18), '"') > 0 then 'S0240'
+    when sqlstate = '42809' and starts_with(message, 'cannot open relation "') and strpos(substr(message, 23), '"') > 0 then 'S11726'
     when sqlstate = '42809' and starts_with(message, 'cannot create index on relation "') and strpos(substr(message, 34), '"') > 0 then 'S1939'
     when sqlstate = '42809' and starts_with(message, '"') and strpos(substr(message, 2), '" is not a table') > 0 then 'S4708'
     when sqlstate = '42809' and starts_with(message, 'ALTER action ') and strpos(substr(message, 14), ' cannot be performed on relation "') > 0 then 'S4909'
@@ -121,6 +136,7 @@ as $$
     when sqlstate = '42P10' and starts_with(message, 'for SELECT DISTINCT, ORDER BY expressions must appear in select list') then 'S0145'
     when sqlstate = '42P16' and starts_with(message, 'multiple primary keys for table "') and strpos(substr(message, 34), '"') > 0 then 'S8110'
     when sqlstate = '42P16' and starts_with(message, 'column "') and strpos(substr(message, 9), '" is in a primary key') > 0 then 'S5074'
+    when sqlstate = '42P20' and starts_with(message, 'frame ') then 'S4193'
     when sqlstate = '42P20' and starts_with(message, 'window functions are not allowed in') then 'S4108'
     when constraint_ = 'money_range' then 'S8115'
     when constraint_ = 'smallmoney_range' then 'S8115'
@@ -162,6 +178,12 @@ as $$
       then replace('Subqueries are not allowed in this context. Only scalar expressions are allowed.', '%', '')
     when sqlstate in ('0A000', own) and starts_with(message, 'cannot use column reference in DEFAULT expression')
       then replace('The name is not permitted in this context. Valid expressions are constants, constant expressions, and (in some contexts) variables. Column names are not permitted.', '%', '')
+    when sqlstate in ('0A000', own) and starts_with(message, 'invalid UNION/INTERSECT/EXCEPT ORDER BY clause')
+      then replace('ORDER BY items must appear in the select list if the statement contains a UNION, INTERSECT or EXCEPT operator.', '%', '')
+    when sqlstate in ('0A000', own) and starts_with(message, 'cannot update column "') and strpos(substr(message, 23), '" of view "') > 0
+      then replace('Update or insert of a view failed because it contains a derived or constant field: column ''%''.', '%', split_part(substr(message, 23), '" of view "', 1))
+    when sqlstate in ('0A000', own) and starts_with(message, 'cannot insert into column "') and strpos(substr(message, 28), '" of view "') > 0
+      then replace('Update or insert of a view failed because it contains a derived or constant field: column ''%''.', '%', split_part(substr(message, 28), '" of view "', 1))
     when sqlstate in ('21000', own) and starts_with(message, 'more than one row returned by a subquery')
       then replace('Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , >, >= or when the subquery is used as an expression.', '%', '')
     when sqlstate in ('22001', own) and starts_with(message, 'value too long for type ')
@@ -208,6 +230,10 @@ as $$
       then replace('The ALTER TABLE statement conflicted with the CHECK constraint "%".', '%', split_part(substr(message, 19), '" of relation "', 1))
     when sqlstate in ('2BP01', own) and starts_with(message, 'cannot drop table ') and strpos(substr(message, 19), ' because other objects depend on it') > 0
       then replace('Could not drop object ''%'' because it is referenced by a FOREIGN KEY constraint or a view.', '%', split_part(substr(message, 19), ' because other objects depend on it', 1))
+    when sqlstate in ('2BP01', own) and starts_with(message, 'cannot drop view ') and strpos(substr(message, 18), ' because other objects depend on it') > 0
+      then replace('Cannot drop the view ''%'' because it is being referenced by another object.', '%', split_part(substr(message, 18), ' because other objects depend on it', 1))
+    when sqlstate in ('2BP01', own) and starts_with(message, 'cannot drop function ') and strpos(substr(message, 22), ' because other objects depend on it') > 0
+      then replace('Cannot drop the function ''%'' because it is being referenced by another object.', '%', split_part(substr(message, 22), ' because other objects depend on it', 1))
     when sqlstate in ('42710', own) and starts_with(message, 'constraint "') and strpos(substr(message, 13), '" for relation "') > 0
       then replace('There is already an object named ''%'' in the database.', '%', split_part(substr(message, 13), '" for relation "', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'procedure ') and strpos(substr(message, 11), '(') > 0
@@ -216,6 +242,18 @@ as $$
       then replace('A computed column cannot be persisted because the column is non-deterministic.', '%', '')
     when sqlstate in ('55006', own) and starts_with(message, 'cannot DROP TABLE "') and strpos(substr(message, 20), '" because it is being used') > 0
       then replace('Cannot drop the table ''%'' because it is currently in use.', '%', split_part(substr(message, 20), '" because it is being used', 1))
+    when sqlstate in ('55000', own) and starts_with(message, 'cannot update view "') and strpos(substr(message, 21), '". Views that do not select from a single') > 0
+      then replace('View or function ''%'' is not updatable because the modification affects multiple base tables.', '%', split_part(substr(message, 21), '". Views that do not select from a single', 1))
+    when sqlstate in ('55000', own) and starts_with(message, 'cannot insert into view "') and strpos(substr(message, 26), '". Views that do not select from a single') > 0
+      then replace('View or function ''%'' is not updatable because the modification affects multiple base tables.', '%', split_part(substr(message, 26), '". Views that do not select from a single', 1))
+    when sqlstate in ('55000', own) and starts_with(message, 'cannot delete from view "') and strpos(substr(message, 26), '". Views that do not select from a single') > 0
+      then replace('View or function ''%'' is not updatable because the modification affects multiple base tables.', '%', split_part(substr(message, 26), '". Views that do not select from a single', 1))
+    when sqlstate in ('55000', own) and starts_with(message, 'cannot update view "') and strpos(substr(message, 21), '". Views ') > 0
+      then replace('Cannot update the view or function ''%'' because it contains aggregates, or a DISTINCT or GROUP BY clause.', '%', split_part(substr(message, 21), '". Views ', 1))
+    when sqlstate in ('55000', own) and starts_with(message, 'cannot insert into view "') and strpos(substr(message, 26), '". Views ') > 0
+      then replace('Cannot update the view or function ''%'' because it contains aggregates, or a DISTINCT or GROUP BY clause.', '%', split_part(substr(message, 26), '". Views ', 1))
+    when sqlstate in ('55000', own) and starts_with(message, 'cannot delete from view "') and strpos(substr(message, 26), '". Views ') > 0
+      then replace('Cannot update the view or function ''%'' because it contains aggregates, or a DISTINCT or GROUP BY clause.', '%', split_part(substr(message, 26), '". Views ', 1))
     when sqlstate in ('44000', own) and starts_with(message, 'new row violates check option')
       then replace('The attempted insert or update failed because the target view either specifies WITH CHECK OPTION or spans a view that specifies WITH CHECK OPTION and one or more rows resulting from the operation did not qualify under the CHECK OPTION constraint.', '%', '')
     when sqlstate in ('54001', own) and starts_with(message, 'stack depth limit exceeded')
@@ -234,6 +272,10 @@ as $$
       then replace('All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of expressions in their target lists.', '%', split_part(substr(message, 6), ' query must have the same number of columns', 1))
     when sqlstate in ('42601', own) and starts_with(message, 'INSERT has more expressions than target columns')
       then replace('Column name or number of supplied values does not match table definition.', '%', '')
+    when sqlstate in ('42601', own) and starts_with(message, 'zero-length delimited identifier')
+      then replace('An object or column name is missing or empty. Aliases defined as "" or [] are not allowed.', '%', '')
+    when sqlstate in ('42611', own) and starts_with(message, 'computed: cannot specify USING when altering type of generated column')
+      then replace('Cannot alter a column that is ''COMPUTED''.', '%', '')
     when sqlstate in ('42701', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" appears twice in') > 0
       then replace('Cannot use duplicate column names in index. Column name ''%'' listed more than once.', '%', split_part(substr(message, 9), '" appears twice in', 1))
     when sqlstate in ('42701', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" specified more than once') > 0
@@ -260,6 +302,8 @@ as $$
       then replace('Duplicate common table expression name ''%'' was specified.', '%', split_part(substr(message, 18), '" specified more than once', 1))
     when sqlstate in ('42803', own) and starts_with(message, 'aggregate function calls cannot be nested')
       then replace('Cannot perform an aggregate function on an expression containing an aggregate or a subquery.', '%', '')
+    when sqlstate in ('42803', own) and starts_with(message, 'arguments to GROUPING must be grouping expressions')
+      then replace('An argument of the GROUPING function does not match any of the expressions in the GROUP BY clause.', '%', '')
     when sqlstate in ('42803', own) and starts_with(message, 'aggregate functions are not allowed in WHERE')
       then replace('An aggregate may not appear in the WHERE clause unless it is in a subquery contained in a HAVING clause or a select list, and the column being aggregated is an outer reference.', '%', '')
     when sqlstate in ('42803', own) and starts_with(message, 'aggregate functions are not allowed in GROUP BY')
@@ -274,6 +318,8 @@ as $$
       then replace('Implicit conversion to the data type of column ''%'' is not allowed. Use the CONVERT function to run this query.', '%', split_part(substr(message, 9), '" is of type ', 1))
     when sqlstate in ('42804', own) and starts_with(message, 'recursive query "') and strpos(substr(message, 18), '"') > 0
       then replace('Types don''t match between the anchor and the recursive part of a recursive query.', '%', split_part(substr(message, 18), '"', 1))
+    when sqlstate in ('42809', own) and starts_with(message, 'cannot open relation "') and strpos(substr(message, 23), '"') > 0
+      then replace('Object ''%'' is not a sequence object.', '%', split_part(substr(message, 23), '"', 1))
     when sqlstate in ('42809', own) and starts_with(message, 'cannot create index on relation "') and strpos(substr(message, 34), '"') > 0
       then replace('Cannot create index on view ''%'' because the view is not schema bound.', '%', split_part(substr(message, 34), '"', 1))
     when sqlstate in ('42809', own) and starts_with(message, '"') and strpos(substr(message, 2), '" is not a table') > 0
@@ -334,6 +380,8 @@ as $$
       then replace('Cannot add multiple PRIMARY KEY constraints to table ''%''.', '%', split_part(substr(message, 34), '"', 1))
     when sqlstate in ('42P16', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" is in a primary key') > 0
       then replace('The primary key is dependent on column ''%''.', '%', split_part(substr(message, 9), '" is in a primary key', 1))
+    when sqlstate in ('42P20', own) and starts_with(message, 'frame ')
+      then replace('The rows between these bounds are not a valid window frame and cannot be used with the OVER clause.', '%', '')
     when sqlstate in ('42P20', own) and starts_with(message, 'window functions are not allowed in')
       then replace('Windowed functions can only appear in the SELECT or ORDER BY clauses.', '%', '')
   end

@@ -2,6 +2,7 @@
 
 use crate::tds::tokens::message::ServerMessage;
 use postgres_protocol::message::backend::ErrorFields;
+use tsql::facts::message_forms::{GENERATED, OF_STATE};
 use tsql::facts::{errors, notices};
 
 /// The fields of an ErrorResponse or NoticeResponse.
@@ -145,10 +146,11 @@ impl Notice {
         if let Some((number, text)) = errors::of_variant(&self.sqlstate, &self.message) {
             return self.placed(ServerMessage::error(number, 16, text));
         }
-        // only the detail shows which kind of column accepts no value
-        let message = match self.detail.ends_with("is a generated column.") {
-            true => format!("{}{}", errors::GENERATED, self.message),
-            false => self.message.clone(),
+        // only the detail shows which kind of column accepts no value, and why a view cannot be changed
+        let message = match self.sqlstate.as_str() {
+            _ if self.detail.ends_with("is a generated column.") => format!("{GENERATED}{}", self.message),
+            OF_STATE => self.text(),
+            _ => self.message.clone(),
         };
         let (number, severity) = errors::number(&self.sqlstate, &message, &self.table, &self.constraint);
         let text = errors::words(&self.sqlstate, &message)

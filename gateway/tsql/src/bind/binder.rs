@@ -94,6 +94,8 @@ pub struct Around {
     pub variables: usize,
     /// The number of `newid()` written.
     pub new_ids: usize,
+    /// The number of `next value for` written.
+    pub next_values: usize,
     /// The select has an ORDER BY, or returns each row once.
     pub is_ordered: bool,
     /// The outermost selects are combined: the types of plain columns matter.

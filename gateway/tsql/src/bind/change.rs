@@ -135,7 +135,16 @@ pub fn delete(binder: &mut Binder<'_>, delete: &Delete) -> Result<Change, Error>
 /// The value of an assignment to a column of this table.
 pub fn set_value(binder: &mut Binder<'_>, item: &SetItem, table: &str) -> Result<Scalar, Error> {
     if matches!(item.value, Expression::Default(_)) {
-        return Ok(Scalar::Default);
+        let declared = binder.scope.table(table);
+        let line = item.column.as_ref().map_or(1, |column| column.at.line);
+        let of = |column: &ColumnName| declared?.column(&stored(&column.column)).cloned();
+        return match item.column.as_ref().and_then(of).filter(|column| column.is_identity) {
+            None => Ok(Scalar::Default),
+            Some(identity) => {
+                let text = format!("Cannot update identity column '{}'.", identity.name);
+                Err(Error::new(8102, text, line).with_severity(16))
+            }
+        };
     }
     let mut value = expressions::value(binder, &item.value)?;
     if let (Some(sign), Some(column)) = (item.operator.computes().and_then(sign), &item.column) {

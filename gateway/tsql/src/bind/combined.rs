@@ -3,6 +3,7 @@
 use super::binder::Binder;
 use super::item::{numbered, Item, Stands, Written};
 use super::locks::{holding_tables, locks_rows};
+use super::sequence::refuse_next_value;
 use super::title::ResultType;
 use super::value::{implicit, Value};
 use super::{order, select};
@@ -38,12 +39,17 @@ pub fn combined(
 ) -> Result<Written, Error> {
     let stands = if stands == Stands::Inside { Stands::Inside } else { Stands::First };
     binder.around.combining |= binder.around.selects == 0;
+    let numbers = binder.around.next_values;
     let mut parts = vec![operand(binder, first, stands)?];
     for (_, other) in others {
         parts.push(operand(binder, other, Stands::Inside)?);
     }
+    let line = first.first_select().map_or(1, |select| select.at.line);
+    if !others.is_empty() {
+        refuse_next_value(binder, numbers, 11721, line)?;
+    }
     if binder.dialect().combined_columns_convert {
-        alike(&mut parts, first.first_select().map_or(1, |select| select.at.line), binder.dialect())?;
+        alike(&mut parts, line, binder.dialect())?;
     }
     let Written { sql: first, mut items } = parts.remove(0);
     let mut rest = Vec::with_capacity(others.len());

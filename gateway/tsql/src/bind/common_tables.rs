@@ -86,7 +86,15 @@ fn recursive(
         return Err(refusal("its tables are not locked: take the hints away"));
     }
     let sources = sources::sources_of(binder, &select)?;
+    binder.around.aggregates = 0;
     let items = select::items(binder, &select, Stands::Inside)?;
+    if binder.around.aggregates > 0 {
+        let text = format!(
+            "GROUP BY, HAVING, or aggregate functions are not allowed in the recursive part of a recursive common table \
+             expression '{own}'."
+        );
+        return Err(Error::new(467, text, line).with_severity(16));
+    }
     if items.len() != columns.len() || items.iter().any(|item| item.name.is_none()) {
         let text =
             "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number \

@@ -3,7 +3,7 @@
 use super::binder::Binder;
 use super::value::carried;
 use super::variables::{NoVariables, Variables, NO_VARIABLES};
-use super::{conditions, expressions};
+use super::{conditions, expressions, walk};
 use crate::error::Error;
 use crate::facts::types::Type;
 use crate::plpgsql::{self, Rule};
@@ -30,6 +30,17 @@ pub fn constraint(
         ConstraintKind::PrimaryKey { columns } => Rule::PrimaryKey(keys(columns)?),
         ConstraintKind::Unique { columns } => Rule::Unique(keys(columns)?),
         ConstraintKind::Check(condition) => {
+            if let ([column], true) = (own, scope.dialect.is_strict) {
+                let is_other = |one: &Expression| matches!(one, Expression::Column(other) if !other.column.eq_ignore_ascii_case(&column.text));
+                if walk::any(condition, &mut is_other.clone()) {
+                    let text = format!(
+                        "Column CHECK constraint for column '{}' references another column: it must be a constraint \
+                         of the table.",
+                        column.text
+                    );
+                    return Err(Error::new(8141, text, constraint.at).with_severity(16));
+                }
+            }
             let scope = Scope { definition: true, ..scope.clone() };
             let mut none = NoVariables(NO_VARIABLES);
             let mut binder = Binder::new(&scope, &mut none);

@@ -3,6 +3,7 @@
 use super::arithmetic::{arithmetic, sign};
 use super::binder::Binder;
 use super::item::Written;
+use super::sequence::refuse_next_value;
 use super::value::{self, implicit, Constant, Value};
 use super::{bound, conditions, conversions, functions, select, sources, times, xml};
 use crate::error::Error;
@@ -207,6 +208,7 @@ fn chain(binder: &mut Binder<'_>, expression: &Expression) -> Result<Value, Erro
 
 fn case(binder: &mut Binder<'_>, case: &Case) -> Result<Value, Error> {
     let line = case.at.line;
+    let numbers = binder.around.next_values;
     let operand = case.operand.as_ref().map(|operand| value(binder, operand)).transpose()?;
     let mut branches = Vec::with_capacity(case.branches.len());
     for (when, then) in &case.branches {
@@ -221,7 +223,9 @@ fn case(binder: &mut Binder<'_>, case: &Case) -> Result<Value, Error> {
         };
         branches.push((condition, then));
     }
-    self::branches(binder, branches, case.otherwise.as_ref(), line)
+    let value = self::branches(binder, branches, case.otherwise.as_ref(), line)?;
+    refuse_next_value(binder, numbers, 11741, line)?;
+    Ok(value)
 }
 
 /// CASE: converts the values to a common type.

@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::calls::CallBinder;
+use super::sequence::refuse_next_value;
 use super::value::{carried, converted, implicit, Value};
 use super::walk;
 use super::{aggregates, conditions, expressions, json_rows, numbers, pointers, texts, times};
@@ -182,11 +183,18 @@ fn written(called: &mut CallBinder<'_, '_, '_>, rule: Rule) -> Result<Value, Err
         Rule::Part => times::part(called),
         Rule::EndOfMonth => times::end_of_month(called),
         Rule::AtOffset => times::at_offset(called),
-        Rule::IsNull => is_null(called),
-        Rule::Coalesce => coalesce(called),
-        Rule::NullIf => null_if(called),
-        Rule::Iif => iif(called),
-        Rule::Choose => choose(called),
+        Rule::IsNull | Rule::Coalesce | Rule::NullIf | Rule::Iif | Rule::Choose => {
+            let numbers = called.binder.around.next_values;
+            let value = match rule {
+                Rule::IsNull => is_null(called),
+                Rule::Coalesce => coalesce(called),
+                Rule::NullIf => null_if(called),
+                Rule::Iif => iif(called),
+                _ => choose(called),
+            }?;
+            refuse_next_value(called.binder, numbers, 11741, called.line)?;
+            Ok(value)
+        }
         Rule::Count => aggregates::number_of_rows(called),
         Rule::Sum => aggregates::sum(called),
         Rule::Extreme => aggregates::extreme(called),
@@ -418,6 +426,7 @@ fn next_value(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
         ..ObjectName::default()
     })?;
     called.binder.note(|facts| facts.calls = true);
+    called.binder.around.next_values += 1;
     Ok(Value::new(call("nextval", [Scalar::Text(sequence)]), BIGINT))
 }
 

@@ -47,6 +47,7 @@ pub fn insert(binder: &mut Binder<'_>, insert: &Insert) -> Result<Change, Error>
         true => Targets::unknown(&into),
         false => inserted(binder, &into, &insert.columns, line)?,
     };
+    demand_identity(binder, insert, &targets, line)?;
     let top = match &insert.top {
         None => None,
         Some(top) if top.percent || top.with_ties => {
@@ -155,6 +156,31 @@ pub fn inserted<'t>(
         targets.names = targets.declared.as_ref().is_some_and(|declared| !is_all(declared)).then_some(filled);
     }
     Ok(targets)
+}
+
+/// 545 and 339: while IDENTITY_INSERT is ON for a table, each row has a value for its identity column.
+fn demand_identity(binder: &Binder<'_>, insert: &Insert, targets: &Targets, line: u32) -> Result<(), Error> {
+    let declared = targets.declared.as_ref().filter(|_| {
+        binder.scope.identity_insert.as_deref() == Some(targets.table) && !insert.columns.is_empty()
+    });
+    let identity = declared.and_then(|table| table.columns().iter().find(|column| column.is_identity));
+    let (Some(identity), Some(names)) = (identity, &targets.names) else { return Ok(()) };
+    let Some(place) = names.iter().position(|name| *name == identity.name) else {
+        let text = format!(
+            "Explicit value must be specified for identity column in table '{}' when IDENTITY_INSERT is set to ON.",
+            names::own_name(targets.table)
+        );
+        return Err(Error::new(545, text, line).with_severity(16));
+    };
+    match &insert.source {
+        InsertSource::Values(rows)
+            if rows.iter().any(|row| matches!(row.get(place), Some(Expression::Default(_)))) =>
+        {
+            let text = "DEFAULT or NULL are not allowed as explicit identity values.";
+            Err(Error::new(339, text, line).with_severity(16))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A statement of a batch is written again when its table exists, but not the body of a procedure: the gateway runs

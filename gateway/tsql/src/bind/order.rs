@@ -186,6 +186,11 @@ fn keys(
 
 /// An item of ORDER BY; a number is the position of a column. `in_list`: it is in the list.
 fn key(binder: &mut Binder<'_>, ordering: &Ordering, items: &[Item], in_list: bool) -> Result<Key, Error> {
+    if let (Expression::Variable(variable), true) = (&ordering.value, binder.dialect().is_strict) {
+        let text = "A variable is not allowed as an item of ORDER BY: variables are only allowed when ordering by an \
+                    expression referencing a column name.";
+        return Err(Error::new(1008, text, variable.at).with_severity(16));
+    }
     let value = expressions::value(binder, &ordering.value)?;
     if value.is_null() || value.text().is_some() {
         let text = "A constant expression was encountered in the ORDER BY list.";

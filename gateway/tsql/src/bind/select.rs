@@ -4,6 +4,7 @@ use super::arithmetic::{arithmetic, sign};
 use super::binder::{Around, Binder, Verb};
 use super::item::{named_twice, titles, Item, Stands, Written, NAMELESS};
 use super::order::refuse_order;
+use super::sequence::refuse_next_value;
 use super::sources::Sources;
 use super::tables::column_type;
 use super::title::{ListItem, ResultType};
@@ -142,9 +143,10 @@ pub fn subselect(
 /// The same with its items.
 pub fn subquery(binder: &mut Binder<'_>, query: &Query, columns: Option<usize>) -> Result<Written, Error> {
     refuse_order(query, binder.dialect())?;
-    let aggregates = binder.around.aggregates;
+    let Around { aggregates, next_values, .. } = binder.around;
     let written = self::query(binder, query, Stands::Inside)?;
     binder.around.aggregates = aggregates;
+    refuse_next_value(binder, next_values, 11719, query.at.line)?;
     if columns.is_some_and(|columns| columns != written.items.len()) {
         let text = "Only one expression can be specified in the select list when the subquery is not \
                         introduced with EXISTS.";
@@ -213,7 +215,9 @@ pub fn select(
     let for_json = take(&mut binder.around.for_json);
     let named = declared::named_sources(binder, &select.from)?;
     binder.names.sources.push(named);
+    let numbers = binder.around.next_values;
     let sources = sources::sources_of(binder, select)?;
+    refuse_next_value(binder, numbers, 11720, select.at.line)?;
     binder.around.aggregates = 0;
     let around = replace(&mut binder.around.is_ordered, select.distinct || !order_by.is_empty());
     let mut items = match growth::grown(binder, select, order_by)? {
@@ -221,6 +225,13 @@ pub fn select(
         None => items(binder, select, stands)?,
     };
     binder.around.is_ordered = around;
+    if select.distinct {
+        refuse_next_value(binder, numbers, 11721, select.at.line)?;
+    }
+    if select.top.is_some() || has_offset {
+        refuse_next_value(binder, numbers, 11739, select.at.line)?;
+    }
+    let numbers = binder.around.next_values;
     if for_json {
         json_property::note_properties(binder, select, &mut items)?;
     }
@@ -273,6 +284,7 @@ pub fn select(
         written.is_open = binder.variables.marks_lists();
         binder.result.row_sources = row_sources;
     }
+    refuse_next_value(binder, numbers, 11720, select.at.line)?;
     binder.names.sources.pop();
     binder.around.selects -= 1;
     Ok(Written { sql: query, items })

@@ -1,5 +1,6 @@
 //! Sequences, which are PostgreSQL's.
 
+use super::binder::Binder;
 use crate::error::Error;
 use crate::facts::types::{self, BIT};
 use crate::long_names::demand_short;
@@ -7,6 +8,22 @@ use crate::plpgsql::Definition;
 use crate::resolve::names::table;
 use crate::resolve::Scope;
 use crate::tree::Sequence;
+
+/// Refuses a NEXT VALUE FOR that was written since there were `before`, in a place where rows that are left out would
+/// take numbers too.
+pub fn refuse_next_value(binder: &Binder<'_>, before: usize, number: i32, line: u32) -> Result<(), Error> {
+    if binder.around.next_values == before {
+        return Ok(());
+    }
+    let why = match number {
+        11719 => "is not allowed in sub-queries, common table expressions and derived tables",
+        11720 => "is not allowed in the ON, WHERE, GROUP BY, HAVING, or ORDER BY clauses",
+        11721 => "cannot be used directly in a statement that uses a DISTINCT, UNION, UNION ALL, EXCEPT or INTERSECT operator",
+        11739 => "cannot be used if the query contains TOP or OFFSET",
+        _ => "cannot be used within CASE, CHOOSE, COALESCE, IIF, ISNULL and NULLIF",
+    };
+    Err(Error::new(number, format!("NEXT VALUE FOR function {why}."), line))
+}
 
 /// The range of PostgreSQL's sequences.
 const WIDEST: (i64, i64) = (i64::MIN, i64::MAX);

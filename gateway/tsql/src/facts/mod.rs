@@ -6,6 +6,7 @@ pub mod database_options;
 pub mod dialect;
 pub mod errors;
 pub mod functions;
+pub mod message_forms;
 pub mod notices;
 pub mod session;
 pub mod system;
