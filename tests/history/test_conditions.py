@@ -27,6 +27,15 @@ STATES = {"off": 0, "user": 3}
 CASES = 1000
 SEED = 20260304
 
+COMPARE = {
+    "=": np.equal,
+    "<>": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
 Moments = NDArray[np.int64]
 Truth = NDArray[np.int8]
 """1 holds, -1 fails, 0 unknown"""
@@ -125,11 +134,9 @@ class Oracle:
         times, values = self.rows[signal]
         wanted = STATES[str(value)] if signal == "SR:STATE" and isinstance(value, str) else value
         place = np.searchsorted(times, at, side="right") - 1
-        compare = {"=": np.equal, "<>": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
-        of_row = np.zeros(len(times), np.int8)
-        for number, each in enumerate(values):
-            if each is not None and not (isinstance(each, float) and math.isnan(each)):
-                of_row[number] = 1 if compare[operator](each, wanted) else -1
+        of_row = np.array([0 if each is None or each != each else -1 for each in values], np.int8)
+        known = of_row != 0
+        of_row[known] = np.where(COMPARE[operator](values[known], wanted).astype(bool), 1, -1)
         truth = np.where(place >= 0, of_row[place], 0)
         if gap is not None:
             truth = np.where(at - times[place] < gap, truth, 0)
