@@ -26,6 +26,10 @@ begin
   if gap is not null and (gap >= 1e-6 and gap < 1e10) is not true then
     raise exception 'gap (%) must be seconds above 0', gap using errcode = 'invalid_parameter_value';
   end if;
+  until := least(to_time, now());
+  if condition is null then
+    return tstzmultirange(tstzrange(from_time, greatest(from_time, until)));
+  end if;
   -- every name and value is checked before rows are read
   for term in select * from ringlog.condition_steps(condition) as known where known.step = 'compare' loop
     select places.type into kind from ringlog.trend_places(array[term.signal]) as places order by places.ends desc limit 1;
@@ -47,7 +51,6 @@ begin
         using errcode = 'invalid_parameter_value';
     end if;
   end loop;
-  until := least(to_time, now());
   if from_time >= until then
     return '{}';
   end if;
@@ -105,7 +108,7 @@ end
 $$;
 
 comment on function ringlog.condition_spans is
-$$The times from from_time (inclusive) to to_time (exclusive), or now, when a condition holds (condition_steps). A value lasts until
+$$The times from from_time (inclusive) to to_time (exclusive), or now, when a condition holds (condition_steps; null: always). A value lasts until
 the signal's next row, until it is `gap` seconds old, or until the signal is retired. Where a signal has no value (before its first
 row, NULL, NaN, after the gap) a comparison is neither true nor false, and so are conditions that depend on it: these times are left
 out. Errors: a signal that never existed (42704), a waveform, or a text compared with a number (42804), a name that is no state of

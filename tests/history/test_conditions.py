@@ -10,13 +10,11 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from numpy.typing import NDArray
-from psycopg import errors
 
 from ringlog.history.closing import close
 from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, SampleSignal, SampleTable, Table
-from ringlog.schema.installing.install import install
 
 from .conftest import Databases, template
 
@@ -42,7 +40,7 @@ Truth = NDArray[np.int8]
 
 
 def fill(_: sa.Engine, connection: psycopg.Connection) -> None:
-    """Rows about every 40 s with pauses, of which two days are not summarised, and late ones among the others."""
+    """Rows about every 40 s with pauses; two days are not summarised, and late ones are among the others."""
     chance = random.Random(SEED)
     moment = current = state = 0.0
     mode = "user"
@@ -61,7 +59,9 @@ def fill(_: sa.Engine, connection: psycopg.Connection) -> None:
         rows.append((BEGIN + timedelta(seconds=round(moment, 6)), *given))
         if chance.random() < 0.1:
             value = chance.choice([None, math.nan]) if chance.random() < 0.02 else float(round(current))
-            samples.append((int((BEGIN.timestamp() + round(moment)) * 10**9) + chance.randrange(10**9), value))
+            samples.append(
+                (int((BEGIN.timestamp() + round(moment)) * 10**9) + chance.randrange(10**9), value)
+            )
     late = {chance.randrange(len(rows) // 2) for _ in range(40)}
 
     def put(chosen: list[tuple[object, ...]]) -> None:
@@ -94,7 +94,12 @@ def filled(prepared_databases: Databases) -> Iterator[str]:
         Column("shutter", SIGNALS[3], "bit"),
     )
     samples = SampleTable("vac", ColumnType.of("double"), signals=(SampleSignal(SIGNALS[4]),))
-    facility = Facility("test", "UTC", (Table("ring", 10, 40.0, columns, summaries=(60, 600, 3600, 86_400)),), sample_tables=(samples,))
+    facility = Facility(
+        "test",
+        "UTC",
+        (Table("ring", 10, 40.0, columns, summaries=(60, 600, 3600, 86_400)),),
+        sample_tables=(samples,),
+    )
     with template(prepared_databases, facility, fill) as name:
         yield name
 
@@ -116,9 +121,13 @@ class Oracle:
     def __init__(self, site: psycopg.Connection) -> None:
         self.rows: dict[str, tuple[Moments, NDArray[np.object_]]] = {}
         for signal, column in zip(SIGNALS, ("current", "mode", "state", "shutter::integer"), strict=False):
-            found = site.execute(f"select time, {column} from weeks.ring order by time, seq_no".encode()).fetchall()
+            found = site.execute(
+                f"select time, {column} from weeks.ring order by time, seq_no".encode()
+            ).fetchall()
             self.rows[signal] = self._of(found)
-        self.rows[SIGNALS[4]] = self._of(site.execute("select time, value from ringlog.get_vac('SR:VACUUM')").fetchall())
+        self.rows[SIGNALS[4]] = self._of(
+            site.execute("select time, value from ringlog.get_vac('SR:VACUUM')").fetchall()
+        )
 
     @staticmethod
     def _of(rows: list[tuple[object, ...]]) -> tuple[Moments, NDArray[np.object_]]:
@@ -152,11 +161,15 @@ def comparison(chance: random.Random) -> tuple[str, str, object, str]:
         value = chance.choice(["user", "study", "it's"] if signal == "SR:MODE" else [*STATES])
     elif signal != "SR:CURRENT":
         value = chance.choice([0, 1, 3])
-    text = f"{signal} {operator} " + ("'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value))
+    text = f"{signal} {operator} " + (
+        "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+    )
     return signal, operator, value, text
 
 
-def condition(chance: random.Random, oracle: Oracle, at: Moments, gap: int | None, depth: int = 0) -> tuple[str, Truth]:
+def condition(
+    chance: random.Random, oracle: Oracle, at: Moments, gap: int | None, depth: int = 0
+) -> tuple[str, Truth]:
     """A random condition, and where it holds."""
     kind = chance.random()
     if depth == 3 or kind < 0.4:
@@ -171,11 +184,13 @@ def condition(chance: random.Random, oracle: Oracle, at: Moments, gap: int | Non
     return f"({one}) or ({other})", np.maximum(truth, second)
 
 
-def spans(site: psycopg.Connection, text: str, start: int, end: int, gap: int | None) -> list[tuple[int, int]]:
+def spans(
+    site: psycopg.Connection, text: str, start: int, end: int, gap: int | None
+) -> list[tuple[int, int]]:
     query = (
-        "select (extract(epoch from lower(span)) * 1000000)::bigint, (extract(epoch from upper(span)) * 1000000)::bigint"
-        " from unnest(ringlog.condition_spans(%s, 'epoch'::timestamptz + %s * interval '1 us',"
-        " 'epoch'::timestamptz + %s * interval '1 us', %s)) as span"
+        "select (extract(epoch from begins) * 1000000)::bigint, (extract(epoch from ends) * 1000000)::bigint"
+        " from ringlog.get_spans(%s, 'epoch'::timestamptz + %s * interval '1 us',"
+        " 'epoch'::timestamptz + %s * interval '1 us', %s)"
     )
     return site.execute(query, [text, start, end, None if gap is None else gap / 1e6]).fetchall()
 
