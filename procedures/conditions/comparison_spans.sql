@@ -58,8 +58,13 @@ begin
           when base = '<' then found.last < numbers[1]
           else found.last <= numbers[1]
         end as of_last
-      from ringlog.bins_within(array[name], from_time, to_time, width, 'epoch', false, undecided) as found
+      from ringlog.bins_within(
+        array[name], from_time, to_time, width, 'epoch', false,
+        -- a part takes as long as a hundred spans
+        case when 100 * cardinality(opens) > extract(epoch from to_time - from_time) / level then '{(,)}' else undecided end
+      ) as found
       cross join lateral width_bucket(greatest(found."time", from_time), opens) as part (number)
+      where found."time" < closes[part.number]
     ), neighbour as (
       select *, lag(begins) over by_time as former, lag(of_last) over by_time as of_former, lead(begins) over by_time as next
       from bin

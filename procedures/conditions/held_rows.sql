@@ -64,8 +64,8 @@ begin
       place.number, case when place.is_of_samples then 'nanoseconds' else 'seq_no' end, value,
       format(
         case
-          when place.is_of_samples then 'select * from ringlog.%1$I(null, greatest(part.opens, %3$L), least(part.closes, %4$L), null, %5$s)'
-          else 'select * from log.%2$I as each where each."time" >= greatest(part.opens, %3$L) and each."time" < least(part.closes, %4$L)'
+          when place.is_of_samples then 'select * from ringlog.%1$I(null, greatest(part.opens, %3$L), least(part.closes, %4$L), null, %5$s) offset 0'
+          else 'select * from log.%2$I as each where each."time" >= greatest(part.opens, %3$L) and each."time" < least(part.closes, %4$L) offset 0'
         end,
         'get_' || place.table_name, place.table_name, place.begins, place.ends, place.column_name
       )

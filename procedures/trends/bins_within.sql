@@ -229,9 +229,9 @@ begin
         logged := format(
           case
             when place.is_of_samples then
-              '(select each."time", each.nanoseconds as seq_no, each.value as %2$I from ringlog.%3$I(null, %4$s, %5$s, null, %2$s) as each)'
+              '(select each."time", each.nanoseconds as seq_no, each.value as %2$I from ringlog.%3$I(null, %4$s, %5$s, null, %2$s) as each offset 0)'
             when cardinality(part.starts) = 1 then 'weeks.%1$I'
-            else '(select * from weeks.%1$I as each where each."time" >= %4$s and each."time" < %5$s)'
+            else '(select * from weeks.%1$I as each where each."time" >= %4$s and each."time" < %5$s offset 0)'
           end,
           place.table_name, place.columns[1], 'get_' || place.table_name,
           case when cardinality(part.starts) = 1 then quote_literal(part.begins) else 'part.begins' end,

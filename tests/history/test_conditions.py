@@ -10,6 +10,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from numpy.typing import NDArray
+from psycopg import errors
 
 from ringlog.history.closing import close
 from ringlog.history.summaries.summarising import summarise
@@ -195,11 +196,12 @@ def spans(
     return site.execute(query, [text, start, end, None if gap is None else gap / 1e6]).fetchall()
 
 
-def test_a_thousand_random_conditions(site: psycopg.Connection) -> None:
+@pytest.mark.parametrize("cases", [40, pytest.param(CASES, marks=pytest.mark.long)])
+def test_random_conditions(site: psycopg.Connection, cases: int) -> None:
     oracle = Oracle(site)
     chance = random.Random(SEED)
     found_spans = 0
-    for case in range(CASES):
+    for case in range(cases):
         gap = chance.choice([None, None, 30, 90, 600, 3600, 7200, 20_000])
         gap = None if gap is None else gap * 1_000_000
         start = micro(BEGIN) + chance.randrange(-4 * 3_600_000_000, 6 * 86_400_000_000)
@@ -215,4 +217,112 @@ def test_a_thousand_random_conditions(site: psycopg.Connection) -> None:
         wanted = [*zip(until[change == 1].tolist(), until[change == -1].tolist(), strict=True)]
         assert found == wanted, (case, text, start, end, gap)
         found_spans += len(found)
-    assert found_spans > 10 * CASES
+    assert found_spans > 10 * cases
+
+
+@pytest.mark.parametrize("cases", [20, pytest.param(CASES // 5, marks=pytest.mark.long)])
+def test_statistics_of_random_conditions(site: psycopg.Connection, cases: int) -> None:
+    """Figures of the rows in the spans, and the mean weighted by the time for which each is held."""
+    oracle = Oracle(site)
+    chance = random.Random(SEED + 1)
+    weighed = 0
+    for case in range(cases):
+        gap = chance.choice([None, 90_000_000, 7_200_000_000])
+        start = micro(BEGIN) + chance.randrange(5 * 86_400_000_000)
+        end = start + chance.randrange(1, 2 * 86_400_000_000)
+        signal = chance.choice([SIGNALS[0], SIGNALS[2], SIGNALS[4]])
+        borders = oracle.borders(gap)
+        at = np.unique(np.concatenate([[start], borders[(borders > start) & (borders < end)]]))
+        text, truth = condition(chance, oracle, at, gap)
+        times, values = oracle.rows[signal]
+        numbers = values.astype(float)
+        inside = (times >= start) & (times < end)
+        inside[inside] = truth[np.searchsorted(at, times[inside], side="right") - 1] == 1
+        nulls = np.array([value is None for value in values])
+        good = numbers[inside & ~np.isnan(numbers)]
+        place = np.searchsorted(times, at, side="right") - 1
+        held = np.where(place >= 0, numbers[place], np.nan)
+        if gap is not None:
+            held = np.where(at - times[place] < gap, held, np.nan)
+        seconds = np.diff(np.append(at, end)) / 1e6
+        of_mean = (truth == 1) & ~np.isnan(held)
+        moment = "'epoch'::timestamptz + %s * interval '1 us'"
+        (found,) = site.execute(
+            "select n, min, max, mean, std, nans, nulls, seconds, time_mean"
+            f" from ringlog.get_statistics_while(%s, %s, {moment}, {moment}, %s, true)".encode(),
+            [signal, text, start, end, None if gap is None else gap / 1e6],
+        ).fetchall()
+        figures = [good.min(), good.max(), good.mean(), good.std()] if len(good) else [None] * 4
+        nans = int((np.isnan(numbers) & ~nulls & inside).sum())
+        whole = seconds[truth == 1].sum() if (truth == 1).any() else None
+        weights = seconds[of_mean]
+        mean = (held[of_mean] * weights).sum() / weights.sum() if len(weights) else None
+        wanted = [len(good), *figures, nans, int((nulls & inside).sum()), whole, mean]
+        near = [each if each is None else pytest.approx(each, rel=1e-9, abs=1e-9) for each in wanted]
+        assert [*found] == near, (case, text, signal, start, end, gap)
+        weighed += mean is not None
+    assert weighed > cases // 4
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        (
+            "SR:CURRENT > ",
+            errors.SyntaxError,
+            "character 14: a number, or a text in single quotes is expected, not the end",
+        ),
+        ("SR:CURRENT 10", errors.SyntaxError, "character 12: one of = <> < <= > >= is expected, not '10'"),
+        ("(SR:CURRENT > 10", errors.SyntaxError, r"character 17: \) is expected, not the end"),
+        (
+            "SR:CURRENT > 10) or",
+            errors.SyntaxError,
+            r"character 16: and, or, or the end is expected, not '\)'",
+        ),
+        ("SR:CURRENT > 10 SR:STATE = 1", errors.SyntaxError, r"character 17: and, or, \) or the end"),
+        ("SR:CURRENT > 10 and", errors.SyntaxError, "character 20: the name of a signal is expected"),
+        (
+            "and SR:CURRENT > 10",
+            errors.SyntaxError,
+            "character 1: the name of a signal is expected, not 'and'",
+        ),
+        ("SR:MODE < 'user'", errors.SyntaxError, "character 9: = or <> before a text is expected, not '<'"),
+        ("SR:MODE = 'user", errors.SyntaxError, "character 11: '''user' is not understood"),
+        ("SR:CURRENT > SR:VACUUM", errors.SyntaxError, "character 14: a number, or a text in single quotes"),
+        ("", errors.SyntaxError, "character 1: the name of a signal is expected, not the end"),
+        (
+            "SR:CURRENT > 10 or SR:NOBODY = 1",
+            errors.UndefinedObject,
+            "character 20: there is no signal 'SR:NOBODY'",
+        ),
+        ("SR:MODE = 1", errors.DatatypeMismatch, "character 1: signal 'SR:MODE' is a text"),
+        (
+            "SR:STATE = 'usr'",
+            errors.InvalidParameterValue,
+            "character 1: signal 'SR:STATE' has no state 'usr'",
+        ),
+        ("SR:CURRENT = 'user'", errors.InvalidParameterValue, "signal 'SR:CURRENT' has no state 'user'"),
+    ],
+)
+def test_what_is_not_understood(
+    site: psycopg.Connection, text: str, error: type[psycopg.Error], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        site.execute("select * from ringlog.get_spans(%s)", [text])
+
+
+def test_brackets_and_precedence(site: psycopg.Connection) -> None:
+    """`not` before `and` before `or`; names in quotes, operators without blanks, capital letters."""
+    start, end = micro(BEGIN), micro(END)
+
+    def of(text: str) -> list[tuple[int, int]]:
+        return spans(site, text, start, end, None)
+
+    high, user, on = "SR:CURRENT > 1", "SR:STATE = 'user'", "SR:SHUTTER = 1"
+    assert (
+        of(f"{high} or {user} and {on}")
+        == of(f"{high} or ({user} and {on})")
+        != of(f"({high} or {user}) and {on}")
+    )
+    assert of(f"not {high} and {user}") == of(f"(not {high}) and {user}") != of(f"not ({high} and {user})")
+    assert of('NOT "SR:CURRENT">1.0e0 AnD SR:STATE!=0') == of("SR:CURRENT <= +1 and not SR:STATE = 0")
