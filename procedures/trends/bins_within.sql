@@ -33,16 +33,11 @@ declare
   -- the rows of a part, or of many parts, each of which looks its own up
   logged text;
   seconds integer;
-  known text[];
-  unknown text;
-  query text;
-  queries text[] := '{}';
+  known text[]; unknown text;
+  query text; queries text[] := '{}';
   -- whether a signal may have a bin in two columns
   have_moved boolean := false;
-  bin_of_row text;
-  bin_of_span text;
-  shown text := 'bin';
-  list text;
+  bin_of_row text; bin_of_span text; shown text := 'bin';
   -- parts of summaries (level, first span, the span after the last): those whose spans are bins, those whose spans are
   -- gathered into bins, and all parts if some columns are younger than the table
   bins text;
@@ -53,9 +48,7 @@ declare
   -- the spans to gather into bins
   sources text;
   -- number of parts that are not gathered, and the bounds of the last
-  whole_parts integer;
-  whole_begins timestamptz;
-  whole_ends timestamptz;
+  whole_parts integer; whole_begins timestamptz; whole_ends timestamptz;
   shortest integer;
   eldest text;
   -- the columns, joined to a query of each, and a signal by its position
@@ -63,12 +56,9 @@ declare
   signal_of text;
   -- whether no bin is in two parts
   are_apart boolean;
-  first bigint;
-  past bigint;
+  first bigint; past bigint; first_whole bigint; past_whole bigint;
   factor integer;
   length integer;
-  first_whole bigint;
-  past_whole bigint;
   squares_of_block constant text :=
     case when with_squares then 'unnest(block.squares)' else 'null::double precision' end;
   squares_of_rows constant text :=
@@ -187,15 +177,9 @@ begin
           );
       end if;
     end loop;
-    bins := null;
-    spans := null;
-    lacking := null;
-    groups := null;
-    sources := null;
+    bins := null; spans := null; lacking := null; groups := null; sources := null; query := null; shortest := null;
     are_apart := true;
     whole_parts := 0;
-    shortest := null;
-    query := null;
     for part in
       with part as materialized (
         select part.*, count(*) filter (where part.level = 0) over () > 8 as are_many

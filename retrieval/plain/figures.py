@@ -104,6 +104,8 @@ async def get_spectrum(request: Request) -> Response:
     points = number(request.query_params.get("points"), "points", 1000, 1, 100_000)
     wanted, (start, end) = names(request), asked_span(request)
     log = "log" in request.query_params
+    if condition_of(request).text is not None:
+        raise Refused(400, "a spectrum needs all values of its time: while cannot be used with it")
     return services(request).queries.stream(
         caller(request),
         lambda servers: spectrum(servers, demand(servers, wanted), start, end, points, log=log),

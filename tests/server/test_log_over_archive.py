@@ -262,6 +262,9 @@ SQL = (
     "select got::text from ringlog.get_vac('gauge:1') as got",
     "select sample::text from log.vac as sample order by signal, time",
     f"select n, min, max, round(mean::numeric, 9) from ringlog.get_statistics('gauge:2', '{FIRST}', '{NOW}')",
+    f"select * from ringlog.get_spans('gauge:2 > 20 and not gauge:1 < 9.5', '{FIRST}', '{NOW}', 20000)",
+    "select round(time_mean::numeric, 9) from"
+    f" ringlog.get_statistics_while('gauge:2', 'gauge:3 > 5', '{FIRST}', '{NOW}', 1e5, true)",
 )
 
 
