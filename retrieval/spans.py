@@ -86,13 +86,15 @@ def condition_of(request: Request, *, without: bool = False) -> Condition:
     text, gap = (request.query_params.get(name) for name in ("while", "gap"))
     if gap is not None and text is None and not without:
         raise Refused(400, "gap is for while=, wide=last, wide=linear and weighted means")
+    if text is not None and "\0" in text:
+        raise Refused(400, "while must have no NUL")
     return Condition(text, None if gap is None else duration(gap, "gap"))
 
 
 def spans_of(servers: Servers, condition: Condition, start: datetime, end: datetime) -> Spans | None:
     """The spans from `start` on and before `end`, or now, in which a condition holds; None: all times.
 
-    Raises Refused: 400 for what is not understood, 404 for a signal that never existed, 400 for signals on
+    Raises Refused: 400 for a wrong condition, 404 for a signal that never existed, 400 for signals on
     several servers.
     """
     if condition.text is None:

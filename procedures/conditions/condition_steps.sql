@@ -54,7 +54,7 @@ begin
           wanted := 'a number, or a text in single quotes';
         else
           step := 'compare';
-          signal := case when token ~ '^"' then replace(btrim(token, '"'), '""', '"') else token end;
+          signal := case when token ~ '^"' then replace(substr(token, 2, length(token) - 2), '""', '"') else token end;
           operator := replace(words[at + 1], '!=', '<>');
           number := case when words[at + 2] ~ a_number then words[at + 2]::double precision end;
           word := case when number is null then replace(substr(words[at + 2], 2, length(words[at + 2]) - 2), '''''', '''') end;
@@ -98,7 +98,7 @@ $$;
 
 comment on function ringlog.condition_steps is
 $$A condition in the order of its evaluation: the comparisons of a signal with a number or a text, and `and`, `or` (of the last two
-results) and `not`. `not` binds more tightly than `and`, `and` than `or`. `place` is the character of the condition. Error: what is
-not understood, with its place (42601).$$;
+results) and `not`. `not` binds more tightly than `and`, `and` than `or`. `place` is the character of the condition. Error: a text
+that is no condition, with the place (42601).$$;
 
 grant execute on function ringlog.condition_steps to daq_reader, daq_table_reader;

@@ -166,7 +166,7 @@ async def get_data(request: Request) -> Response:
     given = request.query_params.get("limit")
     limit = number(given, "limit", 1, 1, 100_000) if given else None
     how, step = _alignment(request, form)
-    condition = condition_of(request, without=how is not None)
+    condition = condition_of(request, without=how in ("last", "linear"))
     if limit is not None and condition.text is not None:
         raise Refused(400, "limit cannot be used with while")
     if step is not None:

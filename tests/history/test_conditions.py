@@ -67,7 +67,9 @@ def fill(_: sa.Engine, connection: psycopg.Connection) -> None:
 
     def put(chosen: list[tuple[object, ...]]) -> None:
         with connection.cursor() as cursor:
-            cursor.executemany("select ringlog.put_ring(row (1, %s, %s, %s, %s, %s)::online.ring)", chosen)
+            cursor.executemany(
+                "select ringlog.put_ring(row (1, %s, %s, %s, %s, %s, null)::online.ring)", chosen
+            )
 
     def put_samples(chosen: list[tuple[int, float | None]]) -> None:
         (number,) = connection.execute("select number from ringlog.sample_signal").fetchone() or ()
@@ -93,6 +95,7 @@ def filled(prepared_databases: Databases) -> Iterator[str]:
         Column("mode", SIGNALS[1], "varchar(8)"),
         Column("state", SIGNALS[2], "int", states=tuple((number, name) for name, number in STATES.items())),
         Column("shutter", SIGNALS[3], "bit"),
+        Column("spare", "SR:SPARE", "double"),
     )
     samples = SampleTable("vac", ColumnType.of("double"), signals=(SampleSignal(SIGNALS[4]),))
     facility = Facility(
@@ -326,3 +329,38 @@ def test_brackets_and_precedence(site: psycopg.Connection) -> None:
     )
     assert of(f"not {high} and {user}") == of(f"(not {high}) and {user}") != of(f"not ({high} and {user})")
     assert of('NOT "SR:CURRENT">1.0e0 AnD SR:STATE!=0') == of("SR:CURRENT <= +1 and not SR:STATE = 0")
+
+
+def test_a_signal_that_moved_and_one_that_ended(site: psycopg.Connection) -> None:
+    """From a time on the current is in another column; the shutter is retired then."""
+    oracle, chance = Oracle(site), random.Random(SEED)
+    moved = BEGIN + timedelta(days=2, seconds=1234)
+    site.execute("update weeks.ring set spare = -current")
+    site.execute("update ringlog.summarised set until = %s where table_name = 'ring'", [BEGIN])
+    site.execute("update ringlog.signal set valid_from = '2026-01-01'")
+    close_one = "update ringlog.signal set valid_to = %s where signal = any(%s)"
+    site.execute(close_one, [moved, ["SR:CURRENT", "SR:SPARE", "SR:SHUTTER"]])
+    site.execute(
+        "insert into ringlog.signal (signal, table_name, column_name, type, unit, description, valid_from)"
+        " select 'SR:CURRENT', table_name, column_name, type, unit, description, %s"
+        " from ringlog.signal where signal = 'SR:SPARE'",
+        [moved],
+    )
+    times, values = oracle.rows["SR:CURRENT"]
+    later = times >= micro(moved)
+    values[later] = [None if value is None else -value for value in values[later]]
+    for gap in (None, 90_000_000, 7_200_000_000):
+        start, end = micro(BEGIN) + chance.randrange(10**11), micro(END)
+        borders = np.append(oracle.borders(gap), micro(moved))
+        at = np.unique(np.concatenate([[start], borders[(borders > start) & (borders < end)]]))
+        for signal, operator, value in (
+            ("SR:CURRENT", ">", 1),
+            ("SR:CURRENT", "<>", 0.0),
+            ("SR:SHUTTER", "=", 1),
+        ):
+            truth = oracle.compared(signal, operator, value, at, gap) == 1
+            truth &= (signal == "SR:CURRENT") | (at < micro(moved))
+            change = np.diff(np.concatenate([[0], truth.astype(np.int8), [0]]))
+            until = np.append(at, end)
+            wanted = [*zip(until[change == 1].tolist(), until[change == -1].tolist(), strict=True)]
+            assert spans(site, f"{signal} {operator} {value}", start, end, gap) == wanted != []

@@ -162,6 +162,8 @@ def test_procedures_over_tds(web: Web) -> None:
         ({"while": "nobody = 1"}, 404, "condition, character 1: there is no signal 'nobody'"),
         ({"while": "every_type/a_varchar = 1"}, 400, "'every_type/a_varchar' is a text"),
         ({"gap": "10s"}, 400, "gap is for while="),
+        ({"gap": "10s", "wide": "mean", "step": "1s", "format": "csv"}, 400, "gap is for while="),
+        ({"while": "a\0b = 1"}, 400, "while must have no NUL"),
         ({"while": "every_type/an_int > 1", "gap": "soon"}, 400, "gap='soon' is not a time span"),
         ({"while": "every_type/an_int > 1", "limit": "3"}, 400, "limit cannot be used with while"),
     ],
