@@ -23,6 +23,9 @@ declare
   level integer;
   longer integer;
   width interval;
+  -- whole spans: archived weeks of tables of rows have no others
+  first timestamptz;
+  past timestamptz;
   decided record;
 begin
   holds := '{}';
@@ -41,10 +44,12 @@ begin
     exit when isempty(undecided);
     longer := level;
     width := make_interval(secs => level);
+    first := date_bin(width, from_time - interval '1 microsecond', 'epoch') + width;
+    past := date_bin(width, to_time, 'epoch');
     opens := array(select lower(part) from unnest(undecided) as part);
     closes := array(select upper(part) from unnest(undecided) as part);
     with bin as (
-      select part.number as part, greatest(found."time", from_time) as begins,
+      select part.number as part, found."time" as begins,
         case
           when found.nans > 0 or found.nulls > 0 then null
           when base = '=' and found.min = found.max then found.min = any(numbers)
@@ -59,18 +64,18 @@ begin
           else found.last <= numbers[1]
         end as of_last
       from ringlog.bins_within(
-        array[name], from_time, to_time, width, 'epoch', false,
+        array[name], first, past, width, 'epoch', false,
         -- a part takes as long as a hundred spans
         case when 100 * cardinality(opens) > extract(epoch from to_time - from_time) / level then '{(,)}' else undecided end
       ) as found
-      cross join lateral width_bucket(greatest(found."time", from_time), opens) as part (number)
+      cross join lateral width_bucket(found."time", opens) as part (number)
       where found."time" < closes[part.number]
     ), neighbour as (
       select *, lag(begins) over by_time as former, lag(of_last) over by_time as of_former, lead(begins) over by_time as next
       from bin
       window by_time as (partition by part order by begins)
     ), span as (
-      select of_all, tstzrange(case when former is null then opens[part] else begins end, coalesce(next, closes[part])) as time
+      select of_all, tstzrange(case when former is null then opens[part] else begins end, least(coalesce(next, closes[part]), past)) as time
       from neighbour
       where of_all = case
           when former is not null then of_former

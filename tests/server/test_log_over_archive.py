@@ -74,6 +74,9 @@ def test_every_client_counts_each_row_once(temporary_directory: Path, seed: int)
             [*archive(engine(server.dsn), server.dsn, pauses=0)]
             assert admin.execute("select count(*) from ringlog.cold_week").fetchone() == (4,)
             counted(admin.execute(QUERY.format(".")).fetchone)
+            spans = "select begins, ends from ringlog.get_spans('slow/n >= 10 and slow/n < 20', %s, %s)"
+            found = admin.execute(spans, [BEGIN + timedelta(seconds=1.5), MONDAY]).fetchall()
+            assert found == [(BEGIN + timedelta(minutes=200), BEGIN + timedelta(minutes=400))]
             as_a_table(server)
             changed_by_its_owner(server)
             counts = while_weeks_move(server, http, Random(seed))
