@@ -49,6 +49,8 @@ def read(
     points: int | None = None,
     wide: str | None = None,
     step: str | float | None = None,
+    while_: str | None = None,
+    gap: str | float | None = None,
     server: str | None = None,
     password: str | None = None,
     certificate: str | Path | None = None,
@@ -62,6 +64,9 @@ def read(
     `last`. With `wide` there is a column for each signal beside `time`: "last" (the newest sample at or
     before a time), "mean" (from a time to the next) or "linear" (between samples), at the multiples of `step`
     (seconds, or as "1m"); without a step at the times of all samples.
+
+    With `while_` only samples and times in which a condition of signals holds, as "SR:CURRENT > 10 and
+    SR:MODE = 'user'"; `gap` is the longest time for which a value is held (seconds, or as "10s").
 
     Times are aware datetimes or texts of the server's API, as now-7d. The metadata of the schema (`ringlog`,
     as JSON) has the facility's zone, units and descriptions; that of a signal's own column its unit and
@@ -78,7 +83,7 @@ def read(
     Raises ReadRefused; ValueError for a time without a zone or an invalid URL; OSError of the folder.
     """
     names = [signals] if isinstance(signals, str) else list(signals)
-    path, query = request_of(names, start, end, "arrow", points, wide, step)
+    path, query = request_of(names, start, end, "arrow", points, wide, step, while_, gap)
     kept = _IN_MEMORY if cache is None else Answers(Path(cache))
     key = repr((server or os.environ.get(SERVER), path, query))
     known = kept.find(key)
@@ -104,13 +109,16 @@ def request_of(
     points: int | None = None,
     wide: str | None = None,
     step: str | float | None = None,
+    while_: str | None = None,
+    gap: str | float | None = None,
 ) -> tuple[str, list[tuple[str, str]]]:
     """The path and the parameters of a request for what `read` returns. Raises ValueError."""
     query = [("signal", name) for name in signals]
     query += [("from", _time(start)), ("to", _time(end)), ("format", form)]
     if points is not None and (wide is not None or step is not None):
         raise ValueError("points is for a trend, step for signals in columns: give one of them")
-    for name, value in (("points", points), ("wide", wide), ("step", step)):
+    given = {"points": points, "wide": wide, "step": step, "while": while_, "gap": gap}
+    for name, value in given.items():
         if value is not None:
             query.append((name, str(value)))
     return "data" if points is None else "trend", query

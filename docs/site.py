@@ -32,6 +32,7 @@ _CALLED = (
         "get_states",
         "get_distribution",
     ),
+    *("get_spans", "get_statistics_while", "get_trend_while", "get_distribution_while"),
     *("get_waveform", "get_waveforms", "get_waveform_points", "get_waveform_trend"),
     *("find_signals", "describe_signal", "list_signals", "signal_states"),
     *("add_signal", "change_signal", "pause_signal", "resume_signal", "rename_signal", "retire_signal"),

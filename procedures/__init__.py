@@ -47,6 +47,7 @@ OVER_ALL_TABLES = {
     for folder in (
         "archive",
         "captures",
+        "conditions",
         "housekeeping",
         "nodes",
         "signals",

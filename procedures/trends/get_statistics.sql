@@ -26,24 +26,11 @@ begin
       using errcode = 'invalid_parameter_value';
   end if;
   return query
-    select
-      bin.n,
-      bin.min,
-      bin.max,
-      bin.mean,
-      sqrt(bin.squares / nullif(bin.n, 0)),
-      case
-        -- the mean may be NaN then
-        when bin.max = 'infinity' or bin.min = '-infinity' then 'infinity'
-        else sqrt((bin.squares + bin.n * bin.mean ^ 2) / nullif(bin.n, 0))
-      end,
-      bin.first,
-      bin.last,
-      bin.nans,
-      bin.nulls
-    from ringlog.signal_bins(
-      array[get_statistics.name], from_time, to_time, to_time - from_time, from_time, with_squares => true
-    ) as bin;
+    select whole.n, whole.min, whole.max, whole.mean, whole.std, whole.rms, whole.first, whole.last, whole.nans, whole.nulls
+    from ringlog.statistics_within(
+      get_statistics.name, from_time, to_time, tstzmultirange(tstzrange(from_time, to_time))
+    ) as whole
+    where whole.n + whole.nans + whole.nulls > 0;
 end
 $$;
 

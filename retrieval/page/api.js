@@ -1,5 +1,7 @@
 // Requests to the server of this page.
 
+import { state } from "./state.js";
+
 export class ApiError extends Error {
   constructor(status, words) {
     super(words);
@@ -42,6 +44,10 @@ const seconds = (milliseconds) => (milliseconds / 1000).toFixed(6);
 
 export const span = ({ from, to }) => ({ from: seconds(from), to: seconds(to) });
 
+// The shown time, and the condition of which it is a part.
+export const shown = (time) =>
+  ({ ...span(time), ...(state.while ? { while: state.while, ...(state.gap ? { gap: state.gap } : {}) } : {}) });
+
 export const findSignals = (words, limit, signal) => ask("signals", { search: words, limit }, signal);
 export const describe = async (names) => {
   const found = new Map();
@@ -49,13 +55,13 @@ export const describe = async (names) => {
   return found;
 };
 export const trend = (names, time, points, signal) =>
-  ask("trend", { signal: names, ...span(time), points }, signal).then((answer) => answer.signals);
+  ask("trend", { signal: names, ...shown(time), points }, signal).then((answer) => answer.signals);
 const analysis = (path) => (names, time, log, signal) =>
-  ask(path, { signal: names, ...span(time), ...(log ? { log: 1 } : {}) }, signal);
+  ask(path, { signal: names, ...shown(time), ...(log ? { log: 1 } : {}) }, signal);
 export const histogram = analysis("histogram");
 export const spectrum = analysis("spectrum");
 export const data = (names, time, signal, limit) =>
-  ask("data", { signal: names, ...span(time), ...(limit ? { limit } : {}) }, signal).then((answer) => answer.signals);
+  ask("data", { signal: names, ...(limit ? span(time) : shown(time)), ...(limit ? { limit } : {}) }, signal).then((answer) => answer.signals);
 export const at = (names, time, signal) =>
   ask("at", { signal: names, time: seconds(time) }, signal).then((answer) => answer.signals);
 export const me = () => ask("me");

@@ -253,7 +253,7 @@ export class Chart {
   address(choice) {
     const [form, wide] = choice.split("-"), step = `${Math.ceil((this.time.to - this.time.from) / 1000)}ms`;
     const aligned = !wide ? {} : wide === "mean" ? { wide, step } : { wide };
-    return api.address("data", { signal: this.wanted.signals, ...api.span(this.time), ...aligned, format: form, download: "1" });
+    return api.address("data", { signal: this.wanted.signals, ...api.shown(this.time), ...aligned, format: form, download: "1" });
   }
 
   end() {

@@ -19,7 +19,8 @@ function connect() {
   stopLive = null;
   worked("live");
   const names = [...new Set(state.charts.flatMap((chart) => chart.signals))];
-  if (!state.live || state.view !== "trends" || !names.length) return;
+  // with a condition the trends are fetched again instead
+  if (!state.live || state.while || state.view !== "trends" || !names.length) return;
   let isLost = false;
   stopLive = api.live(names, Date.now() - 5000, {
     take: (values) => {
@@ -68,14 +69,14 @@ onChange((why) => {
   const { live, length, from, to, view } = state;
   const now = {
     view,
-    time: JSON.stringify(live ? [live, length] : [live, from, to]),
+    time: JSON.stringify([state.while, state.gap, ...(live ? [live, length] : [live, from, to])]),
     layout: JSON.stringify(state.charts),
     cursors: JSON.stringify([state.a, state.b]),
     theme: state.theme || (dark.matches ? "dark" : "light"),
   };
   now.zone = JSON.stringify([state.zone, facility.zone]);
   now.look = JSON.stringify([now.theme, now.zone, state.wall]);
-  now.streams = JSON.stringify([live, view, now.layout]);
+  now.streams = JSON.stringify([live, view, now.layout, state.while]);
   const was = shown, begun = was.view !== undefined;
   shown = now;
 
@@ -87,6 +88,8 @@ onChange((why) => {
   by("view-trends").ariaPressed = String(view === "trends");
   by("view-status").ariaPressed = String(view === "status");
   by("cursors").ariaPressed = String(state.a !== null || state.b !== null);
+  for (const name of ["while", "gap"]) by(name).value = state[name];
+  by("gap").hidden = !state.while;
   if (now.zone !== was.zone) showZone();
   showTime();
   if (now.layout !== was.layout) build();
@@ -150,6 +153,10 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   act();
 });
+
+for (const name of ["while", "gap"]) {
+  by(name).addEventListener("change", () => change({ [name]: by(name).value.trim() }, { step: true }));
+}
 
 // --- the zone of times
 

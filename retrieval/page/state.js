@@ -11,6 +11,8 @@ export const state = {
   to: 0,
   zone: "", // "" is this machine's, "facility", or a name of the IANA database
   theme: "",
+  while: "", // a condition: only the times in which it holds are shown
+  gap: "", // the longest time for which a value is held in it, as 10s
   wall: false,
   a: null, // cursors: milliseconds; null: no cursor
   b: null,
@@ -83,6 +85,7 @@ export function address() {
   if (state.zone === "UTC") query.set("utc", "1");
   else if (state.zone) query.set("zone", state.zone);
   if (state.theme) query.set("theme", state.theme);
+  for (const name of ["while", "gap"]) if (state[name]) query.set(name, state[name]);
   if (state.wall) query.set("wall", "1");
   // to the microsecond, as a row's time
   for (const name of ["a", "b"]) if (state[name] !== null) query.set(name, (state[name] / 1000).toFixed(6));
@@ -173,6 +176,8 @@ export function read(look = true) {
     length: fixed ? to - from : last > 0 && last < 1e10 ? last * 1000 : 3600_000,
     from: fixed ? from : 0,
     to: fixed ? to : 0,
+    while: query.get("while") ?? "",
+    gap: query.get("gap") ?? "",
     a: cursor("a"),
     b: cursor("b"),
   });

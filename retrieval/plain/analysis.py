@@ -13,6 +13,7 @@ from ringlog.retrieval.plain.notes import described
 from ringlog.retrieval.plain.trends import trend
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
+from ringlog.retrieval.spans import Spans
 
 MOST = 1_000_000
 """values of a request; of more samples they are the means of a trend's points"""
@@ -23,15 +24,22 @@ Numbers: TypeAlias = NDArray[np.float64]
 
 
 def histogram(
-    servers: Servers, signals: Sequence[Signal], start: datetime, end: datetime, bins: int, *, log: bool
+    servers: Servers,
+    signals: Sequence[Signal],
+    start: datetime,
+    end: datetime,
+    bins: int,
+    spans: Spans | None = None,
+    *,
+    log: bool,
 ) -> Iterator[bytes]:
     """Histograms of the signals in JSON: `edges` of the bins, which all signals have in common, and
-    `counts`.
+    `counts`; with `spans` of the values in them.
 
     With `log` the bins are equally wide in the logarithm, and values at or below 0 are `outside`. Infinite
     values do not count.
     """
-    read = [_values(servers, signal, start, end, MOST // len(signals)) for signal in signals]
+    read = [_values(servers, signal, start, end, MOST // len(signals), spans) for signal in signals]
     shown = [values[values > 0] if log else values for _, _, values in read]
     edges = _edges([values for values in shown if len(values)], bins, log=log)
 
@@ -77,10 +85,15 @@ def _json(content: dict[str, Any]) -> bytes:
 
 
 def _values(
-    servers: Servers, signal: Signal, start: datetime, end: datetime, points: int
+    servers: Servers,
+    signal: Signal,
+    start: datetime,
+    end: datetime,
+    points: int,
+    spans: Spans | None = None,
 ) -> tuple[int, NDArray[np.int64], Numbers]:
     """The width of a trend's points in microseconds, the begin of each, and the finite means of them."""
-    means = trend(servers, signal, start, end, points)
+    means = trend(servers, signal, start, end, points, spans)
     values = means.table["mean"].to_numpy(zero_copy_only=False)
     times = means.table["time"].cast(pa.int64()).to_numpy(zero_copy_only=False)
     good = np.isfinite(values)

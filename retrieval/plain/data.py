@@ -16,6 +16,7 @@ from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.parts import Part
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal
+from ringlog.retrieval.spans import Spans, chosen
 from ringlog.schema.column_type import ColumnType
 
 _BLOCK = 65_536  # samples encoded as JSON at once
@@ -28,17 +29,19 @@ def data(
     end: datetime,
     form: str,
     limit: int | None = None,
+    spans: Spans | None = None,
     *,
     comments: bool = False,
 ) -> Iterator[Part]:
-    """The samples from `start` on and before `end`, signal by signal, each oldest first and at most `limit`.
+    """The samples from `start` on and before `end`, signal by signal, each oldest first and at most `limit`;
+    with `spans` those in them.
 
     One signal has the columns time and value, several have signal, time and value. With `comments` CSV begins
     with lines of notes. Raises Refused (400) for texts together with numbers, except in JSON and CSV.
     """
 
     def of(signal: Signal) -> Iterator[Samples]:
-        return samples(servers, signal, start, end, limit=limit)
+        return chosen(samples(servers, signal, start, end, limit=limit), spans)
 
     if form == "json":
         return _json(signals, of)

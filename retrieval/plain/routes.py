@@ -1,7 +1,7 @@
 """The plain API's paths, below /api/v1."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -17,9 +17,9 @@ from ringlog.history.connection import records, time_literal
 from ringlog.history.sampled import newest_of
 from ringlog.history.signals import places
 from ringlog.retrieval.plain import parameters
-from ringlog.retrieval.plain.analysis import histogram, spectrum
 from ringlog.retrieval.plain.captures import capture_routes
 from ringlog.retrieval.plain.data import data, newest, rows
+from ringlog.retrieval.plain.figures import figure_routes
 from ringlog.retrieval.plain.forms import MEDIA
 from ringlog.retrieval.plain.live import Live
 from ringlog.retrieval.plain.notes import described, file_name
@@ -33,6 +33,7 @@ from ringlog.retrieval.serving.parts import Part
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.serving.request import (
     answer,
+    asked_span,
     caller,
     issue_token,
     json_response,
@@ -42,8 +43,9 @@ from ringlog.retrieval.serving.request import (
 )
 from ringlog.retrieval.serving.unchanged import tag_of
 from ringlog.retrieval.signals import as_of, demand, latest, reduced, search
+from ringlog.retrieval.spans import condition_of, spans_of
 from ringlog.retrieval.texts import query
-from ringlog.retrieval.times import duration, instant, span
+from ringlog.retrieval.times import duration, instant
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.moments import microseconds
 
@@ -61,8 +63,7 @@ def routes() -> list[Route]:
         Route("/api/v1/at", get_at),
         Route("/api/v1/rows", get_rows),
         Route("/api/v1/trend", get_trend),
-        Route("/api/v1/histogram", get_histogram),
-        Route("/api/v1/spectrum", get_spectrum),
+        *figure_routes(),
         Route("/api/v1/latest", get_latest),
         Route("/api/v1/live", get_live),
         Route("/api/v1/tables", get_tables),
@@ -160,11 +161,14 @@ def _alignment(request: Request, form: str) -> tuple[str | None, int | None]:
 
 async def get_data(request: Request) -> Response:
     wanted, form = names(request), _form(request)
-    start, end = _span(request)
+    start, end = asked_span(request)
     queries = services(request).queries
     given = request.query_params.get("limit")
     limit = number(given, "limit", 1, 1, 100_000) if given else None
     how, step = _alignment(request, form)
+    condition = condition_of(request, without=how in ("last", "linear"))
+    if limit is not None and condition.text is not None:
+        raise Refused(400, "limit cannot be used with while")
     if step is not None:
         values = rows_of((microseconds(start), microseconds(end)), step) * len(wanted)
         if values > queries.limits.rows:
@@ -178,17 +182,19 @@ async def get_data(request: Request) -> Response:
         signals = demand(servers, wanted)
         if limit is None or limit * len(signals) > queries.limits.rows:
             demand_few(servers, signals, start, end, queries.limits.rows)
+        spans = spans_of(servers, condition, start, end)
         if how is not None:
-            yield from wide(servers, signals, start, end, how, step, form, comments=comments)
+            gap = condition.gap
+            yield from wide(servers, signals, start, end, how, step, form, spans, gap, comments=comments)
         else:
-            yield from data(servers, signals, start, end, form, limit, comments=comments)
+            yield from data(servers, signals, start, end, form, limit, spans, comments=comments)
 
     return queries.stream(
         caller(request),
         work,
         MEDIA[form],
         _attached(request, form, file_name(wanted, start, end)),
-        lambda servers: tag_of(servers, wanted, start, end),
+        condition.tag(lambda servers: tag_of(servers, wanted, start, end)),
     )
 
 
@@ -206,7 +212,7 @@ async def get_at(request: Request) -> Response:
 async def get_rows(request: Request) -> Response:
     table, form = request.query_params.get("table", ""), _form(request, "csv")
     chosen = request.query_params.getlist("column")
-    start, end = _span(request)
+    start, end = asked_span(request)
     queries = services(request).queries
     if form == "json":
         raise Refused(400, "rows are available as csv, arrow or parquet")
@@ -232,13 +238,14 @@ async def get_rows(request: Request) -> Response:
 
 async def get_trend(request: Request) -> Response:
     wanted, form = names(request), _form(request)
-    start, end = _span(request)
+    start, end = asked_span(request)
     points = number(request.query_params.get("points"), "points", 1000, 1, 100_000)
-    queries = services(request).queries
+    queries, condition = services(request).queries, condition_of(request)
 
     def work(servers: Servers) -> Iterator[Part]:
         signals = demand(servers, wanted)
-        made = (trend(servers, signal, start, end, points) for signal in signals)
+        spans = spans_of(servers, condition, start, end)
+        made = (trend(servers, signal, start, end, points, spans) for signal in signals)
         if form == "json":
             yield from trend_json(made, start, end)
         else:
@@ -249,28 +256,7 @@ async def get_trend(request: Request) -> Response:
         work,
         MEDIA[form],
         _attached(request, form, file_name(wanted, start, end)),
-        lambda servers: tag_of(servers, wanted, start, end),
-    )
-
-
-async def get_histogram(request: Request) -> Response:
-    return _analysed(request, histogram, number(request.query_params.get("bins"), "bins", 60, 1, 10_000))
-
-
-async def get_spectrum(request: Request) -> Response:
-    return _analysed(
-        request, spectrum, number(request.query_params.get("points"), "points", 1000, 1, 100_000)
-    )
-
-
-def _analysed(request: Request, figures: Callable[..., Iterator[bytes]], many: int) -> Response:
-    wanted, (start, end) = names(request), _span(request)
-    log = "log" in request.query_params
-    return services(request).queries.stream(
-        caller(request),
-        lambda servers: figures(servers, demand(servers, wanted), start, end, many, log=log),
-        MEDIA["json"],
-        tag=lambda servers: tag_of(servers, wanted, start, end),
+        condition.tag(lambda servers: tag_of(servers, wanted, start, end)),
     )
 
 
@@ -441,7 +427,7 @@ async def get_snapshots(request: Request) -> Response:
 
 
 async def get_events(request: Request) -> Response:
-    start, end = _span(request)
+    start, end = asked_span(request)
     limit = number(request.query_params.get("limit"), "limit", 1000, 1, 100_000)
 
     def work(servers: Servers) -> list[dict[str, Any]]:
@@ -456,12 +442,12 @@ async def get_why(request: Request) -> Response:
     wanted = names(request)
     if len(wanted) > 1:
         raise Refused(400, "signal must be one name")
-    start, end = _span(request)
+    start, end = asked_span(request)
     return json_response(await answer(request, lambda servers: why(servers, wanted[0], start, end)))
 
 
 async def get_losses(request: Request) -> Response:
-    start, end = _span(request)
+    start, end = asked_span(request)
 
     def work(servers: Servers) -> list[dict[str, Any]]:
         found = _of_servers(request, servers, "losses", start, end)
@@ -484,8 +470,3 @@ def _of_servers(
         text = query(name, of_table=sql.Literal(table), others=excluded(gone), **times, **others)
         found += records(connection, text)
     return found
-
-
-def _span(request: Request) -> tuple[datetime, datetime]:
-    given = request.query_params
-    return span(given.get("from"), given.get("to"), datetime.now(UTC), default=timedelta(hours=1))

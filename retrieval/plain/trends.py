@@ -21,6 +21,7 @@ from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.parts import Part
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal
+from ringlog.retrieval.spans import Spans, chosen
 from ringlog.retrieval.texts import text
 from ringlog.schema.moments import microseconds
 
@@ -64,8 +65,16 @@ def width_of(start: datetime, end: datetime, points: int) -> int:
     return -(-exact // day) * day
 
 
-def trend(servers: Servers, signal: Signal, start: datetime, end: datetime, points: int) -> Trend:
-    """A signal from `start` on and before `end` in at most `points` points and one at each end.
+def trend(
+    servers: Servers,
+    signal: Signal,
+    start: datetime,
+    end: datetime,
+    points: int,
+    spans: Spans | None = None,
+) -> Trend:
+    """A signal from `start` on and before `end` in at most `points` points and one at each end; with `spans`
+    of the samples in them.
 
     At most so many samples are returned unchanged. Rows without a reading do not count. Raises Refused (400)
     for text.
@@ -73,27 +82,33 @@ def trend(servers: Servers, signal: Signal, start: datetime, end: datetime, poin
     if not signal.is_number:
         raise Refused(400, f"signal {signal.name!r} is {signal.type} and has no trend: request its data")
     if count(servers, signal, start, end, points) <= points:
-        return Trend(signal, 0, _as_they_are([*samples(servers, signal, start, end)]))
+        return Trend(signal, 0, _as_they_are([*chosen(samples(servers, signal, start, end), spans)]))
     # each server summarises its own rows
     if len(signal.nodes) == 1:
         try:
-            return _of_summaries(servers.of(signal.node), signal, start, end, points)
+            return _of_summaries(servers.of(signal.node), signal, start, end, points, spans)
         except ReadError as error:
             if error.sqlstate != _IN_ARCHIVE:
                 raise
     width = width_of(start, end, points)
-    parts = [*binned(samples(servers, signal, start, end), width)]
+    parts = [*binned(chosen(samples(servers, signal, start, end), spans), width)]
     return Trend(signal, width, _of_bins(Bins.joined(parts), width) if parts else _batch([[]] * 7))
 
 
 def _of_summaries(
-    connection: Connection, signal: Signal, start: datetime, end: datetime, points: int
+    connection: Connection,
+    signal: Signal,
+    start: datetime,
+    end: datetime,
+    points: int,
+    spans: Spans | None,
 ) -> Trend:
     found = connection.answer(
         text("get_trend"),
         signal.name.encode(),
         *(text_of(microseconds(each)) for each in (start, end)),
         str(points).encode(),
+        b"{(,)}" if spans is None else spans.literal.encode(),
     )
     if (time := found.get_value(0, 0)) is None:
         return Trend(signal, 0, _batch([[]] * 7))

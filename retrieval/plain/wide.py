@@ -16,6 +16,7 @@ from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.parts import Part
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal
+from ringlog.retrieval.spans import Spans, chosen
 from ringlog.schema.moments import microseconds, moment_of
 
 HOW = ("last", "mean", "linear")
@@ -36,6 +37,8 @@ def wide(
     how: str,
     step: int | None,
     form: str,
+    spans: Spans | None = None,
+    gap: int | None = None,
     *,
     comments: bool = False,
 ) -> Iterator[Part]:
@@ -45,8 +48,10 @@ def wide(
     `last` is the newest sample at or before a time, `linear` the line between its neighbours (of a
     held value the same as `last`), `mean` that of the samples from a time on and before the next, of a signal
     with states the same as `last`. The first mean is of the samples from `start` on, at the multiple at or
-    before it. Null is no reading. Raises Refused (400) for texts and waveforms that have no mean or line, and
-    for means without a step.
+    before it. Null is no reading. With `spans` the times are those in them, of means those whose step is in
+    them in part, and the means are of the samples in them. A value that is `gap` microseconds old is null,
+    and so is a line between samples further apart. Raises Refused (400) for texts and waveforms that have no
+    mean or line, and for means without a step.
     """
     for signal in signals:
         if how != "last" and not signal.is_number:
@@ -74,11 +79,17 @@ def wide(
             # samples of a microsecond have one row
             unit = 1000 if step is None else 1
             columns = [
-                line.at(times, unit) if line.how != "mean" else line.means(block, times, step or 0, span[0])
+                line.at(times, unit, gap)
+                if line.how != "mean"
+                else line.means(block, times, step or 0, span[0], spans)
                 for line in lines
             ]
-            if len(times):
-                yield pa.RecordBatch.from_arrays([pa.array(times, TIME), *columns], schema=schema)
+            made = pa.RecordBatch.from_arrays([pa.array(times, TIME), *columns], schema=schema)
+            if spans is not None:
+                inside = spans.overlap(times, step or 0) if how == "mean" else spans.holds(times)
+                made = made.filter(pa.array(inside))
+            if len(made):
+                yield made
 
     return formed(form, schema, batches(), comments=comments)
 
@@ -112,9 +123,9 @@ class _Line:
         found = [part.time[part.time >= block[0]] for part in self._parts]
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
-    def at(self, times: Whole, unit: int) -> pa.Array:
-        """Its values at these times of the block. `unit`: nanoseconds that times of samples are multiples
-        of."""
+    def at(self, times: Whole, unit: int, gap: int | None) -> pa.Array:
+        """Its values at these times of the block, null after `gap` microseconds. `unit`: nanoseconds that
+        times of samples are multiples of."""
         parts = self._parts
         linear = self.how == "linear" and not self.signal.held
         if linear and len(times):
@@ -124,9 +135,10 @@ class _Line:
         known = np.concatenate([part.nanoseconds for part in parts]) // unit
         times = times * (1000 // unit)
         place = np.searchsorted(known, times, side="right") - 1
+        longest = np.inf if gap is None else gap * (1000 // unit)
         if not linear:
             values = pa.concat_arrays([cast(part, self.kind) for part in parts])
-            return values.take(pa.array(place, mask=place < 0))
+            return values.take(pa.array(place, mask=(place < 0) | (times - known[place] >= longest)))
         numbers = np.concatenate([part.numbers for part in parts])
         following = np.minimum(place + 1, len(known) - 1)
         left, right = known[place], known[following]
@@ -136,7 +148,7 @@ class _Line:
             line = np.where(
                 share == 0, numbers[place], numbers[place] * (1 - share) + numbers[following] * share
             )
-        outside = (place < 0) | ((place == following) & (times != left))
+        outside = (place < 0) | ((times != left) & ((place == following) | (right - left > longest)))
         return pa.array(line, mask=outside | np.isnan(line))
 
     def _next(self, last: int) -> list[Samples]:
@@ -147,11 +159,12 @@ class _Line:
         begin, end = map(moment_of, (last, self._span[1]))
         return [*samples(self._servers, self.signal, begin, end, limit=1)]
 
-    def means(self, block: Span, times: Whole, step: int, start: int) -> pa.Array:
-        """The mean of the samples from each time on and before the next, without those before `start`."""
+    def means(self, block: Span, times: Whole, step: int, start: int, spans: Spans | None) -> pa.Array:
+        """The mean of the samples from each time on and before the next, without those before `start` or
+        outside the spans."""
         means = np.full(len(times), np.nan)
         begin, after = map(moment_of, (max(block[0], start), block[1]))
-        for bins in binned(samples(self._servers, self.signal, begin, after), step):
+        for bins in binned(chosen(samples(self._servers, self.signal, begin, after), spans), step):
             means[bins.number - times[0] // step] = np.where(bins.n > 0, bins.mean, np.nan)
         return pa.array(means, from_pandas=True)
 

@@ -74,6 +74,9 @@ def test_every_client_counts_each_row_once(temporary_directory: Path, seed: int)
             [*archive(engine(server.dsn), server.dsn, pauses=0)]
             assert admin.execute("select count(*) from ringlog.cold_week").fetchone() == (4,)
             counted(admin.execute(QUERY.format(".")).fetchone)
+            spans = "select begins, ends from ringlog.get_spans('slow/n >= 10 and slow/n < 20', %s, %s)"
+            found = admin.execute(spans, [BEGIN + timedelta(seconds=1.5), MONDAY]).fetchall()
+            assert found == [(BEGIN + timedelta(minutes=200), BEGIN + timedelta(minutes=400))]
             as_a_table(server)
             changed_by_its_owner(server)
             counts = while_weeks_move(server, http, Random(seed))
@@ -262,6 +265,9 @@ SQL = (
     "select got::text from ringlog.get_vac('gauge:1') as got",
     "select sample::text from log.vac as sample order by signal, time",
     f"select n, min, max, round(mean::numeric, 9) from ringlog.get_statistics('gauge:2', '{FIRST}', '{NOW}')",
+    f"select * from ringlog.get_spans('gauge:2 > 20 and not gauge:1 < 9.5', '{FIRST}', '{NOW}', 20000)",
+    "select round(time_mean::numeric, 9) from"
+    f" ringlog.get_statistics_while('gauge:2', 'gauge:3 > 5', '{FIRST}', '{NOW}', 1e5, true)",
 )
 
 

@@ -108,6 +108,23 @@ def export(
             help="Rows of --wide at the multiples of this: 0.5, 10s, 5m, 1h.",
         ),
     ] = None,
+    condition: Annotated[
+        str | None,
+        typer.Option(
+            "--while",
+            metavar="CONDITION",
+            show_default=False,
+            help="Only times in which this holds, as: \"SR:CURRENT > 10 and SR:MODE = 'user'\".",
+        ),
+    ] = None,
+    gap: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            show_default="to the next one",
+            help="The longest time for which a value is held, as 10s, for --while and --wide.",
+        ),
+    ] = None,
     form: Annotated[
         Form | None, typer.Option("--format", show_default="as FILE ends, else csv", help="The kind of file.")
     ] = None,
@@ -124,7 +141,7 @@ def export(
     how = None if wide is None else wide.value
     with reported():
         if kind in (Form.CSV, Form.PARQUET):
-            path, query = request_of(signals, start, end, kind.value, points, how, step)
+            path, query = request_of(signals, start, end, kind.value, points, how, step, condition, gap)
             query += [("download", "")] + ([("comments", "")] if comments else [])
             with opened(path, query, server, None) as answer:
                 file = _file(output, _name_in(answer), kind)
@@ -134,7 +151,7 @@ def export(
             tables: dict[str, pa.Table] = {}
             # separately: their types may differ
             for together in [signals] if how else [[name] for name in signals]:
-                path, query = request_of(together, start, end, "arrow", points, how, step)
+                path, query = request_of(together, start, end, "arrow", points, how, step, condition, gap)
                 with opened(path, [*query, ("download", "")], server, None) as answer:
                     name = _name_in(answer)
                     tables[together[0]] = table_of(answer)

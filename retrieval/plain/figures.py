@@ -1,0 +1,114 @@
+"""Statistics, histograms and spectra over HTTP."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from psycopg import sql
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ringlog.history.connection import records, time_literal
+from ringlog.retrieval.plain.analysis import histogram, spectrum
+from ringlog.retrieval.plain.forms import MEDIA
+from ringlog.retrieval.plain.notes import described
+from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.serving.parts import Part
+from ringlog.retrieval.serving.refused import Refused
+from ringlog.retrieval.serving.request import (
+    answer,
+    asked_span,
+    caller,
+    json_response,
+    names,
+    number,
+    services,
+)
+from ringlog.retrieval.serving.unchanged import tag_of
+from ringlog.retrieval.signals import Signal, demand
+from ringlog.retrieval.spans import Condition, Spans, condition_of, spans_of
+from ringlog.retrieval.texts import query
+
+
+def figure_routes() -> list[Route]:
+    return [
+        Route("/api/v1/statistics", get_statistics),
+        Route("/api/v1/histogram", get_histogram),
+        Route("/api/v1/spectrum", get_spectrum),
+    ]
+
+
+async def get_statistics(request: Request) -> Response:
+    wanted, (start, end) = names(request), asked_span(request)
+    weighted = "weighted" in request.query_params
+    condition = condition_of(request, without=weighted)
+
+    def work(servers: Servers) -> list[dict[str, Any]]:
+        signals = demand(servers, wanted)
+        spans = spans_of(servers, condition, start, end)
+        return [
+            described(signal) | _statistics(servers, signal, start, end, condition, spans, weighted=weighted)
+            for signal in signals
+        ]
+
+    return json_response(await answer(request, work))
+
+
+def _statistics(
+    servers: Servers,
+    signal: Signal,
+    start: datetime,
+    end: datetime,
+    condition: Condition,
+    spans: Spans | None,
+    *,
+    weighted: bool,
+) -> dict[str, Any]:
+    """The figures of a signal. Raises Refused (400) for texts and waveforms, and for a signal of several
+    servers."""
+    if not signal.is_number:
+        raise Refused(400, f"signal {signal.name!r} is {signal.type} and has no statistics")
+    if len(signal.nodes) > 1:
+        raise Refused(400, f"signal {signal.name!r} has rows on several servers: request its data")
+    text = query(
+        "statistics",
+        signal=sql.Literal(signal.name),
+        start=time_literal(start),
+        end=time_literal(end),
+        spans=sql.SQL("ringlog.condition_spans(null, {}, {})").format(time_literal(start), time_literal(end))
+        if spans is None
+        else sql.SQL("{}::tstzmultirange").format(sql.Literal(spans.literal)),
+        gap=sql.Literal(condition.seconds.decode()),
+        weighted=sql.Literal(weighted),
+    )
+    return records(servers.of(signal.node), text)[0]
+
+
+async def get_histogram(request: Request) -> Response:
+    bins = number(request.query_params.get("bins"), "bins", 60, 1, 10_000)
+    wanted, (start, end) = names(request), asked_span(request)
+    condition, log = condition_of(request), "log" in request.query_params
+
+    def work(servers: Servers) -> Iterator[Part]:
+        signals = demand(servers, wanted)
+        spans = spans_of(servers, condition, start, end)
+        yield from histogram(servers, signals, start, end, bins, spans, log=log)
+
+    tag = condition.tag(partial(tag_of, names=wanted, start=start, end=end))
+    return services(request).queries.stream(caller(request), work, MEDIA["json"], tag=tag)
+
+
+async def get_spectrum(request: Request) -> Response:
+    points = number(request.query_params.get("points"), "points", 1000, 1, 100_000)
+    wanted, (start, end) = names(request), asked_span(request)
+    log = "log" in request.query_params
+    if condition_of(request).text is not None:
+        raise Refused(400, "a spectrum needs all values of its time: while cannot be used with it")
+    return services(request).queries.stream(
+        caller(request),
+        lambda servers: spectrum(servers, demand(servers, wanted), start, end, points, log=log),
+        MEDIA["json"],
+        tag=lambda servers: tag_of(servers, wanted, start, end),
+    )

@@ -1,0 +1,1 @@
+select distinct signal from ringlog.condition_steps({condition}) where step = 'compare'
