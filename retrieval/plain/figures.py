@@ -10,10 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ringlog.history.connection import records, time_literal
+from ringlog.history.connection import ReadError, records, time_literal
 from ringlog.retrieval.plain.analysis import histogram, spectrum
 from ringlog.retrieval.plain.forms import MEDIA
 from ringlog.retrieval.plain.notes import described
+from ringlog.retrieval.plain.trends import IN_ARCHIVE
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.parts import Part
 from ringlog.retrieval.serving.refused import Refused
@@ -66,8 +67,8 @@ def _statistics(
     *,
     weighted: bool,
 ) -> dict[str, Any]:
-    """The figures of a signal. Raises Refused (400) for texts and waveforms, and for a signal of several
-    servers."""
+    """The figures of a signal. Raises Refused (400) for texts and waveforms, for a signal of several
+    servers, and for spans that need rows of archived weeks."""
     if not signal.is_number:
         raise Refused(400, f"signal {signal.name!r} is {signal.type} and has no statistics")
     if len(signal.nodes) > 1:
@@ -83,7 +84,12 @@ def _statistics(
         gap=sql.Literal(condition.seconds.decode()),
         weighted=sql.Literal(weighted),
     )
-    return records(servers.of(signal.node), text)[0]
+    try:
+        return records(servers.of(signal.node), text)[0]
+    except ReadError as error:
+        if error.sqlstate != IN_ARCHIVE:
+            raise
+        raise Refused(400, str(error).split("\n", 1)[0].removeprefix("ERROR:").strip()) from error
 
 
 async def get_histogram(request: Request) -> Response:

@@ -26,7 +26,7 @@ from ringlog.retrieval.texts import text
 from ringlog.schema.moments import microseconds
 
 _STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
-_IN_ARCHIVE = "RL003"
+IN_ARCHIVE = "RL003"
 """rows are in the archive, and summaries are too coarse (demand_online.sql)"""
 SCHEMA = pa.schema(
     [
@@ -88,7 +88,7 @@ def trend(
         try:
             return _of_summaries(servers.of(signal.node), signal, start, end, points, spans)
         except ReadError as error:
-            if error.sqlstate != _IN_ARCHIVE:
+            if error.sqlstate != IN_ARCHIVE:
                 raise
     width = width_of(start, end, points)
     parts = [*binned(chosen(samples(servers, signal, start, end), spans), width)]
