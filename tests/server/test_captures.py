@@ -320,6 +320,63 @@ def test_ring_turns_over(own: Web) -> None:
     ]
 
 
+def events(own: Web, name: str) -> list[tuple[datetime, str]]:
+    return own.server.sql(
+        'select "time", note from ringlog.list_captures(%s) group by 1, 2 order by 1', [name]
+    )
+
+
+def test_rule(own: Web) -> None:
+    """A signal that leaves its alarm limits starts a capture, once in an hour; others do not."""
+    at = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=3)
+    readings = [1.0, 4.5, float("nan"), None, 5.5, 6.5, 1.0, 7.5]
+    rows = [(n + 1, at + timedelta(seconds=n / 4), 3.0, v, True) for n, v in enumerate(readings)]
+    put(own, "klystron", rows)
+    wait_until(lambda: events(own, "klystron trip"))
+    assert events(own, "klystron trip") == [
+        (at + timedelta(seconds=1), "reflected power: klystron_2/power = 5.5, outside -1 to 5")
+    ]
+    query = "select pause, latest, trouble from ringlog.capture_rule where name = 'klystron trip'"
+    assert own.server.sql(query) == [(3600.0, at + timedelta(seconds=1), None)]
+    query = (
+        "select capture, table_name, ends - begins, round(extract(epoch from expires - now()) / 86400)"
+        " from ringlog.list_captures('klystron trip')"
+    )
+    found = own.server.sql(query)
+    number = found[0][0]
+    assert found == [(number, table, timedelta(seconds=3), 90) for table in ("coil", "klystron", "vac")]
+    kept = "select power_2 from capture.klystron where capture = %s order by time"
+    wait_until(lambda: own.server.sql(kept, [number])[-1:] == [(7.5,)])
+    assert len(own.server.sql(kept, [number])) == len(readings)
+
+
+def test_rule_of_samples(own: Web) -> None:
+    """A signal that was outside before, or without limits, starts none; a refusal is shown and logged."""
+    at = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=3)
+    before = at - timedelta(hours=1)
+
+    def send(signal: str, time: datetime, value: float | None) -> None:
+        with session(own, own.server.writer) as writer:
+            writer.execute("select put_probe(%s, %s, %s::real)", [signal, time, value])
+
+    send("probe:1", before, 11.0)
+    send("probe:1", at, 12.0)
+    send("probe:2", at, 1e9)
+    send("probe:1", at + timedelta(seconds=0.5), 9.0)
+    send("probe:1", at + timedelta(seconds=1), -0.5)
+    wait_until(lambda: events(own, "probe trip"))
+    expected = [(at + timedelta(seconds=1), "probe:1 = -0.5, outside 0 to 10")]
+    assert events(own, "probe trip") == expected
+    query = "select trouble from ringlog.capture_rule where name = 'too long'"
+    wait_until(lambda: own.server.sql(query) != [(None,)])
+    trouble = own.server.sql(query)[0][0]
+    assert trouble.startswith("capture_event: the ring of table tiny has 2 s, 20 rows")
+    log = own.server.data.with_name("captures.stderr")
+    wait_until(lambda: f"capture too long: {trouble}" in log.read_text())
+    assert events(own, "too long") == []
+    assert events(own, "probe trip") == expected
+
+
 def test_renamed_and_restored(temporary_directory: Path, tmp_path: Path) -> None:
     """A capture goes on after its table is renamed, under the former name, and after a restore."""
     data, file = temporary_directory / "captures_renamed", tmp_path / "facility.toml"
@@ -342,7 +399,8 @@ def test_renamed_and_restored(temporary_directory: Path, tmp_path: Path) -> None
     with serving(data, facility=file) as running:
         running.sql("select ringlog.capture_event('x', %s, 1, 1, 'vac')", [at])
         put_next(running, "vac")
-    file.write_text(text.replace(VAC, '[[table]]\nname = "vacuum"\nrenamed_from = "vac"'))
+    renamed = text.replace(VAC, '[[table]]\nname = "vacuum"\nrenamed_from = "vac"')
+    file.write_text(renamed.replace('["vac", ', '["vacuum", '))
     with serving(data, facility=file) as running:
         put_next(running, "vacuum")
         put_next(running, "vacuum")
