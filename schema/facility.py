@@ -266,6 +266,26 @@ class SampleTable:
             object.__setattr__(self, "summaries", ())
 
 
+@dataclass(frozen=True)
+class CaptureRule:
+    """Registers an event when a signal leaves its alarm limits: see docs/how-to/captures.md."""
+
+    name: str
+    signals: tuple[str, ...]
+    """Names or patterns; * stands for any characters."""
+    tables: tuple[str, ...]
+    before: float
+    after: float
+    """Seconds, as `before`."""
+    keep_days: float | None
+    """None: for ever."""
+    pause: float
+    """Least seconds from one event of the rule to the next."""
+    note: str
+    node: str | None
+    """The server that has the tables; None: the first."""
+
+
 KEEP_DROPPED = Retention(14, "day")
 """How long weeks past retention are set aside before they are dropped."""
 
@@ -317,6 +337,7 @@ class Facility:
     sample_tables: tuple[SampleTable, ...] = ()
     policies: tuple[SamplePolicy, ...] = ()
     """Policies for the signals of tables of samples, for their writers."""
+    captures: tuple[CaptureRule, ...] = ()
     digest: str | None = field(default=None, init=False, compare=False, repr=False)
     """Digest of the file and of the server whose part this is. None: not read from a file, or changed by
     `replace`."""
@@ -336,7 +357,8 @@ class Facility:
         else."""
         tables = tuple(table for table in self.tables if table.node == node)
         sampled = tuple(table for table in self.sample_tables if table.node == node)
-        part = replace(self, tables=tables, sample_tables=sampled, nodes=())
+        rules = tuple(rule for rule in self.captures if rule.node == node)
+        part = replace(self, tables=tables, sample_tables=sampled, nodes=(), captures=rules)
         if node is None:
             return part.as_file_says(self.digest)
         part = replace(part, parameters=(), history=self.history and self.history.of(node))

@@ -1,8 +1,11 @@
 """Reports of writers: the writer of each table, counts of its rows by hour, and events."""
 
+from datetime import datetime
+
 import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import run
 from ringlog.schema.layout import READER
 from ringlog.schema.own_tables import bigint, boolean, double, integer, own_table, text, timestamp
@@ -134,3 +137,10 @@ def restrict_events(connection: sa.Connection) -> None:
     query = sa.text("select relrowsecurity from pg_class where oid = 'ringlog.event'::regclass")
     if not connection.scalar(query):
         run(connection, sql.SQL(_OF_READABLE_TABLES).format(reader=sql.Literal(READER)))
+
+
+def forget_past_retention(connection: sa.Connection, now: datetime) -> None:
+    """Deletes records for `why_missing` of former writers, settings and dropped samples, which are older than
+    the weeks of their table. `now` is a trusted time."""
+    become_owner(connection)
+    connection.execute(sa.text(sql_file(__file__, "ledger_past_retention")), {"now": now})

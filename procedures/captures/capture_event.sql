@@ -62,7 +62,7 @@ begin
       ) as filtered (policy, signals)
     ) end
     from ringlog.every_table as known where known.table_name = each;
-    perform ringlog.copy_captured(capture, each);
+    perform ringlog.copy_captured(each);
   end loop;
 end
 $$;

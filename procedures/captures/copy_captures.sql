@@ -14,8 +14,8 @@ begin
     perform ringlog.delete_captured(next.number);
     return true;
   end if;
-  select each.capture, each.table_name, event.late_until into next
-  from ringlog.captured_table as each join ringlog.capture as event on event.number = each.capture
+  select each.table_name into next
+  from ringlog.captured_table as each
   where each.due <= now()
   order by each.due
   limit 1;
@@ -23,15 +23,16 @@ begin
     return false;
   end if;
   begin
-    perform ringlog.copy_captured(next.capture, next.table_name);
+    perform ringlog.copy_captured(next.table_name);
   exception when others then
-    -- shown by list_captures; other captures must not wait for this one
+    -- shown by list_captures; other tables must not wait for this one
     get stacked diagnostics message = message_text;
     update ringlog.captured_table as each
     set
       trouble = message,
-      due = case when sqlstate <> '42P01' and now() < next.late_until then now() + interval '10 seconds' end
-    where each.capture = next.capture and each.table_name = next.table_name;
+      due = case when sqlstate <> '42P01' and now() < event.late_until then now() + interval '10 seconds' end
+    from ringlog.capture as event
+    where event.number = each.capture and each.table_name = next.table_name and each.due <= now();
   end;
   return true;
 end

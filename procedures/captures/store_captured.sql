@@ -4,7 +4,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
-  source constant regclass := format(case when is_of_samples then 'log.%I' else 'online.%I' end, table_name)::regclass;
+  source constant regclass := format(
+    case when is_of_samples then 'log.%I' else 'online.%I' end, ringlog.table_now(table_name)
+  )::regclass;
   known record;
 begin
   if to_regclass(format('capture.%I', table_name)) is null then

@@ -1,7 +1,8 @@
-"""Captures: their rows are copied each second. New ones are refused while the disk is nearly full."""
+"""Captures: each second rules register events and rows are copied; none while the disk is nearly full."""
 
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,12 @@ log = logging.getLogger(__name__)
 _PAUSE = 1.0
 """seconds between two looks; a ring must hold ten of them (demand_capturable.sql)"""
 
+_NOTICE = b"select * from ringlog.notice_alarms(now() - make_interval(secs => %s))"
+_LATE = 10.0
+"""seconds by which a row may come late and still be seen by the rules"""
+_DOWN = 60.0
+"""seconds before the begin at which they look, as after a restart"""
+
 
 @contextmanager
 def captures_copied(conninfo: str, data: Path | None) -> Iterator[None]:
@@ -28,12 +35,16 @@ def captures_copied(conninfo: str, data: Path | None) -> Iterator[None]:
     def copy() -> None:
         failed = False
         reason: str | None = ""  # not known yet
+        looked = time.monotonic() - _DOWN
         while not end.wait(_PAUSE):
             try:
                 with session.connect(conninfo, autocommit=True) as connection:
                     connection.execute(f"set role {OWNER}".encode())
                     while not end.wait(_PAUSE):
                         reason = _refuse_if_full(connection, data, reason)
+                        since, looked = time.monotonic() - looked + _LATE, time.monotonic()
+                        for (line,) in connection.execute(_NOTICE, [since]):
+                            log.warning("%s", line)
                         while not end.is_set() and connection.execute(
                             "select ringlog.copy_captures()"
                         ).fetchone() == (True,):

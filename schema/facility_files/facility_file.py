@@ -14,6 +14,7 @@ from ringlog.procedures import OF_A_SAMPLE_TABLE, OF_A_TABLE, OVER_ALL_TABLES
 from ringlog.procedures.parameters import OVER_ALL_PARAMETERS
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import NANOSECONDS, Column, Facility, SampleTable, Table, nanoseconds_of
+from ringlog.schema.facility_files.capture_entries import captures_of
 from ringlog.schema.facility_files.column_entries import check_row_size, columns_of
 from ringlog.schema.facility_files.entries import (
     IDENTIFIER,
@@ -126,6 +127,7 @@ def _facility(entry: Entry, stem: str) -> Facility:
     parameters = tuple(parameters_of(entry))
     groups = _groups(entry, {*(table.name for table in tables), *(table.name for table in sample_tables)})
     policies = tuple(policies_of(entry))
+    captures = tuple(captures_of(entry, (*tables, *sample_tables), dict(groups)))
     entry.end("facility")
     facility = Facility(
         name=name,
@@ -140,6 +142,7 @@ def _facility(entry: Entry, stem: str) -> Facility:
         groups=groups,
         sample_tables=tuple(sample_tables),
         policies=policies,
+        captures=captures,
     )
     _check_names(entry, facility)
     return facility
@@ -155,6 +158,7 @@ def _check_names(entry: Entry, facility: Facility) -> None:
         ("parameters", [each.name for each in facility.parameters]),
         ("nodes", nodes),
         ("policies", policies),
+        ("captures", [each.name for each in facility.captures]),
     ):
         for twice in repeated(iter(names)):
             entry.refuse(f"two {kind} are named {twice}")

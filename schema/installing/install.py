@@ -278,6 +278,7 @@ class _Installation(_Common):
         self._note_keeping()
         self._view_logs(now)
         self.changed += rights.record_groups(driver(self.connection), dict(self.facility.groups))
+        self.changed += captures.record_rules(self.connection, self.facility.captures)
         self._drop_writing()
         self.progress.at("parameter tables")
         created, changed = parameter_tables.install_tables(

@@ -214,7 +214,8 @@ def _instead(name: str, new: Sequence[str]) -> str:
 _OF_A_TABLE = (
     *("signal", "logged_table", "summarised", "summary_mark", "dropped", "former_table", "cold_week"),
     "archive_field",
-    *("writer", "arrival", "imported_file", "ledger", "event", "table_right", "migration"),
+    *("writer", "writer_run", "how_taken", "arrival", "imported_file", "ledger", "event", "table_right"),
+    "migration",
 )
 
 

@@ -153,6 +153,8 @@ def _rename_table(connection: sa.Connection, old: str, new: str) -> None:
         sa.text(
             "select relname, attname from pg_attribute join pg_class on pg_class.oid = attrelid"
             " where relnamespace = 'ringlog'::regnamespace and relkind = 'r' and not attisdropped"
+            # capture.<table> keeps its name
+            " and relname <> 'captured_table'"
             " and attname in ('table_name', 'partition', 'part')"
         )
     ).all()

@@ -20,7 +20,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.schema import locks
+from ringlog.schema import ledger, locks
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.change import is_lock_conflict, run, run_all, tried
@@ -153,6 +153,8 @@ class _Round:
                 if log.keep_from is not None and there.end <= log.keep_from:
                     self._leave(log, there, clock)
         self._drop_for_good(clock)
+        with self.engine.begin() as connection:
+            ledger.forget_past_retention(connection, clock.trusted)
         tables = [log.table for log in logs]
         start = recent.since(Week.of(clock.trusted).start)
         with self.engine.begin() as connection:

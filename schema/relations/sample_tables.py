@@ -177,6 +177,7 @@ def blocks_of(connection: sa.Connection, table: str) -> SampleBlocks:
 _OF_A_SAMPLE_TABLE = (
     *("signal", "sample_signal", "sample_mark", "sample_table"),
     *("last_archived", "cold_week", "summarised", "summary_mark", "dropped"),
+    *("writer_run", "how_taken", "dropped_sample"),
 )
 """tables of schema ringlog with rows on a table of samples"""
 

@@ -429,3 +429,34 @@ def test_a_node_has_its_own_archive(tmp_path: Path, archive: str, of_node: str) 
 def test_invalid_nodes(tmp_path: Path, change: tuple[str, str], problem: str) -> None:
     there = TABLE.format(name="a", column="x").replace("rows", 'node = "b"\nrows')
     assert problem in refusal(tmp_path, (NODE + there).replace(*change))
+
+
+CAPTURE = """
+[[capture]]
+name = "trip"
+signals = ["sr_mag_*"]
+tables = ["magnets"]
+[groups]
+magnets = ["sr_mag_ps"]
+"""
+
+
+def with_capture(old: str = "", new: str = "") -> str:
+    limited = VALID.replace("limits = [-500.0, 500.0]", "alarm_limits = [-500.0, 500.0]")
+    return limited + CAPTURE.replace(old, new)
+
+
+def test_capture(tmp_path: Path) -> None:
+    (rule,) = load_facility(write(tmp_path, with_capture())).captures
+    assert (rule.name, rule.signals, rule.tables) == ("trip", ("sr_mag_*",), ("sr_mag_ps",))
+    assert (rule.before, rule.after, rule.pause, rule.keep_days) == (10, 10, 600, None)
+
+
+@pytest.mark.parametrize(("old", "new", "complaint"), cases(__file__, "a_wrong_capture_is_refused"))
+def test_a_wrong_capture_is_refused(tmp_path: Path, old: str, new: str, complaint: str) -> None:
+    assert refusal(tmp_path, with_capture(old, new)) == (f"capture trip: {complaint}",)
+
+
+def test_a_capture_of_signals_without_limits_is_refused(tmp_path: Path) -> None:
+    problem = "capture trip: signals: 'sr_mag_*' has no alarm_limits"
+    assert refusal(tmp_path, VALID + CAPTURE) == (problem,)

@@ -280,6 +280,42 @@ def test_without_retention_nothing_is_dropped(engine: sa.Engine, connect: Connec
     assert len(places(connection)) == 3 * ENOUGH
 
 
+def test_records_for_why_are_kept_as_long_as_the_weeks(engine: sa.Engine, connect: Connect) -> None:
+    """Former writers, settings and dropped samples; those of set-aside weeks may still be needed."""
+    install_with(engine, None)
+    connection = connect()
+    put(connection, NOW - 9 * WEEK)
+    maintain(engine)
+    oldest, second = Week.of(NOW - 9 * WEEK).start, timedelta(seconds=1)
+    ends = [oldest - second, oldest, Week.of(NOW - 2 * WEEK).start]
+    connection.execute("delete from ringlog.how_taken")
+    for end in ends:
+        for statement in (
+            "insert into ringlog.writer_run values ('magnets', %s, 'host:1', %s, true)",
+            "insert into ringlog.dropped_sample values (1, 'magnets', %s, 'clock', now(), %s, 3)",
+            "insert into ringlog.how_taken values ('magnets', %s + interval '1 second', 1, 1, %s)",
+        ):
+            connection.execute(statement, [end, end])
+
+    def left(now: datetime) -> list[list[datetime]]:
+        maintain(engine, now)
+        return [
+            [time for (time,) in rows(connection, f"select {column} from ringlog.{table} order by 1")]
+            for table, column in (
+                ("writer_run", "until"),
+                ("dropped_sample", "until"),
+                ("how_taken", "valid_from - interval '1 second'"),
+            )
+        ]
+
+    assert left(NOW + 100 * WEEK) == [ends] * 3
+    install_with(engine, Retention(10, "week"))
+    connection.execute("delete from ringlog.how_taken where settings not like '2%'")
+    # the settings of the begin of a time are those before it
+    assert left(NOW + 5 * WEEK) == [ends[1:], ends[1:], ends[0:]]
+    assert left(NOW + 8 * WEEK) == [ends[2:], ends[2:], ends[1:]]
+
+
 def test_a_device_with_random_times_creates_no_weeks(engine: sa.Engine, connect: Connect) -> None:
     install_with(engine, None)
     connection = connect()

@@ -15,7 +15,7 @@ from webs import Web
 
 from ringlog.schema.access.rights import Held
 from ringlog.server.logins import Right, add_login
-from servers import Login, free_port, ringlog, serving
+from servers import Login, RunningServer, free_port, ringlog, serving
 from waiting import wait_until
 
 VAC = '[[table]]\nname = "vac"'
@@ -272,6 +272,152 @@ def test_expired_and_forgotten(own: Web, kept: tuple[int, datetime]) -> None:
     query = "select count(*) from capture.vac where capture = any(%s)"
     assert own.server.sql(query, [[expired, forgotten]]) == [(0,)]
     assert own.server.sql(query, [[kept[0]]]) == [(10,)]
+
+
+def test_one_scan_for_all_captures(own: Web) -> None:
+    """A look reads a ring as often for twenty captures of its table as for one."""
+    at, scans = datetime.now(UTC), []
+    put(own, "pulse", [(n, at, 1.0) for n in range(1, 4)])
+    query = (
+        "select sum(seq_scan + coalesce(idx_scan, 0)) from pg_stat_xact_user_tables"
+        " where relid = 'online.pulse'::regclass"
+    )
+    with psycopg.connect(own.server.dsn) as admin:
+        for more in (1, 19):
+            for _ in range(more):
+                admin.execute("select ringlog.capture_event('scans', %s, 1, 1, 'pulse')", [at])
+            admin.execute("update ringlog.captured_table set due = now() where table_name = 'pulse'")
+            before = admin.execute(query).fetchall()[0][0]
+            admin.execute("select ringlog.copy_captured('pulse')")
+            scans.append(admin.execute(query).fetchall()[0][0] - before)
+        counts = admin.execute("select distinct rows from ringlog.list_captures('scans')")
+        assert counts.fetchall() == [(3,)]
+        admin.rollback()
+    assert scans[0] > 0
+    assert scans[1] == scans[0]
+
+
+def test_ring_turns_over(own: Web) -> None:
+    """Rows that the ring has lost before a late look are named; those that the log took are kept."""
+    at = datetime.now(UTC).replace(microsecond=0)
+    rows = [(n % 150 + 1, at + timedelta(milliseconds=5 * n), float(n)) for n in range(300)]
+    put(own, "pulse", rows[:20])
+    number = capture(own, "pulse", at, 1.0, 2.0)
+    with psycopg.connect(own.server.dsn) as admin:
+        admin.execute("lock table ringlog.one_capture in exclusive mode")
+        known = admin.execute("select copied from ringlog.captured_table where capture = %s", [number])
+        ((copied,),) = known.fetchall()
+        put(own, "pulse", rows[20:])
+    found = settled(own, number)["pulse"]
+    begin, end = (datetime.fromisoformat(each) for each in found["lost"][len("rows from ") :].split(" to "))
+    assert begin == copied
+    assert end == rows[150][1]
+    kept = own.server.sql("select time, height from capture.pulse where capture = %s order by time", [number])
+    assert kept == [
+        (time, height)
+        for n, (place, time, height) in enumerate(rows)
+        if n < 20 or n >= 150 or place % 10 == 1
+    ]
+
+
+def events(own: Web, name: str) -> list[tuple[datetime, str]]:
+    return own.server.sql(
+        'select "time", note from ringlog.list_captures(%s) group by 1, 2 order by 1', [name]
+    )
+
+
+def test_rule(own: Web) -> None:
+    """A signal that leaves its alarm limits starts a capture, once in an hour; others do not."""
+    at = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=3)
+    readings = [1.0, 4.5, float("nan"), None, 5.5, 6.5, 1.0, 7.5]
+    rows = [(n + 1, at + timedelta(seconds=n / 4), 3.0, v, True) for n, v in enumerate(readings)]
+    put(own, "klystron", rows)
+    wait_until(lambda: events(own, "klystron trip"))
+    assert events(own, "klystron trip") == [
+        (at + timedelta(seconds=1), "reflected power: klystron_2/power = 5.5, outside -1 to 5")
+    ]
+    query = "select pause, latest, trouble from ringlog.capture_rule where name = 'klystron trip'"
+    assert own.server.sql(query) == [(3600.0, at + timedelta(seconds=1), None)]
+    query = (
+        "select capture, table_name, ends - begins, round(extract(epoch from expires - now()) / 86400)"
+        " from ringlog.list_captures('klystron trip')"
+    )
+    found = own.server.sql(query)
+    number = found[0][0]
+    assert found == [(number, table, timedelta(seconds=3), 90) for table in ("coil", "klystron", "vac")]
+    kept = "select power_2 from capture.klystron where capture = %s order by time"
+    wait_until(lambda: own.server.sql(kept, [number])[-1:] == [(7.5,)])
+    assert len(own.server.sql(kept, [number])) == len(readings)
+
+
+def test_rule_of_samples(own: Web) -> None:
+    """A signal that was outside before, or without limits, starts none; a refusal is shown and logged."""
+    at = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=3)
+    before = at - timedelta(hours=1)
+
+    def send(signal: str, time: datetime, value: float | None) -> None:
+        with session(own, own.server.writer) as writer:
+            writer.execute("select put_probe(%s, %s, %s::real)", [signal, time, value])
+
+    send("probe:1", before, 11.0)
+    send("probe:1", at, 12.0)
+    send("probe:2", at, 1e9)
+    send("probe:1", at + timedelta(seconds=0.5), 9.0)
+    send("probe:1", at + timedelta(seconds=1), -0.5)
+    wait_until(lambda: events(own, "probe trip"))
+    expected = [(at + timedelta(seconds=1), "probe:1 = -0.5, outside 0 to 10")]
+    assert events(own, "probe trip") == expected
+    query = "select trouble from ringlog.capture_rule where name = 'too long'"
+    wait_until(lambda: own.server.sql(query) != [(None,)])
+    trouble = own.server.sql(query)[0][0]
+    assert trouble.startswith("capture_event: the ring of table tiny has 2 s, 20 rows")
+    log = own.server.data.with_name("captures.stderr")
+    wait_until(lambda: f"capture too long: {trouble}" in log.read_text())
+    assert events(own, "too long") == []
+    assert events(own, "probe trip") == expected
+
+
+def test_renamed_and_restored(temporary_directory: Path, tmp_path: Path) -> None:
+    """A capture goes on after its table is renamed, under the former name, and after a restore."""
+    data, file = temporary_directory / "captures_renamed", tmp_path / "facility.toml"
+    tmp_path.chmod(0o755)
+    text = FACILITY.read_text()
+    file.write_text(text)
+    at = datetime.now(UTC).replace(microsecond=0)
+    rows = [(n + 1, at + timedelta(seconds=n / 10), float(n)) for n in range(5)]
+
+    def put_next(server: RunningServer, table: str) -> None:
+        row = rows[len(sent)]
+        server.sql(f"select put_{table}(row (%s, %s, %s)::online.{table})", row, login=server.writer)
+        sent.append(row)
+        query = "select seq_no, time, pressure from capture.vac where capture = 1 order by time"
+        wait_until(lambda: server.sql(query, login=server.reader) == sent)
+        listing = "select table_name, rows, trouble from ringlog.list_captures() where capture = 1"
+        assert server.sql(listing, login=server.reader) == [("vac", len(sent), None)]
+
+    sent: list[tuple[Any, ...]] = []
+    with serving(data, facility=file) as running:
+        running.sql("select ringlog.capture_event('x', %s, 1, 1, 'vac')", [at])
+        put_next(running, "vac")
+    renamed = text.replace(VAC, '[[table]]\nname = "vacuum"\nrenamed_from = "vac"')
+    file.write_text(renamed.replace('["vac", ', '["vacuum", '))
+    with serving(data, facility=file) as running:
+        put_next(running, "vacuum")
+        put_next(running, "vacuum")
+        values = "select value from ringlog.get_captured(1, 'vac/pressure')"
+        assert running.sql(values, login=running.reader) == [(0.0,), (1.0,), (2.0,)]
+        running.sql("select ringlog.capture_event('y', %s, 1, 1, 'vacuum')", [at])
+        tables = "select capture, table_name from ringlog.list_captures()"
+        assert running.sql(tables, login=running.reader) == [(1, "vac"), (2, "vacuum")]
+        copies = temporary_directory / "captures_backup"
+        made = ringlog("backup", copies, "--data", data, timeout=200)
+        assert made.returncode == 0, made.stderr
+    new = temporary_directory / "captures_restored"
+    restored = ringlog("restore", copies, "--data", new, timeout=200)
+    assert restored.returncode == 0, restored.stderr
+    with serving(new, facility=file) as running:
+        put_next(running, "vacuum")
+        assert running.sql("select count(*) from capture.vacuum", login=running.reader) == [(4,)]
 
 
 def test_changed_and_dropped_tables(temporary_directory: Path, tmp_path: Path) -> None:
