@@ -25,6 +25,7 @@ from ringlog.schema import session
 from ringlog.schema.relations.partitions import Week
 from ringlog_lab.partitioned import log_queries
 from ringlog_lab.partitioned.asking import by_duckdb, by_postgres, by_tds
+from ringlog_lab.partitioned.log_queries import ARCHIVED, NEW
 from ringlog_lab.partitioned.running import Subject
 
 _ZONE = ZoneInfo("Europe/Berlin")
@@ -42,8 +43,6 @@ _COLUMNS: Mapping[str, tuple[str, tuple[Any, ...]]] = {
 """types and values of the columns"""
 _IN_POSTGRES = {"double": "double precision", "bit": "boolean"}
 _PLACES = 1000
-ARCHIVED, NEW = 1, 2
-"""seq_no of the rows that were put on time: of archived weeks, and of later ones"""
 _FACILITY = """
 timezone = "{zone}"
 [history]
@@ -160,11 +159,11 @@ class Site:
             plain = by_postgres(connection)
             self._show(duck, connection)
             yield [
-                Subject("logs, TDS", log_queries.TSQL, log_queries.TSQL_CHECKS, by_tds(tds), 20),
-                Subject("logs, PostgreSQL", log_queries.POSTGRES, log_queries.OF_LOG, plain, 20),
-                Subject("archive, PostgreSQL", log_queries.POSTGRES, log_queries.OF_ARCHIVE, plain, 20),
+                Subject("logs, TDS", log_queries.TSQL, log_queries.TSQL_CHECKS, by_tds(tds), 4),
+                Subject("logs, PostgreSQL", log_queries.POSTGRES, log_queries.OF_LOG, plain, 4),
+                Subject("archive, PostgreSQL", log_queries.POSTGRES, log_queries.OF_ARCHIVE, plain, 8),
                 *(
-                    Subject(f"{name}, DuckDB", log_queries.COMMON, checks, by_duckdb(duck, [name], plain), 40)
+                    Subject(f"{name}, DuckDB", log_queries.COMMON, checks, by_duckdb(duck, [name], plain), 12)
                     for name, checks in log_queries.OF_DUCKDB.items()
                 ),
             ]

@@ -38,7 +38,7 @@ class Counts:
 
     def print(self) -> None:
         for name, count in self.queries.items():
-            print(f"{name}: {count} queries, none wrong")
+            print(f"{name}: {count} queries")
         for error, count in self.refused.most_common():
             print(f"refused {count}: {error}; first in:\n  {self.examples[error]}")
 

@@ -19,8 +19,8 @@ _COLUMNS = (
     " n nvarchar(12) collate Latin1_General_CI_AS null, t datetime null, y date null, f float null,"
     " b bit null"
 )
-TABLES = ("t", "u")
-ROWS = 9
+_TABLES = ("t", "u")
+_ROWS = 9
 _VALUES: Mapping[str, Sequence[str]] = MappingProxyType(
     {
         "i": ("0", "1", "-1", "2", "3", "7", "-8", "100"),
@@ -37,11 +37,11 @@ _VALUES: Mapping[str, Sequence[str]] = MappingProxyType(
 
 def _tables(draw: random.Random) -> list[str]:
     """Statements that create the tables and fill them."""
-    made = [f"create table {table} ({_COLUMNS})" for table in TABLES]
+    made = [f"create table {table} ({_COLUMNS})" for table in _TABLES]
     if draw.random() < 0.5:
         made += [f"create index by_{column} on t ({column})" for column in draw.sample("isnty", 2)]
-    for table in TABLES:
-        for number in range(1, draw.randint(1, ROWS) + 1):
+    for table in _TABLES:
+        for number in range(1, draw.randint(1, _ROWS) + 1):
             values = [draw.choice(["null", *each, *each]) for each in _VALUES.values()]
             made.append(f"insert {table} values ({number}, {', '.join(values)})")
     return made
@@ -65,7 +65,7 @@ source: t a cross join u b; t a, u b; t a join u b on {p}; t a left join u b on 
 one: a.i = 1; a.i <> 1; a.s like 'a%'; a.n = N'a'; a.d is null; not (a.i > 1); a.t > a.y
 p: 1 = 1; 1 = 0; ({p} and {p}); ({p} or {p}); not {p}; not ({p}); ({p} and not {p}); ({p} or {p});
   {i} {cmp} {d}; {f} {cmp} {i}; {f} {cmp} {d}; {f} in ({f}, {i}, null); {b} {cmp} {b}; {t} {cmp} {y};
-  {i} {cmp} null;  {s} like {like}; {s} not like {like}; {n} like {like}; {s} like '%!%%' escape '!';
+  {i} {cmp} null; {s} like {like}; {s} not like {like}; {n} like {like}; {s} like '%!%%' escape '!';
   {s} collate Latin1_General_CI_AS {cmp} {s}; {s} collate Latin1_General_CI_AS like {like};
   {s} collate Latin1_General_BIN2 in ({s}, {s});
   exists (select 1 from u c where c.i {cmp} {i}); not exists (select 1 from t c where c.s = {s} and {p});
@@ -83,7 +83,7 @@ small: 0; 1; 2; 3; (-1)
 i: a.id; b.id; ({i} + {i}); ({i} - {i}); ({i} * 3); (-{i}); ({i} % 3); ({i} / 2); ({i} & {i}); ({i} | {i});
   ({i} ^ {i}); ~{i}; abs({i}); sign({i}); len({s}); datalength({s}); charindex({s}, {s});
   patindex({like}, {s}); ascii({s}); unicode({n}); datediff(day, {t}, {t}); datepart(month, {y}); year({t});
-  convert(int, {d});  case {i} when {i} then {i} when {i} then {i} end; (select max(c.i) from u c where {p});
+  convert(int, {d}); case {i} when {i} then {i} when {i} then {i} end; (select max(c.i) from u c where {p});
   (select count(*) from t c where c.i = {i})
 d: ({d} + {d}); ({d} - {d}); ({d} * 1.5); ({d} / 4); (-{d}); round({d}, 1); floor({d}); ceiling({d});
   convert(decimal(12, 2), {i}); (select sum(c.d) from u c where {p})
@@ -183,4 +183,4 @@ def subjects(server: Server, draw: random.Random) -> Iterator[list[Subject]]:
 
 
 def _make_again(cursor: Any, statements: Sequence[str]) -> None:
-    cursor.execute("\n".join([*(f"drop table {table}" for table in TABLES), *statements]))
+    cursor.execute("\n".join([*(f"drop table {table}" for table in _TABLES), *statements]))
