@@ -77,7 +77,7 @@ i: a.i; a.m; a.k; a.seq_no; 0; 1; 7; (-8); ({i} + {i}); ({i} - {i}); (- {i}); ab
   coalesce({i}, {i}); case when {p} then {i} else {i} end; length({s})
 d: a.d; 1.5; (-1.500); ({d} + {d}); case when {p} then {d} end; coalesce({d}, 2.125)
 f: a.f; a.r; 1e0; abs({f}); (- {f}); case when {p} then {f} else {f} end
-s: a.s; a.n; ''; 'a'; upper({s}); ({s} || {s}); coalesce({s}, {s}); replace({s}, 'a', 'b')
+s: a.s; a.n; ''; 'a'; ({s} || {s}); coalesce({s}, {s}); replace({s}, 'a', 'b')
 t: a.time; timestamptz '2026-10-25 02:30:00+02'; timestamptz '2026-10-25 02:30:00+01';
   timestamptz '2026-03-29 03:00:00+02'; timestamptz '2026-11-20 00:00:00Z'; ({t} + interval '36 hours');
   case when {p} then {t} end
@@ -90,6 +90,7 @@ p: exists (select 1 from plain.u c where c.i {cmp} {i}); {i} in (select c.i from
   {s} = any (select c.s from plain.u c); {s} ~ '^a'; {i} = any (array[{i}, {i}]); extract(hour from {t}) < 3;
   date_trunc('hour', {t}) = {t}; ({t} at time zone 'Europe/Berlin')::date {cmp} '2026-10-25'
 i: ({i} % 3); ({i} / 2); ({i} & 6); (select max(c.i) from plain.u c where {p})
+s: upper({s}); lower({s})
 """,
     COMMON,
 )

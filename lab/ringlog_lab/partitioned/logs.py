@@ -148,7 +148,9 @@ class Site:
             for night in self.nights
             for _ in range(4)
         ]
-        late += [now - timedelta(seconds=draw.randrange(7 * 7 * 86_400)) for _ in range(8)]
+        # the weeks between keep their closed rows, which a late row would open
+        late += [now - timedelta(seconds=draw.randrange(4 * 7 * 86_400, 7 * 7 * 86_400)) for _ in range(6)]
+        late += [now - timedelta(seconds=draw.randrange(86_400)) for _ in range(2)]
         self.put(draw, self.late, late)
         dsn = self.server.conninfo(READER)
         with (
@@ -161,7 +163,7 @@ class Site:
             yield [
                 Subject("logs, TDS", log_queries.TSQL, log_queries.TSQL_CHECKS, by_tds(tds), 4),
                 Subject("logs, PostgreSQL", log_queries.POSTGRES, log_queries.OF_LOG, plain, 4),
-                Subject("archive, PostgreSQL", log_queries.POSTGRES, log_queries.OF_ARCHIVE, plain, 8),
+                Subject("archive, PostgreSQL", log_queries.POSTGRES, log_queries.OF_ARCHIVE, plain, 16),
                 *(
                     Subject(f"{name}, DuckDB", log_queries.COMMON, checks, by_duckdb(duck, [name], plain), 12)
                     for name, checks in log_queries.OF_DUCKDB.items()
