@@ -3,10 +3,11 @@
 # make lint   ruff, mypy, rustfmt, clippy
 # make test-clients  tests with programs of others: TDS clients in Go, Java, Node, Perl; Chromium; Prometheus; an IOC; Spark
 # make test-long     what takes long: kills, machines, experiments, every case in every way
-# make nightly       all of these, and the simulation
+# make nightly       all of these, the simulation and partitioned queries
 # make plant  random operations on a server, and reads compared with a model, for PLANT_SECONDS (600)
 # make chaos  faults of every kind, or of CHAOS, beside writers, for CHAOS_SECONDS (300), by CHAOS_SEED
 # make simulation  the commit path with a simulated PostgreSQL, by SIMULATION_SEED, for SIMULATION_SECONDS (600)
+# make partitioned  random queries whose parts must add up, from PARTITIONED_SEED on, for PARTITIONED_SECONDS (600)
 # make fuzz   the gateway's decoders and its reader of T-SQL with inputs made up, for FUZZ_SECONDS (600) in all
 # make check  the part of the core that takes two minutes: lint, unit tests, schema, T-SQL
 # make wheel  dist/ringlog-….whl, which installs without cargo on any Linux of its processor
@@ -24,7 +25,7 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo figures test test-clients test-long nightly plant chaos simulation fuzz check develop docs lab wheel release matrix lint format rust-test clean
+.PHONY: demo figures test test-clients test-long nightly plant chaos simulation partitioned fuzz check develop docs lab wheel release matrix lint format rust-test clean
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml lab/pyproject.toml gateway/Cargo.lock \
@@ -93,6 +94,7 @@ nightly:
 	$(MAKE) test
 	$(MAKE) test-clients
 	$(MAKE) simulation
+	$(MAKE) partitioned
 	$(MAKE) test-long
 
 PLANT_SECONDS ?= 600
@@ -110,6 +112,11 @@ SIMULATION_SEED ?= $(shell date +%s)
 simulation: $(VENV)/.installed
 	cd gateway && SIMULATION_SEED=$(SIMULATION_SEED) SIMULATION_SECONDS=$(SIMULATION_SECONDS) \
 	  $(CARGO) test --quiet --profile $(TESTED) --lib simulation::the -- --nocapture
+
+PARTITIONED_SECONDS ?= 600
+PARTITIONED_SEED ?= $(shell date +%s)
+partitioned: $(VENV)/.installed
+	$(BIN)/python -m ringlog_lab.partitioned $(PARTITIONED_SEED) --seconds $(PARTITIONED_SECONDS)
 
 # Of gateway/fuzz/src/targets.rs, one after another, on one core. An input that ends a target is in gateway/fuzz/corpus then,
 # where `cargo test` finds it again; what is found besides stays in build/fuzz.

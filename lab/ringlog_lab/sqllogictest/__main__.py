@@ -3,35 +3,19 @@
 import argparse
 import random
 import re
-import secrets
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pymssql
-from psycopg import sql
 
 from ringlog.loadtest.experiment.running import temporary_folder
-from ringlog.loadtest.experiment.server import Server, serving
 from ringlog_lab.sqllogictest.records import Record, is_expected, records_of
+from ringlog_lab.tsql_database import database, server_without_tables
 
-# a server has at least one table
-_FACILITY = """
-timezone = "UTC"
-[[table]]
-name = "unused"
-rows = 1
-cycle = 1.0
-log = "every"
-[[table.column]]
-name = "unused"
-type = "double"
-"""
 _OWNER = "sqllogictest"
 """the login, and its database"""
 _SHOWN = 20
@@ -78,45 +62,15 @@ def main() -> None:
     random.Random(asked.seed).shuffle(files)
     counts = Counts()
     end = time.monotonic() + asked.seconds
-    with temporary_folder() as folder:
-        facility = folder / "facility.toml"
-        facility.write_text(_FACILITY)
-        with serving(facility, folder / "data", keep=False) as server:
-            for file in files:
-                if time.monotonic() > end:
-                    break
-                with _database(server) as connection:
-                    _run(file, connection, counts, end)
-                counts.files += 1
+    with temporary_folder() as folder, server_without_tables(folder) as server:
+        for file in files:
+            if time.monotonic() > end:
+                break
+            with database(server, _OWNER) as connection:
+                _run(file, connection, counts, end)
+            counts.files += 1
     counts.print()
     sys.exit(counts.different > 0)
-
-
-@contextmanager
-def _database(server: Server) -> Iterator[Any]:
-    """A connection of a login to its empty database."""
-    password = secrets.token_hex(8)
-    own = {"owner": sql.Identifier(_OWNER), "password": sql.Literal(password)}
-    administrator = server.administrator
-    administrator.execute(
-        sql.SQL(
-            "create role {owner} login password {password}; create schema {owner} authorization {owner}"
-        ).format(**own)
-    )
-    try:
-        connection = pymssql.connect(
-            server=server.host,
-            port=str(server.port),
-            user=_OWNER,
-            password=password,
-            database=_OWNER,
-            tds_version="7.4",
-            autocommit=True,
-        )
-        with closing(connection):
-            yield connection
-    finally:
-        administrator.execute(sql.SQL("drop owned by {owner} cascade; drop role {owner}").format(**own))
 
 
 def _run(file: Path, connection: Any, counts: Counts, end: float) -> None:

@@ -1,0 +1,63 @@
+"""A server without tables of a facility, and a login with a database of its own, for T-SQL over TDS."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pymssql
+from psycopg import sql
+
+from ringlog.loadtest.experiment.server import Server, serving
+
+# a server has at least one table
+_FACILITY = """
+timezone = "UTC"
+[[table]]
+name = "unused"
+rows = 1
+cycle = 1.0
+log = "every"
+[[table.column]]
+name = "unused"
+type = "double"
+"""
+
+
+@contextmanager
+def server_without_tables(folder: Path) -> Iterator[Server]:
+    """A server whose data are removed afterwards."""
+    facility = folder / "facility.toml"
+    facility.write_text(_FACILITY)
+    with serving(facility, folder / "data", keep=False) as server:
+        yield server
+
+
+@contextmanager
+def database(server: Server, owner: str, tds_version: str = "7.4") -> Iterator[Any]:
+    """A connection of a new login to its empty database of the same name; both are dropped afterwards."""
+    # FreeTDS takes it from here; pymssql does not know 5.0
+    os.environ["TDSVER"] = tds_version
+    password = secrets.token_hex(8)
+    own = {"owner": sql.Identifier(owner), "password": sql.Literal(password)}
+    administrator = server.administrator
+    administrator.execute(
+        sql.SQL(
+            "create role {owner} login password {password}; create schema {owner} authorization {owner}"
+        ).format(**own)
+    )
+    try:
+        connection = pymssql.connect(
+            server=server.host,
+            port=str(server.port),
+            user=owner,
+            password=password,
+            database=owner,
+            autocommit=True,
+        )
+        with closing(connection):
+            yield connection
+    finally:
+        administrator.execute(sql.SQL("drop owned by {owner} cascade; drop role {owner}").format(**own))
