@@ -173,11 +173,15 @@ class Site:
     def _show(self, duck: duckdb.DuckDBPyConnection, connection: psycopg.Connection) -> None:
         """The archive's files, and the log's rows as Arrow, as relations of DuckDB."""
         duck.execute(f"set timezone = '{_ZONE}'")
-        names = ["seq_no", *_COLUMNS]
-        batches = [*read(self.server.administrator_conninfo, "parts", names)]
-        duck.register("arrow", pa.Table.from_batches(batches))
+        # closed rows have no decimals: with them every column would be read as rows
+        for name, columns in {"arrow": [name for name in _COLUMNS if name != "d"], "decimals": ["d"]}.items():
+            batches = read(self.server.administrator_conninfo, "parts", ["seq_no", *columns])
+            duck.register(name, pa.Table.from_batches([*batches]))
         files = connection.execute("select file from ringlog.cold_week where rows > 0").fetchall()
         paths = [str(self.archive / file) for (file,) in files]
-        for name, rows in {"arrow_rows": "arrow", "archive_files": f"read_parquet({paths})"}.items():
+        for name, rows in {
+            "arrow_rows": "arrow join decimals using (time, seq_no)",
+            "archive_files": f"read_parquet({paths})",
+        }.items():
             # Arrow and the files have decimals as texts
             duck.execute(f"create view {name} as select * replace (d::decimal(9, 3) as d) from {rows}")
