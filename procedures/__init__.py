@@ -48,6 +48,7 @@ OVER_ALL_TABLES = {
         "archive",
         "captures",
         "housekeeping",
+        "marks",
         "nodes",
         "signals",
         "times",

@@ -22,6 +22,7 @@ from ringlog.retrieval.plain.captures import capture_routes
 from ringlog.retrieval.plain.data import data, newest, rows
 from ringlog.retrieval.plain.forms import MEDIA
 from ringlog.retrieval.plain.live import Live
+from ringlog.retrieval.plain.marks import mark_routes
 from ringlog.retrieval.plain.notes import described, file_name
 from ringlog.retrieval.plain.openapi import DESCRIPTION
 from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
@@ -39,11 +40,12 @@ from ringlog.retrieval.serving.request import (
     names,
     number,
     services,
+    times,
 )
 from ringlog.retrieval.serving.unchanged import tag_of
 from ringlog.retrieval.signals import as_of, demand, latest, reduced, search
 from ringlog.retrieval.texts import query
-from ringlog.retrieval.times import duration, instant, span
+from ringlog.retrieval.times import duration, instant
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.moments import microseconds
 
@@ -72,6 +74,7 @@ def routes() -> list[Route]:
         Route("/api/v1/parameters/{table}/history", get_parameter_history),
         Route("/api/v1/snapshots", get_snapshots),
         *capture_routes(),
+        *mark_routes(),
         Route("/api/v1/events", get_events),
         Route("/api/v1/losses", get_losses),
         Route("/api/v1/why", get_why),
@@ -160,7 +163,7 @@ def _alignment(request: Request, form: str) -> tuple[str | None, int | None]:
 
 async def get_data(request: Request) -> Response:
     wanted, form = names(request), _form(request)
-    start, end = _span(request)
+    start, end = times(request)
     queries = services(request).queries
     given = request.query_params.get("limit")
     limit = number(given, "limit", 1, 1, 100_000) if given else None
@@ -206,7 +209,7 @@ async def get_at(request: Request) -> Response:
 async def get_rows(request: Request) -> Response:
     table, form = request.query_params.get("table", ""), _form(request, "csv")
     chosen = request.query_params.getlist("column")
-    start, end = _span(request)
+    start, end = times(request)
     queries = services(request).queries
     if form == "json":
         raise Refused(400, "rows are available as csv, arrow or parquet")
@@ -232,7 +235,7 @@ async def get_rows(request: Request) -> Response:
 
 async def get_trend(request: Request) -> Response:
     wanted, form = names(request), _form(request)
-    start, end = _span(request)
+    start, end = times(request)
     points = number(request.query_params.get("points"), "points", 1000, 1, 100_000)
     queries = services(request).queries
 
@@ -242,7 +245,8 @@ async def get_trend(request: Request) -> Response:
         if form == "json":
             yield from trend_json(made, start, end)
         else:
-            yield from trend_table(form, made, servers, signals, comments="comments" in request.query_params)
+            comments = "comments" in request.query_params
+            yield from trend_table(form, made, servers, signals, (start, end), comments=comments)
 
     return queries.stream(
         caller(request),
@@ -264,7 +268,7 @@ async def get_spectrum(request: Request) -> Response:
 
 
 def _analysed(request: Request, figures: Callable[..., Iterator[bytes]], many: int) -> Response:
-    wanted, (start, end) = names(request), _span(request)
+    wanted, (start, end) = names(request), times(request)
     log = "log" in request.query_params
     return services(request).queries.stream(
         caller(request),
@@ -441,7 +445,7 @@ async def get_snapshots(request: Request) -> Response:
 
 
 async def get_events(request: Request) -> Response:
-    start, end = _span(request)
+    start, end = times(request)
     limit = number(request.query_params.get("limit"), "limit", 1000, 1, 100_000)
 
     def work(servers: Servers) -> list[dict[str, Any]]:
@@ -456,12 +460,12 @@ async def get_why(request: Request) -> Response:
     wanted = names(request)
     if len(wanted) > 1:
         raise Refused(400, "signal must be one name")
-    start, end = _span(request)
+    start, end = times(request)
     return json_response(await answer(request, lambda servers: why(servers, wanted[0], start, end)))
 
 
 async def get_losses(request: Request) -> Response:
-    start, end = _span(request)
+    start, end = times(request)
 
     def work(servers: Servers) -> list[dict[str, Any]]:
         found = _of_servers(request, servers, "losses", start, end)
@@ -484,8 +488,3 @@ def _of_servers(
         text = query(name, of_table=sql.Literal(table), others=excluded(gone), **times, **others)
         found += records(connection, text)
     return found
-
-
-def _span(request: Request) -> tuple[datetime, datetime]:
-    given = request.query_params
-    return span(given.get("from"), given.get("to"), datetime.now(UTC), default=timedelta(hours=1))

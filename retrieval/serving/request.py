@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import orjson
@@ -13,6 +14,7 @@ from ringlog.retrieval.serving.access import Access, Login
 from ringlog.retrieval.serving.queries import Queries
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import LONGEST
+from ringlog.retrieval.times import span
 
 Result = TypeVar("Result")
 
@@ -81,6 +83,12 @@ def names(request: Request, parameter: str = "signal") -> list[str]:
         if not name or len(name) > LONGEST or "\0" in name:
             raise Refused(400, f"{parameter} must be a name of at most {LONGEST} characters")
     return found
+
+
+def times(request: Request) -> tuple[datetime, datetime]:
+    """`from` and `to`, by default the last hour. Raises Refused (400)."""
+    given = request.query_params
+    return span(given.get("from"), given.get("to"), datetime.now(UTC), default=timedelta(hours=1))
 
 
 async def body(request: Request) -> bytes:
