@@ -142,9 +142,10 @@ def opened(
     password: str | None,
     certificate: str | Path | None = None,
     headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
 ) -> Any:
-    """The open answer to a request of the plain API. Raises ReadRefused (304 for an answer that If-None-Match
-    names) and ValueError like `read`."""
+    """The open answer to a request of the plain API, a POST with `body`. Raises ReadRefused (304 for an
+    answer that If-None-Match names) and ValueError like `read`."""
     # a third of the start of commands that read nothing over HTTP
     import ssl
     import urllib.error
@@ -159,7 +160,7 @@ def opened(
         raise ValueError(f"{url.rpartition('@')[2]!r} is not a server: write http://host:port")
     where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
     request = urllib.request.Request(
-        f"{where}/api/v1/{path}?{urlencode(parameters)}", headers={**(headers or {})}
+        f"{where}/api/v1/{path}?{urlencode(parameters)}", body, {**(headers or {})}
     )
     if parts.username:
         secret = password or (unquote(parts.password) if parts.password else os.environ.get(_PASSWORD))

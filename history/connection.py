@@ -117,6 +117,13 @@ class Connection:
         with _errors_converted(), self._small.cursor(row_factory=dict_row) as cursor:
             return cursor.execute(query.as_string().encode()).fetchall()
 
+    def change(self, query: sql.Composable) -> list[dict[str, Any]]:
+        """The rows of a statement that may write although the login's transactions are read-only. Raises
+        ReadError."""
+        with _errors_converted(), self._small.transaction():
+            self._small.execute("set transaction read write")
+            return self.records(query)
+
     def answer(self, text: str, *values: bytes) -> pq.abc.PGresult:
         """The result, in binary, of a statement with $1, $2 …, which stays prepared. The values are in
         PostgreSQL's text format. Raises ReadError."""

@@ -49,6 +49,7 @@ OVER_ALL_TABLES = {
         "captures",
         "conditions",
         "housekeeping",
+        "marks",
         "nodes",
         "signals",
         "times",

@@ -69,6 +69,10 @@ export const tables = () => ask("tables");
 export const disk = () => ask("disk");
 export const events = (time, table, signal) =>
   ask("events", { ...span(time), limit: 300, ...(table ? { table } : {}) }, signal);
+export const marks = (names, time, signal) => ask("marks", { signal: names, ...span(time) }, signal);
+// Adds a mark, or with its number corrects or withdraws it.
+export const sendMark = (number, content) => answerOf(address(number === undefined ? "marks" : `marks/${number}`),
+  { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) });
 export const why = (name, time) => ask("why", { signal: name, ...span(time) });
 export const losses = (time) => ask("losses", span(time));
 

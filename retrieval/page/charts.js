@@ -6,6 +6,7 @@ import { Chart } from "./chart.js";
 import { durationText, timeText } from "./format.js";
 import { gestures } from "./gestures.js";
 import { menu } from "./menu.js";
+import { note } from "./note.js";
 import { failed, say, worked } from "./message.js";
 import { isWaveform } from "./series.js";
 import { change, setAxis, setSignal, shownTime, state, tidy } from "./state.js";
@@ -176,6 +177,12 @@ function wire(chart) {
   modes(chart, (mode) => alter(chart, (wanted) => { wanted.mode = mode; }));
   part(".stats").hidden = !chart.view.hasStatistics;
   part(".stats").addEventListener("click", () => alter(chart, (wanted) => { wanted.stats = !wanted.stats; }));
+  part(".write").hidden = !chart.view.isTime;
+  part(".write").addEventListener("click", () => chart.time && note(chart));
+  part(".happened").addEventListener("click", ({ target }) => {
+    const mark = chart.view.events?.find((each) => each.mark && String(each.mark) === target.dataset.mark);
+    if (mark) note(chart, mark);
+  });
   part(".logs").addEventListener("click", ({ target }) => {
     if (target.value !== undefined) alter(chart, (wanted) => setAxis(wanted, target.value, { log: !wanted.axes?.[target.value]?.log }));
   });

@@ -1,11 +1,11 @@
-// Marks over the lines: limits, and events of the readings.
+// Marks over the lines: limits, events of the readings, and notes of people.
 
 import { colour } from "./axes.js";
 import { timeText } from "./format.js";
 
 // Kinds of events by their severity; others have no colour.
 const COLOURS = { gap: "bad", refused: "bad", thinned: "bad", damaged: "bad", disconnected: "bad", unread: "bad", late: "warn",
-  clock: "warn", unfit: "warn", alarm: "warn" };
+  clock: "warn", unfit: "warn", alarm: "warn", mark: "accent" };
 const STRIP = 5; // pixels
 
 export function limitLines(plot, axes) {
@@ -66,7 +66,9 @@ export function eventMarks(plot, events) {
     ctx.fillStyle = colour(COLOURS[event.kind] ?? "quiet");
     ctx.globalAlpha = 1;
     ctx.fillRect(x, bbox.top - STRIP * ratio, width, STRIP * ratio);
-    if (["gap", "thinned", "damaged", "disconnected"].includes(event.kind) && event.to > event.from) {
+    // a note of a person: a thin line, or the span
+    if (event.kind === "mark") ctx.fillRect(x, bbox.top, ratio, bbox.height);
+    if (["mark", "gap", "thinned", "damaged", "disconnected"].includes(event.kind) && event.to > event.from) {
       ctx.globalAlpha = 0.08;
       ctx.fillRect(x, bbox.top, width, bbox.height);
     }
@@ -89,6 +91,11 @@ export function eventList(events) {
     const kind = Object.assign(document.createElement("b"), { textContent: event.kind });
     kind.className = COLOURS[event.kind] ?? "";
     item.append(`${timeText(event.from)}${end} ${event.table_name} `, kind, `${rows}: ${event.message}`);
+    if (event.mark) {
+      const edit = Object.assign(document.createElement("button"), { type: "button", textContent: "Correct" });
+      edit.dataset.mark = event.mark;
+      item.append(" ", edit);
+    }
     return item;
   }));
   return [summary, list];

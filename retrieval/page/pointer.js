@@ -29,6 +29,9 @@ export class Pointer {
       list.append(swatch, Object.assign(document.createElement("span"), { textContent: view.label(each) }), value);
     }
     this.box.replaceChildren(head, list);
+    for (const text of view.marksAt?.(left) ?? []) {
+      this.box.append(Object.assign(document.createElement("p"), { className: "noted", textContent: text }));
+    }
     if (series.length > MOST) this.box.append(`and ${series.length - MOST} more`);
     if (this.box.parentElement !== drawn.over) drawn.over.append(this.box);
     const isRight = left > drawn.over.clientWidth / 2;

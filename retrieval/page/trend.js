@@ -61,7 +61,10 @@ export class Trend {
   // Events are fetched after the lines, which are drawn without them.
   async after(time, abort) {
     const tables = [...new Set(this.chart.wanted.signals.map((name) => this.chart.of(name).table))];
-    const found = await Promise.all(tables.map((table) => api.events(time, table, abort)));
+    const asked = tables.map((table) => api.events(time, table, abort));
+    const marks = api.marks(this.chart.wanted.signals, time, abort).then((found) => found.map((mark) => ({ ...mark, kind: "mark",
+      rows: null, table_name: mark.signals?.join(", ") ?? "all signals", message: `${mark.text} (${mark.login})` })));
+    const found = await Promise.all([...asked, marks]);
     this.events = found.flat().map((event) => ({ ...event, from: Date.parse(event.time),
       to: Date.parse(event.until ?? event.time) })).sort((a, b) => a.from - b.from);
     this.chart.root.querySelector(".happened").replaceChildren(...eventList(this.events));
@@ -146,6 +149,7 @@ export class Trend {
         ready: [({ over }) => over.addEventListener("click", (event) => showWhy(this.chart, this.chart.timeAt(event.clientX)))],
         setCursor: [() => {
           this.chart.showValues();
+          if (this.isPointed) this.chart.pointed = this.chart.timeOf(this.chart.drawn.cursor.left);
           this.pointer.show();
         }],
         setSelect: [(plot) => this.zoom(plot)],
@@ -175,6 +179,13 @@ export class Trend {
         setAxis(wanted, key, { min: Math.min(...ends), max: Math.max(...ends) });
       }
     });
+  }
+
+  // The texts of the marks at a position in the drawing.
+  marksAt(left) {
+    const place = (at) => this.chart.drawn.valToPos(at / 1000, "x");
+    return this.events.filter(({ mark, from, to }) => mark && place(from) - 4 <= left && left <= place(to) + 4)
+      .map(({ message }) => message);
   }
 
   label(series) {

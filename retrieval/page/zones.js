@@ -41,9 +41,9 @@ export function parts(milliseconds) {
   return [...PARTS.map((name) => found[name]), ((milliseconds % 1000) + 1000) % 1000 | 0];
 }
 
-// The instant of a time as 2026-11-28 14:05:00 in the zone shown, in milliseconds; NaN for an invalid one.
+// The instant of a time as 2026-11-28 14:05:00, or with milliseconds, in the zone shown, in milliseconds; NaN for an invalid one.
 export function instantOf(text) {
-  const zone = zoneName(), [, date, clock] = text.trim().match(/^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d)?))?$/) ?? [];
+  const zone = zoneName(), [, date, clock] = text.trim().match(/^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?))?$/) ?? [];
   const asUtc = Date.parse(`${date}T${clock ?? "00:00"}Z`);
   // a day that the month does not have
   if (Number.isNaN(asUtc) || new Date(asUtc).getUTCDate() !== Number(date.slice(8))) return NaN;

@@ -49,7 +49,7 @@ def data(
     fields = [pa.field("time", TIME), with_unit("value", common or pa.null(), signals[0])]
     if len(signals) > 1:
         fields = [pa.field("signal", pa.string()), fields[0], pa.field("value", common or pa.null())]
-    schema = noted(pa.schema(fields), servers, signals)
+    schema = noted(pa.schema(fields), servers, signals, start, end)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for signal in signals:

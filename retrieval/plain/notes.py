@@ -1,17 +1,20 @@
-"""Notes beside samples: unit and description of each signal, the facility's time zone, names of files."""
+"""Notes beside samples: unit and description of each signal, marks, the facility's zone, names of files."""
 
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 import orjson
 import pyarrow as pa
+from psycopg import sql
 
-from ringlog.history.connection import records
+from ringlog.history.connection import Connection, records, time_literal
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
 from ringlog.retrieval.texts import query
 
+_MARKS = sql.SQL("select * from ringlog.list_marks({start}, {end}, {names})")
 _SHOWN = (
     *("table", "column", "type", "unit", "description"),
     *("limits", "alarm_limits", "states", "held", "decimals", "now"),
@@ -25,11 +28,27 @@ def described(signal: Signal) -> dict[str, object]:
     return content | ({"was": signal.was} if signal.was else {})
 
 
-def noted(schema: pa.Schema, servers: Servers, signals: Sequence[Signal]) -> pa.Schema:
-    """The schema with `ringlog` in its metadata: the zone and the signals as JSON."""
+def noted(
+    schema: pa.Schema, servers: Servers, signals: Sequence[Signal], start: datetime, end: datetime
+) -> pa.Schema:
+    """The schema with `ringlog` in its metadata: the zone, the signals and the marks of the time as JSON."""
     zone = records(servers.first, query("me"))[0]["timezone"]
-    content = {"timezone": zone, "signals": [described(signal) for signal in signals]}
+    names = [signal.name for signal in signals]
+    content = {
+        "timezone": zone,
+        "signals": [described(signal) for signal in signals],
+        "marks": marks_of(servers.first, names, start, end),
+    }
     return schema.with_metadata({"ringlog": orjson.dumps(content)})
+
+
+def marks_of(
+    connection: Connection, signals: Sequence[str] | None, start: datetime, end: datetime
+) -> list[dict[str, Any]]:
+    """The marks of these signals, and of all, that touch a time; None: of any signals."""
+    wanted = sql.Literal(None if signals is None else "\n".join(signals))
+    times = {"start": time_literal(start), "end": time_literal(end)}
+    return records(connection, _MARKS.format(names=wanted, **times))
 
 
 def with_unit(name: str, kind: pa.DataType, signal: Signal) -> pa.Field:
@@ -39,12 +58,17 @@ def with_unit(name: str, kind: pa.DataType, signal: Signal) -> pa.Field:
 
 def comments(schema: pa.Schema) -> bytes:
     """The notes of a schema as lines of CSV that begin with #."""
-    notes = orjson.loads((schema.metadata or {}).get(b"ringlog", b'{"timezone":"UTC","signals":[]}'))
+    notes = orjson.loads(
+        (schema.metadata or {}).get(b"ringlog", b'{"timezone":"UTC","signals":[],"marks":[]}')
+    )
     lines = [f"# time: UTC (the facility is in {notes['timezone']})"]
     for each in notes["signals"]:
         states = ", ".join(f"{number} = {name}" for number, name in (each["states"] or {}).items())
         words = "; ".join(filter(None, (each["unit"], each["description"], states)))
         lines.append(f"# {each['signal']}: {' '.join(words.split())}")
+    for each in notes["marks"]:
+        when = each["time"] if each["until"] is None else f"{each['time']} to {each['until']}"
+        lines.append(f"# mark, {when}, {each['login']}: {' '.join(each['text'].split())}")
     return "".join(f"{line}\n" for line in lines).encode()
 
 

@@ -22,6 +22,7 @@ from ringlog.retrieval.plain.data import data, newest, rows
 from ringlog.retrieval.plain.figures import figure_routes
 from ringlog.retrieval.plain.forms import MEDIA
 from ringlog.retrieval.plain.live import Live
+from ringlog.retrieval.plain.marks import mark_routes
 from ringlog.retrieval.plain.notes import described, file_name
 from ringlog.retrieval.plain.openapi import DESCRIPTION
 from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
@@ -73,6 +74,7 @@ def routes() -> list[Route]:
         Route("/api/v1/parameters/{table}/history", get_parameter_history),
         Route("/api/v1/snapshots", get_snapshots),
         *capture_routes(),
+        *mark_routes(),
         Route("/api/v1/events", get_events),
         Route("/api/v1/losses", get_losses),
         Route("/api/v1/why", get_why),
@@ -249,7 +251,8 @@ async def get_trend(request: Request) -> Response:
         if form == "json":
             yield from trend_json(made, start, end)
         else:
-            yield from trend_table(form, made, servers, signals, comments="comments" in request.query_params)
+            comments = "comments" in request.query_params
+            yield from trend_table(form, made, servers, signals, (start, end), comments=comments)
 
     return queries.stream(
         caller(request),

@@ -136,10 +136,16 @@ def trend_json(trends: Iterator[Trend], start: datetime, end: datetime) -> Itera
 
 
 def trend_table(
-    form: str, trends: Iterator[Trend], servers: Servers, signals: Sequence[Signal], *, comments: bool = False
+    form: str,
+    trends: Iterator[Trend],
+    servers: Servers,
+    signals: Sequence[Signal],
+    times: tuple[datetime, datetime],
+    *,
+    comments: bool = False,
 ) -> Iterator[Part]:
     """Trends of these signals as one table, with the signal's name as the first column."""
-    schema = noted(SCHEMA.insert(0, pa.field("signal", pa.string())), servers, signals)
+    schema = noted(SCHEMA.insert(0, pa.field("signal", pa.string())), servers, signals, *times)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for each in trends:

@@ -60,7 +60,7 @@ def wide(
         raise Refused(400, "wide=mean needs a step, as step=10s")
     lines = [_Line(servers, signal, "last" if signal.states and how == "mean" else how) for signal in signals]
     fields = [with_unit(line.signal.name, line.kind, line.signal) for line in lines]
-    schema = noted(pa.schema([pa.field("time", TIME), *fields]), servers, signals)
+    schema = noted(pa.schema([pa.field("time", TIME), *fields]), servers, signals, start, end)
     span = microseconds(start), microseconds(end)
     if how == "mean" and step is not None:
         first = span[0] // step * step

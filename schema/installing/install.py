@@ -19,7 +19,7 @@ from ringlog.procedures import (
     table_procedures,
 )
 from ringlog.procedures.parameters import shared_procedures as shared_parameter_procedures
-from ringlog.schema import ledger, registry, registry_state
+from ringlog.schema import ledger, marks, registry, registry_state
 from ringlog.schema.access import rights, roles
 from ringlog.schema.change import announce, change, driver, run, run_all
 from ringlog.schema.column_type import Kind
@@ -207,6 +207,7 @@ class _Common:
             self._note("catalogue of T-SQL", before)
         self.changed += [f"procedure {name}: dropped" for name in made.drop(self.connection, FORMER)]
         registry_state.watch(self.connection)
+        marks.restrict(self.connection)
         for part in parts:
             self.changed += part(self.connection)
         rights.grant_missing(driver(self.connection))

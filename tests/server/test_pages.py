@@ -61,6 +61,7 @@ ELSEWHERE = {
     "docs/how-to/captures.md": [
         (r"ringlog capture |exec capture_event", "needs a capture of this moment: test_captures.py"),
     ],
+    "docs/how-to/marks.md": [(r"ringlog mark |exec add_mark", "needs a login of its own: test_marks.py")],
     "docs/how-to/epics.md": [(r"ringlog load ", UNTIL_STOPPED), (r"pip install ", "the network")],
     "docs/how-to/import.md": [
         (r"ringlog load --backfill", "needs old files: tests/loader/test_backfill.py"),

@@ -1,0 +1,35 @@
+"""Marks: notes of people at times of the readings, with every version of each."""
+
+import sqlalchemy as sa
+from psycopg import sql
+from sqlalchemy.dialects import postgresql
+
+from ringlog.schema.change import run
+from ringlog.schema.layout import READER
+from ringlog.schema.own_tables import boolean, integer, own_column, own_table, text, timestamp
+from ringlog.schema.sql_files import sql_file
+
+mark = own_table(
+    "mark",
+    integer("number", None, sa.Identity(), key=True),
+    integer("version", "counts the corrections; the greatest is shown", key=True, autoincrement=False),
+    timestamp("time", "of what the note is about"),
+    timestamp("until", "its end; null: a moment", null=True),
+    text("text", "of the note; of a withdrawn one the reason"),
+    own_column(postgresql.ARRAY(sa.TEXT), "signals", "null: all", null=True),
+    boolean("withdrawn", "no longer shown"),
+    text("login", "who wrote this version"),
+    text("program", "as the client reports it"),
+    timestamp("made", "when this version was written", default=sa.func.clock_timestamp()),
+    sa.Index("mark_time", "time"),
+    comment="notes of people, in all versions; nobody deletes them",
+)
+
+
+def restrict(connection: sa.Connection) -> None:
+    """Shows the marks of signals only to readers of one of them, once the procedures are there."""
+    if not connection.scalar(
+        sa.text("select relrowsecurity from pg_class where oid = 'ringlog.mark'::regclass")
+    ):
+        text = sql_file(__file__, "marks_of_readable_signals")
+        run(connection, sql.SQL(text).format(reader=sql.Literal(READER)))
