@@ -1,7 +1,7 @@
 create or replace function ringlog.condition_steps(condition text)
 returns table (step text, signal text, operator text, number double precision, word text, place integer)
 language plpgsql
-immutable
+stable
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
