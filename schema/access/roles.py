@@ -50,6 +50,11 @@ def create_missing_roles(connection: sa.Connection) -> list[str]:
     return missing
 
 
+def has_owner(connection: sa.Connection) -> bool:
+    """Whether the cluster has ringlog_owner: not before ringlog is first installed in it."""
+    return bool(connection.scalar(sa.text("select to_regrole(:owner) is not null"), {"owner": OWNER}))
+
+
 def owner_logs_in(connection: sa.Connection) -> bool:
     """Whether ringlog_owner may log in: a client could then write without the procedures."""
     return bool(
@@ -63,7 +68,7 @@ def foreign_schemas(connection: sa.Connection) -> list[tuple[str, str]]:
     """Those of ringlog's schemas that belong to another role, with their owner."""
     statement = sa.text(
         "select nspname, nspowner::regrole::text from pg_namespace"
-        " where nspname = any(:schemas) and nspowner <> to_regrole(:owner) order by nspname"
+        " where nspname = any(:schemas) and nspowner is distinct from to_regrole(:owner) order by nspname"
     )
     values = {"schemas": [*SCHEMAS, *SYSTEM_SCHEMAS], "owner": OWNER}
     return [(schema, owner) for schema, owner in connection.execute(statement, values)]

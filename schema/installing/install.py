@@ -233,8 +233,8 @@ class _Installation(_Common):
 
     def run(self) -> InstallReport:
         """Makes everything but new tables beyond new_tables.AT_ONCE."""
-        self.created += [f"role {role}" for role in roles.create_missing_roles(self.connection)]
         _refuse_if(obstacles.around(self.connection, self.facility))
+        self.created += [f"role {role}" for role in roles.create_missing_roles(self.connection)]
         for name, setting in missing_settings(self.connection, self.facility).items():
             run(self.connection, setting.statement)
             self.changed.append(f"setting {name} of the database: {setting.before} → {setting.now}")

@@ -45,10 +45,11 @@ def around(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
             f"{layout.OWNER} may log in, and could write without the procedures",
             sql.SQL("alter role {} nologin;").format(owner).as_string(),
         )
+    made = "" if roles.has_owner(connection) else f"create role {layout.OWNER} nologin; "
     for schema, its_owner in roles.foreign_schemas(connection):
         yield Obstacle(
             f"schema {schema} belongs to {its_owner} and was not made by ringlog",
-            sql.SQL("alter schema {} owner to {};").format(sql.Identifier(schema), owner).as_string(),
+            made + sql.SQL("alter schema {} owner to {};").format(sql.Identifier(schema), owner).as_string(),
         )
     if not may_set(connection):
         for name, setting in missing_settings(connection, facility).items():
