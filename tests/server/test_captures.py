@@ -64,12 +64,16 @@ def listed(own: Web, number: int) -> dict[str, dict[str, Any]]:
 
 
 def settled(own: Web, number: int) -> dict[str, dict[str, Any]]:
-    """The same after the passes over the whole span."""
+    """The same after a pass over the whole span that began after this call."""
     wait_until(
         lambda: all(row["state"] != "copying" for row in listed(own, number).values()),
         lambda: listed(own, number),
     )
     done = datetime.now(UTC)
+    # late rows are looked for each minute
+    own.server.sql(
+        "update ringlog.captured_table set due = now() where capture = %s and due > now()", [number]
+    )
     query = (
         "select count(*) from ringlog.captured_table where capture = %s and due < %s + interval '5 seconds'"
     )
