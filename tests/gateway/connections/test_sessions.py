@@ -223,8 +223,10 @@ def test_format_only(clients: Clients, nothing_written: Callable[[], AbstractCon
 
 
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
-def test_types_queried_by_odbc(clients: Clients, version: str) -> None:
+def test_types_queried_by_odbc(clients: Clients, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     server = clients.server
+    # FreeTDS would use the version of an earlier session
+    monkeypatch.setenv("TDSVER", version)
     with pyodbc.connect(
         f"DRIVER={TDSODBC};SERVER={server.host};PORT={server.port};TDS_Version={version}",
         user=PLAIN.user,
