@@ -3,12 +3,18 @@
 from datetime import datetime
 
 import sqlalchemy as sa
-from psycopg import sql
 
 from ringlog.schema.access.roles import become_owner
-from ringlog.schema.change import run
-from ringlog.schema.layout import READER
-from ringlog.schema.own_tables import bigint, boolean, double, integer, own_table, text, timestamp
+from ringlog.schema.own_tables import (
+    bigint,
+    boolean,
+    double,
+    integer,
+    own_table,
+    restrict_rows,
+    text,
+    timestamp,
+)
 from ringlog.schema.sql_files import sql_file
 
 ledger = own_table(
@@ -134,9 +140,7 @@ _OF_READABLE_TABLES = sql_file(__file__, "ledger_of_readable_tables")
 
 def restrict_events(connection: sa.Connection) -> None:
     """Shows events to readers of their tables only, if the database does not do so yet. As ringlog_owner."""
-    query = sa.text("select relrowsecurity from pg_class where oid = 'ringlog.event'::regclass")
-    if not connection.scalar(query):
-        run(connection, sql.SQL(_OF_READABLE_TABLES).format(reader=sql.Literal(READER)))
+    restrict_rows(connection, event, _OF_READABLE_TABLES)
 
 
 def forget_past_retention(connection: sa.Connection, now: datetime) -> None:

@@ -1,12 +1,9 @@
 """Marks: notes of people at times of the readings, with every version of each."""
 
 import sqlalchemy as sa
-from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
-from ringlog.schema.change import run
-from ringlog.schema.layout import READER
-from ringlog.schema.own_tables import boolean, integer, own_column, own_table, text, timestamp
+from ringlog.schema.own_tables import boolean, integer, own_column, own_table, restrict_rows, text, timestamp
 from ringlog.schema.sql_files import sql_file
 
 mark = own_table(
@@ -28,8 +25,4 @@ mark = own_table(
 
 def restrict(connection: sa.Connection) -> None:
     """Shows the marks of signals only to readers of one of them, once the procedures are there."""
-    if not connection.scalar(
-        sa.text("select relrowsecurity from pg_class where oid = 'ringlog.mark'::regclass")
-    ):
-        text = sql_file(__file__, "marks_of_readable_signals")
-        run(connection, sql.SQL(text).format(reader=sql.Literal(READER)))
+    restrict_rows(connection, mark, sql_file(__file__, "marks_of_readable_signals"))

@@ -41,6 +41,13 @@ def grant_select(connection: sa.Connection, tables: Iterable[sa.Table], role: st
     run(connection, sql.SQL("grant select on {} to {}").format(names, sql.Identifier(role)))
 
 
+def restrict_rows(connection: sa.Connection, table: sa.Table, policy: str) -> None:
+    """Shows the rows of a table by a policy, if the database does not do so yet. As ringlog_owner."""
+    query = sa.text("select relrowsecurity from pg_class where oid = cast(:name as regclass)")
+    if not connection.scalar(query, {"name": f"ringlog.{table.name}"}):
+        run(connection, sql.SQL(policy).format(reader=sql.Literal(READER)))
+
+
 def own_column(
     kind: Any,
     name: str,
