@@ -12,7 +12,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
+use tokio::time::{timeout, Instant};
 use tracing::{debug, error, info};
 
 /// The channel on which PostgreSQL notifies of changes of procedures or row types.
@@ -30,6 +30,8 @@ const PAUSE_OUTDATED: Duration = Duration::from_millis(100);
 const PAUSE_NOTIFIED: Duration = Duration::from_millis(250);
 /// Pause before PostgreSQL is tried again.
 const RETRY: Duration = Duration::from_secs(1);
+/// Requests wait this long for a new connection: the old one may be lost although PostgreSQL serves.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Queries the byte order of packed arrays in the database, as it is now and not when the connection was made.
 const BYTE_ORDER: &str =
@@ -111,8 +113,16 @@ impl LiveCatalogue {
         if let Some(since) = since {
             tokio::time::sleep(PAUSE_OUTDATED.saturating_sub(since.elapsed())).await;
         }
-        let (answer, reloaded) = oneshot::channel();
-        self.reloads.send(Reload { reason, asked, answer }).await.is_ok() && reloaded.await.unwrap_or(false)
+        loop {
+            let (answer, reloaded) = oneshot::channel();
+            if self.reloads.send(Reload { reason, asked, answer }).await.is_err() {
+                return false;
+            }
+            // the watcher loses its requests with its connection
+            if let Ok(is_read) = reloaded.await {
+                return is_read;
+            }
+        }
     }
 }
 
@@ -172,19 +182,26 @@ impl Watcher {
         }
     }
 
-    /// Tries until PostgreSQL can be reached; requests for the catalogue do not wait for it meanwhile. None:
-    /// no session can request it any more.
+    /// Tries until PostgreSQL can be reached. Requests for the catalogue wait only for the first attempt. None: no
+    /// session can request it any more.
     async fn connect_again(
         &self,
         before: &Catalogue,
         requests: &mut mpsc::Receiver<Reload>,
     ) -> Option<(Connection, Snapshot)> {
+        let attempt = || async {
+            let mut connection = self.listening().await?;
+            let snapshot = read_all(&mut connection, &self.metrics, Some(before)).await?;
+            Ok::<_, PgError>((connection, snapshot))
+        };
+        if let Ok(Ok(found)) = timeout(PATIENCE, attempt()).await {
+            return Some(found);
+        }
         let mut connecting = pin!(async {
             loop {
                 tokio::time::sleep(RETRY).await;
-                let Ok(mut connection) = self.listening().await else { continue };
-                if let Ok(snapshot) = read_all(&mut connection, &self.metrics, Some(before)).await {
-                    return (connection, snapshot);
+                if let Ok(found) = attempt().await {
+                    return found;
                 }
             }
         });

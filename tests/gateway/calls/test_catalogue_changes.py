@@ -252,8 +252,8 @@ def test_a_change_that_nobody_has_notified_of(site: Admin, client: CtClient, ser
         return answers[-1] == [7]
 
     wait_until(is_known)
-    # until then nothing is said of the parameters: a writer would give up the row
-    assert {*map(str, answers[:-1])} == {"50000"}, answers
+    # nothing else is said of the parameters: a writer would give up the row
+    assert {*map(str, answers[:-1])} <= {"50000"}, answers
 
 
 def test_two_sessions_that_create_one_table(site: Admin, clients: Clients) -> None:

@@ -125,12 +125,17 @@ def test_a_readers_connection_sees_the_new_column(own_clients: Clients) -> None:
 
 def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> None:
     """By the SQL that `ringlog init` prints; put_sr_rf has an argument of the ring's row type. One call may
-    meet several changes."""
+    meet several changes, and the gateway may lose the connection on which it hears of them."""
     server = own_clients.server
     writers = Writers(own_clients, "put_sr_rf", datetime(2033, 1, 1), rows=10)
     with writers.running(6), psycopg.connect(server.dsn, autocommit=True) as admin:
-        for type in ("double precision", "real") * 6:
+        for number, type in enumerate(("double precision", "real") * 6):
             writers.wait_for_more(10)
+            if number in (4, 9):
+                admin.execute(
+                    "select pg_terminate_backend(pid) from pg_stat_activity"
+                    " where application_name like 'ringlog catalogue%'"
+                )
             admin.execute(
                 # the ring first, as put does
                 f"begin; set local lock_timeout = '100s'; alter table online.sr_rf alter power type {type}; "
@@ -138,7 +143,8 @@ def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> 
                 f"alter table weeks.sr_rf alter power type {type}; notify ringlog_catalogue; commit"
             )
         writers.wait_for_more(50)
-    assert writers.errors == []
+    log = server.data.with_name(server.data.name + ".stderr")
+    assert writers.errors == [], log.read_text()
     writers.check(server.dsn, "weeks.sr_rf", "seq_no, time, power, arcs")
 
 
