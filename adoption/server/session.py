@@ -1,6 +1,5 @@
 """Sessions at an old server, Sybase ASE or SQL Server, and its error messages."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +8,7 @@ import pymssql
 from pymssql import _mssql
 
 from ringlog.clients import Address
+from ringlog.clients.drivers.freetds import tds_version
 
 SYBASE = "5.0"
 TIMEOUT = 600
@@ -28,27 +28,26 @@ def connected(
 
     Raises pymssql.Error, also where the server does not answer within `timeout` seconds.
     """
-    # pymssql cannot name TDS 5.0, but FreeTDS, on which it is built, reads TDSVER
     if version == SYBASE:
-        os.environ["TDSVER"] = version
         # messages have severity 10 there and are not errors
         _mssql.min_error_severity = 11
     # pymssql's timeout is one for all sessions, and is set only after `use` was sent
     _mssql.MSSQLConnection.__new__(_mssql.MSSQLConnection).query_timeout = timeout
     try:
-        connection = pymssql.connect(
-            server=address.host,
-            port=str(address.port),
-            user=address.user,
-            password=password,
-            database=address.database,
-            appname="ringlog adopt",
-            tds_version=None if version == SYBASE else version,
-            autocommit=True,
-            conn_properties="",
-            login_timeout=30,
-            timeout=timeout,
-        )
+        # pymssql has no name for TDS 5.0
+        with tds_version(version):
+            connection = pymssql.connect(
+                server=address.host,
+                port=str(address.port),
+                user=address.user,
+                password=password,
+                database=address.database,
+                appname="ringlog adopt",
+                autocommit=True,
+                conn_properties="",
+                login_timeout=30,
+                timeout=timeout,
+            )
     except (pymssql.InterfaceError, _mssql.MSSQLException) as error:
         # the driver reports a timeout, or gives no reason
         known = error.args[0] if error.args and isinstance(error.args[0], tuple) else error.args

@@ -1,6 +1,5 @@
 """A server without tables of a facility, and a login with a database of its own, for T-SQL over TDS."""
 
-import os
 import secrets
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -10,6 +9,7 @@ from typing import Any
 import pymssql
 from psycopg import sql
 
+from ringlog.clients.drivers.freetds import tds_version
 from ringlog.loadtest.experiment.server import Server, serving
 
 # a server has at least one table
@@ -36,10 +36,8 @@ def server_without_tables(folder: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def database(server: Server, owner: str, tds_version: str = "7.4") -> Iterator[Any]:
+def database(server: Server, owner: str, version: str = "7.4") -> Iterator[Any]:
     """A connection of a new login to its empty database of the same name; both are dropped afterwards."""
-    # FreeTDS takes it from here; pymssql does not know 5.0
-    os.environ["TDSVER"] = tds_version
     password = secrets.token_hex(8)
     own = {"owner": sql.Identifier(owner), "password": sql.Literal(password)}
     administrator = server.administrator
@@ -49,14 +47,16 @@ def database(server: Server, owner: str, tds_version: str = "7.4") -> Iterator[A
         ).format(**own)
     )
     try:
-        connection = pymssql.connect(
-            server=server.host,
-            port=str(server.port),
-            user=owner,
-            password=password,
-            database=owner,
-            autocommit=True,
-        )
+        # pymssql has no name for TDS 5.0
+        with tds_version(version):
+            connection = pymssql.connect(
+                server=server.host,
+                port=str(server.port),
+                user=owner,
+                password=password,
+                database=owner,
+                autocommit=True,
+            )
         with closing(connection):
             yield connection
     finally:

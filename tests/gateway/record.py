@@ -16,7 +16,6 @@ from decimal import Decimal
 from pathlib import Path
 
 import psycopg
-import pyodbc
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -24,7 +23,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 from places import ROOT  # noqa: E402
 
 from servers import RunningServer, serving  # noqa: E402
-from tds_clients import TDSODBC, Clients, CtClient, Param, pytds_of  # noqa: E402
+from tds_clients import Clients, CtClient, Param, odbc, pytds_of  # noqa: E402
 
 CAPTURES = HERE / "captures"
 MOST = 24_000
@@ -86,12 +85,7 @@ def through_pymssql(clients: Clients, version: str) -> None:
 
 
 def through_odbc(clients: Clients, version: str) -> None:
-    server = clients.server
-    words = (
-        f"DRIVER={TDSODBC};SERVER={server.host};PORT={server.port};TDS_Version={version};ClientCharset=UTF-8"
-    )
-    login = f"UID={server.writer.user};PWD={server.writer.password}"
-    with closing(pyodbc.connect(f"{words};{login}")) as connection:
+    with closing(odbc(clients.server, clients.server.writer, version, autocommit=False)) as connection:
         cursor = connection.cursor()
         query = "select an_int from gateway_test..types where an_int = ? and a_varchar <> ?"
         cursor.execute(query, -5, "häuser").fetchall()

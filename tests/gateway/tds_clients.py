@@ -18,6 +18,7 @@ import pytds
 import pytest
 from pymssql import _mssql
 
+from ringlog.clients.drivers.freetds import tds_version
 from servers import Login, RunningServer
 from waiting import PATIENCE, wait_until
 
@@ -265,14 +266,7 @@ class Clients:
         )
 
     def odbc(self, login: Login, version: str) -> pyodbc.Connection:
-        server = self.server
-        return pyodbc.connect(
-            f"DRIVER={TDSODBC};SERVER={server.host};PORT={server.port};TDS_Version={version};"
-            "ClientCharset=UTF-8",
-            user=login.user,
-            password=login.password,
-            autocommit=True,
-        )
+        return odbc(self.server, login, version)
 
     @contextmanager
     def ct(self, login: Login, section: str = "5.0") -> Iterator[CtClient]:
@@ -360,6 +354,19 @@ def error_of(cursor: pymssql.Cursor, text: str) -> Message:
 def error_number(cursor: pymssql.Cursor, text: str) -> int:
     """The number of the error that a batch ends with."""
     return error_of(cursor, text).number
+
+
+def odbc(
+    server: RunningServer, login: Login, version: str = "7.4", *, autocommit: bool = True
+) -> pyodbc.Connection:
+    """A session over TDS by FreeTDS's ODBC driver."""
+    with tds_version(version):
+        return pyodbc.connect(
+            f"DRIVER={TDSODBC};SERVER={server.host};PORT={server.port};ClientCharset=UTF-8",
+            user=login.user,
+            password=login.password,
+            autocommit=autocommit,
+        )
 
 
 def ctds_of(server: RunningServer, login: Login) -> ctds.Connection:

@@ -18,7 +18,7 @@ import raw_tds
 from raw_client import RawClient
 from ringlog.server.processes.descriptors import raise_file_limit
 from servers import Login, RunningServer
-from tds_clients import TDSODBC, VERSIONS, Admin, Clients, Param, rows_of
+from tds_clients import VERSIONS, Admin, Clients, Param, rows_of
 from waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("functions")
@@ -223,15 +223,8 @@ def test_format_only(clients: Clients, nothing_written: Callable[[], AbstractCon
 
 
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
-def test_types_queried_by_odbc(clients: Clients, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = clients.server
-    # FreeTDS would use the version of an earlier session
-    monkeypatch.setenv("TDSVER", version)
-    with pyodbc.connect(
-        f"DRIVER={TDSODBC};SERVER={server.host};PORT={server.port};TDS_Version={version}",
-        user=PLAIN.user,
-        password=PLAIN.password,
-    ) as connection:
+def test_types_queried_by_odbc(clients: Clients, version: str) -> None:
+    with clients.odbc(PLAIN, version) as connection:
         cursor = connection.cursor()
         names = {row.type_name for row in cursor.getTypeInfo().fetchall()}
         assert {"int", "real", "varchar", "datetime", "bit", "numeric"} <= names

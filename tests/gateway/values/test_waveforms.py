@@ -8,14 +8,13 @@ from pathlib import Path
 import ctds
 import psycopg
 import pymssql
-import pyodbc
 import pytest
 
 import raw_tds
 from raw_client import RawClient
 from ringlog.clients import call, connect
 from servers import RunningServer, ringlog, serving
-from tds_clients import TDSODBC, ctds_of, pytds_of
+from tds_clients import ctds_of, odbc, pytds_of
 
 BEGIN = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
 POINTS = 100_000
@@ -86,7 +85,7 @@ def by_ctds(server: RunningServer, moment: datetime, trace: bytes) -> None:
 
 
 def by_pyodbc(server: RunningServer, moment: datetime, trace: bytes) -> None:
-    with pyodbc_of(server, server.writer) as connection:
+    with odbc(server, server.writer) as connection:
         # FreeTDS's {call} has no binary longer than 8000 bytes
         connection.execute("exec put_scope ?, ?, ?", (3, text_of(moment), trace))
 
@@ -235,7 +234,7 @@ def from_ctds(server: RunningServer) -> bytes:
 
 
 def from_pyodbc(server: RunningServer) -> bytes:
-    with pyodbc_of(server, server.reader) as connection:
+    with odbc(server, server.reader) as connection:
         ((trace,),) = connection.execute("select top 1 trace from log..scope order by time desc").fetchall()
     return bytes(trace)
 
@@ -347,11 +346,3 @@ def test_a_facility_may_use_big_endian_packed_points(temporary_directory: Path, 
 
 def pymssql_of(server: RunningServer, login: raw_tds.Login) -> pymssql.Connection:
     return server.connect(login.user, login.password)
-
-
-def pyodbc_of(server: RunningServer, login: raw_tds.Login) -> pyodbc.Connection:
-    return pyodbc.connect(
-        f"DRIVER={TDSODBC};SERVER={server.host};PORT={server.port};TDS_Version=7.4;UID={login.user};"
-        f"PWD={login.password};ClientCharset=UTF-8",
-        autocommit=True,
-    )
