@@ -291,7 +291,9 @@ class Session:
         if text.leaves_state:
             self._client.call("sp_reset_connection")
             self._begin()
-        self._client.language(f"if object_id('{PROCEDURE}') is not null drop procedure {PROCEDURE}")
+        if ask in (by_compiled, by_interpreted):
+            # there is none if the text is refused in a procedure
+            self._client.language(f"drop procedure {PROCEDURE} print ''")
         return Outcome(answer, left)
 
     def close(self) -> None:
