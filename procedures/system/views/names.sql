@@ -123,12 +123,13 @@ begin
   if id is null and coalesce(kind, 'P') in ('P', 'FN', 'IF', 'TF', 'PC', 'X') then
     select procedures.oid into id
     from sys.every_procedure as procedures
-    where procedures.stored = any (spellings)
+    -- the first of a group has no number in its name
+    where procedures.proname = any (spellings)
       and procedures.type = coalesce(kind, procedures.type)
       -- ringlog's procedures are in every database, other schemas' are not
       and schema is not null
       and procedures.schema in (sys.schema_of(name), 'ringlog')
-    order by procedures.schema = 'ringlog', procedures.stored <> object, procedures.oid
+    order by procedures.schema = 'ringlog', procedures.proname <> object, procedures.oid
     limit 1;
   end if;
   if id is null and coalesce(kind, 'TR') = 'TR' then

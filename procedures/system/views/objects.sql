@@ -7,6 +7,8 @@
 create view sys.every_numbered_procedure as
 select
   procedures.oid,
+  -- with its number in its group
+  procedures.proname,
   case when procedures.proname ~ '~[0-9a-f]{16}$'
     then sys.named_by_text(procedures.proname, comments.description)
     else pg_catalog.regexp_replace(procedures.proname, ';\d+$', '')
