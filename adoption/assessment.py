@@ -31,8 +31,6 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Assessment:
-    """The assessment of one database."""
-
     server: str
     database: str
     rings: tuple[dict[str, object], ...]

@@ -22,8 +22,6 @@ _ZONE = sql_file(__file__, "choices_zone")
 
 @dataclass(frozen=True)
 class Choices:
-    """The options of a migration."""
-
     databases: tuple[str, ...]
     """empty: all of the server"""
     tds_version: str

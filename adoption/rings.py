@@ -103,7 +103,6 @@ class _Decided:
 
 
 def _named(name: str, databases: Sequence[Old]) -> OldTable:
-    """The table that the rules name."""
     found = [
         table
         for each in databases

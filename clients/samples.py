@@ -137,7 +137,6 @@ def _cut(points: bytes, lengths: Reading) -> Iterator[bytes | None]:
 
 
 def _packed(reading: Reading) -> bytes:
-    """The bytes of a reading that is an array."""
     assert isinstance(reading, bytes)
     return reading
 

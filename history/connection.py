@@ -158,7 +158,6 @@ class Connection:
             self._stream.rollback()
 
     def cancel(self) -> None:
-        """Cancels the running statements."""
         with suppress(psycopg.Error):
             self._small.cancel()
         if self._stream is not None:

@@ -265,8 +265,6 @@ def _pieces(
 
 @dataclass(frozen=True)
 class WeekFile:
-    """A cold week."""
-
     begins: datetime
     ends: datetime
     folder: str
@@ -392,7 +390,6 @@ def _closed(
 
 
 def _merged(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """The batches as one."""
     if len(batches) == 1:
         return batches[0]
     merged = pa.Table.from_batches(batches).combine_chunks().to_batches()

@@ -43,8 +43,6 @@ _INVALID = SEVERITIES.index("INVALID")
 
 
 class _Signal:
-    """A signal that is taken."""
-
     def __init__(self, wanted: Wanted, deadband: str, latest: int) -> None:
         self.wanted = wanted
         self.deadband = Deadband.of(wanted.deadband or deadband)

@@ -108,7 +108,6 @@ class Supervisor:
                 task.job = job
 
     def start(self) -> None:
-        """Starts all processes."""
         # Existing objects live as long as the processes: excluded from garbage collection, their pages stay
         # shared.
         gc.collect()

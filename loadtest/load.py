@@ -39,7 +39,6 @@ class LocustLoad:
 
     @classmethod
     def from_environment(cls) -> "LocustLoad":
-        """The load of this process."""
         given = json.loads(os.environ[ENVIRONMENT])
         return cls(
             facility=Path(given["facility"]),

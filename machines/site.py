@@ -92,5 +92,4 @@ class Site:
 
     @property
     def members(self) -> tuple[Machine, ...]:
-        """The machines with data."""
         return tuple(machine for machine in self.machines if not machine.witness)

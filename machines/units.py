@@ -9,7 +9,6 @@ GUARD = "ringlog-guard.service"
 
 
 def units(machine: Machine, layout: Layout) -> dict[str, str]:
-    """The units of a machine, by name."""
     found = {ETCD: _etcd(layout)}
     if not machine.witness:
         found |= {PATRONI: _patroni(layout), GUARD: _guard(layout), GATEWAY: _gateway(machine, layout)}

@@ -123,7 +123,6 @@ def is_waveform(signal: Signal) -> bool:
 
 
 def scalar_of(waveform: Signal, scalar: str) -> Signal:
-    """A scalar of each row of a waveform, as a signal."""
     return replace(
         waveform,
         name=f"{waveform.name}.{scalar}",

@@ -120,7 +120,6 @@ def _name(kind: type) -> str:
 
 
 def main() -> None:
-    """The entry point."""
     logging.basicConfig(format="ringlog: %(message)s", level=logging.INFO, stream=sys.stderr)
     # a command that gets SIGTERM still stops the PostgreSQL it has started
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -171,7 +171,6 @@ class ColumnType:
 
     @property
     def sqlalchemy(self) -> "TypeEngine[Any]":
-        """SQLAlchemy's type of it."""
         return _sqlalchemy(self)
 
     @property
@@ -195,7 +194,6 @@ class ColumnType:
 
     @property
     def arrow(self) -> "pa.DataType":
-        """Arrow's type of it."""
         import pyarrow as pa
 
         if self.is_array:

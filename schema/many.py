@@ -11,5 +11,4 @@ PER_CONNECTION = 100
 
 
 def by_connection(tables: Sequence[T]) -> list[Sequence[T]]:
-    """The tables in parts, one for each connection."""
     return [tables[first : first + PER_CONNECTION] for first in range(0, len(tables), PER_CONNECTION)]

@@ -23,7 +23,6 @@ class RunningMirror:
     metrics: int
 
     def lines(self) -> list[dict[str, str]]:
-        """The report."""
         return [json.loads(line) for line in self.report.read_text().splitlines()]
 
     def count(self, name: str) -> float:

@@ -258,7 +258,6 @@ def make_developer(administrator: psycopg.Connection[Any]) -> None:
 
 
 def set_traps(administrator: psycopg.Connection[Any], developer: str) -> int:
-    """Sets the traps by the connection string of the developer. Returns their number."""
     wanted = statements(administrator)
     with psycopg.connect(developer) as connection:
         connection.execute("".join(wanted).encode())

@@ -157,7 +157,6 @@ def _shell(word: str) -> str:
 
 
 def facility(rings: Sequence[Ring], timezone: str) -> Iterator[str]:
-    """The lines of the facility file."""
     yield f"timezone = {json.dumps(timezone)}"
     for ring in rings:
         yield "\n[[table]]"

@@ -154,7 +154,6 @@ def _rights(
 
 
 def _collation(query: Query, is_ase: bool) -> str:
-    """The default collation of the database."""
     if is_ase:
         names = [str(name) for (name,) in query("sort_order")]
         is_kept = any("nocase" in name for name in names) and not any("noaccents" in name for name in names)
@@ -192,7 +191,6 @@ def _answer(cursor: Any, file: str, what: str, unread: list[str]) -> list[tuple[
 
 
 def _code_pages(cursor: Any, parts: Parts) -> dict[str, str]:
-    """The code page of each collation."""
     found: dict[str, str] = {}
     for collation in {column.code_page for columns in parts.columns.values() for column in columns} - {""}:
         try:
@@ -220,7 +218,6 @@ def _here(
     collation: str,
     description: str,
 ) -> OldColumn:
-    """A column with the names and collations of here."""
     return replace(
         column,
         code_page=pages.get(column.code_page, ""),

@@ -94,8 +94,6 @@ class OldIndex:
 
 @dataclass(frozen=True)
 class OldTable:
-    """A table."""
-
     name: str
     columns: tuple[OldColumn, ...]
     keys: tuple[tuple[str, ...], ...]
@@ -160,16 +158,12 @@ class Grant:
 
 @dataclass(frozen=True)
 class Member:
-    """A member of a group or role."""
-
     role: str
     who: str
 
 
 @dataclass(frozen=True)
 class Old:
-    """The catalogue of one database."""
-
     version: str
     is_ase: bool
     tables: tuple[OldTable, ...]

@@ -85,7 +85,6 @@ def is_of_server(error: pymssql.Error) -> bool:
 
 
 def message_of(error: pymssql.Error) -> str:
-    """The server's error message."""
     message: object = error.args
     while isinstance(message, tuple):
         message = message[-1] if message else ""

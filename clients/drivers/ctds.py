@@ -14,7 +14,6 @@ _OUTPUT_BYTES = 255
 
 
 def connect(address: Address, password: str, *, autocommit: bool, login_timeout: int, timeout: int) -> Any:
-    """Connects to a gateway."""
     try:
         return ctds.connect(
             address.host,

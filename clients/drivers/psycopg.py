@@ -101,7 +101,6 @@ class Cursor(psycopg.Cursor[Any]):
 def connect(
     address: Address, password: str, *, autocommit: bool, login_timeout: int, timeout: int
 ) -> psycopg.Connection[Any]:
-    """Connects to PostgreSQL."""
     try:
         connection = psycopg.connect(
             host=address.host,

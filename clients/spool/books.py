@@ -101,7 +101,6 @@ class Books:
             self.count(hour, acknowledged=stored, refused=refused[hour], late=late[hour])
 
     def note(self, kind: str, time: int, message: str, until: int | None, rows: int | None) -> None:
-        """Adds an event."""
         event = (time, until, kind, rows, message)
         added = self._db.execute(
             "insert into event (time, until, kind, rows, message) values (?, ?, ?, ?, ?)", event

@@ -41,7 +41,6 @@ _MOST_HELD = 1000
 
 
 def one_row(time: int, content: Content) -> Shares:
-    """The shares of a row that is one row of its table."""
     return ((time, 1),)
 
 
@@ -237,7 +236,6 @@ class Stored:
     # --- damage ---
 
     def _keep_count(self) -> None:
-        """Writes the count of the rows."""
         stored_rows = self.depth + len(self._done)
         self._count = Count(self.name, self.newest, self.time or 0, stored_rows, self.depth)
         if self._count_file is not None:
@@ -345,7 +343,6 @@ class Stored:
         return True
 
     def _shares_of(self, row: int, moment: int) -> Shares:
-        """The shares of a row that is in the file."""
         if self._shares is one_row:
             return one_row(moment, "")
         (content,) = self._sql("select readings from row where id = ?", row).fetchone()

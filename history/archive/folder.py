@@ -99,7 +99,6 @@ class Folder:
             self._files.delete_file(self._path(name))
 
     def rename(self, name: str, other: str) -> None:
-        """Gives a file another name."""
         self._move(name, other)
 
     def set_aside(self, name: str) -> None:
@@ -120,7 +119,6 @@ class Folder:
                 _sync(folder)
 
     def _make(self, folder: str) -> None:
-        """Makes a folder with those above it."""
         missing = []
         if self._is_local:
             missing = [each for each in (Path(folder), *Path(folder).parents) if not each.exists()]

@@ -38,8 +38,6 @@ class NotDone(Exception):
 
 @dataclass(frozen=True)
 class Round:
-    """The parameters of a round."""
-
     engine: sa.Engine
     lock: sa.Connection
     """it holds the lock that excludes other rounds"""

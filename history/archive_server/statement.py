@@ -117,7 +117,6 @@ class Relation:
 
     @property
     def form(self) -> Rows:
-        """The form of its files."""
         return SAMPLES if self.files.rpartition(" ")[2].startswith(OF_SAMPLES) else ROWS
 
 

@@ -464,7 +464,6 @@ def _numbered(number: int, batch: pa.RecordBatch, wanted: pa.Schema) -> pa.Recor
 
 
 def _batch(file: PbFile, samples: tuple[Any, ...], fields: Sequence[str]) -> pa.RecordBatch:
-    """The samples that a file has decoded."""
     _, times, severities, statuses, waveforms, values, texts, _ = samples
     kind = arrow_type(file.format)
     value = _texts(values) if kind == pa.string() else _plain(kind, values[2])
@@ -491,5 +490,4 @@ def _texts(buffers: tuple[bytes, bytes, bytes]) -> pa.Array:
 
 
 def some(names: Sequence[str]) -> str:
-    """Names in a message."""
     return ", ".join(names[:5]) + (f" … ({len(names)})" if len(names) > 5 else "")

@@ -117,7 +117,6 @@ def _read(
     blocks: np.ndarray,
     are_rows: bool,
 ) -> Spans:
-    """All spans of these blocks."""
     query = sql.SQL(
         "select column_name, begins, {} from {}"
         " where level = %s and begins = any(%s) and column_name = any(%s)"

@@ -41,7 +41,6 @@ class Spans:
 
     @classmethod
     def together(cls, parts: Sequence["Spans"]) -> "Spans":
-        """The spans of all parts, in their order."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("numbers", *NAMES)))
 
     def chosen(self, which: NDArray[np.bool_]) -> "Spans":

@@ -230,7 +230,6 @@ class Epics:
         del subscriptions
 
     def subscriptions(self, table: SampleTable, receive: Receive, describe: Describe) -> Subscriptions:
-        """The monitors of a table of samples."""
         made = ChannelAccess if self.protocol == "ca" else PvAccess
         return made(table.type, table.deadband, receive, describe)
 

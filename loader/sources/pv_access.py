@@ -70,8 +70,6 @@ class Signal(Protocol):
 
 
 class Monitors:
-    """The monitors of a process."""
-
     def __init__(self) -> None:
         # its libraries start threads: only a writer's own process may load them
         from p4p.client.thread import Context

@@ -258,7 +258,6 @@ def conninfo_of(connection: psycopg.Connection) -> str:
 
 
 def log_rows(administrator: psycopg.Connection, table: str) -> int:
-    """The number of rows in the log of a table."""
     query = sql.SQL("select count(*) from {}").format(sql.Identifier("log", table))
     row = administrator.execute(query).fetchone()
     assert row is not None

@@ -21,12 +21,10 @@ def seconds(time: float | None) -> str:
 
 
 def duration(time: float | None) -> str:
-    """A time of a call."""
     return MISSING if time is None else milliseconds(time)
 
 
 def number(count: float | None) -> str:
-    """A whole number."""
     return MISSING if count is None else f"{count:,.0f}"
 
 

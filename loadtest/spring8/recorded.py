@@ -77,7 +77,6 @@ def well(records: Records) -> Records:
 
 
 def calls(records: Records) -> Calls:
-    """Figures of calls."""
     latencies = well(records)["latency"] / SECOND
     failed = len(records) - len(latencies)
     if not len(latencies):

@@ -165,8 +165,6 @@ class Run:
 
 @dataclass(frozen=True)
 class Result:
-    """One experiment."""
-
     experiment: str
     command: str
     began: str

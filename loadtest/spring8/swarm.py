@@ -37,7 +37,6 @@ def locust_command(arguments: Sequence[str]) -> list[str]:
 
 
 def locust_environment(load: LocustLoad, password: str | None) -> dict[str, str]:
-    """The environment of its processes."""
     own = {} if password is None else {PASSWORD: password}
     return os.environ | load.environment() | own
 

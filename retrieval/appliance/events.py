@@ -76,7 +76,6 @@ class Events:
 
 
 def of_samples(part: Samples) -> Events:
-    """The samples as they are."""
     return Events(
         part.place.type,
         part.place.unit,

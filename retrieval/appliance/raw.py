@@ -90,7 +90,6 @@ def ping_events(name: str) -> bytes:
 
 
 def _years(events: Events) -> Iterator[tuple[Events, int]]:
-    """The events of each year (UTC)."""
     if not len(events):
         return
     first, last = (

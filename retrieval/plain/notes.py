@@ -22,7 +22,6 @@ _SHOWN = (
 
 
 def described(signal: Signal) -> dict[str, object]:
-    """A signal as JSON has it."""
     content: dict[str, object] = {"signal": signal.name}
     content |= {name: getattr(signal, name) for name in _SHOWN} | {"type": str(signal.type)}
     return content | ({"was": signal.was} if signal.was else {})

@@ -28,7 +28,6 @@ def coding(accepted: str, media_type: str) -> str | None:
 
 
 def compressed(coding: str, parts: Iterator[Part]) -> Iterator[Part]:
-    """The parts in one stream of this coding."""
     if coding == "zstd":
         return _zstd(parts)
     return _gzip(parts)

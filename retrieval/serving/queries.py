@@ -42,8 +42,6 @@ Tag = Callable[[Servers], str | None]
 
 
 class Queries:
-    """Runs the queries of all requests."""
-
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.connections = Connections(limits.trusted)

@@ -78,7 +78,6 @@ def _name(entry: dict[str, str]) -> str:
 
 
 def _files(copy: Path) -> Iterator[str]:
-    """The files of a copy, by their names in it."""
     for folder, folders, files in os.walk(copy):
         for each in (*folders, *files):
             path = Path(folder, each)

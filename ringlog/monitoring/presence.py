@@ -83,5 +83,4 @@ def servers(connection: psycopg.Connection) -> list[Server]:
 
 
 def as_json(running: list[Server]) -> list[dict[str, str | None]]:
-    """For machines."""
     return [asdict(one) | {"since": one.since.isoformat()} for one in running]

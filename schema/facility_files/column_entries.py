@@ -116,7 +116,6 @@ def _compress(entry: Entry, kind: ColumnType | None) -> bool:
 
 
 def _of_waveform(entry: Entry, kind: ColumnType | None, key: str) -> Any:
-    """The value of a key that only waveforms have."""
     value = entry.take(key)
     if value is not None and kind is not None and not kind.is_array:
         entry.refuse(f"{key} is for waveforms, and this is {kind}")

@@ -86,7 +86,6 @@ def _numbered(partition: str, number: int) -> str:
 
 
 def drop_for_good(connection: sa.Connection, week: Aside) -> bool:
-    """Drops a week that was set aside."""
     become_owner(connection)
     drop_rows(connection, SET_ASIDE, week.relation)
     connection.execute(set_aside.delete().where(set_aside.c.relation == week.relation))

@@ -251,7 +251,6 @@ def stored_order(parameter: Parameter, stored: Collection[str]) -> list[Paramete
 
 
 def procedures(parameters: Collection[Parameter], known: Mapping[str, Columns]) -> Iterator[Procedure]:
-    """The procedures of all parameter tables."""
     for parameter in parameters:
         data = stored_order(parameter, known.get(parameter.name, ()))
         yield from parameter_procedures(

@@ -303,8 +303,6 @@ class Partition:
 
 @dataclass(frozen=True)
 class _Log:
-    """The state of a log."""
-
     table: str
     keep_from: datetime | None
     partitions: tuple[Partition, ...]

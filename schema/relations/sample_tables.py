@@ -169,7 +169,6 @@ def known_tables(connection: sa.Connection) -> dict[str, Mapping[str, Any]]:
 
 
 def blocks_of(connection: sa.Connection, table: str) -> SampleBlocks:
-    """The form of the blocks of a table of samples."""
     query = sa.select(sample_table.c.type).where(sample_table.c.table_name == table)
     return WAVEFORMS if connection.scalars(query).one().endswith("[]") else VALUES
 
@@ -281,7 +280,6 @@ def taken(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
 
 
 def procedures(tables: Sequence[SampleTable]) -> Iterator[Procedure]:
-    """The procedures of these tables."""
     for table in tables:
         yield from sample_procedures(table.name, table.type.sql, table.clock_drift, table.points)
 

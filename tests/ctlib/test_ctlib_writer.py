@@ -88,8 +88,6 @@ def place(started: Place) -> Place:
 
 @dataclass
 class Writer:
-    """A running writer."""
-
     process: subprocess.Popen[bytes]
     table: str
     output: Path

@@ -89,7 +89,6 @@ def scalar_of(waveform: Waveform, scalar: str) -> float | None:
 
 
 def trend_of(scope: Scope, column: str, scalar: str, *bins: object) -> list[Row]:
-    """The columns of get_trend."""
     rows: list[Row] = []
     for begin, waveforms in scope.bins(column, *bins):  # type: ignore[arg-type]
         values = [scalar_of(waveform, scalar) for waveform in waveforms]
@@ -103,7 +102,6 @@ def trend_of(scope: Scope, column: str, scalar: str, *bins: object) -> list[Row]
 
 
 def waveform_trend_of(scope: Scope, column: str, *bins: object) -> list[Row]:
-    """The columns of get_waveform_trend."""
     rows: list[Row] = []
     for begin, waveforms in scope.bins(column, *bins):  # type: ignore[arg-type]
         there = [waveform for waveform in waveforms if waveform is not None]

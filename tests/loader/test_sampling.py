@@ -59,7 +59,6 @@ def test_a_moved_reading(deadband: Deadband | None, before: Reading, after: Read
 
 
 def taken(cells: Cells, count: int) -> list[Row]:
-    """Its next rows."""
     return [*islice(chain.from_iterable(cells.rows(wait)), count)]
 
 

@@ -61,7 +61,6 @@ def in_step(rows: list[tuple[Any, ...]], ring: int) -> bool:
 
 
 def fresh_time(rows: list[tuple[Any, ...]]) -> datetime:
-    """A time later than all rows."""
     latest: datetime = rows[-1][1] if rows else datetime(2026, 1, 1, tzinfo=UTC)
     return latest + timedelta(seconds=1)
 

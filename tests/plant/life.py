@@ -14,8 +14,6 @@ from plant.site import Step
 
 
 class Life(Operations, Loads):
-    """A plant with its operations."""
-
     def step(self, step: Step) -> None:
         self.history.append(step)
         name, seed = step

@@ -29,8 +29,6 @@ class Different(AssertionError):
 
 @dataclass
 class Site:
-    """A plant and its model."""
-
     folder: Path
     model: dict[str, Table] = field(default_factory=tables)
     history: list[Step] = field(default_factory=list)

@@ -40,7 +40,6 @@ def written(magnets: Magnets, logins: None) -> Magnets:
 
 
 def as_login(magnets: Magnets, login: str) -> psycopg.Connection:
-    """A connection of this login."""
     connection = magnets.connect()
     connection.execute(sql.SQL("set session authorization {}").format(sql.Identifier(login)))
     return connection

@@ -44,7 +44,6 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def facility(engine: sa.Engine, file: Path) -> Facility:
-    """The facility, installed."""
     wanted = load_facility(file)
     install(engine, wanted)
     return wanted

@@ -163,7 +163,6 @@ def damaged_rings(folder: Path, tmp_path: Path, part: str) -> Iterator[RunningSe
 
 
 def files_of_indexes(server: RunningServer) -> set[str]:
-    """The files of the rings' indexes."""
     with psycopg.connect(server.dsn) as connection:
         query = (
             "select pg_relation_filepath(indexrelid) from pg_index where indrelid::regclass::text = any(%s)"

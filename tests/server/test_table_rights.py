@@ -150,7 +150,6 @@ CALLS: dict[str, tuple[str, Callable[[str], tuple[object, ...]]]] = {
 
 
 def call(kind: str, table: str) -> str:
-    """The call as a text."""
     name, arguments = CALLS[kind]
     values = (str(value) if isinstance(value, int) else f"'{value}'" for value in arguments(table))
     return f"exec {name.format(table)} {', '.join(values)}"

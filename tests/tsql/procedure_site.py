@@ -14,8 +14,6 @@ Row = tuple[Any, ...]
 
 @dataclass
 class Called:
-    """The results of a call."""
-
     status: int | None = None
     outputs: dict[str, Any] = field(default_factory=dict)
     rows: list[list[Row]] = field(default_factory=list)

@@ -36,7 +36,6 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """All cases of all files."""
     found = []
     for path in sorted(FOLDER.glob("*.toml")):
         file = tomllib.loads(path.read_text())

@@ -21,7 +21,6 @@ def run(connection: psycopg.Connection[Any], text: str, *, sybase: bool = False)
 
 
 def cell(connection: psycopg.Connection[Any], expression: str, *, sybase: bool = False) -> Any:
-    """The value of an expression."""
     ((row,),) = run(connection, f"select {expression}", sybase=sybase)
     return row[0]
 

@@ -111,7 +111,6 @@ class Fields:
         return iter(self._fields.values())
 
     def get(self, number: int) -> Field | None:
-        """The field with this id."""
         return self._fields.get(number)
 
     def retire(self, columns: Iterable[str]) -> None:

@@ -58,7 +58,6 @@ class Plan:
     """archived, of part archive"""
 
     def tables(self) -> Iterator[Tables]:
-        """The required tables."""
         if self.loads_main:
             yield main_tables(self.columns)
         if "read" in self.parts:

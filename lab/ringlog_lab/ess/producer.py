@@ -56,7 +56,6 @@ def points_of(type: str, points: int) -> bytes:
 
 
 def frame(type: str, rest: bytes, number: int) -> bytes:
-    """The waveform of a frame."""
     first = struct.pack(_CODES[type], number)
     return first + rest[len(first) :]
 

@@ -245,7 +245,6 @@ def _claimed(connection: Connection, server: Server, table: str) -> int:
 
 
 def _calls(rows: int) -> list[int]:
-    """The rows of each call."""
     return [_TOGETHER] * (rows // _TOGETHER) + [rows % _TOGETHER] * bool(rows % _TOGETHER)
 
 

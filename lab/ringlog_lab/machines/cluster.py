@@ -107,7 +107,6 @@ class Cluster:
 
     @property
     def primary(self) -> Host:
-        """The machine that is the primary."""
         leader = self.wait("a primary", lambda: self.state().leader)
         return next(host for host in self.members if host.name == leader.name)
 

@@ -128,7 +128,6 @@ class Host:
             )
 
     def logs(self) -> str:
-        """The ends of its logs."""
         return "\n".join(
             f"== {self.name} {log.name}\n{log.read_text(errors='replace')[-3000:]}"
             for log in sorted(self.folder.glob("*.log"))

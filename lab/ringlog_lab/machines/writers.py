@@ -19,8 +19,6 @@ from ringlog.schema.facility_files.facility_file import load_facility
 
 @dataclass
 class Rows:
-    """The rows of a writer."""
-
     produced: dict[datetime, int] = field(default_factory=dict)
     """row's time and value"""
     acknowledged: list[tuple[float, datetime]] = field(default_factory=list)

@@ -26,7 +26,6 @@ class Account:
 
     @classmethod
     def of(cls, process: psutil.Process) -> "Account":
-        """The account of a process."""
         return cls(process.uids().real, process.gids().real)
 
     @property

@@ -16,8 +16,6 @@ _MOST_ALIKE = 0.95
 
 
 class Verdict(StrEnum):
-    """The verdict from the samples."""
-
     NONE = "no deterioration"
     SMALL = f"rises by less than {100 * TOLERANCE:.0f} %"
     WORSE = "gets worse"

@@ -124,8 +124,6 @@ class State:
 
 
 class Run:
-    """A run in its folder."""
-
     def __init__(self, folder: Path, state: State) -> None:
         self.folder = folder
         self.state = state

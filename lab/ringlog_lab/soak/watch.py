@@ -152,7 +152,6 @@ def series(looks: Sequence[Look], name: str) -> Samples:
 
 
 def longest_start(looks: Sequence[Look]) -> list[Look]:
-    """The looks of the start that has the most."""
     starts = [one.start for one in looks]
     longest = max(starts, key=starts.count)
     return [one for one in looks if one.start == longest]

@@ -69,8 +69,6 @@ class Limits:
 
 @dataclass(frozen=True)
 class Direct:
-    """A connection."""
-
     pid: int
     login: str
     began: datetime

@@ -38,8 +38,6 @@ _END: LiteralString = """
 
 @dataclass(frozen=True)
 class Session:
-    """A session of a login."""
-
     pid: int
     login: str
     began: datetime
@@ -47,7 +45,6 @@ class Session:
 
 
 def sessions(connection: psycopg.Connection) -> list[Session]:
-    """The sessions of all logins."""
     return [Session(*row) for row in connection.execute(_SESSIONS, [[*WRITERS], GATEWAY])]
 
 

@@ -99,8 +99,6 @@ class Programs:
 
 
 class Clients:
-    """The clients of one server."""
-
     def __init__(
         self, server: RunningServer, programs: Programs, directory: Path, certificate: Path | None = None
     ) -> None:

@@ -61,7 +61,6 @@ class Answer:
 
     @property
     def number(self) -> int | None:
-        """The number of the error."""
         assert self.failure is not None, f"no error: {self}"
         return self.failure.number
 

@@ -61,7 +61,6 @@ def load() -> list[Entry]:
 
 
 def rendered(entries: list[Entry]) -> str:
-    """The page."""
     unknown = {entry.section for entry in entries} - set(SECTIONS)
     assert not unknown, f"sections without a place: {unknown}"
     found = {section: [entry for entry in entries if entry.section == section] for section in SECTIONS}
@@ -69,7 +68,6 @@ def rendered(entries: list[Entry]) -> str:
 
 
 def without_versions(page: str) -> str:
-    """The page without the versions of the clients."""
     return re.sub(r"^(\| [^|]+ \|)[^|]+\|", r"\1 … |", page, flags=re.M)
 
 

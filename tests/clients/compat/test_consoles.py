@@ -30,7 +30,6 @@ ROW = (datetime(2026, 1, 2, 3, 4, 5, 500_000), 1.5, -0.25, -7, 300, 900719925474
 
 
 def words(printed: str) -> list[list[str]]:
-    """The words of each line."""
     return [line.split() for line in printed.splitlines()]
 
 

@@ -88,7 +88,6 @@ def test_a_job_over_all_signals_answers_as_postgresql(published: str, tmp_path: 
 
 
 def job_of(published: str, url: str, tmp_path: Path) -> dict[str, Any]:
-    """The answer of the job."""
     printed = ringlog("archive", "spark", "--spark", VERSION, "--url", url, "--dsn", published)
     assert printed.returncode == 0, printed.stderr
     given = dict(line.split(" ", 1) for line in printed.stdout.splitlines())

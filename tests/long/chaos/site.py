@@ -105,7 +105,6 @@ class Site(ABC):
         return done
 
     def note(self, operation: str) -> None:
-        """Notes an operation."""
         self.figures.operations[operation] += 1
         self.say(f"{time.monotonic() - self.begun:7.1f} s: {operation}")
 

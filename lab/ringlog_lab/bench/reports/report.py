@@ -68,7 +68,6 @@ def heading(results: Results) -> list[str]:
 
 
 def markdown(results: Results) -> str:
-    """The whole report."""
     parts = ["# ringlog bench\n", "\n".join(f"* {line}" for line in heading(results)) + "\n"]
     parts += [f"## {table.caption}\n\n{table.markdown()}\n" for table in tables(results)]
     return "\n".join(parts)

@@ -33,8 +33,6 @@ class _Header:
 
 @dataclass
 class Results:
-    """All measurements, and their machine."""
-
     commit: str
     started: str
     machine: dict[str, str | int | float]
@@ -57,7 +55,6 @@ class Results:
     format: int = FORMAT
 
     def of(self, part: str, contender: str) -> list[Measurement]:
-        """The measurements of a contender in a part, one for each round."""
         return [one for one in self.measurements if one.part == part and one.contender == contender]
 
     def during(self, work: str, *, alone: bool = False) -> list[Disturbed]:
