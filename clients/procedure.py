@@ -39,11 +39,7 @@ class Connection(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> Any: ...
 
 
@@ -96,11 +92,7 @@ class Driver(Protocol):
         ...
 
     def call(
-        self,
-        connection: Any,
-        procedure: str,
-        arguments: Sequence[Argument],
-        named: Mapping[str, Argument],
+        self, connection: Any, procedure: str, arguments: Sequence[Argument], named: Mapping[str, Argument]
     ) -> Answer:
         """See `call`."""
         ...

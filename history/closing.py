@@ -145,11 +145,7 @@ def close(
 
 
 def _close(
-    connection: psycopg.Connection,
-    table: str,
-    until: datetime,
-    since: datetime,
-    stopped: Callable[[], bool],
+    connection: psycopg.Connection, table: str, until: datetime, since: datetime, stopped: Callable[[], bool]
 ) -> Iterator[int]:
     """Packs the rows of a table's weeks that end after `since`, the newest week first, and yields the number
     of rows of each block after its commit. Deletes blocks of weeks that have left the log."""

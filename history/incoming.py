@@ -368,13 +368,7 @@ class IncomingSamples:
         alarms = [(name, pa.int16()) for name in ("severity", "status")]
         time = pa.timestamp("us", "UTC")
         self.schema = pa.schema(
-            [
-                ("number", pa.int32()),
-                ("time", time),
-                ("nanoseconds", pa.int16()),
-                ("value", kind),
-                *alarms,
-            ]
+            [("number", pa.int32()), ("time", time), ("nanoseconds", pa.int16()), ("value", kind), *alarms]
         )
 
     def batches(

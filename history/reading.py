@@ -273,11 +273,7 @@ class WeekFile:
     footer: str
 
     def read(
-        self,
-        columns: Sequence[str],
-        start: datetime | None,
-        end: datetime | None,
-        number: int | None = None,
+        self, columns: Sequence[str], start: datetime | None, end: datetime | None, number: int | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The rows of its file, of samples those of the signal `number`. Raises Damaged."""
         folder = Folder(self.folder)
@@ -449,11 +445,7 @@ def _cold(
 
 
 def _newest_before(
-    connection: Connection,
-    table: str,
-    columns: Sequence[str],
-    start: datetime,
-    weeks: Sequence[WeekFile],
+    connection: Connection, table: str, columns: Sequence[str], start: datetime, weeks: Sequence[WeekFile]
 ) -> Iterator[pa.RecordBatch]:
     query = sql.SQL('{} order by "time" desc, seq_no desc limit 1').format(
         _select(table, columns, None, start)

@@ -32,12 +32,7 @@ _OF_A_LOGIN = ("user", "password", "passfile", "sslcert", "sslkey", "sslpassword
 
 
 def backfill(
-    facility: Facility,
-    source: str,
-    names: str | None,
-    address: Address,
-    password: str,
-    at_a_time: int | None,
+    facility: Facility, source: str, names: str | None, address: Address, password: str, at_a_time: int | None
 ) -> bool:
     """Imports the files of a folder, and shows the progress. Returns whether all rows are in the log.
 

@@ -13,15 +13,7 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.console import Console
 
-from ringlog.clients import (
-    Address,
-    LoginRefused,
-    Unanswered,
-    call,
-    connect,
-    find_password,
-    output,
-)
+from ringlog.clients import Address, LoginRefused, Unanswered, call, connect, find_password, output
 from ringlog.clients.figures import State
 from ringlog.clients.listening import host_and_port
 from ringlog.loader.backfill import backfill as import_files
@@ -61,13 +53,9 @@ Spool = Annotated[
 
 _Facility = Annotated[Path, typer.Option("--facility", metavar="FILE", help="Facility file (TOML).")]
 _Url = Annotated[
-    str,
-    typer.Option(metavar="URL", help="Server and login: tds://user@host:port[,host:port …][/database]."),
+    str, typer.Option(metavar="URL", help="Server and login: tds://user@host:port[,host:port …][/database].")
 ]
-_Tables = Annotated[
-    str | None,
-    option(metavar="A,B,...", help="These tables only. Default: all."),
-]
+_Tables = Annotated[str | None, option(metavar="A,B,...", help="These tables only. Default: all.")]
 _Source = Annotated[
     str,
     typer.Option(
@@ -88,8 +76,7 @@ _Speed = Annotated[
 ]
 _Seed = Annotated[int, typer.Option(metavar="N", help="Random seed of the simulator.")]
 _Budget = Annotated[
-    int,
-    typer.Option("--spool-budget", metavar="MIB", min=1, help="Disk space for the spool of one table."),
+    int, typer.Option("--spool-budget", metavar="MIB", min=1, help="Disk space for the spool of one table.")
 ]
 _TakeOver = Annotated[
     bool, typer.Option("--take-over", help="Take the tables over from their current writer.")
@@ -125,8 +112,7 @@ _Processes = Annotated[
 _Metrics = Annotated[
     str | None,
     option(
-        metavar="HOST:PORT",
-        help="Address of the writers' metrics for Prometheus (/metrics). Default: none.",
+        metavar="HOST:PORT", help="Address of the writers' metrics for Prometheus (/metrics). Default: none."
     ),
 ]
 

@@ -29,8 +29,7 @@ def everything(
         typer.Option("--time", metavar="T", help="Total duration of each experiment's loads: 30s, 10min."),
     ] = "30s",
     only: Annotated[
-        str | None,
-        option(metavar="A,B,...", help="These experiments only. Default: all."),
+        str | None, option(metavar="A,B,...", help="These experiments only. Default: all.")
     ] = None,
     data: Data = None,
     output: Output = OUTPUT,

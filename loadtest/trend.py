@@ -38,11 +38,7 @@ def example_signals(facility: Facility) -> list[list[Column]]:
 
 
 def read_trends(
-    address: Address,
-    password: str,
-    groups: Sequence[Sequence[Column]],
-    begin: datetime,
-    end: datetime,
+    address: Address, password: str, groups: Sequence[Sequence[Column]], begin: datetime, end: datetime
 ) -> list[list[Trend]]:
     """The signals' history between two moments, by get_signal over TDS."""
     connection = connect(address, password)
@@ -61,9 +57,7 @@ def read_trends(
 def _read(column: Column, rows: Sequence[tuple[object, ...]]) -> Trend:
     known = [(time, value) for time, value, *_ in rows if value is not None]
     return Trend(
-        column,
-        [cast(datetime, time) for time, _ in known],
-        [float(cast(float, value)) for _, value in known],
+        column, [cast(datetime, time) for time, _ in known], [float(cast(float, value)) for _, value in known]
     )
 
 

@@ -301,12 +301,7 @@ _SHARED = {
 
 
 def _of_samples(
-    table: str,
-    kind: str,
-    *,
-    ring: int = 0,
-    clock_drift: timedelta | None = None,
-    points: int | None = None,
+    table: str, kind: str, *, ring: int = 0, clock_drift: timedelta | None = None, points: int | None = None
 ) -> dict[str, str]:
     blocks = VALUES if points is None else WAVEFORMS
     names = {

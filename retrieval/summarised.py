@@ -26,13 +26,7 @@ from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.history.summaries.sample_spans import SEVERITY, filled
 from ringlog.history.summaries.spans import NAMES, Spans, combined, of_rows
 from ringlog.retrieval.bins import SECOND, Bins, binned
-from ringlog.retrieval.samples import (
-    INVALID,
-    Column,
-    Samples,
-    columns_of,
-    samples,
-)
+from ringlog.retrieval.samples import INVALID, Column, Samples, columns_of, samples
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
 from ringlog.schema.column_type import TYPES

@@ -11,10 +11,7 @@ import httpx
 from moto.server import ThreadedMotoServer
 
 BUCKET, REGION = "weeks", "us-east-1"
-_EVERYTHING = {
-    "Version": "2012-10-17",
-    "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}],
-}
+_EVERYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,7 @@ import psycopg
 from psycopg import sql
 
 from ringlog.adoption.conversion.tables import ROW_VERSIONS
-from ringlog.adoption.rows.arriving import (
-    ARRIVED,
-    OldSession,
-    Row,
-    digest_of,
-    names_of,
-    sessions,
-    stage,
-    why,
-)
+from ringlog.adoption.rows.arriving import ARRIVED, OldSession, Row, digest_of, names_of, sessions, stage, why
 from ringlog.adoption.rows.composites import compared
 from ringlog.adoption.rows.composites import stored as stored_as
 from ringlog.adoption.rows.copier import copier
@@ -180,10 +171,7 @@ def _continue_identity(new: psycopg.Connection[Any], table: sql.Identifier, colu
 def unreferenced(conninfo: str, database: str) -> list[str]:
     """The foreign keys with rows that refer to no row, because the old server was changed meanwhile."""
     with copier(conninfo, database) as limited, session.connect(limited) as new:
-        found = new.execute(
-            sql_file(__file__, "site_rows_unreferenced"),
-            [database],
-        ).fetchall()
+        found = new.execute(sql_file(__file__, "site_rows_unreferenced"), [database]).fetchall()
         broken = []
         for name, table, other, given, same in found:
             lacking = f"not exists (select from {other} b where {same})"

@@ -228,9 +228,7 @@ def _here(
     )
 
 
-def _accounts(
-    query: Query,
-) -> tuple[dict[str, str], tuple[tuple[str, str], ...], tuple[str, ...]]:
+def _accounts(query: Query) -> tuple[dict[str, str], tuple[tuple[str, str], ...], tuple[str, ...]]:
     """The database in which each login begins, the users with their logins, and the logins."""
     begins = {str(login): str(there or "").lower() for login, there in query("login_databases")}
     users = tuple((str(user), str(login or "")) for user, login in query("users"))

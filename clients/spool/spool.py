@@ -117,9 +117,7 @@ class Spool(Stored):
         found: list[Spooled] = []
         wrong: list[Row] = []
         waiting = self._sql(
-            "select id, time, seq_no, readings, crc from row where id > ? and id <= ? order by id",
-            row,
-            until,
+            "select id, time, seq_no, readings, crc from row where id > ? and id <= ? order by id", row, until
         )
         for each in waiting:
             number, time, seq_no, content, _ = each

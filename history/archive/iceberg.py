@@ -161,10 +161,7 @@ def _published(
         return _published(engine, tables, archive, table, weeks)
     if there is None:
         there = tables.create_table(
-            (NAMESPACE, table),
-            Schema(),
-            address(archive, f"{METADATA}/{table}"),
-            properties=_PROPERTIES,
+            (NAMESPACE, table), Schema(), address(archive, f"{METADATA}/{table}"), properties=_PROPERTIES
         )
     there = _changed(tables, there, fields)
     gone = [url for url in known if url not in weeks]

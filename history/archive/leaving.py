@@ -107,8 +107,7 @@ def _unmark(source: Connection, partition: str, week: Week) -> None:
     marks are of rows that the file does not have."""
     marks = 'delete from ringlog.late_row where partition = {} and "time" >= {} and "time" < {}'
     run_statement(
-        source,
-        sql.SQL(marks).format(sql.Literal(partition), sql.Literal(week.start), sql.Literal(week.end)),
+        source, sql.SQL(marks).format(sql.Literal(partition), sql.Literal(week.start), sql.Literal(week.end))
     )
 
 
@@ -144,10 +143,7 @@ def _put_away(
     there = {week.begins: week for week in manifest(connection, table)}
     if any(there.get(week.begins) != before.get(week.begins) for week in written):
         raise _Overtaken
-    run(
-        connection,
-        sql.SQL(sql_file(__file__, "leaving_put_away")).format(**names),
-    )
+    run(connection, sql.SQL(sql_file(__file__, "leaving_put_away")).format(**names))
     for week in written:
         stores.note_newest(connection, week, sql.Identifier("log", partition))
     drop_rows(connection, "log", partition)

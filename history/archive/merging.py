@@ -108,9 +108,7 @@ def _take_late(
     stores.note_newest(connection, week, place)
     values = [sql.Literal(keys[name].to_pylist()) for name in (time, other)]
     refill_default(
-        connection,
-        week.table,
-        kept.format(place, sql.Identifier(time), sql.Identifier(other), *values),
+        connection, week.table, kept.format(place, sql.Identifier(time), sql.Identifier(other), *values)
     )
     note(connection, week)
     texts = [json.dumps(row, default=str) for row in conflicts.to_pylist()]

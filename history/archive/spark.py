@@ -5,10 +5,7 @@ import sqlalchemy as sa
 from ringlog.history.archive.iceberg import CATALOG, NotPublished, is_published
 from ringlog.history.archive.manifest import settings
 
-RUNTIMES = {
-    "3.5": "iceberg-spark-runtime-3.5_2.12:1.12.0",
-    "4.0": "iceberg-spark-runtime-4.0_2.13:1.11.0",
-}
+RUNTIMES = {"3.5": "iceberg-spark-runtime-3.5_2.12:1.12.0", "4.0": "iceberg-spark-runtime-4.0_2.13:1.11.0"}
 """Iceberg's package for each version of Spark, with a reader of BYTE_STREAM_SPLIT"""
 
 

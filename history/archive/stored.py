@@ -33,10 +33,7 @@ class Rows:
     def read(self, source: Connection, relation: sql.Identifier, week: Week) -> Iterator[pa.RecordBatch]:
         """The rows or samples of a week in a relation. Raises ReadError, BeyondArrow."""
         query = sql.SQL('select * from {} where "time" >= {} and "time" < {} order by {}').format(
-            relation,
-            sql.Literal(week.start),
-            sql.Literal(week.end),
-            sql.SQL(self._order),
+            relation, sql.Literal(week.start), sql.Literal(week.end), sql.SQL(self._order)
         )
         return rows(source, query)
 

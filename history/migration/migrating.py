@@ -291,12 +291,7 @@ class Migration:
             pace.passed(batch.num_rows * (1 if self._kind else batch.num_columns), ended)
 
     def _written(
-        self,
-        folder: Folder,
-        week: Week,
-        batches: Iterator[pa.RecordBatch],
-        spans: Summaries,
-        until: datetime,
+        self, folder: Folder, week: Week, batches: Iterator[pa.RecordBatch], spans: Summaries, until: datetime
     ) -> Callable[[], Moved]:
         """Writes a week's file. Returns the work that is left: to read it back and to enter it."""
         with self._engine.begin() as connection:

@@ -30,8 +30,7 @@ Output = Annotated[
     Path, typer.Option(metavar="DIR", help="Folder of the report, which covers all experiments found there.")
 ]
 Compare = Annotated[
-    Path | None,
-    option(metavar="DIR", help="The output folder of an earlier run to compare with."),
+    Path | None, option(metavar="DIR", help="The output folder of an earlier run to compare with.")
 ]
 OUTPUT = Path(".loadtest")
 

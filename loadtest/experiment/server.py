@@ -127,12 +127,7 @@ class Server:
 
 @contextmanager
 def serving(
-    facility: Path,
-    data: Path,
-    *,
-    keep: bool,
-    password: str | None = None,
-    options: Sequence[str | Path] = (),
+    facility: Path, data: Path, *, keep: bool, password: str | None = None, options: Sequence[str | Path] = ()
 ) -> Iterator[Server]:
     """A server with a facility on a data directory, with the logins WRITER and READER. The logins are made
     unless their password is given. `options` are further ones of `ringlog serve`.

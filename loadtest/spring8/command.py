@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from ringlog.loadtest.spring8.scene import Experiment
 
 app = typer.Typer(
-    help="Repeat the experiments of five papers, and compare the results.",
-    no_args_is_help=True,
+    help="Repeat the experiments of five papers, and compare the results.", no_args_is_help=True
 )
 
 Measurement: TypeAlias = "Callable[[Experiment], Result]"
@@ -69,10 +68,7 @@ Url = Annotated[
         help="A running server, and its writers' login: tds://user@host:port. Default: a temporary server.",
     ),
 ]
-Reader = Annotated[
-    str | None,
-    option(metavar="NAME", help="With --url: the readers' login."),
-]
+Reader = Annotated[str | None, option(metavar="NAME", help="With --url: the readers' login.")]
 Dsn = Annotated[
     str | None,
     option(

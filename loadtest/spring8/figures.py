@@ -147,10 +147,7 @@ def _paper(columns: float, figure: float) -> Line:
 
 def users(runs: Sequence[Run]) -> Iterator[Plot]:
     """Latencies, CPU and rates against the number of users."""
-    titles = {
-        PYTHON: "Python users at the normal rate",
-        NATIVE: "Native writers at the highest rate",
-    }
+    titles = {PYTHON: "Python users at the normal rate", NATIVE: "Native writers at the highest rate"}
     for kind, title in titles.items():
         chosen = [run for run in runs if run.clients == kind]
         if not chosen:

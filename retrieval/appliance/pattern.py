@@ -40,15 +40,7 @@ WITHOUT_FILL = {
     f"{name}Sample": name
     for name in OF_BINS
     if name
-    not in (
-        "firstSample",
-        "firstFill",
-        "lastSample",
-        "lastFill",
-        "caplotbinning",
-        "flyers",
-        "ignoreflyers",
-    )
+    not in ("firstSample", "firstFill", "lastSample", "lastFill", "caplotbinning", "flyers", "ignoreflyers")
 } | {"optimizedSample": "optimized", "optimLastSampleSample": "optimLastSample"}
 """Names of operators that omit bins without samples."""
 

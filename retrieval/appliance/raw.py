@@ -67,12 +67,7 @@ def raw(name: str, kind: ColumnType, headers: Mapping[str, str], stream: Iterato
                 yield (b"\n" if current else b"") + _header(name, part, year, headers)
                 current = (year, part.kind, part.unit)
             yield encoding.events(
-                payload_type(part.kind),
-                _begin(year),
-                part.nanoseconds,
-                part.values,
-                part.alarms,
-                part.fields,
+                payload_type(part.kind), _begin(year), part.nanoseconds, part.values, part.alarms, part.fields
             )
     if current is None:
         empty = Events(kind, headers.get("EGU", ""), np.empty(0, np.int64), pa.array([], pa.float64()))

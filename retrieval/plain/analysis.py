@@ -85,12 +85,7 @@ def _json(content: dict[str, Any]) -> bytes:
 
 
 def _values(
-    servers: Servers,
-    signal: Signal,
-    start: datetime,
-    end: datetime,
-    points: int,
-    spans: Spans | None = None,
+    servers: Servers, signal: Signal, start: datetime, end: datetime, points: int, spans: Spans | None = None
 ) -> tuple[int, NDArray[np.int64], Numbers]:
     """The width of a trend's points in microseconds, the begin of each, and the finite means of them."""
     means = trend(servers, signal, start, end, points, spans)

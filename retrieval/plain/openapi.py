@@ -69,6 +69,6 @@ DESCRIPTION: dict[str, Any] = {
                     "401": {"description": _API["errors"]["401"]},
                 },
             }
-        },
+        }
     },
 }

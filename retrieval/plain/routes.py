@@ -205,9 +205,7 @@ async def get_at(request: Request) -> Response:
     now, given = datetime.now(UTC), request.query_params.get("time")
     when = instant(given, now, "time") if given else now
     return services(request).queries.stream(
-        caller(request),
-        lambda servers: newest(servers, demand(servers, wanted), when),
-        MEDIA["json"],
+        caller(request), lambda servers: newest(servers, demand(servers, wanted), when), MEDIA["json"]
     )
 
 

@@ -66,12 +66,7 @@ def width_of(start: datetime, end: datetime, points: int) -> int:
 
 
 def trend(
-    servers: Servers,
-    signal: Signal,
-    start: datetime,
-    end: datetime,
-    points: int,
-    spans: Spans | None = None,
+    servers: Servers, signal: Signal, start: datetime, end: datetime, points: int, spans: Spans | None = None
 ) -> Trend:
     """A signal from `start` on and before `end` in at most `points` points and one at each end; with `spans`
     of the samples in them.
@@ -96,12 +91,7 @@ def trend(
 
 
 def _of_summaries(
-    connection: Connection,
-    signal: Signal,
-    start: datetime,
-    end: datetime,
-    points: int,
-    spans: Spans | None,
+    connection: Connection, signal: Signal, start: datetime, end: datetime, points: int, spans: Spans | None
 ) -> Trend:
     found = connection.answer(
         text("get_trend"),

@@ -16,14 +16,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ringlog.gateway._core import (
-    FORGOTTEN,
-    FREE_FAILURES,
-    LONGEST_WAIT,
-    MOST_REMEMBERED,
-    REFUSAL_PAUSE,
-    TURN,
-)
+from ringlog.gateway._core import FORGOTTEN, FREE_FAILURES, LONGEST_WAIT, MOST_REMEMBERED, REFUSAL_PAUSE, TURN
 
 Value = TypeVar("Value")
 

@@ -114,10 +114,7 @@ _COMMANDS = {
     ),
     "loadtest": ("loadtest.command:app", "Repeat the experiments of five papers."),
     "bench": ("ringlog_lab.bench.command:bench", "Compare the gateway with direct calls of PostgreSQL."),
-    "plan": (
-        "ringlog_lab.ess.plan:plan",
-        "Compute the machines for waveforms and rows from measured costs.",
-    ),
+    "plan": ("ringlog_lab.ess.plan:plan", "Compute the machines for waveforms and rows from measured costs."),
 }
 """The module of each, below ringlog, the name of its function or Typer there, and a line for the help, so
 that the help imports no command."""

@@ -46,8 +46,7 @@ From = Annotated[datetime, typer.Argument(metavar="FROM", help="First day (UTC),
 To = Annotated[datetime, typer.Argument(metavar="TO", help="Day after the last (UTC).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 LogLevel = Annotated[
-    Level,
-    typer.Option("--log-level", help="Lowest level of the events that are logged to standard error."),
+    Level, typer.Option("--log-level", help="Lowest level of the events that are logged to standard error.")
 ]
 LogFormat = Annotated[
     Format,

@@ -49,8 +49,7 @@ _HttpRole = Annotated[
 ]
 
 _Listen = Annotated[
-    str,
-    typer.Option(metavar="HOST:PORT", help=("Address that TDS clients connect to. Port 0: a free one.")),
+    str, typer.Option(metavar="HOST:PORT", help=("Address that TDS clients connect to. Port 0: a free one."))
 ]
 _PgPort = Annotated[
     int | None,
@@ -74,8 +73,7 @@ _Memory = Annotated[
 _Metrics = Annotated[
     str | None,
     option(
-        metavar="HOST:PORT",
-        help="Address of the gateway's metrics for Prometheus (/metrics). Default: none.",
+        metavar="HOST:PORT", help="Address of the gateway's metrics for Prometheus (/metrics). Default: none."
     ),
 ]
 _Http = Annotated[
@@ -96,10 +94,7 @@ _TlsCert = Annotated[
         help="Certificate for TLS, with its chain (PEM). Default: no TLS. `ringlog cert` makes one.",
     ),
 ]
-_TlsKey = Annotated[
-    Path | None,
-    option("--tls-key", metavar="FILE", help="The certificate's key (PEM)."),
-]
+_TlsKey = Annotated[Path | None, option("--tls-key", metavar="FILE", help="The certificate's key (PEM).")]
 _Tls = Annotated[
     TlsUse | None,
     typer.Option("--tls", show_default=False, help="Whether clients may or must use TLS. Default: offered."),
@@ -224,12 +219,10 @@ def web(
     ] = "127.0.0.1:8080",
     http_role: _HttpRole = None,
     tls_cert: Annotated[
-        Path | None,
-        option("--tls-cert", metavar="FILE", help="Certificate for HTTPS (PEM)."),
+        Path | None, option("--tls-cert", metavar="FILE", help="Certificate for HTTPS (PEM).")
     ] = None,
     tls_key: Annotated[
-        Path | None,
-        option("--tls-key", metavar="FILE", help="The certificate's key (PEM)."),
+        Path | None, option("--tls-key", metavar="FILE", help="The certificate's key (PEM).")
     ] = None,
     dsn: Dsn = None,
 ) -> None:

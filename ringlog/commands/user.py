@@ -74,8 +74,7 @@ def add(
         bool, typer.Option("--parameter-writer", help="It may change all parameters, and read them.")
     ] = False,
     archivist: Annotated[
-        bool,
-        typer.Option("--archivist", help="It may add, rename and retire signals of tables of samples."),
+        bool, typer.Option("--archivist", help="It may add, rename and retire signals of tables of samples.")
     ] = False,
     recorder: Annotated[
         bool, typer.Option("--recorder", help="It may call capture_event and forget_capture.")
@@ -136,11 +135,7 @@ def add(
 
 
 @user.command("list")
-def show(
-    machine: Json = False,
-    data: Data = None,
-    dsn: Dsn = None,
-) -> None:
+def show(machine: Json = False, data: Data = None, dsn: Dsn = None) -> None:
     """List the logins with their rights, whether they are locked, and their numbers of connections."""
     with facility_opened(data, dsn) as conninfo:
         found = logins.logins(conninfo)

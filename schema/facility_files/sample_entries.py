@@ -12,16 +12,7 @@ from ringlog.schema.facility_files.column_entries import points_of, states_of
 from ringlog.schema.facility_files.entries import Entry, column_type, count_of, is_number, limits_of, repeated
 from ringlog.schema.facility_files.policy_entries import retention_of, seconds_of, spans_of
 
-_OF_ROWS = (
-    "rows",
-    "cycle",
-    "column",
-    "sample",
-    "nan",
-    "nanoseconds",
-    "renamed_from",
-    "retired",
-)
+_OF_ROWS = ("rows", "cycle", "column", "sample", "nan", "nanoseconds", "renamed_from", "retired")
 _KINDS = (Kind.DOUBLE, Kind.REAL, Kind.INT, Kind.SMALLINT, Kind.BIGINT, Kind.BIT, Kind.TEXT)
 _DEADBAND = re.compile(DEADBAND, re.ASCII)
 _ANY = ColumnType(Kind.DOUBLE)  # in place of an invalid type

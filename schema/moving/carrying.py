@@ -427,9 +427,6 @@ def pipe(source: Connection, query: sql.Composable, target: Connection, into: sq
 
 
 def _lines(connection: Connection, query: sql.Composable) -> Iterator[bytes]:
-    with (
-        connection.cursor() as cursor,
-        cursor.copy(sql.SQL("copy ({}) to stdout").format(query)) as copy,
-    ):
+    with connection.cursor() as cursor, cursor.copy(sql.SQL("copy ({}) to stdout").format(query)) as copy:
         for line in copy:
             yield bytes(line)

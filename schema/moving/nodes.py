@@ -251,10 +251,7 @@ def keep_away(connection: sa.Connection, table: Placed) -> list[sql.Identifier]:
     there = catalogue.relations(connection, schemas, [table.table])
     readable = [sql.Identifier(*name) for name, kind in there.items() if kind in ("r", "p", "v")]
     hide = sql.SQL("revoke select on {} from {}, {}")
-    run(
-        connection,
-        hide.format(sql.SQL(", ").join(readable), sql.Identifier(READER), sql.Identifier(WRITER)),
-    )
+    run(connection, hide.format(sql.SQL(", ").join(readable), sql.Identifier(READER), sql.Identifier(WRITER)))
     return readable
 
 

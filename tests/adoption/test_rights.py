@@ -162,10 +162,7 @@ ASKED = [
 def errors(server: RunningServer) -> list[tuple[str, str, int | None]]:
     found: list[tuple[str, str, int | None]] = []
     for who, text, _ in ASKED:
-        with (
-            server.connect(who, f"{who}-1", database="site") as session,
-            session.cursor() as cursor,
-        ):
+        with server.connect(who, f"{who}-1", database="site") as session, session.cursor() as cursor:
             try:
                 cursor.execute(text)
                 found.append((who, text, None))
@@ -185,10 +182,7 @@ def there(temporary_directory: Path) -> Iterator[RunningServer]:
 
 
 def build(server: RunningServer, text: str) -> None:
-    with (
-        server.connect("developer", "develop-1", database="site") as session,
-        session.cursor() as cursor,
-    ):
+    with server.connect("developer", "develop-1", database="site") as session, session.cursor() as cursor:
         for batch in text.split("\ngo\n"):
             if batch.strip():
                 cursor.execute(batch)

@@ -73,9 +73,7 @@ class Place:
 def started(temporary_directory: Path) -> Iterator[Place]:
     data, port = temporary_directory / "ctlib", free_port()
     with ExitStack() as stack:
-        server = stack.enter_context(
-            serving(data, "--listen", f"127.0.0.1:{port}", facility=FACILITY),
-        )
+        server = stack.enter_context(serving(data, "--listen", f"127.0.0.1:{port}", facility=FACILITY))
         yield Place(data, port, server, stack)
 
 
@@ -227,10 +225,7 @@ def test_a_row_that_is_refused_is_counted(program: Path, place: Place) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "error"),
-    [
-        (("small", "5", "voltage"), "error 8145"),
-        (("none", "5", "current"), "error 2812"),
-    ],
+    [(("small", "5", "voltage"), "error 8145"), (("none", "5", "current"), "error 2812")],
 )
 def test_calls_that_can_never_succeed_are_given_up(
     program: Path, place: Place, arguments: tuple[str, ...], error: str

@@ -50,10 +50,7 @@ VALUES: dict[str, tuple[str, tuple[str, ...]]] = {
     "a_smallint": ("smallint", ("-32768", "32767", "0")),
     "a_bigint": ("bigint", ("-9223372036854775808", "9223372036854775807", "0")),
     "a_bit": ("bit", ("true", "false")),
-    "a_numeric": (
-        "numeric(38,10)",
-        ("9" * 28 + "." + "9" * 10, "-" + "9" * 28, "0", "-0.0000000001", "1.5"),
-    ),
+    "a_numeric": ("numeric(38,10)", ("9" * 28 + "." + "9" * 10, "-" + "9" * 28, "0", "-0.0000000001", "1.5")),
     "a_count": ("numeric(5,0)", ("99999", "-99999", "0", "10000")),
     "a_moment": ("datetime", TIMES),
     "a_varchar": ("varchar(20)", tuple(text[:20] for text in TEXTS)),

@@ -184,12 +184,7 @@ def test_a_kill_at_any_step_loses_and_repeats_nothing(
 ) -> None:
     file = tmp_path / "old.parquet"
     pq.write_table(table(), file, row_group_size=300)
-    steps = [
-        "rename after",
-        "enter_spans after",
-        "note after",
-        "tried after",
-    ]
+    steps = ["rename after", "enter_spans after", "note after", "tried after"]
     for step in steps:
         killed = run(sys.executable, "-c", _KILLED, conninfo, file, NOW.isoformat(), *step.split())
         assert killed.returncode == -signal.SIGKILL, killed.stderr

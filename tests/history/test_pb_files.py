@@ -161,12 +161,7 @@ def stored(conninfo: str, name: str) -> list[Sample]:
         (place,) = places(connection, [name])[name]
         batches = [*sampled.read(connection, place, datetime(2020, 1, 1, tzinfo=UTC), NOW)]
     return [
-        (
-            nanoseconds(row["time"]) + row["nanoseconds"],
-            row[place.column],
-            row["severity"],
-            row["status"],
-        )
+        (nanoseconds(row["time"]) + row["nanoseconds"], row[place.column], row["severity"], row["status"])
         for batch in batches
         for row in batch.to_pylist()
     ]

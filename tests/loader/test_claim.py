@@ -311,13 +311,7 @@ def test_readers_may_not_claim_and_no_login_writes_the_claims(quick_server: Runn
     connection = connect(
         Address(quick_server.reader.user, quick_server.host, quick_server.port), quick_server.reader.password
     )
-    for procedure in (
-        "claim_writer",
-        "release_claim",
-        "report_writer",
-        "report_ledger",
-        "report_events",
-    ):
+    for procedure in ("claim_writer", "release_claim", "report_writer", "report_ledger", "report_events"):
         with pytest.raises(Refused) as refused:
             call(connection, procedure, table_name="beam", spool="x")
         assert refused.value.number in (201, 229), procedure

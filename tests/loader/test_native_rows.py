@@ -22,7 +22,7 @@ from ringlog.schema.moments import microseconds, moment_of
 
 ZONE = ZoneInfo("Asia/Tokyo")
 TYPES = [
-    *("real", "double", "smallint", "int", "bigint", "bit", "varchar(3)", "text", "numeric(6,2)", "datetime"),
+    *("real", "double", "smallint", "int", "bigint", "bit", "varchar(3)", "text", "numeric(6,2)", "datetime")
 ]
 NUMBERS = [
     *("0", "-0", "+1", "1.", ".5", "-.5e-3", "1E+2", "007", "32767", "-32768", "32768", "2147483648", "1e5"),

@@ -94,10 +94,7 @@ def test_killed_writers_continue_at_the_next_row(
     before = {table.name: len(stored(table.name)) for table in tables}
     with Supervisor(
         [
-            Job(
-                table.name,
-                process(table, facility, address, quick_server, simulator, tmp_path).run,
-            )
+            Job(table.name, process(table, facility, address, quick_server, simulator, tmp_path).run)
             for table in tables
         ]
     ) as supervisor:

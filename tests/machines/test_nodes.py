@@ -304,10 +304,7 @@ def test_a_server_starts_without_a_node(site: Site) -> None:
         assert "ringlog node move vacuum --facility FILE takes it there" in refused.stderr
     site.write_facility(WHERE)
     log = site.folder / "serve.log"
-    with (
-        serving_external(site.dsn, log, "--facility", site.facility) as address,
-        client(address) as cursor,
-    ):
+    with serving_external(site.dsn, log, "--facility", site.facility) as address, client(address) as cursor:
         put(cursor, "cavities", 1)
         with pytest.raises(pymssql.Error, match="Node c cannot be reached"):
             put(cursor, "vacuum", 1)

@@ -34,10 +34,7 @@ def test_a_text_is_answered_by_the_node_of_its_tables(site: Site) -> None:
             ]
         assert rows_of(
             cursor, "select top 2 time, count from log..vacuum where count > %s order by count desc", 1
-        ) == [
-            (datetime(2026, 11, 20, 12, 0, 4), 4),
-            (datetime(2026, 11, 20, 12, 0, 3), 3),
-        ]
+        ) == [(datetime(2026, 11, 20, 12, 0, 4), 4), (datetime(2026, 11, 20, 12, 0, 3), 3)]
         # joins, subqueries, common tables, variables and conditions
         text = (
             "with few as (select seq_no, count from log..vacuum where count < 3)"

@@ -168,9 +168,7 @@ def run(*command: str | Path) -> None:
 
 @pytest.fixture(scope="session")
 def phoebus(
-    classes: str,
-    prepared_databases: Callable[[], AbstractContextManager[sa.URL]],
-    temporary_directory: Path,
+    classes: str, prepared_databases: Callable[[], AbstractContextManager[sa.URL]], temporary_directory: Path
 ) -> Iterator[Phoebus]:
     """The reader, on a server all of whose weeks except the newest are files."""
     with prepared_databases() as url:

@@ -242,8 +242,7 @@ class Operations(Site):
             self._install()
             (signal,) = (signal for signal, of in table.signals.items() if of == column)
             (moment,) = self.server.sql(
-                "select max(greatest(valid_from, valid_to)) from ringlog.signal where signal = %s",
-                [signal],
+                "select max(greatest(valid_from, valid_to)) from ringlog.signal where signal = %s", [signal]
             )[0]
             table.ends.setdefault(signal, []).append(moment)
         else:

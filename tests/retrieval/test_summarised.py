@@ -80,10 +80,7 @@ def put(connection: psycopg.Connection, chance: random.Random, places: range | l
             # of one time, and before it in the log's order
             rows.append((1, moment, field, current, severity, chance.randint(-5, 5), None))
     with connection.cursor() as cursor:
-        cursor.executemany(
-            "select ringlog.put_m(row (%s, %s, %s, %s, %s, %s, %s)::online.m)",
-            rows,
-        )
+        cursor.executemany("select ringlog.put_m(row (%s, %s, %s, %s, %s, %s, %s)::online.m)", rows)
 
 
 def events(

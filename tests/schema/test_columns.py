@@ -111,11 +111,7 @@ def test_names_that_mean_something_else(engine: sa.Engine, connect: Connect) -> 
     for each in (table, select):
         put(connection, each, 7)
         put(connection, each, 7)
-        for procedure in (
-            "get_{}(2)",
-            "get_{}_at(now())",
-            "get_{}_range(null, now(), 9)",
-        ):
+        for procedure in ("get_{}(2)", "get_{}_at(now())", "get_{}_range(null, now(), 9)"):
             statement = "select * from ringlog." + procedure.format(each.name)
             assert [row[2:] for row in connection.execute(sql.SQL(statement))] == [(7,) * len(each.columns)]
         assert connection.execute(sql.SQL(f"select seq_no from ringlog.last_{each.name}()")).fetchone() == (

@@ -63,8 +63,7 @@ class Parameters:
 
 @pytest.fixture(scope="module")
 def installed(
-    prepared_databases: Callable[[], AbstractContextManager[sa.URL]],
-    tmp_path_factory: pytest.TempPathFactory,
+    prepared_databases: Callable[[], AbstractContextManager[sa.URL]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[sa.URL]:
     with prepared_databases() as url:
         engine = sa.create_engine(url)

@@ -87,10 +87,7 @@ def test_a_row_that_an_index_of_the_site_refuses(magnets: Magnets) -> None:
     [
         ('{"a": 1, "b": 2, "c": 3, "d": 4, "e": null}', None),
         ('{"a": 1, "b": 0, "c": 3, "d": 4, "e": 5}', "its values of b, e differ"),
-        (
-            '{"a": 0, "b": 0, "c": 0, "d": 0, "e": null}',
-            "its values of a, b, c and of 1 columns more differ",
-        ),
+        ('{"a": 0, "b": 0, "c": 0, "d": 0, "e": null}', "its values of a, b, c and of 1 columns more differ"),
     ],
 )
 def test_differences_in_messages(magnets: Magnets, here: str, words: str | None) -> None:

@@ -52,8 +52,7 @@ CHANGES = cases(__file__, "changes")
 
 
 @pytest.mark.parametrize(
-    ("login", "statement"),
-    [(WRITER, PUT), (WRITER, LAST), (READER, LAST), *product([READER], READS)],
+    ("login", "statement"), [(WRITER, PUT), (WRITER, LAST), (READER, LAST), *product([READER], READS)]
 )
 def test_permitted_operations(written: Magnets, login: str, statement: str) -> None:
     assert as_login(written, login).execute(sql.SQL(statement)).rowcount >= 1

@@ -11,14 +11,7 @@ import pytest
 from psycopg import errors
 
 from ringlog.schema.column_type import ColumnType
-from ringlog.schema.facility import (
-    Column,
-    Facility,
-    SamplePolicy,
-    SampleSignal,
-    SampleTable,
-    Table,
-)
+from ringlog.schema.facility import Column, Facility, SamplePolicy, SampleSignal, SampleTable, Table
 from ringlog.schema.facility_files.facility_file import FacilityError, load_facility
 from ringlog.schema.installing.install import InstallRefused, difference, install
 

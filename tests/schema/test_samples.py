@@ -14,9 +14,7 @@ from psycopg import errors
 
 from ringlog.schema.access import rights
 from ringlog.schema.column_type import ColumnType
-from ringlog.schema.facility import (
-    Retention,
-)
+from ringlog.schema.facility import Retention
 from ringlog.schema.installing.install import InstallRefused, difference, install
 from ringlog.schema.relations.partitions import maintain
 from waiting import PATIENCE
@@ -361,10 +359,7 @@ def test_statistics_and_trends_are_computed_from_the_samples(vac: Vacuum) -> Non
     assert vac.rows(figures, "gauge:1", begin, end) == [(60, 0.0, 59.0, 29.5, 0)]
     assert vac.rows(figures, "gauge:2", begin, end) == [(2, 1.0, 5.0, 3.0, 1)]
     trend = 'select "time", n, mean from ringlog.get_trend(%s, %s, %s, 2)'
-    assert vac.rows(trend, "gauge:1", begin, end) == [
-        (T0, 30, 14.5),
-        (T0 + timedelta(seconds=30), 30, 44.5),
-    ]
+    assert vac.rows(trend, "gauge:1", begin, end) == [(T0, 30, 14.5), (T0 + timedelta(seconds=30), 30, 44.5)]
     every = "select value from ringlog.get_signal(%s, %s, %s, null, 20)"
     assert vac.rows(every, "gauge:1", begin, end) == [(0.0,), (20.0,), (40.0,)]
 

@@ -284,9 +284,7 @@ def test_a_trend_of_waveforms_is_one_query(engine: sa.Engine, connect: Connect) 
         (BEGIN + timedelta(seconds=2), 1, 10.0, 10.0, 10.0, 10.0, 1, 1, 1),
         (BEGIN + timedelta(seconds=4), 1, None, None, None, None, 0, 0, 0),
     ]
-    assert trend("scope/bits", 1) == [
-        (BEGIN, 5, 0.0, 1.0, 0.75, pytest.approx(math.sqrt(0.75)), 4, 4, 0),
-    ]
+    assert trend("scope/bits", 1) == [(BEGIN, 5, 0.0, 1.0, 0.75, pytest.approx(math.sqrt(0.75)), 4, 4, 0)]
     for what, why in (("scope/gain", "no waveform"), ("scope/none", "there is no signal")):
         with pytest.raises(psycopg.Error, match=why):
             trend(what, 3)

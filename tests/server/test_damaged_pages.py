@@ -132,10 +132,7 @@ def damage_rings(folder: Path, tmp_path: Path, part: str) -> tuple[Path, Path]:
     file.write_text("\n".join(['timezone = "UTC"', *tables]))
     data = folder / tmp_path.name
     files = []
-    with (
-        serving(data, facility=file) as server,
-        psycopg.connect(server.dsn, autocommit=True) as connection,
-    ):
+    with serving(data, facility=file) as server, psycopg.connect(server.dsn, autocommit=True) as connection:
         for name in RINGS:
             connection.execute(
                 sql.SQL(

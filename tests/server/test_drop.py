@@ -46,10 +46,7 @@ type = "double"
 def test_a_dropped_table_leaves_nothing(data: Path, tmp_path: Path, table: str) -> None:
     facility = tmp_path / "plant.toml"
     facility.write_text(KEPT + DROPPED)
-    with (
-        serving(data, facility=facility) as server,
-        psycopg.connect(server.dsn, autocommit=True) as admin,
-    ):
+    with serving(data, facility=facility) as server, psycopg.connect(server.dsn, autocommit=True) as admin:
         if table == "waves":
             admin.execute("select ringlog.put_waves(row (1, now(), '{1,2}', 3)::online.waves)")
             admin.execute("analyze weeks.waves")

@@ -59,7 +59,7 @@ ELSEWHERE = {
         (r"psql …|ringlog backup .* …", SECOND),
     ],
     "docs/how-to/captures.md": [
-        (r"ringlog capture |exec capture_event", "needs a capture of this moment: test_captures.py"),
+        (r"ringlog capture |exec capture_event", "needs a capture of this moment: test_captures.py")
     ],
     "docs/how-to/marks.md": [(r"ringlog mark |exec add_mark", "needs a login of its own: test_marks.py")],
     "docs/how-to/epics.md": [(r"ringlog load ", UNTIL_STOPPED), (r"pip install ", "the network")],

@@ -119,10 +119,7 @@ def test_the_precision_of_a_moment_is_its_characters(
     admin: Connection, type: str, declaration: str, characters: int
 ) -> None:
     found = value(
-        admin,
-        "select odbc_precision from sys.described_type(to_regtype(%s)::oid, -1, %s)",
-        type,
-        declaration,
+        admin, "select odbc_precision from sys.described_type(to_regtype(%s)::oid, -1, %s)", type, declaration
     )
     assert found == characters
 

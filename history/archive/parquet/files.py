@@ -23,17 +23,7 @@ from ringlog.history.archive.parquet import encoding
 from ringlog.history.archive.parquet.forms import Cut, form_of
 from ringlog.history.connection import BeyondArrow, ReadError, plain
 
-__all__ = [
-    "Damaged",
-    "bits",
-    "file_of",
-    "footer",
-    "groups_of",
-    "read",
-    "same",
-    "width",
-    "write",
-]
+__all__ = ["Damaged", "bits", "file_of", "footer", "groups_of", "read", "same", "width", "write"]
 
 GROUP_BYTES = 64 << 20
 """rows of a row group, which is in memory as a whole; of a busy table it has less than a day"""

@@ -17,10 +17,7 @@ def samples_of(blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         together = batch if held is None else pa.concat_batches([held, batch])
         # blocks of one signal and hour may overlap, waveforms only in nanoseconds
         step = 1 if "points" in together.schema.names else _HOUR
-        groups = [
-            together["signal"].to_numpy(),
-            together["time"].cast(pa.int64()).to_numpy() // step,
-        ]
+        groups = [together["signal"].to_numpy(), together["time"].cast(pa.int64()).to_numpy() // step]
         n = together.num_rows
         changes = np.flatnonzero(np.logical_or.reduce([group[1:] != group[:-1] for group in groups])) + 1
         cut = int(changes[-1]) if len(changes) else 0

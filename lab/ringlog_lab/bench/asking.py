@@ -18,12 +18,7 @@ def asking(command: Sequence[str], password: str, name: str) -> Iterator[Callabl
     does not answer.
     """
     with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        bufsize=1,
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
     ) as process:
         stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
         assert stdin is not None

@@ -43,8 +43,7 @@ def bench(
         ),
     ] = None,
     rows: Annotated[
-        int,
-        typer.Option(metavar="N", min=1, help="Rows of the log that part read reads."),
+        int, typer.Option(metavar="N", min=1, help="Rows of the log that part read reads.")
     ] = 100_000,
     minutes: Annotated[
         int, typer.Option(metavar="N", min=1, max=60, help="Minutes of HALF's load in part history.")
@@ -69,8 +68,7 @@ def bench(
         ".bench"
     ),
     compare: Annotated[
-        Path | None,
-        option(metavar="FILE", help="bench.json of an earlier run to compare with."),
+        Path | None, option(metavar="FILE", help="bench.json of an earlier run to compare with.")
     ] = None,
 ) -> None:
     """Compare the gateway with direct calls of PostgreSQL, alternately, on a server of its own."""

@@ -20,16 +20,7 @@ from ringlog_lab.bench.during_archiving import measure_during_archiving
 from ringlog_lab.bench.reading import fill, read_alternating
 from ringlog_lab.bench.reports.results import Results
 from ringlog_lab.bench.text import measure_compiling, measure_during_texts, measure_texts, usual
-from ringlog_lab.native_load import (
-    CONTENDERS,
-    DIRECT,
-    GATEWAY,
-    PIPELINED,
-    TDS5,
-    Contender,
-    Load,
-    Stand,
-)
+from ringlog_lab.native_load import CONTENDERS, DIRECT, GATEWAY, PIPELINED, TDS5, Contender, Load, Stand
 
 USUAL = ("write", "lone", "memory", "read")
 """the parts of a run without named parts"""
@@ -171,13 +162,7 @@ class _Measuring:
             load = Load(PIPELINED, self._main, self._plan.connections, min(2.5, limit), warm=0.0)
             seconds += self._stand.run(load, "lap").seconds
 
-    def _alternate(
-        self,
-        part: str,
-        contenders: tuple[Contender, ...],
-        connections: int,
-        rounds: int,
-    ) -> None:
+    def _alternate(self, part: str, contenders: tuple[Contender, ...], connections: int, rounds: int) -> None:
         """Runs each contender in turn, round by round; each round begins with another one."""
         seconds = self._plan.seconds if part == "write" else self._plan.short
         for round in range(rounds):
@@ -255,11 +240,6 @@ class _Measuring:
         results.compiling.extend(measure_compiling(self._stand, self._main, doing))
         results.disturbed.extend(
             measure_during_texts(
-                self._stand,
-                self._main,
-                self._main,
-                seconds=plan.seconds,
-                rounds=plan.few,
-                doing=doing,
+                self._stand, self._main, self._main, seconds=plan.seconds, rounds=plan.few, doing=doing
             )
         )

@@ -212,13 +212,7 @@ def _compiled(server: Server) -> tuple[float, float]:
 
 
 def measure_during_texts(
-    stand: Stand,
-    written: Tables,
-    read: Tables,
-    *,
-    seconds: float,
-    rounds: int,
-    doing: Callable[[str], None],
+    stand: Stand, written: Tables, read: Tables, *, seconds: float, rounds: int, doing: Callable[[str], None]
 ) -> Iterator[Disturbed]:
     """A writer at PUTS calls a second, alone and during texts of SENDERS connections, which all differ."""
     for round in range(rounds):

@@ -57,9 +57,7 @@ def ess(
     limit: Annotated[
         float,
         typer.Option(
-            metavar="X",
-            min=0.01,
-            help="Skip scenarios that need more than X times the disk's throughput.",
+            metavar="X", min=0.01, help="Skip scenarios that need more than X times the disk's throughput."
         ),
     ] = 20.0,
     source: Annotated[

@@ -53,10 +53,7 @@ def write_from_ioc(server: Server, scenario: Scenario, folder: Path, seconds: fl
         *("-m", "ringlog_lab.ess.waveform_ioc", names),
         *(str(scenario.points), scenario.type, str(scenario.rate)),
     ]
-    with (
-        ioc(command, own, environment, READY) as source,
-        loading(server, file, own, environment) as writers,
-    ):
+    with ioc(command, own, environment, READY) as source, loading(server, file, own, environment) as writers:
         began = time.monotonic()
         while not all(_connected(server, scenario, table) for table in scenario.tables):
             if writers.poll() is not None or time.monotonic() - began > _CONNECTED:

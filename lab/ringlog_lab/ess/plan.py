@@ -37,16 +37,14 @@ def plan(
         float, typer.Option(metavar="HZ", min=1e-6, help="Updates of each waveform or signal per second.")
     ],
     waveforms: Annotated[
-        int | None,
-        option(metavar="N", help="Waveforms that are stored at once.", min=1),
+        int | None, option(metavar="N", help="Waveforms that are stored at once.", min=1)
     ] = None,
     points: Annotated[int | None, option(metavar="N", help="Points of each waveform.", min=1)] = None,
     nodes: Annotated[
         bool, typer.Option("--nodes", help="Compute the number of servers for rows of signals.")
     ] = False,
     signals: Annotated[
-        int | None,
-        option(metavar="N", help="With --nodes: number of signals.", min=1),
+        int | None, option(metavar="N", help="With --nodes: number of signals.", min=1)
     ] = None,
     columns: Annotated[
         int, typer.Option(metavar="N", min=1, help="With --nodes: columns of each table.")

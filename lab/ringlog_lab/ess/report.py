@@ -175,10 +175,7 @@ def _storage(written: Sequence[Written], impossible: Mapping[str, str]) -> Secti
         "Payload stored against payload asked for; the paper's is its network traffic.",
         "asked for, MB/s",
         "stored, MB/s",
-        [
-            Line("here", made, joined=False),
-            Line("the paper", papers, joined=False, paper=True),
-        ],
+        [Line("here", made, joined=False), Line("the paper", papers, joined=False, paper=True)],
         True,
         True,
     )

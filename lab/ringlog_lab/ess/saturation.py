@@ -154,12 +154,7 @@ def _section(
 
 
 def _plot(
-    title: str,
-    name: str,
-    unit: str,
-    line: Regression,
-    across: Sequence[float],
-    points: Sequence[Point],
+    title: str, name: str, unit: str, line: Regression, across: Sequence[float], points: Sequence[Point]
 ) -> Plot:
     scale = 1e9 if name == "memory" else 1.0
     low, high = min(across), max(across)

@@ -94,10 +94,7 @@ def outcome(
 
 
 def _figures(
-    inserted: Sequence[Timed],
-    replayed: Replayed | None,
-    queried: Sequence[Timed],
-    listened: Listened | str,
+    inserted: Sequence[Timed], replayed: Replayed | None, queried: Sequence[Timed], listened: Listened | str
 ) -> Iterator[Figure]:
     if isinstance(listened, Listened):
         yield Figure(
@@ -109,10 +106,7 @@ def _figures(
             different="the rate that the PVs have; IOC, writers and server on one machine",
         )
         yield Figure(
-            "missing",
-            "updates missing in the log",
-            "%",
-            100 * listened.missing / max(1, listened.updates),
+            "missing", "updates missing in the log", "%", 100 * listened.missing / max(1, listened.updates)
         )
     for target in dict.fromkeys(one.target for one in inserted):
         best = max(one.rate for one in inserted if one.target == target)
@@ -152,10 +146,7 @@ def _ioc(listened: Listened | str) -> Section:
     rows = [
         ["PVs", f"{listened.pvs:,}"],
         ["seconds", f"{listened.seconds:.1f}"],
-        [
-            "updates a second, as the PVs' counts say",
-            f"{listened.rate:,.0f} of {asked:,}",
-        ],
+        ["updates a second, as the PVs' counts say", f"{listened.rate:,.0f} of {asked:,}"],
         ["updates missing in the log", f"{listened.missing:,} of {listened.updates:,}"],
         ["rows a second", f"{listened.rows:,.0f}"],
         ["CPU of the IOC, cores", f"{listened.ioc:.2f}"],

@@ -52,10 +52,7 @@ class Ringlog(Target):
             for table, parts in some:
                 for part in parts:
                     call(
-                        connection,
-                        f"put_half_{table}_batch",
-                        rows=part.decode(),
-                        _epoch=self._epochs[table],
+                        connection, f"put_half_{table}_batch", rows=part.decode(), _epoch=self._epochs[table]
                     )
 
     def found(self) -> int:

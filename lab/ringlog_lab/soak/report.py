@@ -106,7 +106,7 @@ def outcome(stage: Stage, server: Server, facility: Facility, run: Run) -> Outco
                 found.acknowledged - found.past_retention - found.left_out,
                 found.found - (found.of_rings - found.in_rings),
                 found.altered,
-            ),
+            )
         ],
         [
             Figure("rows", "rows acknowledged", "rows/s", len(written) / end.clock),

@@ -95,10 +95,7 @@ def init(
 
 
 @ha_app.command("status")
-def status(
-    config: Config = _CONFIG,
-    machine: Json = False,
-) -> None:
+def status(config: Config = _CONFIG, machine: Json = False) -> None:
     """Show the primary, the lag of the others, and the PostgreSQL that each gateway uses. Code 1: there is a
     problem."""
     now = state(_access(config))
@@ -113,8 +110,7 @@ def status(
 @ha_app.command("switchover")
 def switchover(
     to: Annotated[
-        str | None,
-        option(metavar="NAME", help="The next primary. Default: a synchronous standby."),
+        str | None, option(metavar="NAME", help="The next primary. Default: a synchronous standby.")
     ] = None,
     config: Config = _CONFIG,
 ) -> None:

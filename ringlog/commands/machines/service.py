@@ -26,8 +26,7 @@ _PATHS = ("path", "file", "directory")
 _NAMES = {"serve": "ringlog", "load": "ringlog-load"}
 
 _Name = Annotated[
-    str | None,
-    option("--name", metavar="NAME", help="The service. Default: ringlog, or ringlog-load."),
+    str | None, option("--name", metavar="NAME", help="The service. Default: ringlog, or ringlog-load.")
 ]
 
 

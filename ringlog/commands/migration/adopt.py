@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from ringlog.adoption.rows.source import Source
 
 _Old = Annotated[
-    str,
-    typer.Argument(metavar="tds://USER@HOST[:PORT][/DATABASE]", help="The old server and its database."),
+    str, typer.Argument(metavar="tds://USER@HOST[:PORT][/DATABASE]", help="The old server and its database.")
 ]
 _More = Annotated[
     list[str] | None,
@@ -51,8 +50,7 @@ _Rules = Annotated[
 _Timezone = Annotated[
     str | None,
     typer.Option(
-        metavar="ZONE",
-        help="Time zone of the old server's times without a zone (IANA name). Default: UTC.",
+        metavar="ZONE", help="Time zone of the old server's times without a zone (IANA name). Default: UTC."
     ),
 ]
 _Copies = Annotated[bool, typer.Option("--copy", help="Copy the rows to --data or --dsn.")]

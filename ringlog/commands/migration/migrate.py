@@ -60,8 +60,7 @@ _Existing = Annotated[
     ),
 ]
 _Rate = Annotated[
-    float,
-    typer.Option(metavar="VALUES/S", min=0, help="Values to read in a second at most; 0: no limit."),
+    float, typer.Option(metavar="VALUES/S", min=0, help="Values to read in a second at most; 0: no limit.")
 ]
 _Connections = Annotated[
     int, typer.Option(metavar="N", min=1, max=32, help="tds://: sessions that read at the same time.")
@@ -69,25 +68,20 @@ _Connections = Annotated[
 _Hours = Annotated[
     str,
     option(
-        metavar="HOURS",
-        help="tds://: read in these hours of the local time only, as 22-06. Default: always.",
+        metavar="HOURS", help="tds://: read in these hours of the local time only, as 22-06. Default: always."
     ),
 ]
 _TdsVersion = Annotated[
     str, typer.Option(metavar="VERSION", help="tds://: 5.0 for Sybase ASE, 7.0 to 7.4 for SQL Server.")
 ]
 _Rules = Annotated[
-    Path | None,
-    option("--rules", metavar="FILE", help="tds://: decisions, as for ringlog adopt."),
+    Path | None, option("--rules", metavar="FILE", help="tds://: decisions, as for ringlog adopt.")
 ]
 _Timezone = Annotated[
     str | None,
     typer.Option(metavar="ZONE", help="tds://: time zone of times without one. Default: the facility's."),
 ]
-_Charset = Annotated[
-    str,
-    option(metavar="NAME", help="tds://, bcp: character set, as for ringlog adopt."),
-]
+_Charset = Annotated[str, option(metavar="NAME", help="tds://, bcp: character set, as for ringlog adopt.")]
 
 
 @migrate_app.command("history")

@@ -48,8 +48,7 @@ def add(
         str, typer.Option(metavar="NAME", help="The name of one signal at its source. Default: its own.")
     ] = "",
     deadband: Annotated[
-        str,
-        typer.Option(metavar="X", help='How far a value must move: a number, "0.5 %", ADEL or MDEL.'),
+        str, typer.Option(metavar="X", help='How far a value must move: a number, "0.5 %", ADEL or MDEL.')
     ] = "",
     policy: Annotated[
         str, typer.Option(metavar="NAME", help="Their policy. Default: the first that applies.")
@@ -95,12 +94,7 @@ def import_(
 
 
 @signal_app.command("list")
-def show(
-    names: SomeNames = None,
-    table: OfTable = None,
-    data: Data = None,
-    dsn: Dsn = None,
-) -> None:
+def show(names: SomeNames = None, table: OfTable = None, data: Data = None, dsn: Dsn = None) -> None:
     """List signals of tables of samples: state, table, type, unit and policy, and who changed each last.
     Code 1: there is none."""
     head = ["signal", "state", "table", "type", "unit", "policy", "changed", "by"]

@@ -58,11 +58,7 @@ def _print_work(subject: str, done: str, rows: Mapping[str, int]) -> None:
         print(f"{subject}: all rows that are old enough are {done}")
 
 
-def refill(
-    table: Table,
-    data: Data = None,
-    dsn: Dsn = None,
-) -> None:
+def refill(table: Table, data: Data = None, dsn: Dsn = None) -> None:
     """Make lost rows of a table's ring again from its log, after a page of the ring was damaged.
 
     `ringlog status` and the event name the table. Readers and writers continue."""
@@ -71,13 +67,7 @@ def refill(
     print(f"ring {table}: {made} rows from the log, {empty} are empty")
 
 
-def summarise_table(
-    table: Table,
-    start: From,
-    end: To,
-    data: Data = None,
-    dsn: Dsn = None,
-) -> None:
+def summarise_table(table: Table, start: From, end: To, data: Data = None, dsn: Dsn = None) -> None:
     """Make the summaries of a table again from its rows, in the log and in the archive.
 
     A running server makes those of new and late rows itself. Use this for rows that were changed or deleted

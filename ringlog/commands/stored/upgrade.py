@@ -29,8 +29,7 @@ def upgrade(
         ),
     ] = None,
     delete_old: Annotated[
-        bool,
-        typer.Option("--delete-old", help="Delete the old cluster of a checked upgrade."),
+        bool, typer.Option("--delete-old", help="Delete the old cluster of a checked upgrade.")
     ] = False,
     data: Data = None,
     postgres: Programs = None,

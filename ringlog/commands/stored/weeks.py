@@ -31,13 +31,7 @@ def weeks_list(data: Data = None, dsn: Dsn = None) -> None:
 
 
 @weeks_app.command("restore")
-def weeks_restore(
-    table: Table,
-    start: From,
-    end: To,
-    data: Data = None,
-    dsn: Dsn = None,
-) -> None:
+def weeks_restore(table: Table, start: From, end: To, data: Data = None, dsn: Dsn = None) -> None:
     """Put weeks that are set aside back into the log. Code 1: none are."""
     from ringlog.history.archive.restoring import restore
 

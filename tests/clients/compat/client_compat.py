@@ -392,11 +392,7 @@ CLIENTS = (
         failed="_tds.IntegrityError",
         empty=None,
         empty_binary=None,
-        lacks={
-            "status": NO_STATUS,
-            "cancel": NO_CANCEL,
-            "pool": "its pool hands connections on as they are",
-        },
+        lacks={"status": NO_STATUS, "cancel": NO_CANCEL, "pool": "its pool hands connections on as they are"},
     ),
     Client(
         "python-tds",
@@ -476,12 +472,5 @@ CLIENTS = (
         failed="mssql.Error",
         outputs_by_name=True,
     ),
-    Client(
-        "tedious",
-        "7.4",
-        tedious,
-        node,
-        refused="ConnectionError ELOGIN",
-        failed="RequestError EREQUEST",
-    ),
+    Client("tedious", "7.4", tedious, node, refused="ConnectionError ELOGIN", failed="RequestError EREQUEST"),
 )

@@ -22,13 +22,7 @@ except:
 - **but**: it works, with this restriction.
 """
 
-SECTIONS = (
-    "Clients that programs are written with",
-    "Consoles",
-    "Bulk copy",
-    "SQLAlchemy",
-    "Encryption",
-)
+SECTIONS = ("Clients that programs are written with", "Consoles", "Bulk copy", "SQLAlchemy", "Encryption")
 """in the page's order, by the first lines of tests/clients/compat/test_*.py"""
 
 

@@ -46,11 +46,7 @@ CLIENTS = [
     tls("db-library 7.4", "db-library, encryption = require", db_library("7.4")),
     tls("pymssql 7.4", "pymssql, encryption=require", python("pymssql_client.py", "7.4", "require")),
     tls("python-tds 7.4", "python-tds, cafile", python("pytds_client.py", "{certificate}")),
-    tls(
-        "pyodbc + tdsodbc 7.4",
-        "pyodbc + tdsodbc, Encryption=require",
-        tdsodbc("7.4", "require"),
-    ),
+    tls("pyodbc + tdsodbc 7.4", "pyodbc + tdsodbc, Encryption=require", tdsodbc("7.4", "require")),
     tls(
         "pyodbc + ODBC Driver 18 7.4",
         "pyodbc + ODBC Driver 18, Encrypt=yes",
@@ -72,16 +68,8 @@ CLIENTS = [
         "mssql-jdbc, encrypt=strict",
         jdbc(MSSQL + "encrypt=strict;serverCertificate={certificate}"),
     ),
-    tls(
-        "go-mssqldb 7.4",
-        "go-mssqldb, encrypt=true",
-        go("encrypt=true&certificate={certificate}"),
-    ),
-    tls(
-        "go-mssqldb 7.4",
-        "go-mssqldb, encrypt=strict",
-        go("encrypt=strict&certificate={certificate}"),
-    ),
+    tls("go-mssqldb 7.4", "go-mssqldb, encrypt=true", go("encrypt=true&certificate={certificate}")),
+    tls("go-mssqldb 7.4", "go-mssqldb, encrypt=strict", go("encrypt=strict&certificate={certificate}")),
     tls("tedious 7.4", "tedious, encrypt: true", encrypting_node("true")),
     tls("tedious 7.4", "tedious, encrypt: 'strict'", encrypting_node("strict")),
 ]

@@ -41,10 +41,7 @@ def published(engine: sa.Engine, database_url: sa.URL, temporary_directory: Path
     """
     conninfo = database_url.set(drivername="postgresql").render_as_string(hide_password=False)
     folder = str(temporary_directory / f"archive-{database_url.database}")
-    install(
-        engine,
-        Facility("test", "UTC", (TABLE,), history=History(Retention(2, "week"), folder)),
-    )
+    install(engine, Facility("test", "UTC", (TABLE,), history=History(Retention(2, "week"), folder)))
     values = ", ".join(
         f"case when n % {97 + 2 * k} > 0 then sin(n / {300 + k}.0) + {k} * cos(n) end" for k in range(8)
     )

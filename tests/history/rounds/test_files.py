@@ -33,17 +33,7 @@ from ringlog.schema.relations.partitions import maintain
 from servers import ringlog
 
 from ..conftest import COLUMNS
-from .conftest import (
-    BEGIN,
-    NOW,
-    Prepared,
-    Rows,
-    all_rows,
-    archive,
-    in_log,
-    put,
-    stored,
-)
+from .conftest import BEGIN, NOW, Prepared, Rows, all_rows, archive, in_log, put, stored
 
 
 @pytest.mark.long

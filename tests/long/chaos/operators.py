@@ -138,12 +138,7 @@ class OperatedSite(RecordedSite):
         person.start()
         try:
             run(
-                self,
-                FAULTS,
-                draw,
-                self.note,
-                pause=lambda: draw.expovariate(1 / faults),
-                seconds=self.length,
+                self, FAULTS, draw, self.note, pause=lambda: draw.expovariate(1 / faults), seconds=self.length
             )
         finally:
             ended.set()
@@ -240,10 +235,7 @@ _COMMANDS: Operations = {
         3,
         lambda site, draw: site.command("reload", "--spool", site.spool, on_data=False, demanded=False),
     ),
-    "back up": (
-        2,
-        lambda site, draw: site.command("backup", site.copies, "--keep", "2", demanded=False),
-    ),
+    "back up": (2, lambda site, draw: site.command("backup", site.copies, "--keep", "2", demanded=False)),
     "archive": (3, _command("archive", "now")),
     "recall": (1, OperatedSite.recall),
     "backfill": (3, lambda site, draw: site.backfill()),

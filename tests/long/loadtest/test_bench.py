@@ -39,16 +39,7 @@ from ringlog_lab.bench.reports.report import tables as report_tables
 from ringlog_lab.bench.reports.results import Results
 from ringlog_lab.bench.reports.targets import TARGETS, verdicts
 from ringlog_lab.bench.text import usual
-from ringlog_lab.native_load import (
-    CONTENDERS,
-    DIRECT,
-    GATEWAY,
-    PIPELINED,
-    TDS5,
-    Contender,
-    Load,
-    Stand,
-)
+from ringlog_lab.native_load import CONTENDERS, DIRECT, GATEWAY, PIPELINED, TDS5, Contender, Load, Stand
 from ringlog_lab.programs import build
 from ringlog_lab.stolen import Stolen
 from servers import RINGLOG, ringlog, run
@@ -86,12 +77,7 @@ def stand(programs: Path, server: Server) -> Stand:
 
 @pytest.mark.parametrize(
     ("name", "contender", "connections"),
-    [
-        ("a", TDS5, 6),
-        ("b", CONTENDERS["tds74"], 9),
-        ("c", DIRECT, 13),
-        ("d", PIPELINED, 6),
-    ],
+    [("a", TDS5, 6), ("b", CONTENDERS["tds74"], 9), ("c", DIRECT, 13), ("d", PIPELINED, 6)],
     ids=["a connection for each table", "one or two", "two or three", "two tables for a connection"],
 )
 def test_every_acknowledged_call_is_a_row_with_the_values_sent(
@@ -289,9 +275,7 @@ def finished(temporary_directory: Path) -> tuple[subprocess.CompletedProcess[str
     return said, data, out
 
 
-def test_a_run_has_its_figures(
-    finished: tuple[subprocess.CompletedProcess[str], Path, Path],
-) -> None:
+def test_a_run_has_its_figures(finished: tuple[subprocess.CompletedProcess[str], Path, Path]) -> None:
     said, _, out = finished
     assert said.returncode == 0, said.stderr
     results = Results.read(out / "bench.json")
@@ -343,11 +327,7 @@ def test_a_run_has_its_figures(
         *(title for title in titles if title.startswith("archived: ")),
     }
     report = (out / "bench.md").read_text()
-    for words in (
-        "| calls/s ÷ direct, one by one",
-        "gateway, TDS 7.4",
-        "pymssql, canned answer",
-    ):
+    for words in ("| calls/s ÷ direct, one by one", "gateway, TDS 7.4", "pymssql, canned answer"):
         assert words in report
     for words in ("Targets", "calls acknowledged", "bench.json"):
         assert words in said.stdout
@@ -374,9 +354,7 @@ def test_every_acknowledged_call_of_a_run_is_in_the_logs(
     assert 0 < acknowledged < stored
 
 
-def test_a_run_beside_an_earlier_one(
-    finished: tuple[subprocess.CompletedProcess[str], Path, Path],
-) -> None:
+def test_a_run_beside_an_earlier_one(finished: tuple[subprocess.CompletedProcess[str], Path, Path]) -> None:
     _, _, out = finished
     earlier, now = Results.read(out / "bench.json"), Results.read(out / "bench.json")
     # a short run on a busy machine may have none

@@ -51,10 +51,7 @@ def machines(temporary_directory: Path, request: pytest.FixtureRequest) -> Itera
             connection.execute("alter system set synchronous_standby_names = '*'")
             connection.execute("select pg_reload_conf()")
             state = "select sync_state from pg_stat_replication"
-            wait_until(
-                lambda: connection.execute(state).fetchall() == [("sync",)],
-                lambda: standby.log,
-            )
+            wait_until(lambda: connection.execute(state).fetchall() == [("sync",)], lambda: standby.log)
         yield primary, standby
     finally:
         primary.die()

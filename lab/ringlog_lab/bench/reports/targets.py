@@ -87,11 +87,7 @@ TARGETS = (
     _once("a value of HALF's load in a file", figures.kept("file of HALF's load"), 2.3, "bytes"),
     _once("a value of SPring-8's reals in a file", figures.kept("file of SPring-8's reals"), 1.2, "bytes"),
     _once(
-        "a file read as a whole",
-        figures.kept("reading SPring-8's reals"),
-        100.0,
-        "M values/s",
-        at_least=True,
+        "a file read as a whole", figures.kept("reading SPring-8's reals"), 100.0, "M values/s", at_least=True
     ),
     _once(
         "one signal of a file",
