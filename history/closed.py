@@ -10,7 +10,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from ringlog.history.connection import Connection
-from ringlog.history.packing import DAMAGES, joined
+from ringlog.history.packing import DAMAGES, arrow_of, joined
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.schema.column_type import TYPES, Kind
 from ringlog.schema.layout import LOG_TABLES
@@ -24,8 +24,8 @@ _AT_ONCE = 512
 _LONG = 16
 """the same if a column is a waveform or a text"""
 
-_TYPES = {oid: kind.arrow for oid, kind in TYPES.items() if kind.kind is not Kind.NUMERIC}
-_NUMBERS = [oid for oid, column_type in TYPES.items() if column_type.width is not None]
+_TYPES = {oid: arrow_of(kind) for oid, kind in TYPES.items()}
+_NUMBERS = [oid for oid, kind in TYPES.items() if kind.width is not None or kind.kind is Kind.NUMERIC]
 
 _WIDTHS = {kind: (kind.bit_width + 7) // 8 for kind in _TYPES.values() if pa.types.is_primitive(kind)}
 _TOGETHER = 1 << 20

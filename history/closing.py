@@ -28,7 +28,7 @@ from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.history.summaries.summarising import Turn, alone, connected
 from ringlog.schema import locks
 from ringlog.schema.catalogue import WEEKS
-from ringlog.schema.column_type import ColumnType
+from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.many import by_connection
 from ringlog.schema.moments import MICROSECOND
@@ -59,6 +59,11 @@ class _Column:
     type: int
     modifier: int
     kind: ColumnType
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are packed as texts, which those of a numeric are too."""
+        return self.kind.is_text or self.kind.kind is Kind.NUMERIC
 
 
 @dataclass(frozen=True)
@@ -196,7 +201,7 @@ def _difference(
 ) -> str | None:
     """The difference between a block and its rows in one snapshot. None if there is none, if late rows have
     made the block invalid, or if the rows cannot be read, which `ringlog verify` reports by itself."""
-    from ringlog.history.packing import DAMAGES, unpacked
+    from ringlog.history.packing import DAMAGES, arrow_of, unpacked
 
     query = sql.SQL(
         "select column_name, attnum, type, modifier, rows, content from {} as block where begins = %s"
@@ -230,7 +235,7 @@ def _difference(
             return f"the block has {rows} rows, the log {n},"
         if stored == content:
             continue
-        kind = column.kind.arrow
+        kind = arrow_of(column.kind)
         try:
             same = _buffers(unpacked(stored, kind, n)) == _buffers(unpacked(content, kind, n))
         except DAMAGES:
@@ -330,8 +335,8 @@ def _closed(
 
 
 def _columns(connection: psycopg.Connection, log: sql.Identifier) -> list[_Column]:
-    """The columns of a log that can be packed, time first: texts, numbers of a fixed width, and waveforms of
-    such numbers."""
+    """The columns of a log that can be packed, time first: texts, numbers, and waveforms of numbers of a
+    fixed width."""
     rows = connection.execute(
         "select attname, attnum, atttypid, atttypmod, format_type(atttypid, atttypmod) from pg_attribute"
         " where attrelid = %s::regclass and attnum > 0 and not attisdropped"
@@ -342,18 +347,18 @@ def _columns(connection: psycopg.Connection, log: sql.Identifier) -> list[_Colum
         _Column(name, attnum, oid, modifier, kind)
         for name, attnum, oid, modifier, text in rows
         if (kind := ColumnType.of_postgresql(text)) is not None
-        and (name == "time" or kind.is_fixed or kind.is_packed or (kind.is_text and not kind.is_array))
+        and (name == "time" or kind.is_number or kind.is_packed or (kind.is_text and not kind.is_array))
     ]
 
 
 def _most(connection: psycopg.Connection, part: _Part, columns: Sequence[_Column], start: datetime) -> int:
     """The number of rows of a block: smaller for long waveforms and texts, judged by the first rows."""
     lengths = [
-        sql.SQL("octet_length({}) / 8" if column.kind.is_text else "array_length({}, 1)").format(
+        sql.SQL("octet_length({}::text) / 8" if column.is_text else "array_length({}, 1)").format(
             sql.Identifier(column.name)
         )
         for column in columns
-        if column.kind.is_text or column.kind.is_array
+        if column.is_text or column.kind.is_array
     ]
     if not lengths:
         return BLOCK
@@ -402,8 +407,9 @@ def _packed(
     )
 
     def aggregate(column: _Column) -> sql.Composed:
-        array = sql.SQL("array_agg({})").format(sql.Identifier(column.name))
-        return array if column.kind.is_text else sql.SQL("{}({})").format(function, array)
+        if column.is_text:
+            return sql.SQL("array_agg({}::text)").format(sql.Identifier(column.name))
+        return sql.SQL("{}(array_agg({}))").format(function, sql.Identifier(column.name))
 
     query = sql.SQL("select count(*), {} from ({}) as logged").format(
         sql.SQL(", ").join(map(aggregate, single)), rows
@@ -414,7 +420,7 @@ def _packed(
         return 0, [(columns[0], packed_times(np.empty(0, np.int64)))]
     contents = []
     for column, array in zip(single, arrays, strict=True):
-        if column.kind.is_text:
+        if column.is_text:
             content = packed_texts(array)
         elif column.name == "time":
             times, _ = unpack(array, "i8")

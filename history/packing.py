@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ringlog.gateway import unpack_numbers
+from ringlog.schema.column_type import ColumnType, Kind
 
 Mask = NDArray[np.bool_]
 
@@ -34,6 +35,11 @@ _SAVING = 0.8
 
 _LZ4 = pa.Codec("lz4_raw")
 _ZSTD = pa.Codec("zstd", 1)
+
+
+def arrow_of(kind: ColumnType) -> pa.DataType:
+    """The type in which a column is packed: numerics are text, as PostgreSQL writes and sends them."""
+    return pa.string() if kind.kind is Kind.NUMERIC else kind.arrow
 
 
 def packed(values: NDArray[np.generic], there: Mask | None = None) -> bytes:

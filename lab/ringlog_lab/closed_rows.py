@@ -26,6 +26,7 @@ from ringlog_lab.bench.reading import settle
 COLUMNS = {
     "random": ("real", "1000 * random()"),
     "double": ("double", "random()"),
+    "numeric": ("numeric(12,3)", "500 + 100 * sin(n / 1000.0) + random()"),
     "quantised": ("real", "round((500 + 100 * sin(n / 1000.0) + random())::numeric, 2)"),
 }
 _ROUNDS = 9

@@ -398,21 +398,38 @@ def test_a_damaged_block_is_named_and_replaced(engine: sa.Engine, conninfo: str,
         assert [*problems_of(log.connection, engine)] == []
 
 
-def test_a_column_that_is_dropped_and_added_again_has_no_old_values(engine: sa.Engine, conninfo: str) -> None:
-    columns = (Column("old", "m/old", "double"), Column("other", "m/other", "double"))
-    table = Table("m", 50, 60.0, columns, summaries=(60,))
+OLD, OTHER = Column("old", "m/old", "numeric(9,3)"), Column("other", "m/other", "double")
+
+
+def two_columns(engine: sa.Engine, conninfo: str) -> Table:
+    """A table with 2000 closed rows, n and n / 8."""
+    table = Table("m", 50, 60.0, (OLD, OTHER), summaries=(60,))
     install(engine, Facility("test", "UTC", (table,)))
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute(
             "insert into weeks.m (seq_no, time, old, other)"
-            " select 1, %s + n * interval '1 minute', n, n from generate_series(1, 2000) as n",
+            " select 1, %s + n * interval '1 minute', n / 8.0, n from generate_series(1, 2000) as n",
             [BEGIN],
         )
-        maintain(engine, NOW)
-        summarise(conninfo, NOW, enough=1)
-        assert close(conninfo, pauses=0).rows == {"m": 2000}
-        for there in (columns[1:], columns):
+    maintain(engine, NOW)
+    summarise(conninfo, NOW, enough=1)
+    assert close(conninfo, pauses=0).rows == {"m": 2000}
+    return table
+
+
+def test_a_column_that_is_dropped_and_added_again_has_no_old_values(engine: sa.Engine, conninfo: str) -> None:
+    table = two_columns(engine, conninfo)
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        for there in ((OTHER,), (OLD, OTHER)):
             changed(engine, connection, Facility("test", "UTC", (replace(table, columns=there),)))
     found = pa.Table.from_batches(read(conninfo, "m", ["other", "old"], BEGIN, NOW))
     assert found["other"].to_pylist() == [*range(1, 2001)]
     assert found["old"].null_count == 2000
+
+
+def test_numerics_are_read_from_columns(engine: sa.Engine, conninfo: str) -> None:
+    two_columns(engine, conninfo)
+    with closing(connect(conninfo)) as connection:
+        found = columns_of.blocks(connection, "m", ["old", "other"], None, None).blocks
+    (rows_of,) = [block.rows for block in found if block.rows is not None]
+    assert rows_of["old"].to_pylist() == [f"{n / 8:.3f}" for n in range(1, 2001)]

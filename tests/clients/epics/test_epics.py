@@ -22,6 +22,7 @@ from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources.pv_access import status_of_pva
 from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
+from ringlog.loadtest.experiment.server import log_rows
 from ringlog.schema.alarms import status_name
 from ringlog.schema.facility import Column, Table
 from ringlog_lab.epics import own_ports
@@ -75,13 +76,6 @@ def all_are_connected(connection: psycopg.Connection, table: str) -> bool:
     return row is not None and None not in row
 
 
-def rows_of(connection: psycopg.Connection, table: str) -> int:
-    query = sql.SQL("select count(*) from {}").format(sql.Identifier("log", table))
-    row = connection.execute(query).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
 def all_have_changed(connection: psycopg.Connection, table: str) -> bool:
     """Whether the log has several values of each PV."""
     columns = connection.execute(
@@ -108,7 +102,7 @@ def test_2000_pvs(protocol: str, ioc: Ioc, programs: Programs, epics_server: Run
             connection.execute(sql.SQL("truncate {}").format(sql.Identifier("weeks", name)))
         wait_until(
             lambda: all(
-                rows_of(connection, name) >= ROWS and all_have_changed(connection, name) for name in names
+                log_rows(connection, name) >= ROWS and all_have_changed(connection, name) for name in names
             )
         )
         said = loader.stop()
@@ -188,9 +182,9 @@ def test_alarms_time_stamps_and_disconnects_are_kept(
             # a writer reports every half minute, and at its end; reports that could not be sent in the grace
             # period of a stop follow at the next start
             loader.stop()
-            written = rows_of(connection, "alarms")
+            written = log_rows(connection, "alarms")
             loader = programs.load(epics_server, protocol, "alarms")
-            wait_until(lambda: loader.is_running() and rows_of(connection, "alarms") > written, loader.said)
+            wait_until(lambda: loader.is_running() and log_rows(connection, "alarms") > written, loader.said)
         wait_until(lambda: events(connection) >= EVENTS, lambda: EVENTS - events(connection))
         loader.stop()
         rows = connection.execute(
@@ -426,7 +420,7 @@ def test_a_time_stamp_far_ahead_moves_no_other_row(
     ):
         loader = programs.load(epics_server, "pva", "drifting")
         # the first one is there
-        wait_until(lambda: loader.is_running() and rows_of(connection, "drifting"), loader.said)
+        wait_until(lambda: loader.is_running() and log_rows(connection, "drifting"), loader.said)
         for number, ahead in ((1, 0), (2, 2 * 86_400), (3, 0)):
             source.post(*updates(number, ahead))
             wait_until(

@@ -70,6 +70,14 @@ def everything_of(site: Site, table: str, node: str | None) -> dict[str, list[tu
         }
 
 
+def all_came(site: Site, node: str | None, before: dict[str, list[tuple[object, ...]]]) -> None:
+    after = everything_of(site, "waves", node)
+    # as time goes on
+    for kind in ("summarised", "until"):
+        assert after.pop(kind) >= before.pop(kind) != [(None,)]
+    assert after == before
+
+
 def test_a_table_moves_with_all_its_data(site: Site) -> None:
     site.facility.write_text(site.facility.read_text() + WAVES)
     install(site)
@@ -122,11 +130,7 @@ def test_a_table_moves_with_all_its_data(site: Site) -> None:
         assert "ringlog node move waves --facility FILE takes it there" in refused.stderr
         assert "waves: on node d now; writers waited" in move(site)
 
-        after = everything_of(site, "waves", "d")
-        # as time goes on
-        for kind in ("summarised", "until"):
-            assert after.pop(kind) >= before.pop(kind) != [(None,)]
-        assert after == before
+        all_came(site, "d", before)
         with site.admin(None) as connection:
             left = connection.execute(
                 "select relname, relkind::text from pg_class where relname ~ 'waves' and relkind <> 'i'"
@@ -187,11 +191,7 @@ def test_a_table_returns_to_the_first_server(site: Site) -> None:
         assert "ringlog node move waves --facility FILE takes it there" in refused.stderr
         assert "waves: on the first server now; writers waited" in move(site)
 
-        after = everything_of(site, "waves", None)
-        # as time goes on
-        for kind in ("summarised", "until"):
-            assert after.pop(kind) >= before.pop(kind) != [(None,)]
-        assert after == before
+        all_came(site, None, before)
         with site.admin(None) as connection:
             assert connection.execute(RIGHTS).fetchall() == rights
             left = "select table_name from ringlog.stand_in where table_name = 'waves' union all"
@@ -341,9 +341,9 @@ def test_a_move_is_interrupted_anywhere(site: Site) -> None:
     moved = WHERE | {"vacuum": "d"}
     with loaded(site) as load:
         load.go_on(WHERE)
+        report = "select ringlog.report_ledger('vacuum', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
         with site.admin("c") as connection:
-            query = "select ringlog.report_ledger('vacuum', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
-            connection.execute(query)
+            connection.execute(report)
         site.write_facility(moved)
         # while rows are copied, and the receiving node dies
         with broken_off(site, COPYING):
@@ -479,16 +479,10 @@ def test_the_return_of_a_table_is_interrupted(site: Site) -> None:
     nothing_is_left(site, "c")
 
 
-def test_a_move_is_reverted(site: Site) -> None:
-    site.add("d")
-    is_taken_back(site, "d")
-
-
-def test_the_return_of_a_table_is_reverted(site: Site) -> None:
-    is_taken_back(site, None)
-
-
-def is_taken_back(site: Site, target: str | None) -> None:
+@pytest.mark.parametrize("target", ["d", None])
+def test_a_move_is_reverted(site: Site, target: str | None) -> None:
+    if target is not None:
+        site.add(target)
     with serving_external(site.dsn, site.folder / "serve.log") as address, client(address) as cursor:
         put(cursor, "vacuum", 1)
         site.write_facility(WHERE | {"vacuum": target})
