@@ -16,6 +16,7 @@ from ringlog.schema.column_type import TYPES, Kind
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.moments import moment_of
 from ringlog.schema.relations.closed import storage
+from ringlog.schema.sql_files import sql_file
 
 log = logging.getLogger(__name__)
 
@@ -31,62 +32,13 @@ _WIDTHS = {kind: (kind.bit_width + 7) // 8 for kind in _TYPES.values() if pa.typ
 _TOGETHER = 1 << 20
 """bytes of numbers that become one block"""
 
-VALID = """{storage} as block
-join ringlog.summarised on summarised.table_name = {table} and summarised.until >= block.ends
-where block.column_name = 'time'
-  and exists (select from pg_inherits where inhrelid = block.part and inhparent = {log}::regclass)
-  and not exists (
-    select from ringlog.summary_mark as mark
-    where mark.table_name = {table}
-      and mark."time" > block.begins - summarised.levels[1] * interval '1 second'
-      and mark."time" < block.ends
-  )
-"""
+VALID = sql_file(__file__, "closed_valid")
 """Part of a query: the blocks that have all rows of their time. A mark stands for its whole span, of which it
 may be the first moment."""
 
 # The first block may begin before the start. A column of a block counts only if the table's column is still
 # the same one.
-_QUERY = (
-    """
-with bound as materialized (
-  select case when exists (
-    select from pg_attribute
-    where attrelid = {log}::regclass and attname = any($3) and atttypid <> all({numbers})
-  ) then $5::integer else $4::integer end as most
-),
-block as materialized (
-  select block.begins, block.ends, block.rows
-  from """
-    + VALID
-    + """
-    and block.begins >= coalesce(
-      (
-        select begins from {storage}
-        where column_name = 'time' and begins <= $1::timestamptz
-        order by begins desc
-        limit 1
-      ),
-      '-infinity'
-    )
-    and block.begins < $2::timestamptz
-    and block.ends > $1
-  order by block.begins
-  limit (select most from bound)
-)
-select block.begins, block.ends, block.rows, wanted.name, part.type::integer, part.content, bound.most
-from bound
-cross join block
-cross join unnest($3::text[]) as wanted (name)
-join {storage} as part on part.column_name = wanted.name and part.begins = block.begins
-where wanted.name = 'time' or exists (
-  select from pg_attribute
-  where attrelid = {log}::regclass and attname = wanted.name
-    and attnum = part.attnum and atttypid = part.type and atttypmod = part.modifier
-)
-order by block.begins
-"""
-)
+_QUERY = sql_file(__file__, "closed_blocks").replace("{valid}", VALID)
 
 _KNOWN = """
 select from ringlog.closed

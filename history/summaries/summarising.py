@@ -35,6 +35,7 @@ from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.many import by_connection
 from ringlog.schema.moments import microseconds
 from ringlog.schema.relations import closed
+from ringlog.schema.sql_files import sql_file
 from ringlog.schema.trusted_clock import JUMP
 
 log = logging.getLogger(__name__)
@@ -208,38 +209,9 @@ def _note_damage(connection: psycopg.Connection, table: str, error: psycopg.Erro
 
 def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: bool) -> list[tuple[Any, ...]]:
     """The tables that may have spans to summarise, for `summary_tables`; usually few of thousands."""
+    query = sql_file(__file__, "summarising_due").format(has_pages=has_pages("inhrelid", may_look))
     return connection.execute(
-        """
-        select table_name, levels, until, period,
-          greatest(%(now)s::timestamptz - retention::interval, %(earliest)s),
-          (select dropped.until from ringlog.dropped where dropped.table_name = summarised.table_name)
-        from ringlog.summarised
-        join (
-          select table_name, coalesce(log_period, cycle * log_nth) as period, retention
-          from ringlog.logged_table
-          union all
-          select table_name, null, retention from ringlog.sample_table
-        ) as known using (table_name)
-        where levels <> '{}'
-          and (
-            until + %(enough)s * levels[1] * interval '1 second' <= %(now)s
-            or exists (
-              select from ringlog.summary_mark as mark where mark.table_name = summarised.table_name
-            )
-            -- none yet: the log has, or had, rows, or weeks of it are in the archive
-            or until is null and exists (
-              select from pg_inherits
-              where inhparent = to_regclass(format('weeks.%%I', summarised.table_name))
-                and """
-        + has_pages("inhrelid", may_look)
-        + """
-            )
-            or until is null and exists (
-              select from ringlog.cold_week as week where week.table_name = summarised.table_name
-            )
-          )
-        order by table_name
-        """,
+        query,
         {"enough": enough, "now": now, "earliest": EARLIEST},
     ).fetchall()
 

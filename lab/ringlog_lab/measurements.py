@@ -9,7 +9,7 @@ from pathlib import Path
 import ringlog_lab
 from ringlog.loadtest.experiment.catalogue import outcomes
 from ringlog.loadtest.experiment.document import Block, Code, Heading, Paragraph, markdown
-from ringlog.loadtest.experiment.outcome import Figure, Outcome
+from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.report import amount, figures, verdict
 from ringlog.loadtest.experiment.text_table import TextTable
 
@@ -49,7 +49,7 @@ def _one(outcome: Outcome) -> Iterator[Block]:
     with_paper = [one for one in outcome.figures if one.paper is not None]
     if with_paper:
         # each condition once, below the table
-        parts = [_conditions(one) for one in with_paper]
+        parts = [one.different.split("; ") for one in with_paper]
         numbers = {part: n for n, part in enumerate(dict.fromkeys(p for each in parts for p in each), 1)}
         yield TextTable(
             "",
@@ -64,10 +64,6 @@ def _one(outcome: Outcome) -> Iterator[Block]:
     if others and not with_paper:
         rows = [[one.title, one.unit, amount(one.ours or 0.0)] for one in others]
         yield TextTable("", ["", "unit", "here"], rows)
-
-
-def _conditions(one: Figure) -> list[str]:
-    return one.different.split("; ")
 
 
 def main() -> None:

@@ -14,14 +14,13 @@ def limit_properties(low: float, high: float, kind: str = "limit") -> dict[str, 
 
     Integers of PV Access have no NaN: IOCs send 0 for none.
     """
-    known = [float(each) if math.isfinite(each) and not _is_unset(each) else None for each in (low, high)]
+    known = [
+        float(each) if math.isfinite(each) and (each or not isinstance(each, int)) else None
+        for each in (low, high)
+    ]
     if None not in known and not low < high:
         known = [None, None]
     return {f"{kind}_low": known[0], f"{kind}_high": known[1]}
-
-
-def _is_unset(limit: float) -> bool:
-    return isinstance(limit, int) and limit == 0
 
 
 def states_text(names: Sequence[str]) -> str | None:

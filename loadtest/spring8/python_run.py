@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from statistics import fmean
 
 from ringlog.loader.ack_log import Acknowledgement
 from ringlog.loader.display import milliseconds
@@ -67,7 +68,7 @@ def python_run(scene: Scene, label: str, number: int, pace: Pace, width: int | N
         description=f"{number} users in Python: pymssql, TDS 7.4, {experiment.workers}",
         users=number,
         logged_in=logged_in,
-        columns=width or _mean_width(facility),
+        columns=width or fmean(len(table.columns) for table in facility.tables),
         seconds=seconds,
         rows=len(written) / seconds,
         kilobytes=recorded.values(written, facility) * VALUE_BYTES / KILOBYTE / seconds,
@@ -125,7 +126,3 @@ def check(conninfo: str, facility: Facility, records: Recorded) -> Check:
 def _normal_rate(facility: Facility, number: int) -> float:
     """Rows a second of so many users at the normal rate, half of them writers."""
     return number / 2 / len(facility.tables) * sum(1 / table.cycle for table in facility.tables)
-
-
-def _mean_width(facility: Facility) -> float:
-    return sum(len(table.columns) for table in facility.tables) / len(facility.tables)

@@ -41,16 +41,12 @@ def normal(runs: Sequence[Run]) -> Iterator[Section]:
         cpu = TextTable(
             "CPU at normal operation",
             ["", f"of the {run.cores} cores", "of one core"],
-            [[name, percent(share), percent(_of_one(run, share))] for name, share in parts]
+            [[name, percent(share), percent(share and share * run.cores)] for name, share in parts]
             + [["the paper: server, of its one CPU", MISSING, "< 30 %"]],
         )
         calls = times("Times of calls at normal operation", [run])
         yield Section("Load and CPU", tables=[cpu, calls], plots=[*figures.normal_operation(run)])
         yield _disk(run)
-
-
-def _of_one(run: Run, share: float | None) -> float | None:
-    return None if share is None else share * run.cores
 
 
 def _disk(run: Run) -> Section:
@@ -184,7 +180,7 @@ def columns(runs: Sequence[Run]) -> Iterator[Section]:
     for width in widths:
         row = [f"{width:.0f}"]
         for clients in kinds:
-            run = _only(runs, clients, width)
+            run = next((each for each in runs if each.clients == clients and each.columns == width), None)
             row += (
                 [
                     number(run.rows),
@@ -206,10 +202,6 @@ def columns(runs: Sequence[Run]) -> Iterator[Section]:
     ]
     table = TextTable("Speed and number of columns", ["columns", *headings], rows)
     yield Section("Figure 4", limit, [table], [*figures.columns(runs)])
-
-
-def _only(runs: Sequence[Run], clients: str, width: float) -> Run | None:
-    return next((run for run in runs if run.clients == clients and run.columns == width), None)
 
 
 def users(runs: Sequence[Run]) -> Iterator[Section]:

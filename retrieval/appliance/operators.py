@@ -283,7 +283,8 @@ def _figures(
         place, all_bins = first, _bins(gaps.moved(stream, begin), wanted.operator, width * SECOND)
     made = ((bins, bins.number) for bins in all_bins)
     for bins, number, source in _with_gaps(made, gaps):
-        yield _events_of_bins(place, wanted.operator, _middle(number, width), number, source, bins)
+        middle = number * (width * 1_000_000_000) + width * 500_000_000  # nanoseconds
+        yield _events_of_bins(place, wanted.operator, middle, number, source, bins)
 
 
 def _bins(stream: Iterator[Samples], operator: str, width: int) -> Iterator[Bins]:
@@ -458,11 +459,6 @@ def _greatest(time: Whole, severity: Whole, starts: Whole, width: int) -> Whole:
     before = np.append(0, severity)[first]
     within = np.maximum.reduceat(np.append(severity, 0), np.column_stack([first, end]).ravel())[::2]
     return np.where(end > first, within, before)
-
-
-def _middle(number: Whole, width: int) -> Whole:
-    """Nanoseconds of the middle of bins."""
-    return number * (width * 1_000_000_000) + width * 500_000_000
 
 
 def _place_of(stream: Iterator[Samples]) -> tuple[Place | None, Iterator[Samples]]:

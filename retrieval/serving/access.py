@@ -125,7 +125,7 @@ class Access:
             return self._login_of_all(make_conninfo(place.everyone, connect_timeout=_PATIENCE))
 
         # the options may already name a role
-        options = f"{_options(conninfo)} {self._settings['options']}".strip()
+        options = f"{conninfo_to_dict(conninfo).get('options') or ''} {self._settings['options']}".strip()
         return Login("everyone", make_conninfo(conninfo, **self._settings | {"options": options}), on_node)
 
     def _node(self, name: str) -> LoginServer:
@@ -144,7 +144,3 @@ class Access:
         if login is None or until < time.monotonic():
             raise Refused(401, "the token is unknown or has expired: get one at /api/v1/token", CHALLENGE)
         return login
-
-
-def _options(conninfo: str) -> str:
-    return str(conninfo_to_dict(conninfo).get("options") or "")

@@ -15,43 +15,11 @@ from ringlog.retrieval.signals import describe
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.moments import MICROSECOND, microseconds
 from ringlog.schema.relations.closed import storage
+from ringlog.schema.sql_files import sql_file
 
 # The blocks with all rows of the time, and those before it up to one that has some: the newest row before the
 # time may be part of an answer. A block that is made again is a new row of its table.
-_BLOCKS = (
-    """
-with bound as materialized (
-  select (
-    select begins from {storage}
-    where column_name = 'time' and begins < first.begins and rows > 0
-    order by begins desc
-    limit 1
-  ) as begins
-  from (
-    select begins from {storage}
-    where column_name = 'time' and begins < $1::timestamptz
-    order by begins desc
-    limit 1
-  ) as first
-), valid as (
-  select block.begins, block.ends, block.xmin::text as made, lag(block.ends) over (
-    order by block.begins
-  ) as until
-  from bound
-  cross join """
-    + VALID
-    + """
-    and block.begins >= bound.begins
-    and block.begins < $2::timestamptz
-  order by block.begins
-  limit 5001
-)
-select md5(string_agg(concat_ws(' ', begins, made), ',' order by begins))
-from valid
-having count(*) < 5001 and min(begins) = (select begins from bound) and max(ends) >= $2
-  and bool_and(until is null or until = begins)
-"""
-)
+_BLOCKS = sql_file(__file__, "unchanged_blocks").replace("{valid}", VALID)
 
 
 def tag_of(servers: Servers, names: Sequence[str], start: datetime, end: datetime) -> str | None:

@@ -140,15 +140,7 @@ def space(data: Path, a_day: float | None) -> Space:
 _DAY = timedelta(days=1)
 
 # The weeks of logs of the last 28 days, whole.
-_WEEKS = f"""
-select child.oid
-from {WEEKS}
-join pg_class as log on log.oid = inhparent
-join pg_namespace on pg_namespace.oid = log.relnamespace
-where nspname = 'weeks'
-  and bounds[2]::timestamptz > now() - interval '28 days' and bounds[1]::timestamptz <= now()
-  and exists (select from ringlog.every_table where table_name = log.relname)
-"""
+_WEEKS = sql_file(__file__, "watching_weeks").format(weeks=WEEKS)
 
 _OLDEST = sql_file(__file__, "watching_oldest")
 
@@ -190,33 +182,7 @@ def measured(connection: psycopg.Connection, may_look: bool) -> timedelta | None
 
 
 # Like pg_total_relation_size, but from file sizes: that function opens each week and waits for its lock.
-_SIZE_OF_FILES = f"""
-with recursive
-  heap as materialized (
-    select oid, reltoastrelid from pg_class
-    where oid in ({_WEEKS}) and {has_pages("oid", True)}
-  ),
-  stored (oid) as (
-    select oid from heap
-    union all
-    select reltoastrelid from heap where reltoastrelid <> 0
-  ),
-  part (oid) as (
-    select oid from stored
-    union all
-    select indexrelid from pg_index join stored on indrelid = stored.oid
-  ),
-  segment (path, number, size) as (
-    select path, 0, (pg_stat_file(path, true)).size
-    from part
-    cross join unnest('{{"", _fsm, _vm}}'::text[]) as fork
-    cross join lateral concat(pg_relation_filepath(part.oid), fork) as path
-    union all
-    select path, number + 1, (pg_stat_file(format('%s.%s', path, number + 1), true)).size
-    from segment where size = pg_size_bytes(current_setting('segment_size'))
-  )
-select sum(size) from segment
-"""
+_SIZE_OF_FILES = sql_file(__file__, "watching_files").format(weeks=_WEEKS, has_pages=has_pages("oid", True))
 
 
 def growth(connection: psycopg.Connection, conninfo: str) -> float | None:

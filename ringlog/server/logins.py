@@ -14,6 +14,7 @@ from ringlog.procedures.parameters import OF_A_PARAMETER, WRITING
 from ringlog.schema import locks, session
 from ringlog.schema.access import rights
 from ringlog.schema.access.rights import Held
+from ringlog.schema.sql_files import sql_file
 from ringlog.server.guards import limits
 from ringlog.server.guards.limits import Limits
 
@@ -200,21 +201,6 @@ class Login:
 
 def logins(conninfo: str) -> list[Login]:
     """The logins that may write or read, by name."""
-    query = """
-        select role.rolname,
-          array_agg(granted.rolname order by granted.rolname)
-            filter (where granted.rolname = any(%(groups)s)),
-          not role.rolcanlogin,
-          nullif(role.rolvaliduntil, 'infinity')::text,
-          (select count(*) from pg_stat_activity as session where session.usename = role.rolname),
-          (select setconfig from pg_db_role_setting where setrole = role.oid and setdatabase = 0)
-        from pg_roles as role
-        join pg_auth_members as membership on membership.member = role.oid
-        join pg_roles as granted on granted.oid = membership.roleid
-        group by role.oid, role.rolname, role.rolcanlogin, role.rolvaliduntil
-        having bool_or(granted.rolname = any(%(groups)s))
-        order by role.rolname
-    """
     with session.connect(conninfo) as connection:
         held = rights.held(connection)
         return [
@@ -226,7 +212,9 @@ def logins(conninfo: str) -> list[Login]:
                 sessions,
                 limits.shown(own),
             )
-            for name, granted, locked, until, sessions, own in connection.execute(query, {"groups": _GROUPS})
+            for name, granted, locked, until, sessions, own in connection.execute(
+                sql_file(__file__, "logins"), {"groups": _GROUPS}
+            )
         ]
 
 
@@ -347,17 +335,7 @@ def remove_login(conninfo: str, name: str) -> None:
             ) from None
 
 
-_ONLY_LEFT_OVERS = """
-select bool_and(
-  deptype = 'a' or dbid = (select oid from pg_database where datname = current_database())
-  and (classid in ('pg_largeobject'::regclass, 'pg_default_acl'::regclass) or (
-    select schema ~ '^(pg_temp|pg_toast_temp)'
-    from pg_identify_object(classid, objid, objsubid)
-  ) is true)
-)
-from pg_shdepend
-where refclassid = 'pg_authid'::regclass and refobjid = to_regrole(quote_ident(%s)) and deptype in ('o', 'a')
-"""
+_ONLY_LEFT_OVERS = sql_file(__file__, "logins_left_overs")
 """Whether a login owns something or others have granted it rights, and it owns nothing in a schema of a site
 or in another database."""
 

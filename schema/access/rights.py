@@ -74,16 +74,7 @@ def split(connection: psycopg.Connection, names: Iterable[str]) -> Held:
     that is neither."""
     tables, groups = [], []
     # tables of other servers are recognised by their procedures
-    query = """
-        select known.name, exists (
-            select from ringlog.logged_table where table_name = known.name
-          ) or exists (
-            select from pg_proc
-            where pronamespace = 'ringlog'::regnamespace and proname = 'last_' || known.name
-          ),
-          exists (select from ringlog.table_group where group_name = %(name)s)
-        from ringlog.table_now(%(name)s) as known (name)
-    """
+    query = sql_file(__file__, "rights_named")
     for name in dict.fromkeys(names):
         ((table, is_table, is_group),) = connection.execute(query, {"name": name}).fetchall()
         if is_table:
@@ -170,23 +161,7 @@ def forget(connection: psycopg.Connection, login: str) -> None:
         connection.execute(
             sql.SQL("delete from {} where login = %s").format(sql.Identifier("ringlog", noted)), [login]
         )
-    query = """
-        with its as (select oid from pg_roles where rolname = %(login)s),
-        owner as (select oid from pg_roles where rolname = 'ringlog_owner')
-        select format('function %%s', pg_proc.oid::regprocedure)
-        from pg_proc, its, owner
-        where pronamespace = 'ringlog'::regnamespace and proowner = owner.oid
-          and exists (select from aclexplode(proacl) where grantee = its.oid)
-        union all
-        select format('table %%s', pg_class.oid::regclass)
-        from pg_class, its, owner
-        where relkind in ('r', 'p', 'v') and relowner = owner.oid and (
-          exists (select from aclexplode(relacl) where grantee = its.oid) or exists (
-            select from pg_attribute, aclexplode(attacl)
-            where attrelid = pg_class.oid and grantee = its.oid
-          )
-        )
-    """
+    query = sql_file(__file__, "rights_forgotten")
     for (name,) in connection.execute(query, {"login": login}).fetchall():
         revoke = sql.SQL("revoke all on {} from {}")
         connection.execute(revoke.format(sql.SQL(name), sql.Identifier(login)))
@@ -194,18 +169,7 @@ def forget(connection: psycopg.Connection, login: str) -> None:
 
 def _mirror(connection: psycopg.Connection) -> None:
     """Lets readers of single tables read the registry and the ledger, as readers of all tables do."""
-    query = """
-        select format('table %%s', pg_class.oid::regclass), 'select'
-        from pg_class, aclexplode(relacl) as granted
-        where relnamespace = 'ringlog'::regnamespace and relkind in ('r', 'v')
-          and granted.grantee = to_regrole(%(reader)s) and granted.privilege_type = 'SELECT'
-          and not has_table_privilege(%(table_reader)s, pg_class.oid, 'select')
-        union all
-        select 'function ringlog.array_bytes(anyarray)', 'execute'
-        where not has_function_privilege(
-          %(table_reader)s, to_regprocedure('ringlog.array_bytes(anyarray)'), 'execute'
-        )
-    """
+    query = sql_file(__file__, "rights_mirrored")
     names = {"reader": READER, "table_reader": TABLE_READER}
     for name, privilege in connection.execute(query, names).fetchall():
         grant = sql.SQL("grant {} on {} to {}")

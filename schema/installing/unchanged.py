@@ -22,6 +22,7 @@ from ringlog.schema.access.roles import become_owner
 from ringlog.schema.facility import Facility
 from ringlog.schema.layout import ARCHIVE_FILES, CLOSED, ICEBERG, RECENT, SCHEMAS, SET_ASIDE
 from ringlog.schema.own_tables import own_column, own_table, text
+from ringlog.schema.sql_files import sql_file
 
 installation = own_table(
     "installation",
@@ -78,38 +79,10 @@ def _digest(kind: str, rows: str, of: str) -> str:
     return f"select '{kind}', count(*), sum(hash_record_extended(row ({of}), 0)) from {rows}"
 
 
-_STATE = f"""
-with
-  schema as materialized (
-    select oid, nspname, ctid, xmin from pg_namespace where nspname = any(:schemas)
-  ),
-  object as materialized (
-    select pg_class.oid, pg_class.ctid, pg_class.xmin, relname, relkind, nspname = :recent as moves
-    from pg_class join schema on schema.oid = relnamespace
-    where not relispartition
-  ),
-  relation as materialized (select oid, moves from object where relkind in ('r', 'p', 'v', 'm', 'f', 'c')),
-  found (kind, rows, digest) as (
-    -- by the index: most columns are partitions'
-    select 'columns', sum(rows), sum(digest)
-    from relation
-    cross join lateral (
-      {_digest("", "pg_attribute where attrelid = relation.oid and attnum > 0", _PLACE)}
-      offset 0
-    ) as columns (kind, rows, digest)
-    union all
-    {" union all ".join(_digest(*kind) for kind in _KINDS)}
-  )
-select
-  string_agg(format('%s %s %s', kind, rows, digest), ', ' order by kind) as catalogue,
-  concat_ws(
-    ' ',
-    current_setting('server_version_num'),
-    (select oid from pg_database where datname = current_database())
-  ) as server,
-  pg_snapshot_xmax(pg_current_snapshot())::text::numeric as next_transaction
-from found
-"""
+_STATE = sql_file(__file__, "unchanged_state").format(
+    columns=_digest("", "pg_attribute where attrelid = relation.oid and attnum > 0", _PLACE),
+    kinds=" union all ".join(_digest(*kind) for kind in _KINDS),
+)
 
 
 def state(connection: sa.Connection, facility: Facility) -> State | None:

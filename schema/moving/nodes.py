@@ -220,7 +220,8 @@ def placing(nodes: Sequence[tuple[str, str, str, int]], tables: Sequence[Placed]
                 connection.execute(stand_in.delete().where(stand_in.c.name == name))
                 row = {"name": name, "table_name": table.table, "node": table.node}
                 connection.execute(stand_in.insert().values(row))
-            changed += _drop_others(connection, table)
+            # those of procedures that the node no longer has
+            changed += _drop_stand_ins(connection, table.table, {each.name for each in table.procedures})
             if renewed and {*renewed.values()} == {Before.ABSENT}:
                 changed.append(f"table {table.table} on node {table.node}")
             else:
@@ -280,11 +281,6 @@ def _make_types(connection: sa.Connection, table: Placed) -> list[str]:
 
 def _field(column: str, kind: str) -> sql.Composed:
     return sql.SQL("{} {}").format(sql.Identifier(column), sql.SQL(kind))
-
-
-def _drop_others(connection: sa.Connection, table: Placed) -> list[str]:
-    """Drops stand-ins of procedures that the node no longer has."""
-    return _drop_stand_ins(connection, table.table, {each.name for each in table.procedures})
 
 
 def _drop_stand_ins(connection: sa.Connection, table: str, kept: set[str] | None) -> list[str]:

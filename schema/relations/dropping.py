@@ -16,6 +16,7 @@ from ringlog.schema.facility import Facility, SampleTable
 from ringlog.schema.installing.obstacles import Obstacle, as_owner
 from ringlog.schema.layout import LOG_TABLES, SET_ASIDE
 from ringlog.schema.relations.tiers import housekeeping, note_dropped, set_aside
+from ringlog.schema.sql_files import sql_file
 from ringlog.schema.trusted_clock import Clock
 
 
@@ -181,25 +182,7 @@ def obstacles(connection: sa.Connection, facility: Facility) -> Iterator[Obstacl
         )
 
 
-_WEEKS_LOST = f"""
-with bound as (
-  select now() - cast(:to as interval) as later, now() - known.retention::interval as earlier
-  from ringlog.every_table as known where known.table_name = :table
-)
-select week.begins, week.relation, week.estimate
-from (
-  select
-    (bounds[1])::timestamptz, (bounds[2])::timestamptz, child.oid::regclass::text, child.reltuples::bigint
-  from {WEEKS}
-  where inhparent = to_regclass(format('weeks.%I', cast(:table as text))) and bounds is not null
-  union all
-  select cold.begins, cold.ends, null, cold.rows from ringlog.cold_week as cold
-  where cold.table_name = :table and cold.recalled_until is null
-) as week (begins, ends, relation, estimate)
-cross join bound
-where week.ends <= bound.later and (bound.earlier is null or week.ends > bound.earlier)
-order by week.begins
-"""
+_WEEKS_LOST = sql_file(__file__, "dropping_lost").format(weeks=WEEKS)
 """The weeks of a table, in the log and in the archive, that another retention drops. PostgreSQL's estimate of
 the rows is -1 before its first ANALYZE."""
 

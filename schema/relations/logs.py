@@ -15,6 +15,7 @@ from psycopg import sql
 from ringlog.schema import catalogue
 from ringlog.schema.change import run
 from ringlog.schema.layout import LOG, LOG_TABLES, READER
+from ringlog.schema.sql_files import sql_file
 
 _MANIFEST = "ringlog_manifest_changed"
 
@@ -66,21 +67,7 @@ def create_missing(connection: sa.Connection, tables: Collection[str]) -> list[s
 
 _MAY_READ = sa.text("select has_table_privilege(:reader, format('weeks.%I', cast(:table as text)), 'select')")
 
-_LACKING = f"""
-select weeks.relname
-from pg_class as weeks
-left join pg_class as view on view.relname = weeks.relname and view.relnamespace = to_regnamespace('log')
-where weeks.relnamespace = to_regnamespace('weeks') and weeks.relname = any(:names)
-  and not {_HAS_ARCHIVE.format("weeks.relname")}
-  and (
-    select array_agg((attname, atttypid) order by attnum) from pg_attribute
-    where attrelid = weeks.oid and attnum > 0 and not attisdropped
-  ) is distinct from (
-    select array_agg((attname, atttypid) order by attnum) from pg_attribute
-    where attrelid = view.oid and attnum > 0 and not attisdropped
-  )
-order by 1
-"""
+_LACKING = sql_file(__file__, "logs_lacking").format(has_archive=_HAS_ARCHIVE.format("weeks.relname"))
 
 
 def watch_manifest(connection: sa.Connection) -> None:

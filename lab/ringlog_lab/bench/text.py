@@ -110,7 +110,7 @@ def measure_texts(
         closing(server.by_pymssql()) as tds,
         _repeating(stand) as port,
         closing(server.by_pymssql(port)) as canned,
-        closing(_psycopg(server)) as direct,
+        closing(session.connect(server.conninfo(READER), autocommit=True)) as direct,
     ):
         senders = {PYMSSQL: _by_pymssql(tds), CANNED: _by_pymssql(canned), PSYCOPG: _by_psycopg(direct)}
         for text in usual(tables):
@@ -227,10 +227,6 @@ def measure_during_texts(
                 began = time.monotonic()
                 writing = stand.run(load, "text", round)
                 yield Disturbed("texts", sent() / (time.monotonic() - began), writing)
-
-
-def _psycopg(server: Server) -> psycopg.Connection[Any]:
-    return session.connect(server.conninfo(READER), autocommit=True)
 
 
 def _by_pymssql(connection: Any) -> Callable[[str], list[Any]]:

@@ -120,3 +120,7 @@ def cost(points: Sequence[Point], figure: str) -> Cost:
     base, frame, megabyte = (float(one) for one in found / scale)
     left = measured - matrix @ (found / scale)
     return Cost(base, frame, megabyte, float(np.sqrt((left**2).sum() / max(1, len(points) - 3))))
+
+
+def size(bytes: float) -> str:
+    return f"{bytes / 1e12:,.1f} TB" if bytes >= 1e12 else f"{bytes / 1e9:,.1f} GB"

@@ -14,7 +14,7 @@ from ringlog.loader.cli import option
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.outcome import Outcome, Point
 from ringlog.loadtest.experiment.running import OUTPUT, interruptible
-from ringlog_lab.ess.model import cost, regression
+from ringlog_lab.ess.model import cost, regression, size
 from ringlog_lab.ess.saturation import source
 from ringlog_lab.ess.scenarios import SIZES
 
@@ -125,7 +125,7 @@ def answer(ess: Outcome, waveforms: int, points: int, rate: float, readers: int,
         f"memory     {room / 2**30:,.1f} GiB",
         f"disk       {megabytes * (disk + wal):,.1f} MB/s to write: {disk:.2f} of the payload to tables, "
         f"{wal:.2f} to the write-ahead log",
-        f"a year     {_size(year)}",
+        f"a year     {size(year)}",
         f"network    {8 * megabytes:,.0f} Mb/s of writers",
         f"measured   {ess.began}, {len(stored)} loads of up to {most:,.1f} MB/s, load average before "
         f"{ess.load_before:.1f}",
@@ -145,7 +145,3 @@ def answer(ess: Outcome, waveforms: int, points: int, rate: float, readers: int,
 def _like(stored: Sequence[Point], frame: int) -> list[Point]:
     """The three loads whose frames are nearest in size."""
     return sorted(stored, key=lambda one: abs(1e6 * one.megabytes / max(one.rate, 1e-9) - frame))[:3]
-
-
-def _size(bytes: float) -> str:
-    return f"{bytes / 1e12:,.1f} TB" if bytes >= 1e12 else f"{bytes / 1e9:,.1f} GB"

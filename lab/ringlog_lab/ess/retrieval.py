@@ -74,7 +74,9 @@ def fill(server: Server, scenario: Scenario) -> int:
             "as n"
         ).format(
             log=log,
-            begin=sql.Literal(_begin()),
+            begin=sql.Literal(
+                datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=1)
+            ),
             apart=sql.Literal(timedelta(seconds=1 / scenario.rate)),
             kind=sql.SQL(kind),
             points=sql.Literal(scenario.points),
@@ -82,10 +84,6 @@ def fill(server: Server, scenario: Scenario) -> int:
         )
     )
     return frames
-
-
-def _begin() -> datetime:
-    return datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=1)
 
 
 def retrieve(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.spring8.results import Result, Run, read_results
-from ringlog_lab.ess.model import Regression, regression
+from ringlog_lab.ess.model import Regression, regression, size
 
 BUSY = 0.5
 """The fraction of a server's cores for writing: readers, summaries and the archive need the rest."""
@@ -81,7 +81,7 @@ def answer(cost: RowCost, signals: int, rate: float, columns: int, cores: int, d
         f"{rows * columns / 1e6:,.2f} million values/s",
         f"CPU        {needed:,.2f} cores like those of {machine.processor} for writing "
         f"({1e6 * cost.cpu.at(columns):,.0f} ± {1e6 * cost.cpu.error(columns):,.0f} µs a row)",
-        f"WAL        {wal:,.1f} MB/s, {_size(wal * 1e6 * _DAY)} a day; as much to each standby",
+        f"WAL        {wal:,.1f} MB/s, {size(wal * 1e6 * _DAY)} a day; as much to each standby",
         f"servers    {nodes} of {cores} cores, {BUSY:.0%} of them for writing, each with a disk that writes"
         f" {disk:g} MB/s durably: the {'disk' if by_disk > by_cores else 'processor'} is the limit",
         f"each       {rows / nodes:,.0f} rows/s, {needed / nodes:,.2f} cores, {wal / nodes:,.1f} MB/s of WAL",
@@ -94,7 +94,3 @@ def answer(cost: RowCost, signals: int, rate: float, columns: int, cores: int, d
             f" measured, on {machine.cores} cores: the figures are extrapolated"
         )
     return lines
-
-
-def _size(bytes: float) -> str:
-    return f"{bytes / 1e12:,.1f} TB" if bytes >= 1e12 else f"{bytes / 1e9:,.1f} GB"

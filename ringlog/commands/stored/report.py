@@ -12,6 +12,7 @@ from ringlog.errors import UsageError
 from ringlog.loader.cli import option
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema import session
+from ringlog.schema.sql_files import sql_file
 from ringlog.server.database import facility_opened
 
 if TYPE_CHECKING:
@@ -25,38 +26,7 @@ _CHOSEN = """
 """
 # Events of one kind and message that follow each other are one. A spool that is thinned further and further
 # has another message each time.
-_EVENTS = f"""
-with
-  happened as (
-    select
-      *,
-      (kind, case when kind <> 'thinned' then message end) is distinct from (
-        lag(kind) over before,
-        lag(case when kind <> 'thinned' then message end) over before
-      ) as is_first
-    {_CHOSEN}
-    window before as (partition by table_name order by "time", number)
-  ),
-  counted as (
-    select *, count(*) filter (where is_first) over (partition by table_name order by "time", number) as place
-    from happened
-  )
-select
-  table_name,
-  min("time"),
-  max(coalesce(until, "time")) filter (where until is not null or not is_first),
-  kind,
-  sum(rows)::bigint,
-  concat_ws(
-    ' ',
-    (array_agg(message order by "time", number))[count(*)],
-    case when count(*) > 1 then format('(%%s events)', count(*)) end
-  )
-from counted
-group by table_name, place, kind
-order by 2, 1
-limit {_MOST_EVENTS + 1}
-"""
+_EVENTS = sql_file(__file__, "report_events").format(chosen=_CHOSEN, most=_MOST_EVENTS + 1)
 _GAPS = f"select coalesce(sum(rows), 0)::bigint {_CHOSEN} and kind = 'gap'"
 
 report_app = typer.Typer(help="Reports about rows.", no_args_is_help=True)

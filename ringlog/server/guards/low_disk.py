@@ -20,6 +20,7 @@ import psutil
 import psycopg
 
 from ringlog.schema import catalogue, session
+from ringlog.schema.sql_files import sql_file
 from ringlog.server.embedded.settings import GiB, MiB
 from ringlog.server.guards import sessions
 from ringlog.server.guards.disk import Disk
@@ -41,22 +42,7 @@ _BACKENDS: LiteralString = """
     where current_setting('server_version_num')::int >= 160000
 """
 # a table that is not committed yet has its first file
-_USERS_OF_GLOBALS: LiteralString = """
-    with files (relation) as (
-      select coalesce(pg_filenode_relation(0, file)::oid, file) from unnest(%s::oid[]) as file
-    ), large (relation) as (
-      select relation from files
-      union select c.oid from pg_class as c join files on files.relation = c.reltoastrelid
-      union select indrelid from pg_index join files on files.relation = indexrelid
-    )
-    select l.pid from pg_locks as l join large using (relation)
-    where l.mode in ('RowExclusiveLock', 'AccessExclusiveLock')
-    union
-    select pg_stat_get_backend_pid(substring(n.nspname from '\\d+$')::integer)
-    from tsql.global_table as made join large using (relation)
-    join pg_class as c on c.oid = made.marker join pg_namespace as n on n.oid = c.relnamespace
-    where current_setting('server_version_num')::int >= 160000
-"""
+_USERS_OF_GLOBALS = sql_file(__file__, "low_disk_globals")
 
 
 def reserve(total: int) -> int:

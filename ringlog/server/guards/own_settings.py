@@ -3,20 +3,12 @@
 import psycopg
 from psycopg import sql
 
+from ringlog.schema.sql_files import sql_file
 from ringlog.server.guards import limits
 
 MOST = 8192
 """bytes of a login's own settings in a database"""
-_LARGE = """
-select rolname::text, datname::text, sum(length(setting))::integer, array_agg(name)
-from pg_db_role_setting
-join pg_roles on pg_roles.oid = setrole and not rolsuper
-left join pg_database on pg_database.oid = setdatabase
-cross join unnest(setconfig) as setting cross join split_part(setting, '=', 1) as name
-where name <> all(%s)
-group by rolname, datname, setconfig
-having sum(length(setting)) > %s
-"""
+_LARGE = sql_file(__file__, "own_settings_large")
 
 
 def large(connection: psycopg.Connection) -> list[tuple[str, str | None, int, list[str]]]:

@@ -97,11 +97,9 @@ def test_a_table_moves_with_all_its_data(site: Site) -> None:
             )
         with site.admin(None) as connection:
             connection.execute(
-                "select ringlog.report_ledger('waves', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
-            )
-            connection.execute(
-                "insert into ringlog.event (spool, number, table_name, time, kind, message)"
-                " values ('a spool', 1, 'waves', '2026-11-20 12:00Z', 'gap', 'a reason')"
+                """select ringlog.report_ledger('waves', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1);
+                insert into ringlog.event (spool, number, table_name, time, kind, message)
+                values ('a spool', 1, 'waves', '2026-11-20 12:00Z', 'gap', 'a reason')"""
             )
             connection.execute(
                 """insert into log.waves (seq_no, "time", level, trace)
@@ -412,8 +410,7 @@ def test_rows_that_wait_between_the_two_commits_of_a_switch(site: Site, target: 
 
     def put_without_place(number: int, at: datetime) -> None:
         with client(("127.0.0.1", port)) as cursor:
-            text = "exec put_vacuum @time = %s, @count = %s"
-            cursor.execute(text, (at.replace(tzinfo=None), number))
+            cursor.execute("exec put_vacuum @time = %s, @count = %s", (at.replace(tzinfo=None), number))
 
     def put_on_old_copy(number: int, at: datetime) -> None:
         with site.admin("c") as connection:

@@ -19,7 +19,10 @@ _FIGURES: dict[str, Callable[[Measurement], float]] = {
 
 def compare(old: Results, new: Results) -> TextTable:
     """The figures of both runs, ratios first: these can be compared between machines, the others cannot."""
-    rows = [[name, _text(one), _text(other), _change(one, other)] for name, one, other in _pairs(old, new)]
+    rows = [
+        [name, _text(one), _text(other), f"{100 * (other - one) / abs(one):+.1f} %" if one else ""]
+        for name, one, other in _pairs(old, new)
+    ]
     return TextTable(f"Beside {old.commit}, {old.started}", ["", "then", "now", "change"], rows)
 
 
@@ -42,7 +45,3 @@ def _pairs(old: Results, new: Results) -> Iterator[tuple[str, float, float]]:
 
 def _text(figure: float) -> str:
     return f"{figure:,.0f}" if abs(figure) >= 1000 else f"{figure:.3g}"
-
-
-def _change(then: float, now: float) -> str:
-    return f"{100 * (now - then) / abs(then):+.1f} %" if then else ""
