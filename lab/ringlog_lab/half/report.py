@@ -158,38 +158,27 @@ def _ioc(listened: Listened | str) -> Section:
 
 def _idps(inserted: Sequence[Timed]) -> Section:
     rows = [
-        [
-            one.target,
-            f"{one.length:g}",
-            f"{one.items:,}",
-            f"{one.seconds:.2f}",
-            amount(one.rate),
-            f"{1e6 * one.cpu / one.items:.2f}",
-        ]
+        [*_length(one), f"{one.seconds:.2f}", amount(one.rate), f"{1e6 * one.cpu / one.items:.2f}"]
         for one in inserted
     ]
     rows.append(["the paper, InfluxDB", "0.1 to 1", "-", "-", amount(published.IDPS_INFLUX), "-"])
     rows.append(["the paper, TimescaleDB", "0.1 to 1", "-", "-", amount(published.IDPS_TIMESCALE), "-"])
-    names = dict.fromkeys(one.target for one in inserted)
-    plot = Plot(
-        "idps",
-        "Items inserted a second against the length of a batch.",
-        "minutes in a batch",
-        "items/s",
-        [
-            *(
-                Line(name, [(one.length, one.rate) for one in inserted if one.target == name])
-                for name in names
-            ),
-            Line(
-                "the paper, InfluxDB",
-                [(0.1, published.IDPS_INFLUX), (1.0, published.IDPS_INFLUX)],
-                paper=True,
-            ),
-        ],
-    )
+    paper = [(length, published.IDPS_INFLUX) for length in (0.1, 1.0)]
+    lines = [*_lines(inserted), Line("the paper, InfluxDB", paper, paper=True)]
+    title = "Items inserted a second against the length of a batch."
+    plot = Plot("idps", title, "minutes in a batch", "items/s", lines)
     headings = ["", "minutes in a batch", "items", "seconds", "items/s", "CPU of the server, µs an item"]
     return Section("Writing (IDPS)", (), [TextTable("Inserted", headings, rows)], [plot])
+
+
+def _length(one: Timed) -> list[str]:
+    return [one.target, f"{one.length:g}", f"{one.items:,}"]
+
+
+def _lines(timed: Sequence[Timed]) -> list[Line]:
+    """Rate against length, a line for each target."""
+    names = dict.fromkeys(one.target for one in timed)
+    return [Line(name, [(one.length, one.rate) for one in timed if one.target == name]) for name in names]
 
 
 def _replay(replayed: Replayed) -> Section:
@@ -240,33 +229,13 @@ def _kept(kept: Sequence[Kept]) -> Section:
 
 def _qdps(queried: Sequence[Timed]) -> Section:
     rows = [
-        [
-            one.target,
-            f"{one.length:g}",
-            f"{one.items:,}",
-            f"{1e3 * one.seconds:.2f}",
-            amount(one.rate),
-            f"{1e3 * one.cpu:.2f}",
-        ]
+        [*_length(one), f"{1e3 * one.seconds:.2f}", amount(one.rate), f"{1e3 * one.cpu:.2f}"]
         for one in queried
     ]
-    rows.append(
-        ["the paper, TimescaleDB", "0.4 to 10", "14,400 to 360,000", "-", amount(published.QDPS), "-"]
-    )
-    names = dict.fromkeys(one.target for one in queried)
-    plot = Plot(
-        "qdps",
-        "Items read a second against the time that is read, one PV.",
-        "hours",
-        "items/s",
-        [
-            *(
-                Line(name, [(one.length, one.rate) for one in queried if one.target == name])
-                for name in names
-            ),
-            Line("the paper, TimescaleDB", [(0.4, published.QDPS), (10.0, published.QDPS)], paper=True),
-        ],
-        True,
-    )
+    paper = "the paper, TimescaleDB"
+    rows.append([paper, "0.4 to 10", "14,400 to 360,000", "-", amount(published.QDPS), "-"])
+    lines = [*_lines(queried), Line(paper, [(0.4, published.QDPS), (10.0, published.QDPS)], paper=True)]
+    title = "Items read a second against the time that is read, one PV."
+    plot = Plot("qdps", title, "hours", "items/s", lines, True)
     headings = ["", "hours", "items", "milliseconds", "items/s", "CPU of the server, ms"]
     return Section("Reading (QDPS)", (), [TextTable("One PV", headings, rows)], [plot])
