@@ -38,8 +38,6 @@ class InInfluxdb(Target):
         return ["\n".join(lines[n : n + _TOGETHER]) for n in range(0, len(lines), _TOGETHER)]
 
     def write(self, some: Sequence[tuple[int, list[str]]]) -> None:
-        if not some:
-            return
         with closing(self._client()) as client:
             for _, parts in some:
                 for part in parts:

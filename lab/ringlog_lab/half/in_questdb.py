@@ -64,8 +64,6 @@ class InQuestdb(Target):
     def write(self, some: Sequence[tuple[int, list[Any]]]) -> None:
         from questdb import Sender
 
-        if not some:
-            return
         with Sender.from_conf(self._server.sender) as sender:
             for _, parts in some:
                 for part in parts:

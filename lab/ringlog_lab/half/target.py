@@ -112,7 +112,8 @@ class Target(ABC):
             except Exception as error:
                 failures.append(error)
 
-        threads = [threading.Thread(target=write, args=(made[n::CONNECTIONS],)) for n in range(CONNECTIONS)]
+        writers = min(CONNECTIONS, len(made))
+        threads = [threading.Thread(target=write, args=(made[n::writers],)) for n in range(writers)]
         began, spent = time.monotonic(), self.cpu()
         for one in threads:
             one.start()

@@ -46,8 +46,6 @@ class Ringlog(Target):
         return [self.recordings[table].batch(part).encode() for part in _calls(rows)]
 
     def write(self, some: Sequence[tuple[int, list[bytes]]]) -> None:
-        if not some:
-            return
         with closing(connect(self._address, self._server.password, timeout=300)) as connection:
             for table, parts in some:
                 for part in parts:
@@ -109,8 +107,6 @@ class Sampled(Target):
         return [each.sent(ColumnType.of("double"), swaps=False) for each in made]
 
     def write(self, some: Sequence[tuple[int, list[dict[str, Argument]]]]) -> None:
-        if not some:
-            return
         with closing(connect(self._address, self._server.password, timeout=300)) as connection:
             for _, parts in some:
                 for part in parts:
@@ -206,8 +202,6 @@ class Narrow(Target):
         return [self.recordings[table].lines(rows)]
 
     def write(self, some: Sequence[tuple[int, list[bytes]]]) -> None:
-        if not some:
-            return
         with session.connect(self.place.writer) as connection, connection.cursor() as cursor:
             for _, parts in some:
                 with cursor.copy(sql.SQL("copy {} from stdin").format(self.identifier)) as copy:
