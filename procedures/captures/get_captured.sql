@@ -6,17 +6,12 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
-  event ringlog.capture;
   place record;
 begin
-  select * into event from ringlog.capture as each where each.number = capture;
-  if not found then
+  if not exists (select from ringlog.capture as each where each.number = capture) then
     raise exception 'get_captured: there is no capture %', capture using errcode = 'undefined_object';
   end if;
-  select known.column_name, known.type, each.table_name, each.is_of_samples into place
-  from ringlog.signal as known
-  join ringlog.captured_table as each on ringlog.table_now(each.table_name) = ringlog.table_now(known.table_name) and each.capture = capture
-  where known.signal = signal and known.valid_from <= event.made and event.made < coalesce(known.valid_to, 'infinity');
+  select * into place from ringlog.captured_signals(capture) as each where each.signal = signal;
   if not found then
     raise exception 'get_captured: capture % has no signal ''%''', capture, signal using errcode = 'undefined_object';
   end if;
@@ -34,7 +29,7 @@ begin
     place.table_name,
     case when place.is_of_samples then ' and each.number = ' || place.column_name::integer end,
     case when place.is_of_samples then 'nanoseconds' else 'seq_no' end
-  ) using capture, event."time";
+  ) using capture, place."time";
 end
 $$;
 

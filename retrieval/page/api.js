@@ -73,6 +73,10 @@ export const marks = (names, time, signal) => ask("marks", { signal: names, ...s
 // Adds a mark, or with its number corrects or withdraws it.
 export const sendMark = (number, content) => answerOf(address(number === undefined ? "marks" : `marks/${number}`),
   { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) });
+export const captures = () => ask("captures");
+export const capture = (number, signal) => ask(`captures/${number}`, {}, signal);
+export const captured = (number, table, names, signal) =>
+  ask(`captures/${number}/${encodeURIComponent(table)}`, { format: "json", signal: names }, signal).then((answer) => answer.signals);
 export const why = (name, time) => ask("why", { signal: name, ...span(time) });
 export const losses = (time) => ask("losses", span(time));
 

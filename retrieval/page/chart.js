@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { colourOf, theme, unseen } from "./axes.js";
+import { Captured } from "./captured.js";
 import { Cursors } from "./cursors.js";
 import { Figures } from "./figures.js";
 import { breakable, timeText } from "./format.js";
@@ -13,7 +14,7 @@ import { Trend } from "./trend.js";
 import { Values } from "./values.js";
 import { Waveform } from "./waveform.js";
 
-const VIEWS = { trend: Trend, compare: Trend, values: Values, histogram: Figures, spectrum: Figures };
+const VIEWS = { trend: Trend, compare: Trend, capture: Captured, values: Values, histogram: Figures, spectrum: Figures };
 
 export class Chart {
   // `known` has the description of each signal; `calls` are functions of the page: failed, worked, zoom, and
@@ -251,7 +252,9 @@ export class Chart {
 
   // Downloads a file in a form such as csv; csv-last and csv-mean have a column for each signal.
   address(choice) {
-    const [form, wide] = choice.split("-"), step = `${Math.ceil((this.time.to - this.time.from) / 1000)}ms`;
+    const [form, wide] = choice.split("-");
+    if (this.view.address) return this.view.address(form, wide);
+    const step = `${Math.ceil((this.time.to - this.time.from) / 1000)}ms`;
     const aligned = !wide ? {} : wide === "mean" ? { wide, step } : { wide };
     return api.address("data", { signal: this.wanted.signals, ...api.shown(this.time), ...aligned, format: form, download: "1" });
   }

@@ -9,7 +9,7 @@ import { menu } from "./menu.js";
 import { note } from "./note.js";
 import { failed, say, worked } from "./message.js";
 import { isWaveform } from "./series.js";
-import { change, setAxis, setSignal, shownTime, state, tidy } from "./state.js";
+import { change, MOST, setAxis, setSignal, shownTime, state, tidy } from "./state.js";
 import { setTime } from "./time.js";
 import { instantOf } from "./zones.js";
 
@@ -57,6 +57,24 @@ export async function open(name, onto = null) {
   else if (!there.signals.includes(name)) there.signals.push(name);
   change({ view: "trends", charts: wanted }, { step: true });
   begun = undefined;
+}
+
+// Opens all signals of a capture, a chart for each table, over its whole time.
+export async function openCapture(number) {
+  try {
+    const event = await api.capture(number);
+    const drawn = event.signals.filter((signal) => !isWaveform(signal));
+    await learn(drawn.map(({ signal }) => signal));
+    const tables = [...Map.groupBy(drawn, ({ table }) => table).values()].map((own) => own.map(({ signal }) => signal));
+    const shown = tables.slice(0, MOST.charts).map((names) => names.slice(0, MOST.signals));
+    const left = event.signals.length - shown.flat().length;
+    say(left ? `${left} of its signals are not drawn: waveforms, or more than the page shows. Save or export the capture.` : "");
+    change({ view: "trends", live: false, from: Date.parse(event.begins), to: Date.parse(event.ends), while: "",
+      length: Date.parse(event.ends) - Date.parse(event.begins),
+      charts: shown.map((signals) => ({ mode: `capture-${number}`, signals })) }, { step: true });
+  } catch (error) {
+    failed(error);
+  }
 }
 
 const copy = () => state.charts.map((chart) => ({ ...chart, signals: [...chart.signals] }));
@@ -230,6 +248,7 @@ function modes(chart, chosen) {
     const words = `Compare with ${durationText(Number(mode.slice(8)) * 1000)} before`;
     list.add(new Option(words, mode), list.querySelector("[value=other]"));
   }
+  if (mode.startsWith("capture-")) list.add(new Option(`Capture ${mode.slice(8)}`, mode), 0);
   list.value = mode;
   list.addEventListener("change", () => {
     entry.hidden = list.value !== "other";

@@ -1,7 +1,10 @@
 // The page: its display follows the state; buttons and keys change the state.
 
 import * as api from "./api.js";
-import { appendAll, build, drawAll, know, learnThere, loadAll, moveCursors, open, withAxes } from "./charts.js";
+import { troubles } from "./captured.js";
+import { appendAll, build, drawAll, know, learnThere, loadAll, moveCursors, open, openCapture, withAxes } from "./charts.js";
+import { timeText } from "./format.js";
+import { choice, list } from "./lists.js";
 import { failed, say, worked } from "./message.js";
 import { search } from "./search.js";
 import { address, change, onChange, read, shownTime, state } from "./state.js";
@@ -219,9 +222,13 @@ const chosen = (signal, more) => {
   know(signal);
   open(signal.signal, more ? state.charts.length - 1 : null);
 };
-for (const [name, list] of [["search", (calls) => search(by("search"), by("found"), by("count"), calls)],
-  ["tree", (calls) => tree(by("tree"), calls)]]) {
-  list({ chosen, failed: (error) => failed(error, name), worked: () => worked(name) });
+const newestCaptures = () => api.captures().then((found) => found.reverse());
+const captureItem = (event) => choice(event.name, timeText(Date.parse(event.time)),
+  [event.note, ...troubles(event)].filter(Boolean).join("; "), () => openCapture(event.capture));
+for (const [name, show] of [["search", (calls) => search(by("search"), by("found"), by("count"), calls)],
+  ["tree", (calls) => tree(by("tree"), calls)],
+  ["captures", (calls) => list(by("captures"), newestCaptures, captureItem, calls)]]) {
+  show({ chosen, failed: (error) => failed(error, name), worked: () => worked(name) });
 }
 begin();
 api.me().then(({ timezone }) => {

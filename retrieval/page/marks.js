@@ -5,7 +5,7 @@ import { timeText } from "./format.js";
 
 // Kinds of events by their severity; others have no colour.
 const COLOURS = { gap: "bad", refused: "bad", thinned: "bad", damaged: "bad", disconnected: "bad", unread: "bad", late: "warn",
-  clock: "warn", unfit: "warn", alarm: "warn", mark: "accent" };
+  clock: "warn", unfit: "warn", alarm: "warn", mark: "accent", capture: "accent" };
 const STRIP = 5; // pixels
 
 export function limitLines(plot, axes) {
@@ -66,8 +66,8 @@ export function eventMarks(plot, events) {
     ctx.fillStyle = colour(COLOURS[event.kind] ?? "quiet");
     ctx.globalAlpha = 1;
     ctx.fillRect(x, bbox.top - STRIP * ratio, width, STRIP * ratio);
-    // a note of a person: a thin line, or the span
-    if (event.kind === "mark") ctx.fillRect(x, bbox.top, ratio, bbox.height);
+    // a note of a person, or the event of a capture: a thin line, or the span
+    if (["mark", "capture"].includes(event.kind)) ctx.fillRect(x, bbox.top, ratio, bbox.height);
     if (["mark", "gap", "thinned", "damaged", "disconnected"].includes(event.kind) && event.to > event.from) {
       ctx.globalAlpha = 0.08;
       ctx.fillRect(x, bbox.top, width, bbox.height);

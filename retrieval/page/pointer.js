@@ -1,7 +1,5 @@
 // The box at the pointer: the time, and the value of each signal there.
 
-import { timeText } from "./format.js";
-
 const MOST = 14; // signals
 
 export class Pointer {
@@ -20,7 +18,7 @@ export class Pointer {
       return;
     }
     const series = this.chart.series.filter((each) => !this.chart.isHidden(each.signal));
-    const head = Object.assign(document.createElement("b"), { textContent: timeText(this.chart.timeOf(left), true) });
+    const head = Object.assign(document.createElement("b"), { textContent: view.timeText(this.chart.timeOf(left)) });
     const list = document.createElement("div");
     for (const each of series.slice(0, MOST)) {
       const swatch = Object.assign(document.createElement("i"), { className: "swatch" });

@@ -59,13 +59,13 @@ export class Trend {
   }
 
   // Events are fetched after the lines, which are drawn without them.
-  async after(time, abort) {
+  async after(time, abort, more = []) {
     const tables = [...new Set(this.chart.wanted.signals.map((name) => this.chart.of(name).table))];
     const asked = tables.map((table) => api.events(time, table, abort));
     const marks = api.marks(this.chart.wanted.signals, time, abort).then((found) => found.map((mark) => ({ ...mark, kind: "mark",
       rows: null, table_name: mark.signals?.join(", ") ?? "all signals", message: `${mark.text} (${mark.login})` })));
     const found = await Promise.all([...asked, marks]);
-    this.events = found.flat().map((event) => ({ ...event, from: Date.parse(event.time),
+    this.events = [...more, ...found.flat()].map((event) => ({ ...event, from: Date.parse(event.time),
       to: Date.parse(event.until ?? event.time) })).sort((a, b) => a.from - b.from);
     this.chart.root.querySelector(".happened").replaceChildren(...eventList(this.events));
   }
@@ -143,7 +143,7 @@ export class Trend {
         sync: { key: "charts", scales: ["x", null], filters: { pub: (type) => ["mousemove", "mouseleave"].includes(type) } },
       },
       scales: { x: { time: true, range: () => [from / 1000, to / 1000] }, ...valueScales(axes) },
-      axes: [timeAxis(), ...drawn],
+      axes: [this.timeAxis(), ...drawn],
       hooks: {
         // uPlot keeps the click that ends a drag to itself
         ready: [({ over }) => over.addEventListener("click", (event) => showWhy(this.chart, this.chart.timeAt(event.clientX)))],
@@ -179,6 +179,15 @@ export class Trend {
         setAxis(wanted, key, { min: Math.min(...ends), max: Math.max(...ends) });
       }
     });
+  }
+
+  timeAxis() {
+    return timeAxis();
+  }
+
+  // An instant as the pointer shows it.
+  timeText(at) {
+    return timeText(at, true);
   }
 
   // The texts of the marks at a position in the drawing.

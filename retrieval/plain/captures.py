@@ -1,71 +1,147 @@
 """Captures over HTTP: the rows that are kept around events."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, groupby
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg import sql
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from ringlog.history.connection import Connection, records, rows
+from ringlog.history.signals import Place
+from ringlog.retrieval.plain.data import as_json
 from ringlog.retrieval.plain.forms import MEDIA, formed
+from ringlog.retrieval.plain.notes import described
+from ringlog.retrieval.samples import Column, Samples
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.parts import Part
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.serving.request import answer, caller, json_response, number, services
+from ringlog.retrieval.signals import Signal, as_of, demand, shown_type
+from ringlog.schema.column_type import ColumnType
 
 _LIST = sql.SQL("select * from ringlog.list_captures()")
+_SIGNALS = sql.SQL("select * from ringlog.captured_signals({})")
 _OF_TABLE = ("table_name", "is_of_samples", "rows", "state", "filtered", "lost", "trouble")
 
 
 def capture_routes() -> list[Route]:
     return [
         Route("/api/v1/captures", get_captures),
-        Route("/api/v1/captures/{number}/{table}", get_capture),
+        Route("/api/v1/captures/{number}", get_capture),
+        Route("/api/v1/captures/{number}/{table}", get_table),
     ]
 
 
 async def get_captures(request: Request) -> Response:
-    def work(servers: Servers) -> list[dict[str, Any]]:
-        found = []
-        for _, of_tables in groupby(records(servers.first, _LIST), lambda row: row["capture"]):
-            tables = [*of_tables]
-            event = {name: value for name, value in tables[0].items() if name not in _OF_TABLE}
-            found.append(event | {"tables": [{name: row[name] for name in _OF_TABLE} for row in tables]})
-        return found
+    return json_response(await answer(request, lambda servers: _captures(servers.first)))
+
+
+async def get_capture(request: Request) -> Response:
+    """A capture with its signals, as they were at the event."""
+    event = _number(request)
+
+    def work(servers: Servers) -> dict[str, Any]:
+        found = [each for each in _captures(servers.first) if each["capture"] == event]
+        if not found:
+            raise Refused(404, f"there is no capture {event}, or you may not read it")
+        places = _places(servers, event, [each["table_name"] for each in found[0]["tables"]])
+        return found[0] | {"signals": [described(signal) for signal, _ in places.values()]}
 
     return json_response(await answer(request, work))
 
 
-async def get_capture(request: Request) -> Response:
-    event = number(request.path_params["number"], "number", 1, 1, 2**31 - 1)
+async def get_table(request: Request) -> Response:
+    event = _number(request)
     table, form = request.path_params["table"], request.query_params.get("format", "csv")
-    if form not in MEDIA or form == "json":
-        raise Refused(400, "captures are available as csv, arrow or parquet")
+    if form not in MEDIA:
+        raise Refused(400, f"format={form[:20]!r} is not one of {', '.join(MEDIA)}")
     queries = services(request).queries
+    chosen = request.query_params.getlist("signal")
+    if chosen and form != "json":
+        raise Refused(400, "signal chooses signals in json; other forms have every column")
 
     def work(servers: Servers) -> Iterator[Part]:
-        return _rows_of(servers.first, event, table, form, queries.limits.rows)
+        return _rows_of(servers, event, table, form, queries.limits.rows, chosen)
 
-    named = {"Content-Disposition": f'attachment; filename="capture_{event}_{table}.{form}"'}
-    return queries.stream(caller(request), work, MEDIA[form], named if table.isidentifier() else {})
+    attached = {"Content-Disposition": f'attachment; filename="capture_{event}_{table}.{form}"'}
+    is_file = form != "json" and table.isidentifier()
+    return queries.stream(caller(request), work, MEDIA[form], attached if is_file else {})
 
 
-def _rows_of(connection: Connection, event: int, table: str, form: str, most: int) -> Iterator[Part]:
-    """The rows of a table in a capture. Raises Refused (404, 413)."""
-    known = [
-        row for row in records(connection, _LIST) if row["capture"] == event and row["table_name"] == table
-    ]
+def _number(request: Request) -> int:
+    return number(request.path_params["number"], "number", 1, 1, 2**31 - 1)
+
+
+def _captures(connection: Connection) -> list[dict[str, Any]]:
+    found = []
+    for _, of_tables in groupby(records(connection, _LIST), lambda row: row["capture"]):
+        tables = [*of_tables]
+        event = {name: value for name, value in tables[0].items() if name not in _OF_TABLE}
+        found.append(event | {"tables": [{name: row[name] for name in _OF_TABLE} for row in tables]})
+    return found
+
+
+def _places(servers: Servers, event: int, tables: list[str]) -> dict[str, tuple[Signal, Column]]:
+    """The signals of these tables in a capture as they were at the event, with their places there."""
+    all_of = records(servers.first, _SIGNALS.format(sql.Literal(event)))
+    known = [row for row in all_of if row["table_name"] in tables]
+    found = {}
+    for row, signal in zip(known, demand(servers, [row["signal"] for row in known]), strict=True):
+        then, kind = as_of(signal, row["time"]), ColumnType.of(row["type"])
+        place = Place(
+            then.name,
+            row["table_name"],
+            row["column_name"],
+            kind,
+            then.unit,
+            None,
+            None,
+            row["is_of_samples"],
+        )
+        shown = replace(then, table=place.table, column=place.column, type=shown_type(kind))
+        found[then.name] = (shown, Column(servers.first, place, None, None, None, None))
+    return found
+
+
+def _rows_of(
+    servers: Servers, event: int, table: str, form: str, most: int, chosen: list[str]
+) -> Iterator[Part]:
+    """The rows of a table in a capture. Raises Refused (400, 404, 413)."""
+    listed = records(servers.first, _LIST)
+    known = [row for row in listed if row["capture"] == event and row["table_name"] == table]
     if not known:
         raise Refused(404, f"there is no capture {event} of table {table[:60]!r}, or you may not read it")
     if known[0]["rows"] > most:
         raise Refused(413, f"these are {known[0]['rows']} rows, of which {most} are allowed")
-    place = "number, nanoseconds" if known[0]["is_of_samples"] else "seq_no"
+    of_samples = known[0]["is_of_samples"]
     text = sql.SQL('select * from {} where capture = {} order by "time", ').format(
         sql.Identifier("capture", table), sql.Literal(event)
-    ) + sql.SQL(place)
-    batches = rows(connection, text)
-    first = next(batches)
-    yield from formed(form, first.schema, chain([first], batches))
+    ) + sql.SQL("number, nanoseconds" if of_samples else "seq_no")
+    batches = rows(servers.first, text)
+    if form != "json":
+        first = next(batches)
+        yield from formed(form, first.schema, chain([first], batches))
+        return
+    places = _places(servers, event, [table])
+    for name in chosen:
+        if name not in places:
+            raise Refused(404, f"table {table} has no signal {name[:60]!r} in capture {event}")
+    values = known[0]["rows"] * (1 if of_samples else len(chosen or places))
+    if values > most:
+        raise Refused(413, f"these are {values} values, of which {most} are allowed: request some signals")
+    kept = [*batches]
+
+    def of(signal: Signal) -> Iterator[Samples]:
+        column = places[signal.name][1]
+        for batch in kept:
+            own = batch.filter(pc.equal(batch["number"], int(signal.column))) if of_samples else batch
+            value = own["value" if of_samples else signal.column]
+            yield column.samples(pa.RecordBatch.from_arrays([own["time"], value], ["time", signal.column]))
+
+    yield from as_json([places[name][0] for name in chosen or places], of)

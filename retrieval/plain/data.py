@@ -44,7 +44,7 @@ def data(
         return chosen(samples(servers, signal, start, end, limit=limit), spans)
 
     if form == "json":
-        return _json(signals, of)
+        return as_json(signals, of)
     common = _common_type(signals, form)
     fields = [pa.field("time", TIME), with_unit("value", common or pa.null(), signals[0])]
     if len(signals) > 1:
@@ -73,7 +73,7 @@ def newest(servers: Servers, signals: Sequence[Signal], when: datetime) -> Itera
         if found is not None:
             yield found
 
-    return _json(signals, of)
+    return as_json(signals, of)
 
 
 def rows(
@@ -100,7 +100,8 @@ def rows(
     return formed(form, schema, batches)
 
 
-def _json(signals: Sequence[Signal], of: Callable[[Signal], Iterator[Samples]]) -> Iterator[bytes]:
+def as_json(signals: Sequence[Signal], of: Callable[[Signal], Iterator[Samples]]) -> Iterator[bytes]:
+    """Each signal as JSON has it, with its samples: [milliseconds since 1970, value]."""
     yield b'{"signals":['
     for place, signal in enumerate(signals):
         yield (b"," if place else b"") + orjson.dumps(described(signal))[:-1] + b',"samples":['

@@ -172,7 +172,7 @@ def test_registered_over_tds(own: Web) -> None:
 
 
 def test_http(own: Web, kept: tuple[int, datetime]) -> None:
-    number, _ = kept
+    number, at = kept
     with own.client(own.server.reader) as client:
         (event,) = [each for each in client.get("/api/v1/captures").json() if each["capture"] == number]
         assert event["name"] == "trip"
@@ -180,8 +180,22 @@ def test_http(own: Web, kept: tuple[int, datetime]) -> None:
         lines = client.get(f"/api/v1/captures/{number}/vac").text.splitlines()
         assert lines[0] == "capture,seq_no,time,pressure"
         assert [float(line.split(",")[3]) for line in lines[1:]] == VALUES
-        assert client.get(f"/api/v1/captures/{number}/gauge").status_code == 404
-        assert client.get(f"/api/v1/captures/{number}/vac?format=json").status_code == 400
+        one = client.get(f"/api/v1/captures/{number}").json()
+        assert (one["name"], one["tables"]) == ("trip", event["tables"])
+        names = ["mag/state", "mag_1/current", "mag_2/current", "mag_3/current", "vac/pressure"]
+        assert [each["signal"] for each in one["signals"]] == names
+        (vac,) = client.get(f"/api/v1/captures/{number}/vac?format=json").json()["signals"]
+        assert (vac["signal"], vac["table"], vac["type"]) == ("vac/pressure", "vac", "double")
+        assert vac["samples"] == [
+            [(at + timedelta(milliseconds=100 * n)).timestamp() * 1000, value]
+            for n, value in zip(range(-5, 5), VALUES, strict=True)
+        ]
+        mag = client.get(f"/api/v1/captures/{number}/mag?format=json&signal=mag/state").json()["signals"]
+        assert [each["signal"] for each in mag] == ["mag/state"]
+        for wrong in ("mag?format=json&signal=vac/pressure", "gauge", "gauge?format=json"):
+            assert client.get(f"/api/v1/captures/{number}/{wrong}").status_code == 404
+        assert client.get(f"/api/v1/captures/{number}/vac?signal=vac/pressure").status_code == 400
+        assert client.get("/api/v1/captures/2000000").status_code == 404
 
 
 @pytest.mark.parametrize("form", ["h5", "parquet"])
