@@ -1,7 +1,7 @@
 """A simulated machine: live readings of signals like those of a storage ring."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableSequence, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -20,6 +20,9 @@ class Simulator:
 
     seed: int = 1
     speed: float = 1.0
+    trip: MutableSequence[int] | None = None
+    """shared by processes: begin and end of a trip in microseconds since 1970. Signals in mA are 0 then;
+    their tables have no row in its first third."""
     recorded: ClassVar[bool] = False
 
     @property
@@ -47,7 +50,8 @@ class Simulator:
     ) -> Iterator[Sequence[Row]]:
         schedule = Schedule.of(table.name, table.cycle / self.speed)
         for due in schedule.instants(wait, statistics):
-            yield [self.row(table, signals, due)]
+            if not (self._tripped(due, 3) and "mA" in {column.unit for column in table.columns}):
+                yield [self.row(table, signals, due)]
 
     def subscriptions(self, table: SampleTable, receive: Receive, describe: Describe) -> Subscriptions:
         """A sample of each signal a second, or `speed` of them; without properties."""
@@ -65,7 +69,17 @@ class Simulator:
         """The row at `moment`, in microseconds since 1970."""
         noise = Random(f"{self.seed} {table.name} {moment}")
         values = tuple(one(moment / SECOND, noise) for one in signals)
+        if self._tripped(moment):
+            values = tuple(
+                0.0 if column.unit == "mA" else value
+                for column, value in zip(table.columns, values, strict=True)
+            )
         return Row.of(moment, values)
+
+    def _tripped(self, moment: int, part: int = 1) -> bool:
+        """Whether a moment is in a trip, or in the first of its parts."""
+        begin, end = self.trip or (0, 0)
+        return begin <= moment < begin + (end - begin) // part
 
 
 class _Samples:

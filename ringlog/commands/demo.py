@@ -5,10 +5,11 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from multiprocessing.sharedctypes import RawArray
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
@@ -20,8 +21,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table as Grid
 
-from ringlog.clients import Address
+from ringlog.clients import Address, call, connect
 from ringlog.clients.figures import State
+from ringlog.clients.procedure import Argument
 from ringlog.commands.screenshot import screenshot
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
@@ -39,11 +41,12 @@ from ringlog.schema import session
 from ringlog.schema.facility import Facility
 from ringlog.schema.facility_files import spring8
 from ringlog.schema.facility_files.facility_file import load_facility
+from ringlog.schema.moments import microseconds
 from ringlog.server.embedded.postgres import Postgres
 from ringlog.server.logins import Right, add_login
 from ringlog.server.processes.web import demand_parts, unprivileged
 
-WRITER, READER = "demo_writer", "demo_reader"
+WRITER, READER, OPERATOR = "demo_writer", "demo_reader", "demo_operator"
 # Seconds until a server takes calls, and until all processes are connected.
 _STARTED, _CONNECTED = 120.0, 60.0
 # papers/004 counts 4 bytes a value.
@@ -175,13 +178,18 @@ def _demonstrate(
 ) -> bool:
     """Writes and reads for this long, checks, reports and draws. Returns whether all went well."""
     password = secrets.token_urlsafe(12)
-    for login, right in ((WRITER, Right.WRITER), (READER, Right.READER)):
-        add_login(server.postgres.conninfo(), login, [right], password)
+    for login, *rights in (
+        (WRITER, Right.WRITER),
+        (READER, Right.READER),
+        (OPERATOR, Right.READER, Right.RECORDER),
+    ):
+        add_login(server.postgres.conninfo(), login, rights, password)
     (folder / "password").touch(0o600)
     (folder / "password").write_text(f"{password}\n")
     acknowledgements = folder / "acknowledgements"
     acknowledgements.mkdir()
-    simulator = Simulator()
+    trip = RawArray("q", 2)
+    simulator = Simulator(trip=trip)
     zone = ZoneInfo(facility.timezone)
     writers = [
         WriterProcess(
@@ -214,7 +222,16 @@ def _demonstrate(
         for one in supervisor.statistics.values():
             one.forget_latencies()
         begin, before = datetime.now(UTC), _mark(server, supervisor, facility, writing)
-        _work(console, supervisor, writing, seconds)
+        tripped: list[datetime] = []
+
+        def halfway() -> None:
+            tripped.append(datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1))
+            # the begin first: [0, end] would be a trip of all time
+            trip[0] = microseconds(tripped[0])
+            trip[1] = trip[0] + round(seconds / 6 * 1e6)
+            _record_trip(facility, server.address(OPERATOR), password, tripped[0])
+
+        _work(console, supervisor, writing, seconds, halfway)
         end, after = datetime.now(UTC), _mark(server, supervisor, facility, writing)
     console.print("Checking every acknowledged row")
     found = verify(server.postgres.conninfo(), facility.tables, acknowledgements, simulator)
@@ -229,7 +246,30 @@ def _demonstrate(
     console.print(f"Picture    {picture}: {signals} signals, read by get_signal over TDS", soft_wrap=True)
     if server.page and screenshot(shown(server.page, facility, (begin, end)), output / "page.png"):
         console.print(f"           {output / 'page.png'}: the same on the page, over HTTP", soft_wrap=True)
+    console.print(
+        f"Trip       of the beam at {tripped[0].astimezone(zone):%H:%M:%S}: on the page open Captures, "
+        "find its mark, click on the gap",
+        soft_wrap=True,
+    )
     return _report_trouble(console, supervisor, found)
+
+
+def _record_trip(facility: Facility, address: Address, password: str, time: datetime) -> None:
+    """Keeps the rows around a trip of the beam, and writes it down."""
+    shown = {column for group in example_signals(facility) for column in group}
+    tables = [each.name for each in facility.tables if shown & {*each.columns}]
+    connection = connect(address, password)
+    try:
+        event: dict[str, Argument] = {
+            "name": "beam trip",
+            "at": time,
+            "note": "simulated",
+            "tables": ", ".join(tables),
+        }
+        call(connection, "capture_event", before=10.0, after=10.0, **event)
+        call(connection, "add_mark", time=time, text="the beam is lost")
+    finally:
+        connection.close()
 
 
 def _connect(console: Console, supervisor: Supervisor) -> None:
@@ -245,16 +285,25 @@ def _connect(console: Console, supervisor: Supervisor) -> None:
 
 
 def _work(
-    console: Console, supervisor: Supervisor, writing: Mapping[str, Statistics], seconds: float
+    console: Console,
+    supervisor: Supervisor,
+    writing: Mapping[str, Statistics],
+    seconds: float,
+    halfway: Callable[[], None],
 ) -> None:
-    """Lets the processes work, with a progress bar. It has no thread: restarted processes are forked."""
+    """Lets the processes work, with a progress bar; `halfway` is called once. It has no thread: restarted
+    processes are forked."""
     columns = TextColumn("Writing and reading"), BarColumn(), TextColumn("{task.percentage:.0f} %")
     until = time.monotonic() + seconds
     with Progress(
         *columns, TextColumn("{task.description}"), console=console, auto_refresh=False
     ) as progress:
         task = progress.add_task("", total=seconds)
+        half: float | None = until - seconds / 2
         while (left := until - time.monotonic()) > 0:
+            if half is not None and time.monotonic() > half:
+                halfway()
+                half = None
             supervisor.tend(min(0.5, left))
             acknowledged = sum(one.acknowledged for one in writing.values())
             p99 = milliseconds(Latencies(writing.values()).quantile(0.99))

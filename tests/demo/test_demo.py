@@ -53,6 +53,7 @@ def demo_said_all_went_well(said: str) -> None:
     assert "0 with other values than were sent" in said
     assert re.search(r"^ +0 lost *$", said, re.MULTILINE), said
     assert re.search(r"^Data +[01]\.\d\d kB/s in 3 tables", said, re.MULTILINE), said
+    assert re.search(r"^Trip +of the beam at \d\d:\d\d:\d\d: ", said, re.MULTILINE), said
     for name in ("writes", "reads"):
         assert re.search(rf"^{name} +\d+ +[\d.]+ ms +[\d.]+ ms +[\d.]+ ms$", said, re.MULTILINE), said
     for name in ("PostgreSQL", "gateway and server", "6 clients"):
@@ -74,6 +75,11 @@ def three_lines_work(said: str) -> None:
     parts = re.fullmatch(r'psql "([^"]+)" -c "([^"]+)"', psql)
     assert parts
     with psycopg.connect(parts[1]) as connection:
+        assert connection.execute("select name from ringlog.capture").fetchall() == [("beam trip",)]
+        assert connection.execute("select text from ringlog.mark").fetchall() == [("the beam is lost",)]
+        lost = connection.execute("select count(*) from capture.beam where current = 0").fetchone()
+        assert lost is not None
+        assert lost[0] > 0
         row = connection.execute(parts[2].encode()).fetchone()
         assert row is not None
         assert row[1] == pytest.approx(float(value[1]), abs=1e-5)
