@@ -54,6 +54,7 @@ OVER_ALL_TABLES = {
         "signals",
         "times",
         "trends",
+        "views",
         "waveforms",
         "why",
         "writers",

@@ -5,6 +5,7 @@ from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.own_tables import boolean, integer, own_column, own_table, restrict_rows, text, timestamp
 from ringlog.schema.sql_files import sql_file
+from ringlog.schema.views import saved_view
 
 mark = own_table(
     "mark",
@@ -24,5 +25,6 @@ mark = own_table(
 
 
 def restrict(connection: sa.Connection) -> None:
-    """Shows the marks of signals only to readers of one of them, once the procedures are there."""
-    restrict_rows(connection, mark, sql_file(__file__, "marks_of_readable_signals"))
+    """Shows marks and views of signals only to readers of one of them, once the procedures are there."""
+    for table in (mark, saved_view):
+        restrict_rows(connection, table, sql_file(__file__, "of_readable_signals"))

@@ -45,7 +45,10 @@ def restrict_rows(connection: sa.Connection, table: sa.Table, policy: str) -> No
     """Shows the rows of a table by a policy, if the database does not do so yet. As ringlog_owner."""
     query = sa.text("select relrowsecurity from pg_class where oid = cast(:name as regclass)")
     if not connection.scalar(query, {"name": f"ringlog.{table.name}"}):
-        run(connection, sql.SQL(policy).format(reader=sql.Literal(READER)))
+        run(
+            connection,
+            sql.SQL(policy).format(table=sql.Identifier("ringlog", table.name), reader=sql.Literal(READER)),
+        )
 
 
 def own_column(

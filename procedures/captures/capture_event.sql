@@ -17,7 +17,7 @@ set lock_timeout = '10s'
 as $$
 #variable_conflict use_variable
 declare
-  session constant text := current_setting('application_name');
+  caller constant record := ringlog.caller();
   begins timestamptz;
   ends timestamptz;
   late_until timestamptz;
@@ -45,8 +45,7 @@ begin
   insert into ringlog.capture as made (name, "time", begins, ends, late_until, expires, note, login, program)
   values (
     name, at, begins, ends, late_until, clock_timestamp() + keep_days * interval '1 day', coalesce(note, ''),
-    case session_user when 'ringlog_gateway' then current_setting('role') else session_user end,
-    coalesce((regexp_match(session, '^\d+ (.*) \((.*)\)$'))[1], session)
+    caller.login, caller.program
   )
   returning made.number into capture;
   foreach each in array wanted loop

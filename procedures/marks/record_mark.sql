@@ -7,7 +7,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
-  session constant text := current_setting('application_name');
+  caller constant record := ringlog.caller();
   before ringlog.mark;
   wanted text[] := string_to_array(nullif(names, ''), e'\n');
   unknown text;
@@ -40,9 +40,7 @@ begin
   insert into ringlog.mark as made (number, version, "time", until, text, signals, withdrawn, login, program)
   values (
     coalesce(number, nextval(pg_get_serial_sequence('ringlog.mark', 'number'))), coalesce(before.version, 0) + 1,
-    "time", until, text, wanted, withdrawn,
-    case current_setting('role') when 'none' then session_user else current_setting('role') end,
-    coalesce((regexp_match(session, '^\d+ (.*) \((.*)\)$'))[1], session)
+    "time", until, text, wanted, withdrawn, caller.login, caller.program
   )
   returning made.number into number;
   return number;

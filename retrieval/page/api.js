@@ -70,9 +70,19 @@ export const disk = () => ask("disk");
 export const events = (time, table, signal) =>
   ask("events", { ...span(time), limit: 300, ...(table ? { table } : {}) }, signal);
 export const marks = (names, time, signal) => ask("marks", { signal: names, ...span(time) }, signal);
-// Adds a mark, or with its number corrects or withdraws it.
-export const sendMark = (number, content) => answerOf(address(number === undefined ? "marks" : `marks/${number}`),
+const send = (path, content) => answerOf(address(path),
   { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) });
+// Adds a mark, or with its number corrects or withdraws it.
+export const sendMark = (number, content) => send(number === undefined ? "marks" : `marks/${number}`, content);
+export const views = () => ask("views");
+export const sendView = (content) => send("views", content);
+// The values of each step (milliseconds) as rows: {at, values}; a value that is missing is NaN.
+export const wide = async (names, time, step, signal) => {
+  const parameters = { signal: names, ...shown(time), wide: "last", step: `${step}ms`, format: "csv" };
+  const lines = (await (await answerOf(address("data", parameters), { signal })).text()).trim().split("\n").slice(1);
+  return lines.map((line) => line.split(",")).map(([at, ...values]) =>
+    ({ at: Date.parse(at), values: values.map((text) => (text === "" ? NaN : Number(text))) }));
+};
 export const captures = () => ask("captures");
 export const capture = (number, signal) => ask(`captures/${number}`, {}, signal);
 export const captured = (number, table, names, signal) =>

@@ -78,7 +78,7 @@ export const unseen = (axes) => axes.flatMap(({ log, own }) => (log ? own : []))
 export const axesWidth = (plot, side) => (plot.axes ?? []).filter((each) => each.show && each.side === side)
   .reduce((sum, each) => sum + (each._size ?? 0) + (each.label == null ? 0 : each.labelSize), 0);
 
-function roomy(low, high) {
+export function roomy(low, high) {
   if (low === null || low === undefined || !Number.isFinite(low)) return [0, 1];
   if (low === high) {
     const room = Math.abs(low) * 0.05 || 1;

@@ -16,7 +16,7 @@ export class Captured extends Trend {
   // The rows of an ended capture stay as they are.
   async fetch(time, abort) {
     if (this.found && this.event.tables.every(({ state }) => state === "ended")) return this.found;
-    this.event = await api.capture(this.number, abort);
+    this.event = await eventOf(this.number);
     const { signals } = this.event, wanted = this.chart.wanted.signals;
     const byTable = Map.groupBy(signals.filter(({ signal }) => wanted.includes(signal)), ({ table }) => table);
     const found = await Promise.all([...byTable].map(([table, own]) =>
@@ -48,17 +48,23 @@ export class Captured extends Trend {
   }
 
   timeText(at) {
-    const seconds = Number((at / 1000 - this.zero).toFixed(3));
-    return `${seconds > 0 ? "+" : ""}${seconds} s · ${timeText(at, true)}`;
+    const seconds = at / 1000 - this.zero;
+    return `${seconds > 0 ? "+" : ""}${seconds.toFixed(3)} s · ${timeText(at, true)}`;
   }
 
   address(form, wide) {
     const tables = [...new Set(this.found.map(({ table }) => table))];
-    if (wide === "mean" || tables.length > 1) throw new Error("A capture is saved as its rows, a table at a time.");
+    if (wide === "mean" || tables.length > 1) throw new Error(`Rows of one table are saved as they are: \`ringlog capture export ${
+      this.number}\` writes all tables into one file.`);
     return api.address(`captures/${this.number}/${tables[0]}`, { format: form });
   }
 }
 
+// All charts of a capture ask for it at once.
+const asked = {};
+const eventOf = (number) => asked[number] ??= api.capture(number).finally(() => delete asked[number]);
+
 // What of a capture is missing, or not there yet.
-export const troubles = ({ tables }) => tables.flatMap(({ table_name: table, state, lost, trouble }) => [
-  ...(state === "ended" ? [] : [`${table}: ${state}`]), ...[lost && `lost: ${lost}`, trouble].filter(Boolean).map((words) => `${table}: ${words}`)]);
+export const troubles = ({ tables }) => [...new Set(tables.map(({ state }) => state).filter((state) => state !== "ended")),
+  ...tables.flatMap(({ table_name: table, lost, trouble }) =>
+    [lost && `lost: ${lost}`, trouble].filter(Boolean).map((words) => `${table}: ${words}`))];

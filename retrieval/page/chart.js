@@ -10,11 +10,12 @@ import { legend } from "./legend.js";
 import { isWaveform } from "./series.js";
 import { setAxis, state } from "./state.js";
 import { facility } from "./zones.js";
+import { Pairs } from "./pairs.js";
 import { Trend } from "./trend.js";
 import { Values } from "./values.js";
 import { Waveform } from "./waveform.js";
 
-const VIEWS = { trend: Trend, compare: Trend, capture: Captured, values: Values, histogram: Figures, spectrum: Figures };
+const VIEWS = { trend: Trend, compare: Trend, capture: Captured, values: Values, histogram: Figures, spectrum: Figures, pairs: Pairs };
 
 export class Chart {
   // `known` has the description of each signal; `calls` are functions of the page: failed, worked, zoom, and

@@ -8,7 +8,7 @@ import { gestures } from "./gestures.js";
 import { menu } from "./menu.js";
 import { note } from "./note.js";
 import { failed, say, worked } from "./message.js";
-import { isWaveform } from "./series.js";
+import { isState, isWaveform } from "./series.js";
 import { change, MOST, setAxis, setSignal, shownTime, state, tidy } from "./state.js";
 import { setTime } from "./time.js";
 import { instantOf } from "./zones.js";
@@ -59,14 +59,14 @@ export async function open(name, onto = null) {
   begun = undefined;
 }
 
-// Opens all signals of a capture, a chart for each table, over its whole time.
+// Opens all signals of a capture, a chart for each unit, over its whole time.
 export async function openCapture(number) {
   try {
     const event = await api.capture(number);
     const drawn = event.signals.filter((signal) => !isWaveform(signal));
     await learn(drawn.map(({ signal }) => signal));
-    const tables = [...Map.groupBy(drawn, ({ table }) => table).values()].map((own) => own.map(({ signal }) => signal));
-    const shown = tables.slice(0, MOST.charts).map((names) => names.slice(0, MOST.signals));
+    const units = [...Map.groupBy(drawn, (signal) => isState(signal) || signal.unit).values()].map((own) => own.map(({ signal }) => signal));
+    const shown = units.slice(0, MOST.charts).map((names) => names.slice(0, MOST.signals));
     const left = event.signals.length - shown.flat().length;
     say(left ? `${left} of its signals are not drawn: waveforms, or more than the page shows. Save or export the capture.` : "");
     change({ view: "trends", live: false, from: Date.parse(event.begins), to: Date.parse(event.ends), while: "",

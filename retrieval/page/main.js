@@ -11,6 +11,7 @@ import { address, change, onChange, read, shownTime, state } from "./state.js";
 import { showStatus } from "./status.js";
 import { back, follow, scale, shift, showTime } from "./time.js";
 import { tree } from "./tree.js";
+import { findViews, openView, stateOf } from "./views.js";
 import { facility, isZone } from "./zones.js";
 
 const by = (id) => document.getElementById(id);
@@ -199,6 +200,12 @@ addEventListener("hashchange", () => begin(history.state === null));
 
 let isBegun = false; // the descriptions of the signals have arrived
 async function begin(look = true) {
+  try {
+    const wanted = await stateOf(location.hash);
+    if (wanted !== location.hash) history.replaceState(history.state, "", wanted);
+  } catch (error) {
+    failed(error);
+  }
   const left = read(look);
   if (left) say(left);
   if (!isZone(state.zone === "facility" || !state.zone ? "UTC" : state.zone)) {
@@ -218,15 +225,21 @@ async function begin(look = true) {
   change({});
 }
 
-const chosen = (signal, more) => {
-  know(signal);
-  open(signal.signal, more ? state.charts.length - 1 : null);
+const chosen = (found, more) => {
+  if (found.owner !== undefined) {
+    openView(found);
+    return;
+  }
+  know(found);
+  open(found.signal, more ? state.charts.length - 1 : null);
 };
 const newestCaptures = () => api.captures().then((found) => found.reverse());
 const captureItem = (event) => choice(event.name, timeText(Date.parse(event.time)),
   [event.note, ...troubles(event)].filter(Boolean).join("; "), () => openCapture(event.capture));
+const viewItem = (view) => choice(view.name, view.owner, view.description, () => openView(view));
 for (const [name, show] of [["search", (calls) => search(by("search"), by("found"), by("count"), calls)],
   ["tree", (calls) => tree(by("tree"), calls)],
+  ["views", (calls) => list(by("views"), () => findViews(""), viewItem, calls)],
   ["captures", (calls) => list(by("captures"), newestCaptures, captureItem, calls)]]) {
   show({ chosen, failed: (error) => failed(error, name), worked: () => worked(name) });
 }

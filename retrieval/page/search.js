@@ -3,6 +3,7 @@
 import { findSignals } from "./api.js";
 import { breakable } from "./format.js";
 import { isWaveform } from "./series.js";
+import { findViews } from "./views.js";
 
 const LIMIT = 200;
 
@@ -13,7 +14,11 @@ export function search(box, list, count, { chosen, failed, worked }) {
     running?.abort();
     running = new AbortController();
     try {
-      show(await findSignals(box.value, LIMIT, running.signal));
+      const { signal } = running;
+      const [signals, views] = await Promise.all([findSignals(box.value, LIMIT, signal), box.value.trim() ? findViews(box.value) : []]);
+      if (signal.aborted) return;
+      const asItem = (view) => ({ ...view, signal: view.name, unit: `view of ${view.owner}`, type: "", table: "" });
+      show([...views.map(asItem), ...signals]);
       worked();
     } catch (error) {
       if (error.name !== "AbortError") failed(error);
@@ -31,7 +36,7 @@ export function search(box, list, count, { chosen, failed, worked }) {
       const item = document.createElement("li");
       item.id = `found-${index}`;
       item.role = "option";
-      item.draggable = true;
+      item.draggable = signal.owner === undefined;
       item.dataset.signal = signal.signal;
       const unit = isWaveform(signal) ? `waveform ${signal.unit}` : signal.unit;
       for (const [name, text] of [["name", signal.signal], ["unit", unit], ["about", signal.description]]) {
@@ -44,8 +49,9 @@ export function search(box, list, count, { chosen, failed, worked }) {
       return item;
     }));
     if (!box.value.trim()) exemplify(signals);
-    count.textContent = signals.length === LIMIT ? `the first ${LIMIT} signals; type more to narrow them`
-      : signals.length ? `${signals.length} signal${signals.length === 1 ? "" : "s"}`
+    const number = signals.filter(({ owner }) => owner === undefined).length;
+    count.textContent = number === LIMIT ? `the first ${LIMIT} signals; type more to narrow them`
+      : signals.length ? `${number} signal${number === 1 ? "" : "s"}`
       : "No signal has these words in its name, description or unit.";
     select(0);
   }

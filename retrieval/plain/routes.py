@@ -26,6 +26,7 @@ from ringlog.retrieval.plain.marks import mark_routes
 from ringlog.retrieval.plain.notes import described, file_name
 from ringlog.retrieval.plain.openapi import DESCRIPTION
 from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
+from ringlog.retrieval.plain.views import view_routes
 from ringlog.retrieval.plain.why import why
 from ringlog.retrieval.plain.wide import HOW, rows_of, wide
 from ringlog.retrieval.samples import demand_few
@@ -75,6 +76,7 @@ def routes() -> list[Route]:
         Route("/api/v1/snapshots", get_snapshots),
         *capture_routes(),
         *mark_routes(),
+        *view_routes(),
         Route("/api/v1/events", get_events),
         Route("/api/v1/losses", get_losses),
         Route("/api/v1/why", get_why),

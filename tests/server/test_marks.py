@@ -123,7 +123,7 @@ REFUSED = [
     ({"time": "now", "text": "x", "signals": ["none"]}, 404, "there is no signal 'none'"),
     ({"time": "now", "text": 3}, 400, "text must be a text"),
     ({"time": "noon", "text": "x"}, 400, "is not a time"),
-    ({"time": "now", "txt": "x"}, 400, "a mark has time, until, text and signals"),
+    ({"time": "now", "txt": "x"}, 400, "a mark has only time, until, text, signals"),
 ]
 
 

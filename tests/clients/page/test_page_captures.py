@@ -27,8 +27,8 @@ def test_captures(page: Page, web: Web) -> None:
     call = "select ringlog.capture_event(%s, %s, 2, 1, 'every_type,bpm', note => %s, late => 0)"
     for name, at in (("earlier", event - timedelta(days=1)), ("klystron 4", event)):
         web.server.sql(call, [name, at, "reflected power"], login=RECORDER)
-    states = "select distinct state from ringlog.list_captures()"
-    wait_until(lambda: web.server.sql(states, login=RECORDER) == [("ended",)])
+    ended = "select distinct state from ringlog.list_captures()"
+    wait_until(lambda: web.server.sql(ended, login=RECORDER) == [("ended",)])
     page.goto("/#utc=1")
     captures = page.locator("#captures")
     captures.locator("summary").click()
@@ -46,9 +46,11 @@ def test_captures(page: Page, web: Web) -> None:
     expect(chart.locator(".happened summary")).to_contain_text("1 capture")
     box = place(chart.locator(".u-over"))
     page.mouse.move(box["x"] + box["width"] * 2.5 / 3, box["y"] + box["height"] / 2)
-    shown = re.compile(r"^\+0\.(49|50)\d? s · 2026-06-06 12:00:00\.7")
+    shown = re.compile(r"^\+0\.(49|50)\d s · 2026-06-06 12:00:00\.7")
     expect(chart.locator(".pointer > b")).to_have_text(shown)
-    expect(chart.locator(".pointer")).to_contain_text("tripped")
+    expect(chart.locator(".pointer")).to_contain_text("every_type/a_real")
+    states = page.locator(".chart").filter(has=page.locator("[data-signal='every_type/a_varchar']"))
+    expect(states.locator("[data-signal='every_type/a_varchar'] .value")).to_have_text("tripped")
     # the link shows the same
     address = page.url
     page.goto("about:blank")

@@ -1,5 +1,5 @@
-alter table ringlog.mark enable row level security;
-create policy of_readable_signals on ringlog.mark for select using (
+alter table {table} enable row level security;
+create policy of_readable_signals on {table} for select using (
   signals is null or pg_has_role(current_user, {reader}, 'usage') or exists (
     select from (
       select known.signal, known.table_name from ringlog.signal as known
