@@ -51,6 +51,8 @@ def read(
     step: str | float | None = None,
     while_: str | None = None,
     gap: str | float | None = None,
+    statistics: bool = False,
+    weighted: bool = False,
     server: str | None = None,
     password: str | None = None,
     certificate: str | Path | None = None,
@@ -61,9 +63,12 @@ def read(
 
     One signal has the columns `time` (timestamp[us, UTC]) and `value`; several have `signal` too. With
     `points` it is a trend of about so many points: `signal`, `time`, `n`, `min`, `max`, `mean`, `first`,
-    `last`. With `wide` there is a column for each signal beside `time`: "last" (the newest sample at or
-    before a time), "mean" (from a time to the next) or "linear" (between samples), at the multiples of `step`
-    (seconds, or as "1m"); without a step at the times of all samples.
+    `last`. With `statistics` it is a row for each signal: `signal`, `n`, `min`, `max`, `mean`, `std`, `rms`,
+    `first`, `last`, `nans`, `nulls`, `seconds`, `time_mean`; if `weighted`, this is the mean weighted by
+    duration, which reads all rows, otherwise null. With `wide` there is a column for each signal beside
+    `time`: "last" (the newest sample at or before a time), "mean" (from a time to the next) or "linear"
+    (between samples), at the multiples of `step` (seconds, or as "1m"); without a step at the times of all
+    samples.
 
     With `while_` only samples and times in which a condition of signals holds, as "SR:CURRENT > 10 and
     SR:MODE = 'user'"; `gap` is the longest time for which a value is held (seconds, or as "10s").
@@ -83,7 +88,9 @@ def read(
     Raises ReadRefused; ValueError for a time without a zone or an invalid URL; OSError of the folder.
     """
     names = [signals] if isinstance(signals, str) else list(signals)
-    path, query = request_of(names, start, end, "arrow", points, wide, step, while_, gap)
+    path, query = request_of(
+        names, start, end, "arrow", points, wide, step, while_, gap, statistics, weighted
+    )
     kept = _IN_MEMORY if cache is None else Answers(Path(cache))
     key = repr((server or os.environ.get(SERVER), path, query))
     known = kept.find(key)
@@ -111,17 +118,24 @@ def request_of(
     step: str | float | None = None,
     while_: str | None = None,
     gap: str | float | None = None,
+    statistics: bool = False,
+    weighted: bool = False,
 ) -> tuple[str, list[tuple[str, str]]]:
     """The path and the parameters of a request for what `read` returns. Raises ValueError."""
     query = [("signal", name) for name in signals]
     query += [("from", _time(start)), ("to", _time(end)), ("format", form)]
     if points is not None and (wide is not None or step is not None):
         raise ValueError("points is for a trend, step for signals in columns: give one of them")
+    if statistics and (points, wide, step) != (None, None, None):
+        raise ValueError("statistics are of the whole time: points, wide and step cannot be used with them")
+    if weighted and not statistics:
+        raise ValueError("weighted is for statistics")
     given = {"points": points, "wide": wide, "step": step, "while": while_, "gap": gap}
+    given["weighted"] = 1 if weighted else None
     for name, value in given.items():
         if value is not None:
             query.append((name, str(value)))
-    return "data" if points is None else "trend", query
+    return "statistics" if statistics else "data" if points is None else "trend", query
 
 
 def table_of(answer: Any) -> "pa.Table":

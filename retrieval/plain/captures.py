@@ -15,7 +15,7 @@ from starlette.routing import Route
 from ringlog.history.connection import Connection, records, rows
 from ringlog.history.signals import Place
 from ringlog.retrieval.plain.data import as_json
-from ringlog.retrieval.plain.forms import MEDIA, formed
+from ringlog.retrieval.plain.forms import MEDIA, form_of, formed
 from ringlog.retrieval.plain.notes import described
 from ringlog.retrieval.samples import Column, Samples
 from ringlog.retrieval.servers import Servers
@@ -58,9 +58,7 @@ async def get_capture(request: Request) -> Response:
 
 async def get_table(request: Request) -> Response:
     event = _number(request)
-    table, form = request.path_params["table"], request.query_params.get("format", "csv")
-    if form not in MEDIA:
-        raise Refused(400, f"format={form[:20]!r} is not one of {', '.join(MEDIA)}")
+    table, form = request.path_params["table"], form_of(request, "csv")
     queries = services(request).queries
     chosen = request.query_params.getlist("signal")
     if chosen and form != "json":

@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
 from psycopg import sql
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,8 +13,8 @@ from starlette.routing import Route
 
 from ringlog.history.connection import ReadError, records, time_literal
 from ringlog.retrieval.plain.analysis import histogram, spectrum
-from ringlog.retrieval.plain.forms import MEDIA
-from ringlog.retrieval.plain.notes import described
+from ringlog.retrieval.plain.forms import MEDIA, attached, form_of, formed
+from ringlog.retrieval.plain.notes import described, file_name, noted
 from ringlog.retrieval.plain.trends import IN_ARCHIVE
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.parts import Part
@@ -32,6 +33,12 @@ from ringlog.retrieval.signals import Signal, demand
 from ringlog.retrieval.spans import Condition, Spans, condition_of, spans_of
 from ringlog.retrieval.texts import query
 
+_FIGURES = pa.schema(
+    [("signal", pa.string()), ("n", pa.int64())]
+    + [(name, pa.float64()) for name in ("min", "max", "mean", "std", "rms", "first", "last")]
+    + [("nans", pa.int64()), ("nulls", pa.int64()), ("seconds", pa.float64()), ("time_mean", pa.float64())]
+)
+
 
 def figure_routes() -> list[Route]:
     return [
@@ -44,17 +51,28 @@ def figure_routes() -> list[Route]:
 async def get_statistics(request: Request) -> Response:
     wanted, (start, end) = names(request), asked_span(request)
     weighted = "weighted" in request.query_params
-    condition = condition_of(request, without=weighted)
+    condition, form = condition_of(request, without=weighted), form_of(request)
 
-    def work(servers: Servers) -> list[dict[str, Any]]:
+    def work(servers: Servers) -> tuple[list[Signal], list[dict[str, Any]]]:
         signals = demand(servers, wanted)
         spans = spans_of(servers, condition, start, end)
-        return [
-            described(signal) | _statistics(servers, signal, start, end, condition, spans, weighted=weighted)
+        return signals, [
+            _statistics(servers, signal, start, end, condition, spans, weighted=weighted)
             for signal in signals
         ]
 
-    return json_response(await answer(request, work))
+    def table(servers: Servers) -> Iterator[Part]:
+        signals, found = work(servers)
+        schema = noted(_FIGURES, servers, signals, start, end)
+        rows = [{"signal": signal.name} | row for signal, row in zip(signals, found, strict=True)]
+        batches = iter([pa.RecordBatch.from_pylist(rows, schema)])
+        yield from formed(form, schema, batches, comments="comments" in request.query_params)
+
+    if form == "json":
+        signals, found = await answer(request, work)
+        return json_response([described(signal) | row for signal, row in zip(signals, found, strict=True)])
+    headers = attached(request, form, file_name(wanted, start, end))
+    return services(request).queries.stream(caller(request), table, MEDIA[form], headers)
 
 
 def _statistics(

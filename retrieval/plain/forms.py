@@ -1,4 +1,4 @@
-"""Record batches as bytes: Arrow IPC, Parquet, CSV."""
+"""The forms of answers: record batches as bytes of Arrow IPC, Parquet, CSV."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -6,10 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from starlette.requests import Request
 
 from ringlog.retrieval.encoding import Piece, lines
 from ringlog.retrieval.plain import notes
 from ringlog.retrieval.serving.parts import Part, Sink
+from ringlog.retrieval.serving.refused import Refused
 
 TIME = pa.timestamp("us", tz="UTC")
 _VALUES = 1 << 17  # rows of CSV encoded at once
@@ -73,3 +75,17 @@ def _csv_piece(column: pa.Array) -> Piece:
     if pa.types.is_timestamp(column.type):
         return ("iso", column.cast(TIME).cast(pa.int64()))
     return ("csv", column, b"")
+
+
+def form_of(request: Request, default: str = "json") -> str:
+    form = request.query_params.get("format", default)
+    if form not in MEDIA:
+        raise Refused(400, f"format={form[:20]!r} is not one of {', '.join(MEDIA)}")
+    return form
+
+
+def attached(request: Request, form: str, name: str) -> dict[str, str]:
+    """A header by which a browser saves the answer as a file, if `download` requests it."""
+    if "download" not in request.query_params:
+        return {}
+    return {"Content-Disposition": f'attachment; filename="{name}.{form}"'}

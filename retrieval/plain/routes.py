@@ -20,7 +20,7 @@ from ringlog.retrieval.plain import parameters
 from ringlog.retrieval.plain.captures import capture_routes
 from ringlog.retrieval.plain.data import data, newest, rows
 from ringlog.retrieval.plain.figures import figure_routes
-from ringlog.retrieval.plain.forms import MEDIA
+from ringlog.retrieval.plain.forms import MEDIA, attached, form_of
 from ringlog.retrieval.plain.live import Live
 from ringlog.retrieval.plain.marks import mark_routes
 from ringlog.retrieval.plain.notes import described, file_name
@@ -133,20 +133,6 @@ async def get_signal(request: Request) -> Response:
     return json_response(await answer(request, work))
 
 
-def _form(request: Request, default: str = "json") -> str:
-    form = request.query_params.get("format", default)
-    if form not in MEDIA:
-        raise Refused(400, f"format={form[:20]!r} is not one of {', '.join(MEDIA)}")
-    return form
-
-
-def _attached(request: Request, form: str, name: str) -> dict[str, str]:
-    """A header by which a browser saves the answer as a file, if `download` requests it."""
-    if "download" not in request.query_params:
-        return {}
-    return {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
-
-
 def _alignment(request: Request, form: str) -> tuple[str | None, int | None]:
     """How samples of several signals are aligned, None is not at all; and the step in microseconds."""
     how, step = (request.query_params.get(name) for name in ("wide", "step"))
@@ -164,7 +150,7 @@ def _alignment(request: Request, form: str) -> tuple[str | None, int | None]:
 
 
 async def get_data(request: Request) -> Response:
-    wanted, form = names(request), _form(request)
+    wanted, form = names(request), form_of(request)
     start, end = asked_span(request)
     queries = services(request).queries
     given = request.query_params.get("limit")
@@ -197,7 +183,7 @@ async def get_data(request: Request) -> Response:
         caller(request),
         work,
         MEDIA[form],
-        _attached(request, form, file_name(wanted, start, end)),
+        attached(request, form, file_name(wanted, start, end)),
         condition.tag(lambda servers: tag_of(servers, wanted, start, end)),
     )
 
@@ -212,7 +198,7 @@ async def get_at(request: Request) -> Response:
 
 
 async def get_rows(request: Request) -> Response:
-    table, form = request.query_params.get("table", ""), _form(request, "csv")
+    table, form = request.query_params.get("table", ""), form_of(request, "csv")
     chosen = request.query_params.getlist("column")
     start, end = asked_span(request)
     queries = services(request).queries
@@ -235,11 +221,11 @@ async def get_rows(request: Request) -> Response:
         yield from rows(servers.of(one[0].node), table, columns, start, end, form)
 
     name = file_name([table], start, end)
-    return queries.stream(caller(request), work, MEDIA[form], _attached(request, form, name))
+    return queries.stream(caller(request), work, MEDIA[form], attached(request, form, name))
 
 
 async def get_trend(request: Request) -> Response:
-    wanted, form = names(request), _form(request)
+    wanted, form = names(request), form_of(request)
     start, end = asked_span(request)
     points = number(request.query_params.get("points"), "points", 1000, 1, 100_000)
     queries, condition = services(request).queries, condition_of(request)
@@ -258,7 +244,7 @@ async def get_trend(request: Request) -> Response:
         caller(request),
         work,
         MEDIA[form],
-        _attached(request, form, file_name(wanted, start, end)),
+        attached(request, form, file_name(wanted, start, end)),
         condition.tag(lambda servers: tag_of(servers, wanted, start, end)),
     )
 
@@ -397,7 +383,7 @@ async def get_parameter_tables(request: Request) -> Response:
 
 
 async def get_parameters(request: Request) -> Response:
-    table, form = request.path_params["table"], _form(request)
+    table, form = request.path_params["table"], form_of(request)
     given = request.query_params.get("time")
     when = instant(given, datetime.now(UTC), "time") if given else None
 
@@ -405,12 +391,12 @@ async def get_parameters(request: Request) -> Response:
         yield from parameters.current(servers.first, table, when, form)
 
     return services(request).queries.stream(
-        caller(request), work, MEDIA[form], _attached(request, form, table)
+        caller(request), work, MEDIA[form], attached(request, form, table)
     )
 
 
 async def get_parameter_history(request: Request) -> Response:
-    table, form = request.path_params["table"], _form(request)
+    table, form = request.path_params["table"], form_of(request)
     now = datetime.now(UTC)
     start, end = (
         instant(given, now, name) if (given := request.query_params.get(name)) else None
@@ -421,7 +407,7 @@ async def get_parameter_history(request: Request) -> Response:
         yield from parameters.history(servers.first, table, start, end, form)
 
     return services(request).queries.stream(
-        caller(request), work, MEDIA[form], _attached(request, form, table)
+        caller(request), work, MEDIA[form], attached(request, form, table)
     )
 
 

@@ -33,7 +33,7 @@ _COMMANDS = {
         "List captures, the rows kept around events, and write one to a file.",
     ),
     "mark": ("commands.signals.mark:mark_app", "Write, correct, withdraw and list notes at times."),
-    "plot": ("commands.signals.export:plot", "Plot trends of signals on the terminal, or to a picture."),
+    "plot": ("commands.signals.plot:plot", "Plot trends of signals on the terminal, or to a picture."),
     "serve": ("commands.serve:serve", "Run the server: PostgreSQL, the facility's tables, the TDS gateway."),
     "web": ("commands.serve:web", "Serve HTTP for a PostgreSQL on another machine."),
     "load": (

@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 
 from ringlog.cli import app
 from ringlog.clients import ReadRefused, read
-from ringlog.commands.signals.export import Wide, _lines, _ticks, export
+from ringlog.commands.signals.export import Wide, export
+from ringlog.commands.signals.plot import _lines, _ticks
 from servers import ringlog
 
 BEGIN, END = datetime(2025, 12, 31, 23, 58, tzinfo=UTC), datetime(2026, 1, 1, 0, 30, tzinfo=UTC)

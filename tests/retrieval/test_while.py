@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import h5py
 import httpx
 import numpy as np
 import pytest
@@ -82,7 +83,21 @@ def test_a_trend(web: Web, points: int) -> None:
     assert (np.array(trend["mean"].to_pylist()) * n).sum() == pytest.approx(VALUES.sum())
 
 
-def test_statistics(web: Web, anyone: httpx.Client) -> None:
+FIGURES = ["n", "min", "max", "mean", "std", "rms", "first", "last", "nans", "nulls", "seconds", "time_mean"]
+
+
+def exported_figures(web: Web, folder: Path) -> list[dict[str, Any]]:
+    file = folder / "figures.h5"
+    words = ("export", NAME, "--from", START.isoformat(), "--to", END.isoformat(), "-o", file)
+    chosen = ("--while", CONDITION, "--statistics", "--weighted", "--server", web.url)
+    done = ringlog(*words, *chosen)
+    assert done.returncode == 0, done.stderr
+    with h5py.File(file) as made:
+        (group,) = made.values()
+        return [{"signal": group.attrs["signal"]} | {name: group[name][0] for name in FIGURES}]
+
+
+def test_statistics(web: Web, anyone: httpx.Client, tmp_path: Path) -> None:
     asked = {"signal": NAME, "while": CONDITION, "weighted": "1"} | SPAN
     (found,) = anyone.get("/api/v1/statistics", params=asked).json()
     lengths = np.array([(time_of(each + 1) - time_of(each)).total_seconds() for each in CHOSEN])
@@ -90,10 +105,23 @@ def test_statistics(web: Web, anyone: httpx.Client) -> None:
     assert (found["mean"], found["std"]) == (pytest.approx(VALUES.mean()), pytest.approx(VALUES.std()))
     assert found["seconds"] == pytest.approx(lengths.sum())
     assert found["time_mean"] == pytest.approx((VALUES * lengths).sum() / lengths.sum())
+    for kept in (
+        read(NAME, START, END, statistics=True, weighted=True, while_=CONDITION, server=web.url).to_pylist(),
+        exported_figures(web, tmp_path),
+    ):
+        assert kept == [{name: found[name] for name in ("signal", *FIGURES)}]
     (whole,) = anyone.get("/api/v1/statistics", params={"signal": NAME} | SPAN).json()
     assert (whole["n"], whole["nulls"], whole["time_mean"]) == (ROWS * 9 // 10, ROWS // 10, None)
     (never,) = anyone.get("/api/v1/statistics", params=asked | {"while": "every_type/an_int > 2e9"}).json()
     assert (never["n"], never["mean"], never["seconds"], never["time_mean"]) == (0, None, None, None)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"statistics": True, "points": 10}, {"statistics": True, "wide": "last"}, {"weighted": True}]
+)
+def test_statistics_have_no_points(web: Web, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="statistics"):
+        read(NAME, START, END, server=web.url, **wrong)
 
 
 def test_a_histogram(web: Web, anyone: httpx.Client) -> None:

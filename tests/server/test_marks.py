@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import h5py
 import httpx
+import numpy as np
 import psycopg
 import pyarrow.parquet as pq
 import pytest
@@ -151,7 +153,8 @@ def test_not_anonymous(own: Web, marks: dict[str, int]) -> None:
 
 
 def test_in_exports(own: Web, marks: dict[str, int], tmp_path: Path) -> None:
-    """CSV has them as comments, Parquet in its notes; a new mark changes an answer that was kept."""
+    """CSV has them as comments, Parquet in its notes, HDF5 in a group; a new mark changes an answer that was
+    kept."""
     asked = HOUR | {"signal": "vac/pressure", "comments": "1"}
     with own.client(OPERATOR) as client:
         text = client.get("/api/v1/data", params=asked | {"format": "csv"}).text
@@ -172,6 +175,24 @@ def test_in_exports(own: Web, marks: dict[str, int], tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     notes = json.loads(pq.read_schema(file).metadata[b"ringlog"])
     assert [each["text"] for each in notes["marks"]] == ["all", "vac", "pump replaced"]
+    for wide in ([], ["--wide", "last"]):
+        file = tmp_path / "vac.h5"
+        words = ("export", "vac/pressure", *times, "-o", file, *wide, "--server", url)
+        done = ringlog(*words, RINGLOG_PASSWORD=OPERATOR.password)
+        assert done.returncode == 0, done.stderr
+        with h5py.File(file) as made:
+            kept = (made if wide else made["vac|pressure"])["marks"]
+            assert kept["time"][()].tolist() == [
+                datetime(2026, 3, 2, *at, tzinfo=UTC).timestamp() for at in ((12,), (12,), (13, 1))
+            ]
+            assert kept["until"][1] == datetime(2026, 3, 2, 12, 10, tzinfo=UTC).timestamp()
+            assert np.isnan(kept["until"][[0, 2]]).all()
+            texts = {name: kept[name].asstr()[()].tolist() for name in ("text", "login", "signals")}
+        assert texts == {
+            "text": ["all", "vac", "pump replaced"],
+            "login": ["mark_recorder", "mark_recorder", "operator"],
+            "signals": ["", "vac/pressure", "vac/pressure"],
+        }
 
 
 def test_command(own: Web, marks: dict[str, int]) -> None:

@@ -1,21 +1,19 @@
-"""The commands `ringlog export` and `ringlog plot`: samples and trends of signals, as files or pictures."""
+"""The command `ringlog export`: samples, trends and figures of signals as files."""
 
 import json
 import re
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import Enum
-from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringlog.clients.reading import opened, read, request_of, table_of
+from ringlog.clients.reading import opened, request_of, table_of
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
 
@@ -43,7 +41,6 @@ Url = Annotated[
     ),
 ]
 _MOST_XLSX = 1_048_576  # rows of a sheet, with the heading
-_BREAK = 5  # usual distances of points; a line is interrupted where one is longer, as on the page
 
 
 class Form(Enum):
@@ -125,6 +122,12 @@ def export(
             help="The longest time for which a value is held, as 10s, for --while and --wide.",
         ),
     ] = None,
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="Write a row of figures for each signal: n, min, max, mean …")
+    ] = False,
+    weighted: Annotated[
+        bool, typer.Option("--weighted", help="With --statistics: the mean weighted by duration, too.")
+    ] = False,
     form: Annotated[
         Form | None, typer.Option("--format", show_default="as FILE ends, else csv", help="The kind of file.")
     ] = None,
@@ -139,9 +142,13 @@ def export(
         raise UsageError("--comments is for CSV: the other kinds of files always have units and descriptions")
     demand(*_NEEDED.get(kind, ()))
     how = None if wide is None else wide.value
+
+    def request(names: list[str], form: str) -> tuple[str, list[tuple[str, str]]]:
+        return request_of(names, start, end, form, points, how, step, condition, gap, statistics, weighted)
+
     with reported():
         if kind in (Form.CSV, Form.PARQUET):
-            path, query = request_of(signals, start, end, kind.value, points, how, step, condition, gap)
+            path, query = request(signals, kind.value)
             query += [("download", "")] + ([("comments", "")] if comments else [])
             with opened(path, query, server, None) as answer:
                 file = _file(output, _name_in(answer), kind)
@@ -151,7 +158,7 @@ def export(
             tables: dict[str, pa.Table] = {}
             # separately: their types may differ
             for together in [signals] if how else [[name] for name in signals]:
-                path, query = request_of(together, start, end, "arrow", points, how, step, condition, gap)
+                path, query = request(together, "arrow")
                 with opened(path, [*query, ("download", "")], server, None) as answer:
                     name = _name_in(answer)
                     tables[together[0]] = table_of(answer)
@@ -212,32 +219,7 @@ def reported() -> Iterator[None]:
         raise UsageError(str(error)) from None
 
 
-def plot(
-    signals: Names,
-    start: Start = "now-1h",
-    end: End = "now",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE.png", show_default="the terminal", help="A picture."),
-    ] = None,
-    server: Url = "http://127.0.0.1:8080",
-) -> None:
-    """Plot trends of signals on the terminal, or to a picture. Times are UTC."""
-    demand("pyarrow", "matplotlib" if output else "plotext")
-    with reported():
-        tables = {name: read(name, start, end, points=1000, server=server) for name in signals}
-    empty = [name for name, table in tables.items() if not table.num_rows]
-    if len(empty) == len(tables):
-        raise ServerError(f"{', '.join(empty)}: no samples from {start} to {end}")
-    for name in empty:
-        print(f"{name}: no samples from {start} to {end}", file=sys.stderr)
-    if output:
-        _picture(tables, output)
-    else:
-        _terminal({name: table for name, table in tables.items() if table.num_rows})
-
-
-def _notes(table: "pa.Table") -> dict[str, dict[str, Any]]:
+def notes_of(table: "pa.Table") -> dict[str, dict[str, Any]]:
     """Unit, description and more of each signal of a table."""
     return {each["signal"]: each for each in _all_notes(table)["signals"]}
 
@@ -295,12 +277,13 @@ def objects(values: list[Any]) -> Any:
 
 def _hdf5(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
     """A group for each signal with a data set for each column; with `wide` a data set for each signal. `time`
-    is in seconds since 1970, UTC. Unit and description are attributes."""
+    is in seconds since 1970, UTC. Unit and description are attributes. A group `marks` has the notes of
+    people in this time, if there are any. Raises ValueError for a signal `marks` beside them, with `wide`."""
     import h5py
 
     with h5py.File(file, "w") as made:
         for name, table in tables.items():
-            notes = _notes(table)
+            notes = notes_of(table)
             group = made if wide else made.create_group(name.replace("/", "|"))
             group.attrs["timezone"] = _all_notes(table)["timezone"]
             if not wide:
@@ -311,6 +294,20 @@ def _hdf5(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
                     written.attrs["unit"] = "s since 1970-01-01T00:00:00Z"
                 elif wide:
                     _described(written, notes[column])
+            if marks := _all_notes(table)["marks"]:
+                _put_marks(group.create_group("marks"), marks)
+
+
+def _put_marks(group: Any, marks: list[dict[str, Any]]) -> None:
+    """Times are in seconds since 1970, UTC; `until` of a moment is NaN. `signals` has a line each."""
+    import numpy as np
+
+    for name in ("time", "until"):
+        times = [each[name] and datetime.fromisoformat(each[name]).timestamp() for each in marks]
+        put_column(group, name, np.array(times, float))
+    texts = [each | {"signals": "\n".join(each["signals"] or [])} for each in marks]
+    for name in ("text", "login", "signals"):
+        put_column(group, name, objects([each[name] for each in texts]))
 
 
 def put_column(group: Any, name: str, values: Any) -> Any:
@@ -347,7 +344,7 @@ def _matlab(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
             content["time"] = columns.pop("time")
         parts = {each: {"value": values} for each, values in columns.items()} if wide else {name: columns}
         for place, (each, vectors) in enumerate(parts.items(), number):
-            notes = _notes(table)[each]
+            notes = notes_of(table)[each]
             about = {name: notes[name] for name in ("unit", "description")}
             about |= {"name": each, "states": _states(notes)}
             content[f"signal_{place}"] = about | vectors
@@ -370,7 +367,7 @@ def _xlsx(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
     about.append(["sheet", "signal", "unit", "description", "states", "time"])
     for number, table in enumerate(tables.values(), 1):
         title = "values" if wide else f"signal {number}"
-        for notes in _notes(table).values():
+        for notes in notes_of(table).values():
             zone = f"UTC (the facility is in {_all_notes(table)['timezone']})"
             texts = [notes["unit"], notes["description"], _states(notes)]
             about.append([title, notes["signal"], *texts, zone])
@@ -407,86 +404,3 @@ def _cells(column: "pa.ChunkedArray", sheet: Any) -> Iterator[Any]:
 
 
 _WRITERS = {Form.HDF5: _hdf5, Form.MATLAB: _matlab, Form.XLSX: _xlsx}
-
-
-def _lines(table: "pa.Table") -> list["pa.Table"]:
-    """The parts of a trend between its gaps."""
-    import numpy as np
-
-    time = table["time"].cast("int64").to_numpy()
-    steps = np.diff(time)
-    breaks = (
-        np.flatnonzero(steps > _BREAK * np.median(steps)) + 1 if len(steps) > 1 else np.empty(0, np.int64)
-    )
-    bounds = [0, *map(int, breaks), len(time)]
-    return [table.slice(begin, after - begin) for begin, after in pairwise(bounds)]
-
-
-def _label(name: str, table: "pa.Table") -> str:
-    unit = _notes(table)[name]["unit"]
-    return f"{name} ({unit})" if unit else name
-
-
-def _picture(tables: dict[str, "pa.Table"], output: Path) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 2.6 * len(tables)), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(len(tables), 1, sharex=True, squeeze=False)
-    for row, (name, table) in enumerate(tables.items()):
-        axis = axes[row][0]
-        for part in _lines(table):
-            time = part["time"].to_pylist()
-            lone = {"marker": "."} if len(time) == 1 else {}
-            axis.fill_between(
-                time, part["min"].to_numpy(), part["max"].to_numpy(), alpha=0.25, linewidth=0, color="C0"
-            )
-            axis.plot(time, part["mean"].to_numpy(), linewidth=1, color="C0", **lone)
-        axis.set_title(
-            _label(name, table) if table.num_rows else f"{name}: no samples", loc="left", fontsize=10
-        )
-        axis.grid(visible=True, alpha=0.3)
-    axes[-1][0].set_xlabel("UTC")
-    figure.savefig(output, dpi=110)
-    print(output)
-
-
-def _terminal(tables: dict[str, "pa.Table"]) -> None:
-    import plotext
-
-    plotext.clear_figure()
-    plotext.date_form("Y-m-d H:M:S")
-    plotext.xlabel("UTC")
-    drawn: list[float] = []
-    colours = ["blue", "orange", "green", "red", "magenta", "cyan"]
-    for place, (name, table) in enumerate(tables.items()):
-        label: str | None = _label(name, table)
-        for part in _lines(table):
-            rows = zip(part["time"].to_pylist(), part["mean"].to_pylist(), strict=True)
-            kept = [(time.astimezone(UTC), mean) for time, mean in rows if mean is not None]
-            if kept:
-                times = [f"{time:%Y-%m-%d %H:%M:%S}" for time, _ in kept]
-                means = [mean for _, mean in kept]
-                drawn += means
-                plotext.plot(times, means, label=label, marker="braille", color=colours[place % len(colours)])
-                # the legend has each signal once
-                label = None
-    plotext.yticks(*_ticks([mean for mean in drawn if isfinite(mean)]))
-    plotext.plotsize(100, 24)
-    picture = plotext.build()
-    print(picture if sys.stdout.isatty() else plotext.uncolorize(picture))
-
-
-def _ticks(values: list[float]) -> tuple[list[float], list[str]]:
-    """Seven marks over the range of some values, with as many digits as tell them apart."""
-    if not values or min(values) == max(values):
-        marks = values[:1]
-    else:
-        low, high = min(values), max(values)
-        marks = [low + (high - low) * place / 6 for place in range(7)]
-    for digits in range(3, 17):
-        texts = [f"{mark:.{digits}g}" for mark in marks]
-        if len({*texts}) == len(texts):
-            break
-    return marks, texts
