@@ -18,7 +18,7 @@ begin
     return;
   end if;
   raise exception 'permission denied: login % may not write table %', caller, called
-    using errcode = 'insufficient_privilege', hint = format('An administrator allows it: ringlog user change %s --writes ….', caller);
+    using errcode = 'insufficient_privilege', hint = format('An administrator allows it: ringlog user grant %s --writes %s.', caller, called);
 end
 $$;
 
