@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from psycopg import sql
 
 import ringlog
 from ringlog.schema.facility import Facility
-from ringlog.schema.installing.install import install
+from ringlog.schema.installing.install import Part, install
 from ringlog.server.embedded.account import system_account
 from ringlog.server.embedded.postgres import Postgres
 from servers import TEST_MEMORY, RunningServer, free_port, serving, set_path, sqlalchemy_url
@@ -210,6 +210,25 @@ def kept_databases(scratch_postgres: Postgres, _prepared_database: str) -> Calla
     require a response of all sessions.
     """
     return lambda: sqlalchemy_url(scratch_postgres.conninfo(_copy(scratch_postgres, _prepared_database)))
+
+
+@pytest.fixture(scope="session")
+def facility_databases(
+    scratch_postgres: Postgres, _prepared_database: str
+) -> Callable[..., AbstractContextManager[sqlalchemy.URL]]:
+    """Makes databases with a facility's tables and further parts of an installation: the superuser's URLs.
+    They are copies of one that is installed once.
+    """
+
+    @cache
+    def template(facility: Facility, *parts: Part) -> str:
+        name = _copy(scratch_postgres, _prepared_database)
+        administrator = sqlalchemy.create_engine(sqlalchemy_url(scratch_postgres.conninfo(name)))
+        install(administrator, facility, parts)
+        administrator.dispose()
+        return name
+
+    return lambda facility, *parts: _database(scratch_postgres, template(facility, *parts))
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 import os
 import shlex
+import subprocess
+import sys
 import time
 import uuid
 from contextlib import suppress
@@ -13,11 +15,17 @@ from waiting import PATIENCE
 # Inherited by every program that a test starts, and by its child processes.
 _NAME = "PYTEST_STARTED_BY"
 _GRACE = PATIENCE  # seconds for a process to end after a request
+_guards: list[subprocess.Popen[bytes]] = []
 
 
 def mark() -> None:
-    """Marks processes started from now on as this process's."""
-    os.environ[_NAME] = f"{os.getpid()}-{uuid.uuid4().hex}"
+    """Marks processes started from now on as this process's. They end with it, also if it is killed."""
+    name = f"{os.getpid()}-{uuid.uuid4().hex}"
+    # without the mark, and without the signals of the terminal; its input ends with this process
+    _guards.append(
+        subprocess.Popen([sys.executable, __file__, name], stdin=subprocess.PIPE, start_new_session=True)
+    )
+    os.environ[_NAME] = name
 
 
 def leftovers() -> list[str]:
@@ -42,3 +50,15 @@ def _marked() -> list[psutil.Process]:
             if process.environ().get(_NAME) == wanted and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
+
+
+if __name__ == "__main__":
+    sys.stdin.read()
+    os.environ[_NAME] = sys.argv[1]
+    left = _marked()
+    for process in left:
+        with suppress(psutil.NoSuchProcess):
+            # a server stops its own processes
+            if process.parent() not in left:
+                process.terminate()
+    leftovers()

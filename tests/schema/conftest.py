@@ -1,7 +1,7 @@
 """A database for each test, its administrator's engine and connections, and facilities of one small table."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -30,13 +30,27 @@ order by 1
 """The columns of these logs and partitions that ANALYZE takes statistics of."""
 
 
+Databases = Callable[[], AbstractContextManager[sa.URL]]
+FacilityDatabases = Callable[..., AbstractContextManager[sa.URL]]
+
+
+@pytest.fixture
+def database_url(
+    request: pytest.FixtureRequest, prepared_databases: Databases, facility_databases: FacilityDatabases
+) -> Iterator[sa.URL]:
+    """A database of one test, with the tables of its fixture `vac` or `traces`, or without tables."""
+    facility = next((TABLES[name] for name in request.fixturenames if name in TABLES), None)
+    with prepared_databases() if facility is None else facility_databases(facility) as url:
+        yield url
+
+
 @pytest.fixture
 def connect(database_url: sa.URL) -> Iterator[Connect]:
     with ExitStack() as connections:
-        yield lambda: connections.enter_context(_connected(database_url))
+        yield lambda: connections.enter_context(connected(database_url))
 
 
-def _connected(url: sa.URL) -> psycopg.Connection:
+def connected(url: sa.URL) -> psycopg.Connection:
     conninfo = make_conninfo(user=url.username, dbname=url.database, **dict(url.query))
     return psycopg.connect(conninfo, autocommit=True)
 
@@ -127,7 +141,7 @@ def magnets_with(magnets_databases: Callable[[Facility], sa.URL]) -> Iterator[Ma
         def empty(**table: Any) -> Magnets:
             facility = magnets_facility(**table)
             url = magnets_databases(facility)
-            connect = lambda: connections.enter_context(_connected(url))  # noqa: E731
+            connect = lambda: connections.enter_context(connected(url))  # noqa: E731
             magnets = Magnets(connect, waveform=table.get("waveform", False))
             magnets.connection.execute("truncate weeks.magnets, ringlog.arrival, ringlog.event")
             ring = sql.Identifier(ring_schema(facility.tables[0]), "magnets")
@@ -173,10 +187,9 @@ class Vacuum:
         self.engine = engine
         self.connect = connect
         self.connection = connect()
-        self.install()
 
-    def install(self, facility: Facility | None = None) -> None:
-        install(self.engine, facility or vacuum())
+    def install(self, facility: Facility) -> None:
+        install(self.engine, facility)
 
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         return rows(self.connection, statement, *values)
@@ -227,6 +240,10 @@ class Vacuum:
         return merged
 
 
+TABLES = {"vac": vacuum(), "traces": vacuum("double[]", ring=2)}
+"""the facilities of these fixtures"""
+
+
 @pytest.fixture
 def vac(engine: sa.Engine, connect: Connect) -> Vacuum:
     return Vacuum(engine, connect)
@@ -234,9 +251,6 @@ def vac(engine: sa.Engine, connect: Connect) -> Vacuum:
 
 class Traces(Vacuum):
     """A database with a table of samples that are waveforms of at most four points."""
-
-    def install(self, facility: Facility | None = None) -> None:
-        install(self.engine, facility or vacuum("double[]", ring=2))
 
     def waves(
         self,

@@ -1,5 +1,6 @@
 """A query about one table costs the same, whatever the number of tables."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import psycopg
@@ -16,7 +17,7 @@ from ringlog.schema.installing.install import install
 from ringlog.schema.relations.partitions import partitions_of_logs
 from waiting import wait_until
 
-from .conftest import Connect
+from .conftest import Connect, FacilityDatabases, connected
 
 ABOUT_ONE = cases(__file__, "about_one")
 
@@ -42,14 +43,22 @@ def table(name: str) -> Table:
     return Table(name, 3, 1.0, (*(Column(each, f"{name}/{each}", "real") for each in "abcdefgh"),))
 
 
+@pytest.fixture
+def few(facility_databases: FacilityDatabases) -> Iterator[psycopg.Connection]:
+    tables = (table("one"), *(table(f"few_{n}") for n in range(2)))
+    with (
+        facility_databases(Facility("test", "UTC", tables), install_tsql) as url,
+        connected(url) as connection,
+    ):
+        yield connection
+
+
 @pytest.mark.parametrize(
     "about",
     [pytest.param(one, marks=pytest.mark.long) if place % 4 else one for place, one in enumerate(ABOUT_ONE)],
 )
-def test_one_table_among_many(about: str, engine: sa.Engine, connect: Connect) -> None:
-    few = (table("one"), *(table(f"few_{n}") for n in range(2)))
-    install(engine, Facility("test", "UTC", few), [install_tsql])
-    connection = connect()
+def test_one_table_among_many(about: str, few: psycopg.Connection) -> None:
+    connection = few
     connection.execute("set search_path = online, log, ringlog, public")
     connection.execute("analyze")
     assert connection.execute(sql.SQL(f"select * from {about}")).fetchall()

@@ -15,7 +15,7 @@ from ringlog.schema.facility import Facility
 from ringlog.schema.facility_files.facility_file import FacilityError, load_facility
 from ringlog.schema.installing.install import InstallRefused, install
 
-from .conftest import Connect, _connected
+from .conftest import Connect, connected
 
 FILE = Path(__file__).with_name("parameters.toml").read_text()
 
@@ -77,7 +77,7 @@ def installed(
 @pytest.fixture
 def parameters(installed: sa.URL) -> Iterator[Parameters]:
     with ExitStack() as connections:
-        opened = Parameters(lambda: connections.enter_context(_connected(installed)))
+        opened = Parameters(lambda: connections.enter_context(connected(installed)))
         opened.connection.execute(
             "truncate parameter_rows.magnet, parameter_rows.optics, ringlog.parameter_change,"
             " ringlog.parameter_snapshot"

@@ -1,6 +1,7 @@
 """The weeks of the logs: created ahead, filled from the default partition, dropped past retention."""
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,7 @@ from ringlog.schema.relations.partitions import ENOUGH, LATELY, MaintenanceRepor
 from ringlog.schema.relations.statistics import turn_off_near
 from waiting import wait_until
 
-from .conftest import WITH_STATISTICS, Connect, at, magnets_facility
+from .conftest import WITH_STATISTICS, Connect, Databases, FacilityDatabases, at, magnets_facility
 from .snapshot import snapshot
 
 WEEK = timedelta(weeks=1)
@@ -60,16 +61,28 @@ def places(connection: psycopg.Connection) -> list[tuple[datetime, str]]:
     )
 
 
+def keeping(retention: Retention | None) -> Facility:
+    facility = magnets_facility()
+    return replace(facility, tables=(replace(facility.tables[0], retention=retention),))
+
+
 @pytest.fixture
-def magnets(engine: sa.Engine, connect: Connect) -> psycopg.Connection:
-    """The log is kept for ten weeks."""
-    install_with(engine, Retention(10, "week"))
+def database_url(
+    request: pytest.FixtureRequest, prepared_databases: Databases, facility_databases: FacilityDatabases
+) -> Iterator[sa.URL]:
+    """With `magnets` the log is kept for ten weeks; else there are no tables."""
+    kept = "magnets" in request.fixturenames
+    with facility_databases(keeping(Retention(10, "week"))) if kept else prepared_databases() as url:
+        yield url
+
+
+@pytest.fixture
+def magnets(connect: Connect) -> psycopg.Connection:
     return connect()
 
 
 def install_with(engine: sa.Engine, retention: Retention | None) -> None:
-    facility = magnets_facility()
-    install(engine, replace(facility, tables=(replace(facility.tables[0], retention=retention),)))
+    install(engine, keeping(retention))
 
 
 # --- weeks ---

@@ -389,7 +389,7 @@ def test_a_file_with_a_complete_list_of_signals(vac: Vacuum) -> None:
         ("mine", ""),
     ]
     assert vac.rows("select value from ringlog.get_signal('gauge:2')") == [(2.0,)]
-    vac.install()
+    vac.install(vacuum())
     assert [name for (name,) in vac.rows("select signal from ringlog.find_signals()")] == [
         "gauge:1",
         "gauge:2",
@@ -406,7 +406,7 @@ def test_conflicts_with_the_database_are_refused(vac: Vacuum) -> None:
     vac.connection.execute(refused.value.obstacles[0].sql.encode())
     install(vac.engine, Facility("test", "UTC", ()))
     assert vac.rows("select signal from ringlog.find_signals()") == []
-    vac.install()
+    vac.install(vacuum())
     assert vac.samples() == []
 
 

@@ -20,10 +20,11 @@ from psycopg.conninfo import make_conninfo
 from ringlog.commands.machines import service
 from ringlog.errors import ServerError, UsageError
 from ringlog.schema import locks
+from ringlog.server.embedded.postgres import Postgres
 from ringlog.server.embedded.programs import packaged_programs
 from ringlog.server.processes import systemd
 from servers import FACILITY, RINGLOG, RunningServer, ringlog, run, serving
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, is_alive, wait_until
 
 
 def listens(port: int) -> bool:
@@ -51,6 +52,20 @@ def test_a_signal_stops_all_processes_cleanly(data: Path, number: signal.Signals
         assert not any(alive(process) for process in processes)
     log = "".join(path.read_text() for path in (data / "postgresql-18" / "log").iterdir())
     assert "database system is shut down" in log
+
+
+def test_a_server_of_a_killed_run_of_tests_ends(data: Path) -> None:
+    """A worker of pytest-xdist is killed when its run is interrupted."""
+    code = (
+        "import leftovers, os, signal, sys; from pathlib import Path; from servers import serving\n"
+        "leftovers.mark()\n"
+        "with serving(Path(sys.argv[1]), prepared=False) as server:\n"
+        "    print(server.process.pid, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = run(sys.executable, "-c", code, data, PYTHONPATH=str(Path(__file__).parents[1]))
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    wait_until(lambda: not is_alive(int(ended.stdout)))
+    assert Postgres(data).postmaster() is None
 
 
 def test_a_signal_stops_a_server_that_waits_for_another_change(

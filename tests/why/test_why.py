@@ -20,7 +20,7 @@ FACILITY = Path(__file__).with_name("why.toml")
 BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
 """the injected past; each mix has two hours of its own"""
 SLOT, CYCLE = timedelta(minutes=1), timedelta(seconds=10)
-SLOTS, MIXES = 12, 100
+SLOTS = 12
 
 
 @pytest.fixture(scope="module")
@@ -294,11 +294,12 @@ def assert_same(found: list[tuple[Any, ...]], mix: Mix) -> None:
         assert one[1:3] == pytest.approx(other[1:3], abs=1.01), shown
 
 
-def test_a_hundred_mixes_of_causes(own: Web) -> None:
+@pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.long)])
+def test_mixes_of_causes(own: Web, count: int) -> None:
     seed = int(os.environ.get("WHY_SEED", random.randrange(10**6)))
     print(f"WHY_SEED={seed} repeats this")
     chance = random.Random(seed)
-    mixes: list[Mix] = [(RowsMix, SamplesMix)[number % 2](own, number, chance) for number in range(MIXES)]
+    mixes: list[Mix] = [(RowsMix, SamplesMix)[number % 2](own, number, chance) for number in range(count)]
     own.server.sql("update ringlog.signal set valid_from = %s", [BEGIN - timedelta(days=1)])
     for mix in mixes:
         mix.inject()
