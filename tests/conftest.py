@@ -170,6 +170,23 @@ def _copy(postgres: Postgres, template: str) -> str:
     return name
 
 
+def _copy_settings(postgres: Postgres, source: str, copy: str) -> None:
+    """Gives a copy the settings of its source for all roles, which PostgreSQL does not copy."""
+    with psycopg.connect(postgres.conninfo("postgres"), autocommit=True) as connection:
+        query = (
+            "select split_part(setting, '=', 1), substring(setting from '=(.*)')"
+            " from pg_db_role_setting join pg_database on pg_database.oid = setdatabase"
+            " cross join unnest(setconfig) as setting where datname = %s and setrole = 0"
+        )
+        for name, value in connection.execute(query, [source]).fetchall():
+            connection.execute("select set_config(%s, %s, false)", [name, value])
+            connection.execute(
+                sql.SQL("alter database {} set {} from current").format(
+                    sql.Identifier(copy), sql.Identifier(name)
+                )
+            )
+
+
 @contextmanager
 def _database(postgres: Postgres, template: str) -> Iterator[sqlalchemy.URL]:
     name = _copy(postgres, template)
@@ -228,7 +245,15 @@ def facility_databases(
         administrator.dispose()
         return name
 
-    return lambda facility, *parts: _database(scratch_postgres, template(facility, *parts))
+    @contextmanager
+    def made(facility: Facility, *parts: Part) -> Iterator[sqlalchemy.URL]:
+        source = template(facility, *parts)
+        with _database(scratch_postgres, source) as url:
+            assert url.database is not None
+            _copy_settings(scratch_postgres, source, url.database)
+            yield url
+
+    return made
 
 
 @pytest.fixture
