@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import psycopg
 import pytest
@@ -20,7 +19,7 @@ from ringlog.schema.relations.partitions import ENOUGH, LATELY, MaintenanceRepor
 from ringlog.schema.relations.statistics import turn_off_near
 from waiting import wait_until
 
-from .conftest import WITH_STATISTICS, Connect, Databases, FacilityDatabases, at, magnets_facility
+from .conftest import WITH_STATISTICS, Connect, Databases, FacilityDatabases, at, magnets_facility, rows
 from .snapshot import snapshot
 
 WEEK = timedelta(weeks=1)
@@ -32,10 +31,6 @@ KEEPING = MaintenanceReport((), {}, (), (), (), {})
 def week(number: int) -> str:
     """The partition of the week this many weeks after the present one."""
     return Week.of(NOW + number * WEEK).partition("magnets")
-
-
-def rows(connection: psycopg.Connection, statement: str, *values: object) -> list[tuple[Any, ...]]:
-    return connection.execute(sql.SQL(statement), values or None).fetchall()
 
 
 def put(connection: psycopg.Connection, time: datetime | str, current: float = 1.0) -> None:
