@@ -8,6 +8,7 @@ declare
   rule ringlog.capture_rule;
   watched record;
   start timestamptz;
+  source text;
   left_at timestamptz;
   reading text;
   first timestamptz;
@@ -35,10 +36,11 @@ begin
           and (known.alarm_low is not null or known.alarm_high is not null) and known.type not like '%[]'
         group by 1, 2
       loop
-        if watched.is_of_samples then
-          execute format(
-            'select ringlog.moment(each."time"), format(''%%s = %%s, outside %%s to %%s'', known.signal, each.value, known.low, known.high)'
-            ' from unnest($2, $3::integer[], $4, $5) as known (signal, number, low, high)'
+        -- each reading with the one before it
+        source := case
+          when watched.is_of_samples then format(
+            'select ringlog.moment(each."time") as "time", known.signal, known.low, known.high, each.value, before.value as was'
+            ' from unnest($2, $3, $4, $5::integer[]) as known (signal, low, high, number)'
             ' join weeks.%1$I as block on block.signal = known.number'
             ' cross join lateral unnest(block.times, block.samples%2$s::double precision[]) as each ("time", value)'
             ' left join lateral (select earlier.value from ('
@@ -46,27 +48,27 @@ begin
             ' and near.begins <= ringlog.moment(each."time") order by near."time" desc limit 3) as near'
             ' cross join lateral unnest(near.times, near.samples%2$s::double precision[]) as earlier ("time", value)'
             ' where earlier."time" < each."time" order by earlier."time" desc limit 1) as before on true'
-            ' where block.signal = any ($3::integer[]) and block."time" >= $1'
-            ' and ringlog.moment(each."time") >= $1 and ringlog.moment(each."time") <= now()'
-            ' and each.value not between known.low and known.high and each.value <> ''NaN'''
-            ' and (before.value not between known.low and known.high and before.value <> ''NaN'') is not true'
-            ' order by 1 limit 1',
+            ' where block.signal = any ($5::integer[]) and block."time" >= $1',
             watched.table_name, case watched.type when 'bit' then '::integer[]' end
-          ) into left_at, reading using start, watched.signals, watched.columns, watched.low, watched.high;
-        else
-          execute format(
-            'select each."time", format(''%%s = %%s, outside %%s to %%s'', known.signal, known.value, known.low, known.high)'
+          )
+          else format(
+            'select each."time", known.*'
             ' from (select "time", seq_no, array[%1$s] as readings from online.%2$I where "time" >= $1 and "time" <= now()) as each'
             ' left join lateral (select array[%1$s] as readings from online.%2$I as earlier'
             ' where (earlier."time", earlier.seq_no) < (each."time", each.seq_no)'
             ' order by earlier."time" desc, earlier.seq_no desc limit 1) as before on true'
-            ' cross join lateral unnest($2, each.readings, before.readings, $3, $4) as known (signal, value, was, low, high)'
-            ' where known.value not between known.low and known.high and known.value <> ''NaN'''
-            ' and (known.was not between known.low and known.high and known.was <> ''NaN'') is not true'
-            ' order by 1 limit 1',
+            ' cross join lateral unnest($2, $3, $4, each.readings, before.readings) as known (signal, low, high, value, was)',
             watched.readings, watched.table_name
-          ) into left_at, reading using start, watched.signals, watched.low, watched.high;
-        end if;
+          )
+        end;
+        execute format(
+          'select each."time", format(''%%s = %%s, outside %%s to %%s'', each.signal, each.value, each.low, each.high)'
+          ' from (%s) as each'
+          ' where each."time" >= $1 and each."time" <= now() and each.value not between each.low and each.high and each.value <> ''NaN'''
+          ' and (each.was not between each.low and each.high and each.was <> ''NaN'') is not true'
+          ' order by 1 limit 1',
+          source
+        ) into left_at, reading using start, watched.signals, watched.low, watched.high, watched.columns;
         if left_at < coalesce(first, 'infinity') then
           first := left_at;
           first_reading := reading;

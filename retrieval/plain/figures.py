@@ -1,6 +1,6 @@
 """Statistics, histograms and spectra over HTTP."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -112,27 +112,29 @@ def _statistics(
 
 async def get_histogram(request: Request) -> Response:
     bins = number(request.query_params.get("bins"), "bins", 60, 1, 10_000)
-    wanted, (start, end) = names(request), asked_span(request)
     condition, log = condition_of(request), "log" in request.query_params
 
-    def work(servers: Servers) -> Iterator[Part]:
-        signals = demand(servers, wanted)
+    def made(servers: Servers, signals: Sequence[Signal], start: datetime, end: datetime) -> Iterator[Part]:
         spans = spans_of(servers, condition, start, end)
-        yield from histogram(servers, signals, start, end, bins, spans, log=log)
+        return histogram(servers, signals, start, end, bins, spans, log=log)
 
-    tag = condition.tag(partial(tag_of, names=wanted, start=start, end=end))
-    return services(request).queries.stream(caller(request), work, MEDIA["json"], tag=tag)
+    return _stream(request, condition, made)
 
 
 async def get_spectrum(request: Request) -> Response:
     points = number(request.query_params.get("points"), "points", 1000, 1, 100_000)
-    wanted, (start, end) = names(request), asked_span(request)
-    log = "log" in request.query_params
-    if condition_of(request).text is not None:
+    condition, log = condition_of(request), "log" in request.query_params
+    if condition.text is not None:
         raise Refused(400, "a spectrum needs all values of its time: while cannot be used with it")
-    return services(request).queries.stream(
-        caller(request),
-        lambda servers: spectrum(servers, demand(servers, wanted), start, end, points, log=log),
-        MEDIA["json"],
-        tag=lambda servers: tag_of(servers, wanted, start, end),
-    )
+    return _stream(request, condition, partial(spectrum, points=points, log=log))
+
+
+def _stream(request: Request, condition: Condition, made: Callable[..., Iterator[Part]]) -> Response:
+    """The answer that a function makes of the servers, the signals and the time of a request."""
+    wanted, (start, end) = names(request), asked_span(request)
+
+    def work(servers: Servers) -> Iterator[Part]:
+        yield from made(servers, demand(servers, wanted), start, end)
+
+    tag = condition.tag(partial(tag_of, names=wanted, start=start, end=end))
+    return services(request).queries.stream(caller(request), work, MEDIA["json"], tag=tag)
