@@ -4,7 +4,7 @@ use crate::postgres::Notice;
 use crate::program::{ResultType, Title};
 use crate::tds::tokens::done::Command;
 use crate::tds::tokens::message::ServerMessage;
-use tsql::facts::{notices, types};
+use tsql::facts::{notices, type_names};
 
 /// A number of rows of a statement inside a procedure or trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ fn titles(detail: &str) -> Option<Vec<Title>> {
         Value::String(name) => Some(Title::given(name)),
         Value::Array(own) => own.first().and_then(Value::as_str).map(Title::own),
         Value::Object(typed) => {
-            let declared = typed.get("type").and_then(Value::as_str).and_then(types::declared);
+            let declared = typed.get("type").and_then(Value::as_str).and_then(type_names::declared);
             let result_type = declared.map(|of| ResultType {
                 of,
                 not_null: typed.get("not_null").and_then(Value::as_bool).unwrap_or(false),

@@ -8,6 +8,7 @@ use crate::postgres::PgError;
 use crate::program::Snapshot;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use tsql::facts::type_names;
 use tsql::facts::types::{self, Case, Type};
 use tsql::quoting::{array, literal};
 use tsql::resolve::names::is_global;
@@ -104,7 +105,7 @@ impl Open {
                         function.signatures.push(signature(&catalogued));
                     }
                     let Some(signature) = function.signatures.last_mut() else { continue };
-                    let of = declared.as_deref().and_then(types::declared).or(new.of);
+                    let of = declared.as_deref().and_then(type_names::declared).or(new.of);
                     match new.name.is_empty() {
                         true => signature.returns = of,
                         false => signature.rows.add(Column { of, ..new }),

@@ -1,7 +1,8 @@
 //! Calls of procedures whose table is on a node. Those that write or return outputs use the node's group commit; those
 //! that return rows run on the session's own connection to the node.
 
-use super::procedures::{completed, refusal, Procedures, Refusal, MOVED};
+use super::procedures::{completed, Procedures};
+use super::refusals::{refusal, Refusal, MOVED};
 use super::returned::Returned;
 use crate::backend::{Backend, Errors, Rows, Source, Unfinished};
 use crate::catalogue::{Function, Reason, Returns};

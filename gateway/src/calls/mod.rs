@@ -3,6 +3,7 @@
 mod elsewhere;
 mod name;
 mod procedures;
+mod refusals;
 mod returned;
 mod shared;
 mod system;

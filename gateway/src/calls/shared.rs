@@ -2,7 +2,8 @@
 //! plan, without further examination.
 
 use super::name::ProcedureName;
-use super::procedures::{completed, count, may_be_outdated, put_notices, talks, Procedures};
+use super::procedures::{completed, count, put_notices, Procedures};
+use super::refusals::{may_be_outdated, talks};
 use super::returned::Returned;
 use crate::backend::Unfinished;
 use crate::catalogue::{BindError, Function, Plan};

@@ -13,7 +13,7 @@ use crate::postgres::{Connection, PgError};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use tsql::facts::collations::{self, Collation};
-use tsql::facts::types;
+use tsql::facts::type_names;
 use tsql::program::Partial;
 use tsql::Databases;
 
@@ -149,8 +149,8 @@ async fn read_functions<'a>(
                 joins_group: row.is_true(6),
                 only_reads: row.is_true(8),
                 node: elsewhere.node(row.text(1), row.text(2)).cloned(),
-                value_type: types::declared(row.text(11)),
-                takes: row.text(12).split(';').map_while(types::declared).collect(),
+                value_type: type_names::declared(row.text(11)),
+                takes: row.text(12).split(';').map_while(type_names::declared).collect(),
             };
             let mut arguments = arguments.remove(&declared.oid).unwrap_or_default();
             let required = row.number(7)? as usize;

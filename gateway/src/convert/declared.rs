@@ -10,6 +10,7 @@ use crate::tds::dialect::{Dialect, Version};
 use crate::tds::tokens::columns::Traits;
 use crate::tds::types::{TypeInfo, TypeToken, DEFAULT_COLLATION, MAX, UTF8_COLLATION};
 use std::sync::Arc;
+use tsql::facts::type_names;
 use tsql::facts::types::{self, Type};
 use tsql::program::ResultType;
 
@@ -44,7 +45,7 @@ const LONGEST_BLOB: u32 = i32::MAX as u32;
 /// The type of a column from the name of its domain or from its comment: `varchar(20)`, `varbinary(max)`; None if it is
 /// PostgreSQL's type.
 pub fn of_comment(text: &str) -> Option<Type> {
-    let of = types::declared(text).filter(says_more)?;
+    let of = type_names::declared(text).filter(says_more)?;
     // PostgreSQL stores the digits of a decimal
     Some(if of.name == "decimal" { Type { precision: None, scale: None, ..of } } else { of })
 }
@@ -188,7 +189,8 @@ fn binary(length: u32, is_fixed: bool, d: &Dialect) -> Option<TypeInfo> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tsql::facts::types::{decimal, named, names, varchar, BINARY, CHAR, DATETIME2, TEXT, TIME, VARCHAR};
+    use tsql::facts::type_names::{named, names};
+    use tsql::facts::types::{decimal, varchar, BINARY, CHAR, DATETIME2, TEXT, TIME, VARCHAR};
 
     const CHAR_3: Type = Type { length: Some(3), ..CHAR };
     const BINARY_4: Type = Type { length: Some(4), ..BINARY };

@@ -5,7 +5,8 @@ use super::{ConvertError, PgType, Value};
 use crate::tds::types::{bytes_at_7, TypeInfo, TypeToken, Variant};
 use bytes::{BufMut, BytesMut};
 use std::borrow::Cow;
-use tsql::facts::types::{self, Type};
+use tsql::facts::type_names;
+use tsql::facts::types::Type;
 
 const TEXT: u32 = 25;
 const JSON: u32 = 114;
@@ -102,7 +103,7 @@ fn type_of(base: &str) -> Option<TypeInfo> {
     if let Some((token, size, _)) = PLAIN.iter().find(|(.., name)| *name == base) {
         return Some(TypeInfo::new(*token, *size));
     }
-    let of = types::declared(base)?;
+    let of = type_names::declared(base)?;
     let digits = of.fraction.unwrap_or(7);
     Some(match (of.display_name(), of.length) {
         ("char", Some(length)) => TypeInfo::new(TypeToken::BigChar, length),
@@ -129,7 +130,7 @@ pub fn wire_of_type(of: Type) -> Option<TypeInfo> {
 
 /// The T-SQL type of values sent with type `t`; None for a type that sql_variant excludes.
 pub fn type_of_wire(t: &TypeInfo) -> Option<Type> {
-    types::declared(&base_of(&Variant::base(t)?)?)
+    type_names::declared(&base_of(&Variant::base(t)?)?)
 }
 
 fn base_of(of: &TypeInfo) -> Option<String> {

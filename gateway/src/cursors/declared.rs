@@ -64,6 +64,8 @@ pub struct Cursor {
     pub is_filled: bool,
     /// A rollback leaves it open.
     pub is_static: bool,
+    /// For a local cursor the depth of its text, with which it ends.
+    pub depth: Option<u8>,
     /// The values of the query's variables at its declaration.
     pub values: Vec<(String, SqlType, Value<'static>)>,
     pub _kept: Kept,

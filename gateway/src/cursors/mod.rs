@@ -12,4 +12,4 @@ pub use declared::{Cursor, Cursors};
 pub use kept::{keep_cursors, open_again};
 pub use postgres::NOT_OPEN;
 pub use server::{answer_cursor, call_cursor, CursorCall};
-pub use statements::run_cursor;
+pub use statements::{end_local_cursors, run_cursor};

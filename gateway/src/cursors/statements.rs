@@ -28,7 +28,7 @@ pub async fn run_cursor(
     variables: &mut Variables<'_>,
 ) -> Result<(), Interrupt> {
     match action {
-        CursorAction::Declare { name, query, scrolls, is_filled, is_static, changes } => {
+        CursorAction::Declare { name, query, scrolls, is_filled, is_static, is_local, changes } => {
             let written = written(&mut state.procedures, client, &query.sql, false).await?;
             let query = written.as_deref().unwrap_or(query);
             let values = state.parameters(client, &query.sql, variables).await?;
@@ -46,6 +46,7 @@ pub async fn run_cursor(
                 scrolls: *scrolls,
                 is_filled: *is_filled,
                 is_static: *is_static,
+                depth: is_local.then_some(state.nesting.depth),
                 values,
                 changes: changes.clone(),
                 open: None,
@@ -74,6 +75,17 @@ pub async fn run_cursor(
     }
     client.reply.end(Status::empty(), None);
     client.reply.passed(Some(0));
+    Ok(())
+}
+
+/// Ends the local cursors of the running text.
+pub async fn end_local_cursors(state: &mut State, client: &mut Client) -> Result<(), Interrupt> {
+    let depth = Some(state.nesting.depth);
+    let ended = state.cursors.known.extract_if(|_, cursor| cursor.depth == depth);
+    let open: Vec<_> = ended.filter_map(|(_, cursor)| cursor.open).collect();
+    for open in open {
+        close(state, client, &open).await?;
+    }
     Ok(())
 }
 

@@ -336,13 +336,13 @@ fn row(of: &DataType, code: i64) -> [Value<'static>; 20] {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use tsql::facts::types;
+    use tsql::facts::type_names;
 
     #[test]
     fn the_types_are_those_that_a_text_may_declare() {
         // longsysname and the unsigned types are ASE's alone
-        let declared: BTreeSet<_> = types::names()
-            .map(|name| types::named(name, &[], 0, 1).unwrap())
+        let declared: BTreeSet<_> = type_names::names()
+            .map(|name| type_names::named(name, &[], 0, 1).unwrap())
             .filter(|of| !of.unsigned)
             .map(|of| of.display_name())
             .collect();

@@ -2,7 +2,7 @@
 
 use crate::tds::tokens::message::ServerMessage;
 use postgres_protocol::message::backend::ErrorFields;
-use tsql::facts::message_forms::{GENERATED, OF_STATE};
+use tsql::facts::message_forms::{GENERATED, WITH_DETAIL};
 use tsql::facts::{errors, notices};
 
 /// The fields of an ErrorResponse or NoticeResponse.
@@ -149,7 +149,7 @@ impl Notice {
         // only the detail shows which kind of column accepts no value, and why a view cannot be changed
         let message = match self.sqlstate.as_str() {
             _ if self.detail.ends_with("is a generated column.") => format!("{GENERATED}{}", self.message),
-            OF_STATE => self.text(),
+            WITH_DETAIL => self.text(),
             _ => self.message.clone(),
         };
         let (number, severity) = errors::number(&self.sqlstate, &message, &self.table, &self.constraint);

@@ -17,7 +17,7 @@ use super::transactions::{commit, end_doomed, may_commit, may_roll_back, rollbac
 use super::variables::Variables;
 use crate::calls::Procedures;
 use crate::client::Client;
-use crate::cursors::run_cursor;
+use crate::cursors::{end_local_cursors, run_cursor};
 use crate::gateway::Gateway;
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
 use crate::program::{Action, Condition, Declaration, Program, Statement, LONGEST_TRANSACTION_NAME};
@@ -119,6 +119,10 @@ impl Interpreter {
             Ok(()) => self.run_block(client, &program.statements, variables).await,
             Err(interrupt) => Err(interrupt),
         };
+        let ran = match ran {
+            Err(Interrupt::Session(error)) => Err(Interrupt::Session(error)),
+            ran => end_local_cursors(&mut self.state, client).await.and(ran),
+        };
         self.state.nesting.depth -= 1;
         self.state.nesting.long_names = around;
         self.state.nesting.tables.truncate(tables);
@@ -191,11 +195,15 @@ impl Interpreter {
                 }
                 Err(interrupt) => return Err(interrupt),
             };
+            declare_passed(std::slice::from_ref(statement), variables);
             client.flush_gathered().await?;
             match flow {
                 Flow::Next => {}
                 Flow::Goto(label) => match position_of(statements, label) {
-                    Some(place) => at = place,
+                    Some(place) => {
+                        declare_passed(statements.get(at..place).unwrap_or_default(), variables);
+                        at = place;
+                    }
                     None => return Ok(flow),
                 },
                 flow => return Ok(flow),
@@ -408,6 +416,22 @@ async fn declare(
         client.reply.passed(Some(1));
     }
     Ok(())
+}
+
+/// Declares the variables of statements that may not have run: a declaration applies to all statements that follow it in
+/// the text ("DECLARE @local_variable": the scope of a variable is the batch).
+fn declare_passed(statements: &[Statement], variables: &mut Variables<'_>) {
+    for statement in statements {
+        match &statement.action {
+            Action::Declare(declaration) => variables.declare(declaration),
+            Action::If { then: one, otherwise: other, .. } | Action::Try { body: one, catch: other } => {
+                declare_passed(one, variables);
+                declare_passed(other, variables);
+            }
+            Action::While { body, .. } => declare_passed(body, variables),
+            _ => {}
+        }
+    }
 }
 
 /// The name of a transaction or savepoint, possibly from a variable: its first 32 characters are significant ("BEGIN

@@ -1,7 +1,7 @@
 //! Facts are in `src/facts`; the SQL that depends on them is generated from there.
 
 use std::path::PathBuf;
-use tsql::facts::{conversions, errors, functions, notices, types};
+use tsql::facts::{conversions, errors, functions, notices, type_names};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../sql")
@@ -44,7 +44,7 @@ fn domains_of_columns_are_there() {
     let sql = sql();
     for name in DOMAINS {
         assert!(sql.contains(&format!("create domain tsql.{name} ")), "{name}");
-        assert!(types::names().any(|known| known == name), "{name}");
+        assert!(type_names::names().any(|known| known == name), "{name}");
     }
 }
 
@@ -52,8 +52,8 @@ fn domains_of_columns_are_there() {
 fn lists_of_types_in_sql_are_those_of_the_table() {
     let read = |name: &str| std::fs::read_to_string(folder().join(name)).unwrap();
     let (variants, carriers) = (read("types/sql_variant.sql"), read("conversions/carriers.sql"));
-    for name in types::names() {
-        let of = types::named(name, &[], 0, 1).unwrap();
+    for name in type_names::names() {
+        let of = type_names::named(name, &[], 0, 1).unwrap();
         let class = conversions::name(conversions::class(of));
         if let Some(base) = of.variant_base() {
             let base = base.split('(').next().unwrap_or_default();

@@ -99,8 +99,9 @@ begin
   order by locks.mode = 'ExclusiveLock' desc
   limit 1;
   if held is null then
-    raise exception 'Cannot release the application lock ''%'' because it is not currently held.', "Resource"
-      using errcode = 'object_not_in_prerequisite_state';
+    perform tsql.raise(1223, 16, 1, format(
+      'Cannot release the application lock (Database Principal: ''%s'', Resource: ''%s'') because it is not currently held.',
+      coalesce("DbPrincipal", 'public'), "Resource"));
   end if;
   if held = 'ExclusiveLock' then
     perform pg_catalog.pg_advisory_unlock(key);

@@ -6,7 +6,8 @@ use super::declaring::{declaration, finest, shown_constraints, with_declarations
 use super::tables::{collated, column_type, elements, of_place};
 use super::value::implicit;
 use crate::error::Error;
-use crate::facts::types::{self, Type};
+use crate::facts::type_names;
+use crate::facts::types::Type;
 use crate::plpgsql::{Alteration, Definition, Element, Rule};
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::{self, all_folded, folded, table};
@@ -26,8 +27,11 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<De
             dropped.iter().map(|one| self::dropped(one, scope)).collect::<Result<_, _>>()?
         }
         AlterTable::AlterColumn { column, type_, collation, nullable } => {
-            let of =
-                collated(types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?, collation.as_ref(), scope)?;
+            let of = collated(
+                type_names::of_name(type_, DEFAULT_LENGTH, scope.dialect)?,
+                collation.as_ref(),
+                scope,
+            )?;
             if of.is_row_version() {
                 let text = format!("Cannot alter column '{}' to be data type timestamp.", column.text);
                 return Err(Error::new(4927, text, column.at).with_severity(16));
@@ -96,7 +100,7 @@ fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<
                 if nullable.is_none() {
                     put("takes_nulls", Scalar::Boolean(true));
                 }
-                let of = types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?;
+                let of = type_names::of_name(type_, DEFAULT_LENGTH, scope.dialect)?;
                 let of = collated(of, collation.as_ref(), scope)?;
                 let kept = column_type(stored(of, *nullable, scope), column.at.line)?;
                 put("altered_type", Scalar::Text(kept));

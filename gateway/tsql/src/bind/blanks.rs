@@ -1,7 +1,8 @@
 //! Trailing blanks and zero bytes of a column's values, which ASE does not store.
 
 use crate::error::Error;
-use crate::facts::types::{self, Type, BINARY, CHAR, VARBINARY, VARCHAR};
+use crate::facts::type_names;
+use crate::facts::types::{Type, BINARY, CHAR, VARBINARY, VARCHAR};
 use crate::postgres::Scalar;
 use crate::resolve::names::{folded, in_quotes};
 use crate::resolve::Scope;
@@ -19,7 +20,7 @@ pub fn stripped<'t>(
 ) -> Result<Option<Scalar>, Error> {
     let mut found = Vec::new();
     for (name, of, nullable) in columns {
-        let of = stored(types::of_name(of, DEFAULT_LENGTH, scope.dialect)?, nullable, scope);
+        let of = stored(type_names::of_name(of, DEFAULT_LENGTH, scope.dialect)?, nullable, scope);
         if (of.oid == VARCHAR.oid || of.name == VARBINARY.name) && of.length.is_some() {
             found.push(folded(&name.text, name.at.line)?);
         }
@@ -50,7 +51,7 @@ pub fn stored(of: Type, nullable: Option<bool>, scope: &Scope) -> Type {
 
 /// The declaration of such a column.
 pub fn declared(of: &TypeName, nullable: Option<bool>, scope: &Scope) -> String {
-    let declared = types::declared_type(of, DEFAULT_LENGTH);
+    let declared = type_names::declared_type(of, DEFAULT_LENGTH);
     let varies = scope.dialect.nullable_columns_vary && nullable == Some(true) && of.name == BINARY.name;
     let declared = if varies { format!("var{declared}") } else { declared };
     match &of.alias {

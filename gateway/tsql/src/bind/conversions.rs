@@ -5,7 +5,8 @@ use super::value::{converted, float_to_text, styled_text, tried, Constant, Value
 use super::{expressions, width};
 use crate::error::Error;
 use crate::facts::functions::{is_disputed_style, is_style};
-use crate::facts::types::{self, Family, Type, DATETIME2, DATETIMEOFFSET, SQL_VARIANT, VARBINARY};
+use crate::facts::type_names;
+use crate::facts::types::{Family, Type, DATETIME2, DATETIMEOFFSET, SQL_VARIANT, VARBINARY};
 use crate::postgres::{call, Scalar};
 use crate::tree::{Cast, CastKind, Expression, LiteralValue};
 
@@ -33,7 +34,7 @@ pub fn cast(binder: &mut Binder<'_>, cast: &Cast) -> Result<Value, Error> {
             return Err(Error::refused("parse()", "it reads by a culture: use convert", line));
         }
     };
-    let target = types::of_name(&cast.target, DEFAULT_LENGTH, binder.dialect())?;
+    let target = type_names::of_name(&cast.target, DEFAULT_LENGTH, binder.dialect())?;
     let value = expressions::value(binder, &cast.operand)?;
     let has_digits = cast.style.as_ref().is_some_and(|style| !is_zero(style));
     let gives_bytes = target.family == Family::Binary && !has_digits;

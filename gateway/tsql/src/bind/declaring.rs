@@ -3,7 +3,8 @@
 use super::blanks::{declared, DEFAULT_LENGTH};
 use super::constraints::constraints;
 use crate::error::Error;
-use crate::facts::types::{self, Type};
+use crate::facts::type_names;
+use crate::facts::types::Type;
 use crate::plpgsql::Definition;
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::{folded, in_quotes, stored};
@@ -95,7 +96,7 @@ pub fn finest<'t>(
 ) -> Result<Option<Scalar>, Error> {
     let mut found = Vec::new();
     for (name, of, _) in columns {
-        let of = types::of_name(of, DEFAULT_LENGTH, scope.dialect)?;
+        let of = type_names::of_name(of, DEFAULT_LENGTH, scope.dialect)?;
         let is_fine = matches!(of.name, "datetime2" | "time" | "datetimeoffset") && of.fraction.is_none();
         if is_fine && scope.dialect.shows_declared_digits && !table.is_temporary() {
             found.push(name.text.as_str());

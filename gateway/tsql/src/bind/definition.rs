@@ -9,7 +9,8 @@ use super::title::Title;
 use super::variables::{NoVariables, Variables};
 use super::{alter, collated, declaring, sequence, tables};
 use crate::error::Error;
-use crate::facts::types::{self, VARCHAR};
+use crate::facts::type_names;
+use crate::facts::types::VARCHAR;
 use crate::lexer;
 use crate::long_names;
 use crate::plpgsql::{Definition, Index, Step};
@@ -73,7 +74,7 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<Definit
             Definition::Call(call("tsql.create_schema", parts.collect::<Vec<_>>()))
         }
         StatementKind::CreateType(create) => {
-            let declared = types::of_name(&create.type_, 1, scope.dialect)?.declared();
+            let declared = type_names::of_name(&create.type_, 1, scope.dialect)?.declared();
             let nullable = if create.nullable { "null" } else { "not null" };
             create_type(&create.name, format!("{declared} {nullable}"))?
         }

@@ -8,7 +8,8 @@ use super::sources::named;
 use super::value::{converted, Value};
 use super::{conditions, declared};
 use crate::error::Error;
-use crate::facts::types::{self, nvarchar, Case, Family, Type, INT};
+use crate::facts::type_names;
+use crate::facts::types::{nvarchar, Case, Family, Type, INT};
 use crate::postgres::{call, Alias, Listed, Query, Scalar, Source};
 use crate::resolve::names::{self, stored};
 use crate::tree::{Arguments, FunctionCall, JsonColumn, Name};
@@ -62,7 +63,8 @@ pub fn opened_json(
     }
     let (mut listed, mut own) = (Vec::new(), Vec::new());
     for column in schema {
-        let of = conditions::type_by_default(binder, types::of_variable(&column.type_, binder.dialect())?);
+        let of =
+            conditions::type_by_default(binder, type_names::of_variable(&column.type_, binder.dialect())?);
         listed.push(Listed::named(json_column(binder, column, of)?, names::name(&column.name)?));
         own.push((stored(&column.name.text), of));
     }

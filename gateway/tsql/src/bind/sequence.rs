@@ -2,7 +2,8 @@
 
 use super::binder::Binder;
 use crate::error::Error;
-use crate::facts::types::{self, BIT};
+use crate::facts::type_names;
+use crate::facts::types::BIT;
 use crate::long_names::demand_short;
 use crate::plpgsql::Definition;
 use crate::resolve::names::table;
@@ -46,7 +47,7 @@ pub fn defined(sequence: &Sequence, scope: &Scope) -> Result<Definition, Error> 
     };
     put("increment by", sequence.increment);
     if sequence.creates {
-        let of = types::of_name(&sequence.type_, 1, scope.dialect)?;
+        let of = type_names::of_name(&sequence.type_, 1, scope.dialect)?;
         let digits = of.digits().filter(|(_, scale)| *scale == 0 && of != BIT);
         let Some((digits, _)) = digits else {
             return wrong(

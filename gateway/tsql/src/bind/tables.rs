@@ -10,6 +10,7 @@ use super::variables::{NoVariables, NO_VARIABLES};
 use super::{conditions, expressions};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
+use crate::facts::type_names;
 use crate::facts::types::{self, Case, Family, Type, BIT, DATETIME2};
 use crate::plpgsql::{self, Definition, Element, Step};
 use crate::postgres::{call, Scalar};
@@ -72,7 +73,7 @@ pub fn declared_table(create: &CreateTable, scope: &Scope) -> Result<Table, Erro
         let TableElement::Column(column) = element else { continue };
         let of = match &column.kind {
             ColumnKind::Typed(of) => {
-                let of = types::of_name(of, DEFAULT_LENGTH, scope.dialect)?;
+                let of = type_names::of_name(of, DEFAULT_LENGTH, scope.dialect)?;
                 Some(collated(stored(of, column.nullable, scope), column.collation.as_ref(), scope)?)
             }
             ColumnKind::Computed { .. } => None,
@@ -142,7 +143,7 @@ pub fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Ve
         let (name, line) = (&column.name.text, column.name.at.line);
         let folded = folded(name, line)?;
         if let ColumnKind::Typed(type_) = &column.kind {
-            let of = types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?;
+            let of = type_names::of_name(type_, DEFAULT_LENGTH, scope.dialect)?;
             types.insert(folded.clone(), collated(of, column.collation.as_ref(), scope)?);
         }
         if !seen.insert(folded) {
@@ -180,9 +181,11 @@ fn column(
         constraints.map(|one| constraint(one, std::slice::from_ref(&column.name), types, scope));
     let constraints = constraints.collect::<Result<_, Error>>()?;
     let of = match &column.kind {
-        ColumnKind::Typed(type_) => {
-            collated(types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?, column.collation.as_ref(), scope)?
-        }
+        ColumnKind::Typed(type_) => collated(
+            type_names::of_name(type_, DEFAULT_LENGTH, scope.dialect)?,
+            column.collation.as_ref(),
+            scope,
+        )?,
         ColumnKind::Computed { value, .. } => {
             let kind = computed(&column.name.text, value, types, scope)?;
             return Ok(plpgsql::Column { name, kind, not_null: false, default: None, constraints });

@@ -6,7 +6,8 @@ use super::named::Origin;
 use super::{bound, declared};
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule};
-use crate::facts::types::{self, Type};
+use crate::facts::type_names;
+use crate::facts::types::Type;
 use crate::resolve::names::stored;
 use crate::tree::{
     Arguments, BinaryOperator, ColumnName, Expression, LiteralValue, Query, QueryBody, SelectItem,
@@ -61,7 +62,7 @@ fn answer(binder: &mut Binder<'_>, question: Question, text: &Expression) -> Res
             of.is_some_and(|of| question.of_type(of))
         }
         Expression::Column(column) => of_column(binder, question, column)?,
-        Expression::Cast(cast) => question.of_type(types::of_name(&cast.target, 1, binder.dialect())?),
+        Expression::Cast(cast) => question.of_type(type_names::of_name(&cast.target, 1, binder.dialect())?),
         Expression::Collate { operand, .. } => answer(binder, question, operand)?,
         Expression::Binary { operator: BinaryOperator::Add, left, right, .. } => {
             answer(binder, question, left)? | answer(binder, question, right)?

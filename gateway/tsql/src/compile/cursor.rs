@@ -19,10 +19,11 @@ pub(super) fn declare_cursor(compiler: &mut Compiler<'_>, declare: &DeclareCurso
         Error::refused(&format!("cursor {name}"), "a cursor reads a select", declare.query.at)
     })?;
     let has = |wanted: &[CursorOption]| declare.options.iter().any(|option| wanted.contains(option));
-    use CursorOption::{Dynamic, FastForward, ForwardOnly, Insensitive, Keyset, Scroll, Static};
+    use CursorOption::{Dynamic, FastForward, ForwardOnly, Insensitive, Keyset, Local, Scroll, Static};
     let scrolls = has(&[Scroll, Static, Insensitive, Keyset, Dynamic]) && !has(&[ForwardOnly, FastForward]);
     let query = written::bound(compiler, written, declare.query.at, || Bindable::Statement(select));
     Ok(Action::Cursor(CursorAction::Declare {
+        is_local: has(&[Local]) || name.starts_with('@'),
         name,
         query: Box::new(query),
         scrolls,

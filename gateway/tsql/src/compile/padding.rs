@@ -1,6 +1,6 @@
 //! Columns for which SET ANSI_PADDING determines whether trailing blanks and zeros are stored.
 
-use crate::facts::types;
+use crate::facts::type_names;
 use crate::tree::{
     AlterTable, ColumnDefinition, ColumnKind, StatementKind, TableElement, TypeArgument, TypeName,
 };
@@ -30,7 +30,7 @@ pub fn padded(statement: &StatementKind) -> Option<String> {
 }
 
 fn is_cut(of: &TypeName, nullable: Option<bool>) -> bool {
-    match types::declared_base(of) {
+    match type_names::declared_base(of) {
         Some(("varchar" | "varbinary", _)) => !matches!(of.arguments[..], [TypeArgument::Max]),
         Some(("char" | "binary", _)) => nullable != Some(false),
         _ => false,

@@ -2,6 +2,7 @@
 
 use super::value::literal;
 use crate::error::Error;
+use crate::facts::type_names;
 use crate::facts::types;
 use crate::procedure::not_inside;
 use crate::program::{Declaration, Expression, Literal, Settings};
@@ -54,7 +55,7 @@ pub fn declarations(create: &CreateProcedure, settings: &Settings) -> Result<Vec
 
 pub fn declaration(parameter: &Parameter, dialect: &'static Dialect) -> Result<Declaration, Error> {
     let of = match parameter.table {
-        None => types::of_name(&parameter.type_, 1, dialect)?,
+        None => type_names::of_name(&parameter.type_, 1, dialect)?,
         Some(_) => types::TABLE,
     };
     let name = &parameter.variable.name;

@@ -7,6 +7,7 @@ use super::{cursor, execute, labels, padding, procedure, session, value, written
 use crate::bind::{self, Numbered};
 use crate::error::Error;
 use crate::facts::collations::Collation;
+use crate::facts::type_names;
 use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::lexer::{self, Token};
 use crate::message;
@@ -308,7 +309,7 @@ fn declare(compiler: &mut Compiler<'_>, declared: &Declared, into: &mut Vec<Stat
     if declared.type_.is_cursor() {
         return Ok(());
     }
-    let of = types::of_variable(&declared.type_, compiler.scope.dialect)?;
+    let of = type_names::of_variable(&declared.type_, compiler.scope.dialect)?;
     compiler.scope.variables.insert(name.clone(), Some(of));
     let declaration = Declaration { name: name.clone(), shown: name.clone(), of, output: false, value: None };
     into.push(Statement { line, action: Action::Declare(declaration) });

@@ -6,7 +6,8 @@
 //! Transact-SQL Users Guide, "Explicit, implicit, and unsupported datatype conversions". Conversions between texts,
 //! bits and numbers for which ASE requires convert() are implicit here.
 
-use super::types::{self, Family, Type};
+use super::type_names;
+use super::types::{Family, Type};
 
 /// Classes of types with the same conversions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -301,7 +302,7 @@ fn refused_operators() -> String {
                 if !DISTINCT.contains(&left) && !DISTINCT.contains(&right) {
                     continue;
                 }
-                let [Some(l), Some(r)] = [left_type, right_type].map(types::declared) else { continue };
+                let [Some(l), Some(r)] = [left_type, right_type].map(type_names::declared) else { continue };
                 if let Some((number, text)) = operator_error(operator, l, r) {
                     rows.push(format!("  ('{operator}', '{left}', '{right}', {number}, '{text}')"));
                 }

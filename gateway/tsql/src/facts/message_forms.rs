@@ -259,7 +259,7 @@ pub const FORMS: &[MessageForm] = &[
 ];
 
 /// The SQLSTATE of errors whose text is followed by its detail.
-pub const OF_STATE: &str = "55000";
+pub const WITH_DETAIL: &str = "55000";
 
 /// Precedes the text of an error about a computed column, which is otherwise that of an identity column.
 pub const GENERATED: &str = "computed: ";

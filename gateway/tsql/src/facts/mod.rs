@@ -10,6 +10,7 @@ pub mod message_forms;
 pub mod notices;
 pub mod session;
 pub mod system;
+pub mod type_names;
 pub mod types;
 pub mod variants;
 pub mod without_effect;

@@ -12,6 +12,7 @@ use super::writer::Purpose;
 use super::{arguments, body, fitted, header, mark, notes, read_names, Created, Header};
 use crate::bind::{self, collated, column_type, Variables};
 use crate::error::Error;
+use crate::facts::type_names;
 use crate::facts::types::{self, Family};
 use crate::lexer;
 use crate::plpgsql::{Routine, Step};
@@ -46,7 +47,7 @@ pub fn create(
     }
     let (statement, asked) = match &create.returns {
         Returns::Value(of) => {
-            let of = types::of_returned(of, scope.dialect)?;
+            let of = type_names::of_returned(of, scope.dialect)?;
             value(create, &header, of, text, scope, settings)?
         }
         Returns::Rows(query) => rows(create, &header, query, text, scope, settings)?,
@@ -113,7 +114,7 @@ fn table(
         };
         let line = column.name.at.line;
         let name = folded(&column.name.text, line)?;
-        let of = types::of_name(of, 1, scope.dialect)?;
+        let of = type_names::of_name(of, 1, scope.dialect)?;
         let of = collated(of, column.collation.as_ref(), &scope.in_schema(&header.schema))?;
         columns.push(format!("{} {}", quoted(&name), column_type(of, line)?));
         declared.push(of.declared());

@@ -39,6 +39,7 @@ pub use trigger::create as create_trigger;
 use crate::bind::{self, NoVariables};
 use crate::digest;
 use crate::error::Error;
+use crate::facts::type_names;
 use crate::facts::types::{self, Type};
 use crate::lexer;
 use crate::long_names;
@@ -309,7 +310,7 @@ fn header_of<'t>(
             return Err(Error::declared_twice(name, at));
         }
         let of = match parameter.table {
-            None => types::of_name(&parameter.type_, 1, scope.dialect)?,
+            None => type_names::of_name(&parameter.type_, 1, scope.dialect)?,
             Some(_) if kind == ObjectKind::Procedure => types::TABLE,
             Some(_) => {
                 return Err(Error::refused("readonly", "a procedure takes tables, a function does not", at))

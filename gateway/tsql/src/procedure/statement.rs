@@ -8,7 +8,7 @@ use super::writer::{BodyWriter, RowCount};
 use super::{control, cursor, execute, labels, message, option, query, region, run};
 use crate::bind;
 use crate::error::Error;
-use crate::facts::types;
+use crate::facts::type_names;
 use crate::plpgsql::Step;
 use crate::postgres::{call, Listed, Query, Scalar, Source};
 use crate::resolve::names::{folded, own_name};
@@ -186,7 +186,7 @@ fn declare_variables<'t>(
             return Err(Error::declared_twice(name, line));
         }
         folded(name, line)?;
-        let of = types::of_variable(&declared.type_, writer.scope.dialect)?;
+        let of = type_names::of_variable(&declared.type_, writer.scope.dialect)?;
         writer.variables.insert(name.clone(), declared);
         writer.declare(name.clone(), of.sql());
         writer.scope.variables.insert(name.clone(), Some(of));

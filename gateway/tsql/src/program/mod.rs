@@ -2,6 +2,7 @@
 
 mod bound;
 mod demanded;
+mod execute;
 mod sql;
 
 pub(crate) use bound::Tree;
@@ -10,6 +11,7 @@ pub(crate) use demanded::demanded;
 #[cfg(test)]
 pub(crate) use demanded::each;
 pub use demanded::Demanded;
+pub use execute::{Argument, Execute, Executed, GivenTable, InsertExecute};
 pub use sql::Sql;
 
 pub use crate::bind::{Changes, Current, Filled, FilledBy, ListItem, ResultType, Title};
@@ -189,6 +191,8 @@ pub enum CursorAction {
         is_filled: bool,
         /// A rollback leaves it open.
         is_static: bool,
+        /// It ends with its text.
+        is_local: bool,
         changes: Changes,
     },
     Open(String),
@@ -326,62 +330,6 @@ pub struct Declaration {
     pub value: Option<Expression>,
 }
 
-/// A procedure call written as text.
-#[derive(Debug, PartialEq)]
-pub struct Execute {
-    /// The variable for the return status.
-    pub status: Option<String>,
-    /// Converts the value of a function to that variable's type, like `Argument::taken`.
-    pub status_taken: Option<Sql>,
-    /// With its qualifiers; or the variable that contains its name, with its @.
-    pub procedure: String,
-    pub arguments: Vec<Argument>,
-}
-
-/// `insert … execute`: inserts the rows that a procedure or a text selects.
-#[derive(Debug, PartialEq)]
-pub struct InsertExecute {
-    pub target: Filled,
-    pub source: Executed,
-}
-
-/// The table of a parameter of a table type.
-#[derive(Debug, PartialEq)]
-pub struct GivenTable {
-    /// The parameter, with its @.
-    pub parameter: String,
-    /// The name of its type.
-    pub type_name: String,
-    /// Its table, with all columns.
-    pub target: Filled,
-    /// The index of the identity column among them.
-    pub identity: Option<usize>,
-    /// The indexes of columns that the table itself computes.
-    pub computed: Vec<usize>,
-    /// Copies the rows of the table that is the parameter's value.
-    pub copy: Query,
-}
-
-#[derive(Debug, PartialEq)]
-pub enum Executed {
-    Procedure(Execute),
-    Text(Expression),
-}
-
-#[derive(Debug, PartialEq)]
-pub struct Argument {
-    /// Without its @; "" for a positional one.
-    pub name: String,
-    /// None: the keyword `default`.
-    pub value: Option<Expression>,
-    /// The value is a variable that receives the procedure's output.
-    pub output: bool,
-    /// Converts the returned value to the variable's type, if PostgreSQL lacks that type; the value is `#taken_1`.
-    pub taken: Option<Sql>,
-    /// The type of the value, if the text contains it.
-    pub of: Option<Type>,
-}
-
 /// `create procedure` and other definitions, compiled: SQL that runs as a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Define {
@@ -514,16 +462,6 @@ impl Action {
             Action::Try { body, catch } => all(body) + all(catch),
             _ => 0,
         }
-    }
-}
-
-impl Execute {
-    fn values(&self) -> impl Iterator<Item = &Expression> {
-        self.arguments.iter().flat_map(|argument| &argument.value)
-    }
-
-    fn size(&self) -> usize {
-        self.arguments.len() * 64 + self.values().map(Expression::size).sum::<usize>()
     }
 }
 

@@ -1,7 +1,7 @@
 //! User types of a site, based on others: declarations by such a type are replaced by its system type.
 
 use crate::error::Error;
-use crate::facts::types;
+use crate::facts::type_names;
 use crate::parser;
 use crate::schema::{type_key, Object, Schema};
 use crate::tree::{
@@ -123,7 +123,7 @@ impl Binding<'_> {
 
     /// The schema's declaration of a user type.
     fn declared(&self, of: &TypeName) -> Option<String> {
-        if types::is_known(&of.name) || of.is_cursor() || !of.arguments.is_empty() {
+        if type_names::is_known(&of.name) || of.is_cursor() || !of.arguments.is_empty() {
             return None;
         }
         match self.schema.object(&type_key(&of.name))? {
@@ -148,7 +148,7 @@ impl Binding<'_> {
                 (true, false) => {
                     (352, format!("The table-valued parameter \"{name}\" must be declared with the READONLY option."))
                 }
-                (false, true) if types::is_known(&parameter.type_.name) => (
+                (false, true) if type_names::is_known(&parameter.type_.name) => (
                     346,
                     format!(
                         "The parameter \"{name}\" can not be declared \"READONLY\" since it is not a table-valued \
@@ -201,7 +201,7 @@ impl Binding<'_> {
 
     /// Replaces the name of a user type. Returns the type.
     fn type_name(&mut self, of: &mut TypeName) -> Result<Option<UserType>, Error> {
-        if types::is_known(&of.name) || of.is_cursor() || !of.arguments.is_empty() {
+        if type_names::is_known(&of.name) || of.is_cursor() || !of.arguments.is_empty() {
             return Ok(None);
         }
         self.names.insert(type_key(&of.name));
