@@ -5,8 +5,8 @@ set search_path = pg_catalog, pg_temp
 as $$
   insert into ringlog.signal_change (login, program, table_name, signal, change, detail)
   values (
-    -- current_user is the owner in a security definer function; the gateway sets role to the login
-    case current_setting('role') when 'none' then session_user else current_setting('role') end,
+    -- current_user is the owner in a security definer function; for the gateway the login is its current role
+    case session_user when 'ringlog_gateway' then current_setting('role') else session_user end,
     current_setting('application_name'),
     note_signal_change.table_name, note_signal_change.signal, note_signal_change.change, note_signal_change.detail
   )
