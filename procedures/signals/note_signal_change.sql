@@ -5,8 +5,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   insert into ringlog.signal_change (login, program, table_name, signal, change, detail)
   values (
-    -- current_user is the owner in a security definer function; for the gateway the login is its current role
-    case session_user when 'ringlog_gateway' then current_setting('role') else session_user end,
+    (ringlog.caller()).login,
     current_setting('application_name'),
     note_signal_change.table_name, note_signal_change.signal, note_signal_change.change, note_signal_change.detail
   )

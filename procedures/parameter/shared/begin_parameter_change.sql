@@ -5,8 +5,7 @@ as $$
 #variable_conflict use_variable
 declare
   latest ringlog.parameter_change;
-  session text := current_setting('application_name');
-  client text[] := regexp_match(session, '^\d+ (.*) \((.*)\)$');
+  caller constant record := ringlog.caller();
 begin
   select known.* into latest from ringlog.parameter_change as known order by known.change desc limit 1;
   if latest.transaction = pg_current_xact_id() and latest."time" >= now() then
@@ -26,10 +25,9 @@ begin
   insert into ringlog.parameter_change as begun ("time", login, program, machine, comment, transaction)
   values (
     greatest(clock_timestamp(), latest."time" + interval '1 microsecond'),
-    -- for the gateway the login is its current role
-    case session_user when 'ringlog_gateway' then current_setting('role') else session_user end,
-    coalesce(client[1], session),
-    coalesce(client[2], inet_client_addr()::text, ''),
+    caller.login,
+    caller.program,
+    caller.machine,
     words,
     pg_current_xact_id()
   )

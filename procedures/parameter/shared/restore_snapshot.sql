@@ -13,7 +13,7 @@ set lock_timeout = '10s'
 as $$
 #variable_conflict use_column
 declare
-  caller text := case session_user when 'ringlog_gateway' then current_setting('role') else session_user end;
+  caller constant text := (ringlog.caller()).login;
   moment timestamptz := ringlog.snapshot_time('restore_snapshot', name);
   found_table text;
   differs boolean;

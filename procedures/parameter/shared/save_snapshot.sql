@@ -11,7 +11,7 @@ set lock_timeout = '10s'
 as $$
 #variable_conflict use_column
 declare
-  session text := current_setting('application_name');
+  caller constant record := ringlog.caller();
 begin
   if coalesce(btrim(save_snapshot.name), '') = '' then
     raise exception 'save_snapshot: a snapshot must have a name' using errcode = 'invalid_parameter_value';
@@ -29,8 +29,8 @@ begin
   values (
     save_snapshot.name,
     saved,
-    case session_user when 'ringlog_gateway' then current_setting('role') else session_user end,
-    coalesce((regexp_match(session, '^\d+ (.*) \((.*)\)$'))[1], session),
+    caller.login,
+    caller.program,
     save_snapshot.comment
   );
 exception when unique_violation then
