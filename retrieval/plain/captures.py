@@ -21,7 +21,7 @@ from ringlog.retrieval.samples import Column, Samples
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.parts import Part
 from ringlog.retrieval.serving.refused import Refused
-from ringlog.retrieval.serving.request import answer, caller, json_response, number, services
+from ringlog.retrieval.serving.request import answer, caller, json_response, path_number, services
 from ringlog.retrieval.signals import Signal, as_of, demand, shown_type
 from ringlog.schema.column_type import ColumnType
 
@@ -44,7 +44,7 @@ async def get_captures(request: Request) -> Response:
 
 async def get_capture(request: Request) -> Response:
     """A capture with its signals, as they were at the event."""
-    event = _number(request)
+    event = path_number(request)
 
     def work(servers: Servers) -> dict[str, Any]:
         found = [each for each in _captures(servers.first) if each["capture"] == event]
@@ -57,7 +57,7 @@ async def get_capture(request: Request) -> Response:
 
 
 async def get_table(request: Request) -> Response:
-    event = _number(request)
+    event = path_number(request)
     table, form = request.path_params["table"], form_of(request, "csv")
     queries = services(request).queries
     chosen = request.query_params.getlist("signal")
@@ -70,10 +70,6 @@ async def get_table(request: Request) -> Response:
     attached = {"Content-Disposition": f'attachment; filename="capture_{event}_{table}.{form}"'}
     is_file = form != "json" and table.isidentifier()
     return queries.stream(caller(request), work, MEDIA[form], attached if is_file else {})
-
-
-def _number(request: Request) -> int:
-    return number(request.path_params["number"], "number", 1, 1, 2**31 - 1)
 
 
 def _captures(connection: Connection) -> list[dict[str, Any]]:
@@ -115,14 +111,11 @@ def _rows_of(
     known = [row for row in listed if row["capture"] == event and row["table_name"] == table]
     if not known:
         raise Refused(404, f"there is no capture {event} of table {table[:60]!r}, or you may not read it")
-    if known[0]["rows"] > most:
-        raise Refused(413, f"these are {known[0]['rows']} rows, of which {most} are allowed")
-    of_samples = known[0]["is_of_samples"]
-    text = sql.SQL('select * from {} where capture = {} order by "time", ').format(
-        sql.Identifier("capture", table), sql.Literal(event)
-    ) + sql.SQL("number, nanoseconds" if of_samples else "seq_no")
-    batches = rows(servers.first, text)
+    number_of_rows, of_samples = known[0]["rows"], known[0]["is_of_samples"]
+    if number_of_rows > most:
+        raise Refused(413, f"these are {number_of_rows} rows, of which {most} are allowed")
     if form != "json":
+        batches = _stored(servers.first, event, table, sql.SQL("*"), of_samples=of_samples)
         first = next(batches)
         yield from formed(form, first.schema, chain([first], batches))
         return
@@ -130,10 +123,15 @@ def _rows_of(
     for name in chosen:
         if name not in places:
             raise Refused(404, f"table {table} has no signal {name[:60]!r} in capture {event}")
-    values = known[0]["rows"] * (1 if of_samples else len(chosen or places))
+    values = number_of_rows * (1 if of_samples else len(chosen or places))
     if values > most:
         raise Refused(413, f"these are {values} values, of which {most} are allowed: request some signals")
-    kept = [*batches]
+    wanted = [places[name] for name in chosen or places]
+    columns = (
+        ("number", "value") if of_samples else dict.fromkeys(column.place.column for _, column in wanted)
+    )
+    selected = sql.SQL(", ").join(map(sql.Identifier, ("time", *columns)))
+    kept = [*_stored(servers.first, event, table, selected, of_samples=of_samples)]
 
     def of(signal: Signal) -> Iterator[Samples]:
         column = places[signal.name][1]
@@ -142,4 +140,17 @@ def _rows_of(
             value = own["value" if of_samples else signal.column]
             yield column.samples(pa.RecordBatch.from_arrays([own["time"], value], ["time", signal.column]))
 
-    yield from as_json([places[name][0] for name in chosen or places], of)
+    yield from as_json([signal for signal, _ in wanted], of)
+
+
+def _stored(
+    connection: Connection, event: int, table: str, columns: sql.Composable, *, of_samples: bool
+) -> Iterator[pa.RecordBatch]:
+    """Columns of a table's rows in a capture, in their order."""
+    text = sql.SQL('select {} from {} where capture = {} order by "time", {}').format(
+        columns,
+        sql.Identifier("capture", table),
+        sql.Literal(event),
+        sql.SQL("number, nanoseconds" if of_samples else "seq_no"),
+    )
+    return rows(connection, text)

@@ -12,7 +12,7 @@ from ringlog.history.connection import records, time_literal
 from ringlog.retrieval.plain.notes import marks_of
 from ringlog.retrieval.plain.written import change, content_of, flag_of, signals_of, text_of
 from ringlog.retrieval.serving.refused import Refused
-from ringlog.retrieval.serving.request import answer, asked_span, json_response, names, number
+from ringlog.retrieval.serving.request import answer, asked_span, json_response, names, path_number
 from ringlog.retrieval.times import instant
 
 _ADD = sql.SQL("select ringlog.add_mark({time}, {text}, {until}, {signals}) as mark")
@@ -40,7 +40,7 @@ async def get_marks(request: Request) -> Response:
 
 
 async def get_mark(request: Request) -> Response:
-    mark = _number(request)
+    mark = path_number(request)
     found = await answer(request, lambda servers: records(servers.first, _HISTORY.format(sql.Literal(mark))))
     if not found:
         raise Refused(404, f"there is no mark {mark}, or you may not read it")
@@ -55,11 +55,7 @@ async def post_version(request: Request) -> Response:
     """A correction, or with `withdraw` the end of a mark."""
     content = await content_of(request, "mark", (*_KEYS, "withdraw"))
     query = _WITHDRAW if flag_of(content, "withdraw") else _CORRECT
-    return json_response(await _written(request, query, content, mark=sql.Literal(_number(request))))
-
-
-def _number(request: Request) -> int:
-    return number(request.path_params["number"], "number", 1, 1, 2**31 - 1)
+    return json_response(await _written(request, query, content, mark=sql.Literal(path_number(request))))
 
 
 async def _written(

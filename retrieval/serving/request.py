@@ -71,6 +71,11 @@ def number(text: str | None, name: str, default: int, least: int = -1, most: int
     return value
 
 
+def path_number(request: Request) -> int:
+    """The number in the path of a mark or a capture. Raises Refused (400)."""
+    return number(request.path_params["number"], "number", 1, 1, 2**31 - 1)
+
+
 def names(request: Request, parameter: str = "signal") -> list[str]:
     """The requested signals, each once. Raises Refused (400, 413)."""
     found = list(dict.fromkeys(request.query_params.getlist(parameter)))
