@@ -121,18 +121,11 @@ impl Interpreter {
         };
         let ran = match ran {
             Err(Interrupt::Session(error)) => Err(Interrupt::Session(error)),
-            ran => end_local_cursors(&mut self.state, client).await.and(ran),
+            ran => self.end_text(client, before.as_ref()).await.and(ran),
         };
         self.state.nesting.depth -= 1;
         self.state.nesting.long_names = around;
         self.state.nesting.tables.truncate(tables);
-        let ran = match (before, ran) {
-            (None, ran) => ran,
-            (_, Err(Interrupt::Session(error))) => Err(Interrupt::Session(error)),
-            (Some(before), ran) => {
-                forget_tables(&mut self.state.procedures.backend, client, &before).await.and(ran)
-            }
-        };
         if let Some(settings) = settings {
             client.set(settings);
         }
@@ -147,6 +140,16 @@ impl Interpreter {
             },
             Err(interrupt) => Err(interrupt),
         }
+    }
+
+    /// Ends what ends with the running text: its local cursors, and the temporary tables that did not exist `before`.
+    async fn end_text(&mut self, client: &mut Client, before: Option<&String>) -> Result<(), Interrupt> {
+        let closed = end_local_cursors(&mut self.state, client).await;
+        let forgotten = match before {
+            Some(before) => forget_tables(&mut self.state.procedures.backend, client, before).await,
+            None => Ok(()),
+        };
+        closed.and(forgotten)
     }
 
     pub fn run_block<'a>(
