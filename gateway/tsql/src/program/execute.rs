@@ -1,4 +1,4 @@
-//! Calls of procedures, and what is inserted by them.
+//! Calls of procedures, and inserts of the rows that procedures and texts select.
 
 use super::{Expression, Filled, Query, Sql};
 use crate::facts::types::Type;
