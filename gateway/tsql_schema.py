@@ -64,6 +64,7 @@ ORDER = (
     "ddl/user_types",
     "texts/words",
     "ddl/rights",
+    "ddl/harmless",
     "ddl/globals",
     "numbers/format_numbers",
     "times/format_times",

@@ -121,9 +121,6 @@ as $$
     when sqlstate = '42883' and starts_with(message, 'function tsql.avg(') and strpos(substr(message, 19), ')') > 0 then 'S8117'
     when sqlstate = '42883' and starts_with(message, 'function tsql.min(') and strpos(substr(message, 19), ')') > 0 then 'S8117'
     when sqlstate = '42883' and starts_with(message, 'function tsql.max(') and strpos(substr(message, 19), ')') > 0 then 'S8117'
-    when sqlstate = '42883' and starts_with(message, 'function tsql.8120 ') and strpos(substr(message, 20), '(') > 0 then 'S8120'
-    when sqlstate = '42883' and starts_with(message, 'function tsql.8121 ') and strpos(substr(message, 20), '(') > 0 then 'S8121'
-    when sqlstate = '42883' and starts_with(message, 'function tsql.8127 ') and strpos(substr(message, 20), '(') > 0 then 'S8127'
     when sqlstate = '42883' and starts_with(message, 'function tsql.divided(') then 'S0402'
     when sqlstate = '42883' and starts_with(message, 'function tsql.') and strpos(substr(message, 15), '(') > 0 then 'S8116'
     when sqlstate = '42883' and starts_with(message, 'operator does not exist: - ') then 'S8117'
@@ -340,12 +337,6 @@ as $$
       then replace('Operand data type is invalid for min operator.', '%', split_part(substr(message, 19), ')', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'function tsql.max(') and strpos(substr(message, 19), ')') > 0
       then replace('Operand data type is invalid for max operator.', '%', split_part(substr(message, 19), ')', 1))
-    when sqlstate in ('42883', own) and starts_with(message, 'function tsql.8120 ') and strpos(substr(message, 20), '(') > 0
-      then replace('Column ''%'' is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause.', '%', split_part(substr(message, 20), '(', 1))
-    when sqlstate in ('42883', own) and starts_with(message, 'function tsql.8121 ') and strpos(substr(message, 20), '(') > 0
-      then replace('Column ''%'' is invalid in the HAVING clause because it is not contained in either an aggregate function or the GROUP BY clause.', '%', split_part(substr(message, 20), '(', 1))
-    when sqlstate in ('42883', own) and starts_with(message, 'function tsql.8127 ') and strpos(substr(message, 20), '(') > 0
-      then replace('Column "%" is invalid in the ORDER BY clause because it is not contained in either an aggregate function or the GROUP BY clause.', '%', split_part(substr(message, 20), '(', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'function tsql.divided(')
       then replace('The data types of the operands are incompatible in the divide operator.', '%', '')
     when sqlstate in ('42883', own) and starts_with(message, 'function tsql.') and strpos(substr(message, 15), '(') > 0

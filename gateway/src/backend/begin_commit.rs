@@ -6,7 +6,7 @@ use super::transaction_state::TransactionState;
 use crate::catalogue::Reason;
 use crate::client::{Client, Isolation, SessionError};
 use crate::interrupt::Interrupt;
-use crate::postgres::PgError;
+use crate::postgres::{Canceller, PgError};
 use crate::tds::dialect::Version;
 use crate::tds::tokens::envchange::{self, Transaction as Change};
 use crate::tds::tokens::message::ServerMessage;
@@ -172,7 +172,7 @@ impl Backend {
     ) -> (Option<Result<(), SessionError>>, Result<bool, PgError>) {
         match self.open().await {
             Ok(open) => {
-                let canceller = open.connection.canceller();
+                let canceller = Canceller::of(&open.connection);
                 cancelled_with_client(client, canceller, open.connection.commit()).await
             }
             Err(error) => (None, Err(error)),
@@ -264,6 +264,37 @@ impl Backend {
             Err(error) => Err(error),
         };
         done.map(|_| ()).map_err(|error| self.message_of(&error, client))
+    }
+
+    /// Begins a transaction, invisible to the client, for several SQL statements that are one to the client. False: the
+    /// client has a transaction. `end_own` ends it.
+    pub async fn begin_own(&mut self, client: &mut Client) -> bool {
+        self.before_statement(client, true, true).await;
+        if self.in_transaction() {
+            return false;
+        }
+        self.transaction.begin("");
+        self.transaction.has_effects = true;
+        true
+    }
+
+    /// Commits or rolls back the transaction of `begin_own`.
+    pub async fn end_own(&mut self, client: &mut Client, keep: bool) -> Result<(), PgError> {
+        let started = self.transaction.started;
+        self.transaction.end();
+        self.transaction_state = match keep {
+            true => TransactionState::Committed,
+            false => TransactionState::Undocumented,
+        };
+        let Some(open) = self.open.as_mut().filter(|_| started) else { return Ok(()) };
+        let ended = open.connection.query_text(if keep { "commit" } else { "rollback" }).await;
+        if let Err(error) = &ended {
+            self.check(error, client);
+        }
+        if !keep || ended.is_err() {
+            self.rolled_back();
+        }
+        ended.map(|_| ())
     }
 
     /// Resets the state of a transaction that has ended in PostgreSQL or is about to.

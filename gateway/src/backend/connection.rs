@@ -1,6 +1,7 @@
 //! The session's own PostgreSQL connection: logged in as the client with the client's password, opened when a
 //! statement needs it, and closed after a long idle time.
 
+use super::ahead::forget_ahead;
 use super::bulk_copy::BulkCopy;
 use super::open::Open;
 use super::role::Role;
@@ -229,7 +230,7 @@ impl Backend {
     /// The connection, opened if necessary, with the current database first in its search path. Queries sent ahead are
     /// discarded.
     pub async fn open(&mut self) -> Result<&mut Open, PgError> {
-        self.forget_ahead().await?;
+        forget_ahead(self).await?;
         if self.open.is_none() {
             let default =
                 self.connect().await?.connection.query_text("select pg_catalog.current_schema()").await?;

@@ -5,13 +5,14 @@ use super::bulk_copy::{BulkCopy, Defaults};
 use super::cancellable::{cancelled_with_client, interrupted};
 use super::connection::Backend;
 use super::copy_row::{fit, put_row};
+use super::globals::look_after_globals;
 use super::open::Open;
 use super::unfinished::Unfinished;
 use crate::client::{Client, SessionError};
 use crate::convert::{client_type, PgType, Value};
 use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
-use crate::postgres::{Cancelling, Connection, PgError};
+use crate::postgres::{Canceller, Cancelling, Connection, PgError};
 use crate::program::InsertBulk;
 use crate::tds::bulk::{Column, Row, Rows};
 use crate::tds::dialect::Dialect;
@@ -34,253 +35,267 @@ const COPY_HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// tds5_bulk_insert_column).
 const LAYOUT: [&str; 7] = ["colcnt", "colid", "type", "length", "status", "offset", "dflt"];
 
-impl Backend {
-    /// `insert bulk`: PostgreSQL begins a COPY at once, so its errors are reported before any row is sent.
-    pub async fn begin_copy(&mut self, client: &mut Client, bulk: &InsertBulk) -> Result<(), Interrupt> {
-        self.before_statement(client, true, true).await;
-        // a trigger may leave any state
-        self.pin();
-        let facts = Facts { tables: vec![bulk.table.clone()], ..Facts::default() };
-        let looked_after = self.look_after_globals(&facts).await;
-        if let Err(error) = match looked_after {
-            Ok(()) => self.start_statement().await,
-            Err(error) => Err(error),
-        } {
-            self.check(&error, client);
-            return Err((&error).into());
+/// `insert bulk`: PostgreSQL begins a COPY at once, so its errors are reported before any row is sent.
+pub async fn begin_copy(
+    backend: &mut Backend,
+    client: &mut Client,
+    bulk: &InsertBulk,
+) -> Result<(), Interrupt> {
+    backend.before_statement(client, true, true).await;
+    // a trigger may leave any state
+    backend.pin();
+    let facts = Facts { tables: vec![bulk.table.clone()], ..Facts::default() };
+    let looked_after = look_after_globals(backend, &facts).await;
+    if let Err(error) = match looked_after {
+        Ok(()) => backend.start_statement().await,
+        Err(error) => Err(error),
+    } {
+        backend.check(&error, client);
+        return Err((&error).into());
+    }
+    match start_copy(backend, client, bulk).await {
+        Ok(opened) => {
+            put_layout(client, &opened);
+            backend.copy = Some(opened);
+            client.reply.passed(Some(0));
+            Ok(())
         }
-        match self.start_copy(client, bulk).await {
-            Ok(opened) => {
-                put_layout(client, &opened);
-                self.copy = Some(opened);
-                client.reply.passed(Some(0));
-                Ok(())
+        Err(unfinished) => {
+            if let Unfinished::Refused(error) | Unfinished::Failed(error) = &unfinished {
+                backend.check(error, client);
             }
-            Err(unfinished) => {
-                if let Unfinished::Refused(error) | Unfinished::Failed(error) = &unfinished {
-                    self.check(error, client);
+            if backend.transaction.is_open() {
+                if let Err(error) = backend.settle_statement(false).await {
+                    backend.check(&error, client);
                 }
-                if self.transaction.is_open() {
-                    if let Err(error) = self.settle_statement(false).await {
-                        self.check(&error, client);
-                    }
-                }
-                Err(unfinished.into())
             }
+            Err(unfinished.into())
         }
     }
+}
 
-    /// Whether rows of a bulk copy come next.
-    pub fn awaits_rows(&self) -> bool {
-        self.copy.is_some()
-    }
+/// Whether rows of a bulk copy come next.
+pub fn awaits_rows(backend: &Backend) -> bool {
+    backend.copy.is_some()
+}
 
-    /// Begins the COPY, unless the client has cancelled or disconnected meanwhile.
-    async fn start_copy(&mut self, client: &mut Client, bulk: &InsertBulk) -> Result<BulkCopy, Unfinished> {
-        let dialect = client.dialect();
-        let open = self.open().await?;
-        let canceller = open.connection.canceller();
-        let opening = open_copy(open, dialect, bulk);
-        let (attention, opened) = cancelled_with_client(client, canceller, opening).await;
-        let Some(attention) = attention else {
-            return opened?.map_err(Unfinished::Unsendable);
-        };
-        if let Ok(Ok(mut copy)) = opened {
-            if let Some(open) = &mut self.open {
-                copy.give_up(&mut open.connection).await;
-            }
-            if copy.is_lost {
-                self.lose(client);
-            }
-            return Err(interrupted(attention, None));
+/// Begins the COPY, unless the client has cancelled or disconnected meanwhile.
+async fn start_copy(
+    backend: &mut Backend,
+    client: &mut Client,
+    bulk: &InsertBulk,
+) -> Result<BulkCopy, Unfinished> {
+    let dialect = client.dialect();
+    let open = backend.open().await?;
+    let canceller = Canceller::of(&open.connection);
+    let opening = open_copy(open, dialect, bulk);
+    let (attention, opened) = cancelled_with_client(client, canceller, opening).await;
+    let Some(attention) = attention else {
+        return opened?.map_err(Unfinished::Unsendable);
+    };
+    if let Ok(Ok(mut copy)) = opened {
+        if let Some(open) = &mut backend.open {
+            copy.give_up(&mut open.connection).await;
         }
-        Err(interrupted(attention, opened.err()))
+        if copy.is_lost {
+            backend.lose(client);
+        }
+        return Err(interrupted(attention, None));
     }
+    Err(interrupted(attention, opened.err()))
+}
 
-    /// Reads the rows that follow an `insert bulk`. False: another request came instead.
-    pub async fn take_rows(&mut self, client: &mut Client) -> Result<bool, SessionError> {
-        let Some(mut bulk) = self.copy.take() else {
+/// Reads the rows that follow an `insert bulk`. False: another request came instead.
+pub async fn take_rows(backend: &mut Backend, client: &mut Client) -> Result<bool, SessionError> {
+    let Some(mut bulk) = backend.copy.take() else {
+        return Ok(false);
+    };
+    let stopping = backend.gateway.stopping.clone();
+    let kind = tokio::select! {
+        kind = client.next_kind() => kind?,
+        () = stopping.cancelled() => return Err(SessionError::Closed),
+    };
+    match kind {
+        None => return Err(SessionError::Closed),
+        Some(MessageKind::BulkLoad) => {}
+        Some(_) => {
+            // another request, which has its own answer
+            give_up(backend, client, &mut bulk).await?;
             return Ok(false);
-        };
-        let stopping = self.gateway.stopping.clone();
-        let kind = tokio::select! {
-            kind = client.next_kind() => kind?,
-            () = stopping.cancelled() => return Err(SessionError::Closed),
-        };
-        match kind {
-            None => return Err(SessionError::Closed),
-            Some(MessageKind::BulkLoad) => {}
-            Some(_) => {
-                // another request, which has its own answer
-                self.give_up(client, &mut bulk).await?;
-                return Ok(false);
-            }
         }
-        loop {
-            let Some(open) = &mut self.open else {
-                return Err(no_connection());
-            };
-            let part = tokio::select! {
-                biased;
-                message = open.connection.receive(), if bulk.is_copying => {
-                    bulk.receive(message);
-                    continue;
-                }
-                part = client.part() => part?,
-                () = stopping.cancelled() => return Err(SessionError::Closed),
-            };
-            match part.kind {
-                MessageKind::BulkLoad if part.status.contains(packet::Status::IGNORE) => {
-                    // the client aborted the request and expects a DONE
-                    self.give_up(client, &mut bulk).await?;
-                    client.reply.close(Status::ERROR);
-                    return Ok(true);
-                }
-                MessageKind::BulkLoad => {}
-                MessageKind::Attention => {
-                    self.give_up(client, &mut bulk).await?;
-                    client.reply.close(Status::ATTENTION);
-                    return Ok(true);
-                }
-                other => {
-                    let text = format!("a {other:?} message amid the rows of a bulk copy");
-                    return Err(WireError::Malformed(text).into());
-                }
-            }
-            let is_last = part.status.contains(packet::Status::LAST);
-            if bulk.failure.is_none() {
-                bulk.rows.push(&part.body);
-                self.pass_on(client, &mut bulk, is_last).await?;
-            }
-            if is_last {
-                break;
-            }
-        }
-        let cancelled = self.finish_copy(client, &mut bulk).await?;
-        self.settle_copy(client, &mut bulk).await;
-        for notice in &bulk.notices {
-            client.reply.message(&notice.to_message());
-        }
-        if bulk.left_out > 0 {
-            let text = format!("{} more messages came during the bulk copy.", bulk.left_out);
-            client.reply.message(&ServerMessage::info(0, text));
-        }
-        match bulk.failure.take() {
-            Some(_) if cancelled && !bulk.is_lost => client.acknowledge_cancel(),
-            Some(message) => client.reply.refuse(&message),
-            None => {
-                client.reply.row_count = bulk.stored.and_then(|count| i64::try_from(count).ok()).unwrap_or(0);
-                client.reply.command = Command::BulkInsert;
-                client.reply.end(Status::empty(), bulk.stored);
-            }
-        }
-        Ok(true)
     }
-
-    /// Converts the rows received so far and sends them to PostgreSQL.
-    async fn pass_on(
-        &mut self,
-        client: &Client,
-        bulk: &mut BulkCopy,
-        is_last: bool,
-    ) -> Result<(), SessionError> {
-        let dialect = client.dialect();
-        let Some(open) = &mut self.open else {
+    loop {
+        let Some(open) = &mut backend.open else {
             return Err(no_connection());
         };
-        let connection = &mut open.connection;
-        if let Some(columns) = bulk.rows.columns(is_last)? {
-            if let Err(message) = fit(columns, &bulk.columns) {
+        let part = tokio::select! {
+            biased;
+            message = open.connection.receive(), if bulk.is_copying => {
+                bulk.receive(message);
+                continue;
+            }
+            part = client.part() => part?,
+            () = stopping.cancelled() => return Err(SessionError::Closed),
+        };
+        match part.kind {
+            MessageKind::BulkLoad if part.status.contains(packet::Status::IGNORE) => {
+                // the client aborted the request and expects a DONE
+                give_up(backend, client, &mut bulk).await?;
+                client.reply.close(Status::ERROR);
+                return Ok(true);
+            }
+            MessageKind::BulkLoad => {}
+            MessageKind::Attention => {
+                give_up(backend, client, &mut bulk).await?;
+                client.reply.close(Status::ATTENTION);
+                return Ok(true);
+            }
+            other => {
+                let text = format!("a {other:?} message amid the rows of a bulk copy");
+                return Err(WireError::Malformed(text).into());
+            }
+        }
+        let is_last = part.status.contains(packet::Status::LAST);
+        if bulk.failure.is_none() {
+            bulk.rows.push(&part.body);
+            pass_on(backend, client, &mut bulk, is_last).await?;
+        }
+        if is_last {
+            break;
+        }
+    }
+    let cancelled = finish_copy(backend, client, &mut bulk).await?;
+    settle_copy(backend, client, &mut bulk).await;
+    for notice in &bulk.notices {
+        client.reply.message(&notice.to_message());
+    }
+    if bulk.left_out > 0 {
+        let text = format!("{} more messages came during the bulk copy.", bulk.left_out);
+        client.reply.message(&ServerMessage::info(0, text));
+    }
+    match bulk.failure.take() {
+        Some(_) if cancelled && !bulk.is_lost => client.acknowledge_cancel(),
+        Some(message) => client.reply.refuse(&message),
+        None => {
+            client.reply.row_count = bulk.stored.and_then(|count| i64::try_from(count).ok()).unwrap_or(0);
+            client.reply.command = Command::BulkInsert;
+            client.reply.end(Status::empty(), bulk.stored);
+        }
+    }
+    Ok(true)
+}
+
+/// Converts the rows received so far and sends them to PostgreSQL.
+async fn pass_on(
+    backend: &mut Backend,
+    client: &Client,
+    bulk: &mut BulkCopy,
+    is_last: bool,
+) -> Result<(), SessionError> {
+    let dialect = client.dialect();
+    let Some(open) = &mut backend.open else {
+        return Err(no_connection());
+    };
+    let connection = &mut open.connection;
+    if let Some(columns) = bulk.rows.columns(is_last)? {
+        if let Err(message) = fit(columns, &bulk.columns) {
+            bulk.failure = Some(message);
+            return Ok(());
+        }
+    }
+    loop {
+        let number = bulk.count + 1;
+        let (columns, defaults, zone) = (&bulk.columns, &bulk.defaults, &bulk.zone);
+        let put = |sent: &[Column], row: &Row<'_>| {
+            connection.put_copy_data(|out| {
+                put_row(out, sent, row, columns, defaults, zone, &dialect)
+                    .map_err(|error| error.in_row(number))
+            })
+        };
+        match bulk.rows.next(is_last, put)? {
+            None => break,
+            Some(Ok(())) => bulk.count = number,
+            Some(Err(message)) => {
                 bulk.failure = Some(message);
                 return Ok(());
             }
         }
-        loop {
-            let number = bulk.count + 1;
-            let (columns, defaults, zone) = (&bulk.columns, &bulk.defaults, &bulk.zone);
-            let put = |sent: &[Column], row: &Row<'_>| {
-                connection.put_copy_data(|out| {
-                    put_row(out, sent, row, columns, defaults, zone, &dialect)
-                        .map_err(|error| error.in_row(number))
-                })
-            };
-            match bulk.rows.next(is_last, put)? {
-                None => break,
-                Some(Ok(())) => bulk.count = number,
-                Some(Err(message)) => {
-                    bulk.failure = Some(message);
-                    return Ok(());
-                }
-            }
-            if connection.unsent() >= FLUSH {
-                bulk.send(connection).await;
-                if bulk.failure.is_some() {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends the COPY. Returns whether the client has cancelled meanwhile; the cancel may have come too late.
-    async fn finish_copy(&mut self, client: &mut Client, bulk: &mut BulkCopy) -> Result<bool, SessionError> {
-        let Some(open) = &mut self.open else {
-            return Err(no_connection());
-        };
-        let connection = &mut open.connection;
-        if bulk.is_copying {
-            if bulk.failure.is_none() {
-                let Ok(()) = connection.put_copy_data::<Infallible>(|out| {
-                    out.put_i16(-1);
-                    Ok(())
-                });
-                connection.put_copy_done();
-            } else if let Err(error) = connection.put_copy_fail("a row could not be converted") {
-                bulk.lost(&error);
-            }
+        if connection.unsent() >= FLUSH {
             bulk.send(connection).await;
-        }
-        let mut cancelling = None;
-        while bulk.is_copying {
-            tokio::select! {
-                biased;
-                message = connection.receive() => bulk.receive(message),
-                attention = client.attention(), if cancelling.is_none() => {
-                    let asking = Cancelling::of(connection.canceller());
-                    // PostgreSQL does not notice that the client has disconnected
-                    attention?;
-                    cancelling = Some(asking);
-                }
+            if bulk.failure.is_some() {
+                return Ok(());
             }
         }
-        let cancelled = cancelling.is_some();
-        if let Some(cancelling) = cancelling {
-            cancelling.finish().await;
-        }
-        Ok(cancelled)
     }
+    Ok(())
+}
 
-    /// Undoes the COPY without an answer.
-    async fn give_up(&mut self, client: &mut Client, bulk: &mut BulkCopy) -> Result<(), SessionError> {
-        let Some(open) = &mut self.open else {
-            return Err(no_connection());
-        };
-        bulk.give_up(&mut open.connection).await;
-        self.settle_copy(client, bulk).await;
-        Ok(())
-    }
-
-    /// Ends the statement, and its part of the client's transaction.
-    async fn settle_copy(&mut self, client: &mut Client, bulk: &mut BulkCopy) {
-        if bulk.failure.is_none() && bulk.stored.is_none() {
-            bulk.failure = Some(ServerMessage::error(3617, 11, "The bulk copy was given up."));
+/// Ends the COPY. Returns whether the client has cancelled meanwhile; the cancel may have come too late.
+async fn finish_copy(
+    backend: &mut Backend,
+    client: &mut Client,
+    bulk: &mut BulkCopy,
+) -> Result<bool, SessionError> {
+    let Some(open) = &mut backend.open else {
+        return Err(no_connection());
+    };
+    let connection = &mut open.connection;
+    if bulk.is_copying {
+        if bulk.failure.is_none() {
+            let Ok(()) = connection.put_copy_data::<Infallible>(|out| {
+                out.put_i16(-1);
+                Ok(())
+            });
+            connection.put_copy_done();
+        } else if let Err(error) = connection.put_copy_fail("a row could not be converted") {
+            bulk.lost(&error);
         }
-        if bulk.is_lost {
-            self.lose(client);
-        } else if self.transaction.is_open() {
-            if let Err(error) = self.settle_statement(bulk.failure.is_none()).await {
-                bulk.failure = Some(self.message_of(&error, client));
+        bulk.send(connection).await;
+    }
+    let mut cancelling = None;
+    while bulk.is_copying {
+        tokio::select! {
+            biased;
+            message = connection.receive() => bulk.receive(message),
+            attention = client.attention(), if cancelling.is_none() => {
+                let asking = Cancelling::of(Canceller::of(connection));
+                // PostgreSQL does not notice that the client has disconnected
+                attention?;
+                cancelling = Some(asking);
             }
+        }
+    }
+    let cancelled = cancelling.is_some();
+    if let Some(cancelling) = cancelling {
+        cancelling.finish().await;
+    }
+    Ok(cancelled)
+}
+
+/// Undoes the COPY without an answer.
+async fn give_up(
+    backend: &mut Backend,
+    client: &mut Client,
+    bulk: &mut BulkCopy,
+) -> Result<(), SessionError> {
+    let Some(open) = &mut backend.open else {
+        return Err(no_connection());
+    };
+    bulk.give_up(&mut open.connection).await;
+    settle_copy(backend, client, bulk).await;
+    Ok(())
+}
+
+/// Ends the statement, and its part of the client's transaction.
+async fn settle_copy(backend: &mut Backend, client: &mut Client, bulk: &mut BulkCopy) {
+    if bulk.failure.is_none() && bulk.stored.is_none() {
+        bulk.failure = Some(ServerMessage::error(3617, 11, "The bulk copy was given up."));
+    }
+    if bulk.is_lost {
+        backend.lose(client);
+    } else if backend.transaction.is_open() {
+        if let Err(error) = backend.settle_statement(bulk.failure.is_none()).await {
+            bulk.failure = Some(backend.message_of(&error, client));
         }
     }
 }

@@ -32,8 +32,6 @@ pub enum Typing {
 }
 
 impl Typing {
-    pub const ALL: [Typing; 3] = [Typing::Declared, Typing::Texts, Typing::Inferred];
-
     /// The next typing to try after this error.
     pub fn after(self, error: &PgError) -> Option<Typing> {
         if self != Typing::Declared {

@@ -2,7 +2,7 @@
 
 use super::described::Described;
 use crate::postgres::message::Message;
-use crate::postgres::{Connection, PgError};
+use crate::postgres::{Canceller, Connection, PgError};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl SentAhead {
                 Err(_) => {}
             }
             if left > 0 && Instant::now() >= until {
-                let _ = connection.canceller().cancel().await;
+                let _ = Canceller::of(connection).cancel().await;
                 until = Instant::now() + PATIENCE;
             }
         }

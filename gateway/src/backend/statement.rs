@@ -1,103 +1,28 @@
 //! Runs one statement of the client on PostgreSQL. Inside a transaction a savepoint precedes it, so that a failed
 //! statement is rolled back and the transaction continues, as in T-SQL.
 
+use super::ahead::{forget_ahead, has_ahead};
 use super::cancellable::cancellable;
 use super::connection::Backend;
 use super::described::Described;
-use super::parameters::{self, Parameter, Typing};
+use super::globals::look_after_globals;
+use super::parameters::{self, Typing};
 use super::result_set::{RowStream, Rows};
+use super::source::Source;
 use super::unfinished::{Completed, Unfinished};
 use crate::client::{Client, Isolation};
 use crate::convert::SqlType;
 use crate::memory;
-use crate::postgres::commit::Statement;
-use crate::postgres::{Notice, PgError};
+use crate::postgres::{Canceller, Notice, PgError};
 use crate::program::Sql;
-use bytes::Bytes;
 use std::sync::Arc;
 use tsql::facts::errors;
 use tsql::quoting::literal;
 
-/// Handling of a procedure's errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Errors {
-    /// Errors are sent to the client.
-    Sent,
-    /// Errors are handled by a CATCH block of the batch.
-    Caught,
-    /// SET XACT_ABORT is on: each error ends the batch and rolls the procedure back.
-    Abort,
-}
-
-/// A statement or call to run.
-pub enum Source<'a> {
-    /// `repeated`: the setting tsql.repeated for this call.
-    Call { statement: &'a Statement, values: &'a Bytes, only_reads: bool, repeated: &'a str, errors: Errors },
-    /// `only_reads`: a SELECT without effects. `in_try`: a CATCH block handles the errors of
-    /// triggers that it fires.
-    Query { sql: &'a Sql, parameters: &'a [Parameter<'a>], only_reads: bool, in_try: bool },
-}
-
-impl Source<'_> {
-    fn only_reads(&self) -> bool {
-        match self {
-            Source::Call { only_reads, .. } | Source::Query { only_reads, .. } => *only_reads,
-        }
-    }
-
-    /// Whether it is known to have no effects: it needs no transaction, and no rollback after a failure.
-    fn is_pure(&self) -> bool {
-        matches!(self, Source::Query { sql, only_reads: true, .. } if !sql.facts.calls)
-    }
-
-    /// The tables to lock before it.
-    fn locks(&self) -> &[String] {
-        match self {
-            Source::Call { .. } => &[],
-            Source::Query { sql, .. } => &sql.facts.locks,
-        }
-    }
-
-    /// Whether it begins a transaction under SET IMPLICIT_TRANSACTIONS.
-    fn begins(&self) -> bool {
-        match self {
-            Source::Call { .. } => true,
-            Source::Query { sql, only_reads, .. } => !only_reads || sql.facts.reads,
-        }
-    }
-
-    /// The settings around it: the statements that set and reset them.
-    fn settings(&self) -> Vec<(String, &'static str)> {
-        let mut settings = Vec::new();
-        if let Source::Query { in_try: true, only_reads: false, .. } = self {
-            // of a trigger also RAISERROR's
-            settings.push(("set tsql.try = on".to_owned(), "set tsql.try = off"));
-        }
-        if let Source::Call { only_reads, repeated, errors, .. } = self {
-            // compiled procedures read this setting
-            match errors {
-                Errors::Caught if !only_reads => {
-                    settings.push(("set tsql.try = told".to_owned(), "set tsql.try = off"));
-                }
-                Errors::Abort if !only_reads => {
-                    let set = "set tsql.try = aborts; set tsql.xact_abort = on".to_owned();
-                    settings.push((set, "set tsql.try = off; set tsql.xact_abort = off"));
-                }
-                _ => {}
-            }
-            if !repeated.is_empty() {
-                let set = format!("set tsql.repeated = {}", literal(repeated));
-                settings.push((set, "set tsql.repeated = ''"));
-            }
-        }
-        settings
-    }
-}
-
 impl Backend {
     /// Describes a query without running it: the types of its parameters and its columns.
     pub async fn describe(&mut self, sql: &Sql, types: &[SqlType]) -> Result<Arc<Described>, PgError> {
-        self.look_after_globals(&sql.facts).await?;
+        look_after_globals(self, &sql.facts).await?;
         let mut typing = Typing::Declared;
         let (mut refusal, mut is_new) = (None, false);
         self.follow_definitions()?;
@@ -160,7 +85,7 @@ impl Backend {
         self.before_statement(client, source.begins(), !source.only_reads()).await;
         self.follow_definitions()?;
         if let Source::Query { sql, .. } = &source {
-            if let Err(error) = self.look_after_globals(&sql.facts).await {
+            if let Err(error) = look_after_globals(self, &sql.facts).await {
                 self.check(&error, client);
                 return Err(Unfinished::Failed(error));
             }
@@ -275,7 +200,7 @@ impl Backend {
         rows: Rows<'_>,
     ) -> Result<Completed, Unfinished> {
         if !source.is_pure() {
-            self.forget_ahead().await?;
+            forget_ahead(self).await?;
         }
         // a read needs no transaction if the client's has run no statement yet
         let may_wait = source.is_pure() && self.locking.isolation == Isolation::ReadCommitted;
@@ -342,7 +267,7 @@ impl Backend {
     /// transaction.
     async fn lock_tables(&mut self, client: &mut Client, tables: &[String]) -> Result<(), Unfinished> {
         let open = self.open().await?;
-        let canceller = open.connection.canceller();
+        let canceller = Canceller::of(&open.connection);
         let sql = format!("lock table {} in share row exclusive mode", tables.join(", "));
         cancellable(client, canceller, open.connection.query_text(&sql)).await.map(|_| ())
     }
@@ -437,12 +362,12 @@ impl Backend {
     ) -> Result<Completed, Unfinished> {
         let stopping = self.gateway.stopping.clone();
         let (turn, most_rows) = (self.turn(), self.most_rows);
-        if !self.has_ahead() {
+        if !has_ahead(self) {
             self.open().await?;
         }
         let open = self.open.as_mut().ok_or_else(|| PgError::Protocol("no connection".into()))?;
         let zone = open.zone()?;
-        let canceller = open.connection.canceller();
+        let canceller = Canceller::of(&open.connection);
         let preparing = async {
             match source {
                 Source::Call { statement, .. } => open.prepare(statement).await,

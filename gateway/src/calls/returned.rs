@@ -13,7 +13,7 @@ use crate::tds::dialect::Dialect;
 use crate::tds::tokens::done::{Command, Scope, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::tokens::returns::{self, Output};
-use crate::tds::types::{bytes_of_precision, cut, encode_value, TypeInfo, TypeToken, Value};
+use crate::tds::types::{bytes_of_precision, clock, cut, encode_value, TypeInfo, TypeToken, Value};
 use bytes::BytesMut;
 use tsql::facts::types::Type;
 
@@ -220,7 +220,7 @@ fn outputs(
             None => Value::Null,
             // an instant stays an instant until it is known whether the client expects its offset
             Some(raw) if field.pg_type == PgType::TimestampTz => from_pg(PgType::Timestamp, raw, zone)
-                .and_then(|utc| utc.to_datetime(field.pg_type.name()))
+                .and_then(|utc| clock::to_datetime(&utc, field.pg_type.name()))
                 .map(|utc| zone.with_offset(utc))
                 .map_err(|error| unsendable(&format!("Output parameter '@{}'", field.name), &error))?,
             Some(raw) => from_pg(field.pg_type, raw, zone)

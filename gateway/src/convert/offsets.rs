@@ -44,7 +44,7 @@ pub fn put(v: &Value, name: &str, out: &mut BytesMut) -> Result<(), ConvertError
     let v = read.as_ref().unwrap_or(v);
     let (utc, offset_minutes) = match v {
         Value::DateTimeOffset { utc, offset_minutes } => (*utc, *offset_minutes),
-        _ => (v.to_datetime(name)?, 0),
+        _ => (clock::to_datetime(v, name)?, 0),
     };
     if !clock::in_calendar(utc) {
         return Err(ConvertError::overflow(v.kind(), name));

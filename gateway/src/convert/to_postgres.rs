@@ -238,7 +238,7 @@ pub fn repeated(v: &Value, target: PgType, zone: &Zone) -> Option<i64> {
     };
     let local = match read.as_ref().unwrap_or(v) {
         Value::DateTimeOffset { .. } => return None,
-        v => v.to_datetime(target.name()).ok()?,
+        v => clock::to_datetime(v, target.name()).ok()?,
     };
     match zone.instants(local) {
         Instants::Two { earlier, later } => Some(later - earlier),
@@ -264,19 +264,19 @@ fn put_time(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Resul
     let v = local.as_ref().unwrap_or(v);
     let micros = match (target, v) {
         (PgType::Date, _) => {
-            out.put_i32(i32::try_from(v.to_date(name)?).map_err(|_| overflow())?);
+            out.put_i32(i32::try_from(clock::to_date(v, name)?).map_err(|_| overflow())?);
             return Ok(());
         }
         (PgType::Time, _) => {
-            out.put_i64(v.to_time(name)?);
+            out.put_i64(clock::to_time(v, name)?);
             return Ok(());
         }
         (PgType::TimestampTz, Value::DateTimeOffset { utc, .. }) => *utc,
-        (PgType::TimestampTz, _) => match zone.instants(v.to_datetime(name)?) {
+        (PgType::TimestampTz, _) => match zone.instants(clock::to_datetime(v, name)?) {
             Instants::One(utc) | Instants::Two { later: utc, .. } => utc,
             Instants::None { .. } => return Err(nonexistent(name)),
         },
-        _ => v.to_datetime(name)?,
+        _ => clock::to_datetime(v, name)?,
     };
     if !clock::in_calendar(micros) {
         return Err(overflow());

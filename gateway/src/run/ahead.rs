@@ -1,7 +1,7 @@
 //! Sends several read-only queries of a text to PostgreSQL at once.
 
 use super::variables::Variables;
-use crate::backend::{Backend, Parameter};
+use crate::backend::{flush_ahead, may_send_ahead, queue_ahead, Backend, Parameter};
 use crate::client::Client;
 use crate::interrupt::Interrupt;
 use crate::postgres::PgError;
@@ -23,7 +23,7 @@ pub async fn send_ahead(
     if reading(first).is_none() || reading(second).is_none() {
         return Ok(());
     }
-    if !backend.may_send_ahead(client).await {
+    if !may_send_ahead(backend, client).await {
         return Ok(());
     }
     let sent = put_ahead(backend, client, statements, variables).await;
@@ -38,11 +38,11 @@ async fn put_ahead(
 ) -> Result<(), PgError> {
     for query in statements.iter().map_while(reading).take(MOST) {
         let Some(parameters) = given(&query.sql, variables) else { break };
-        if !backend.put_ahead(client, &query.sql, &parameters)? {
+        if !queue_ahead(backend, client, &query.sql, &parameters)? {
             break;
         }
     }
-    backend.send_ahead().await
+    flush_ahead(backend).await
 }
 
 /// A query that sends its rows to the client, changes nothing, and whose rows depend on tables alone.

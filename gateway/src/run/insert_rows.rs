@@ -1,7 +1,7 @@
 //! Inserts of rows that the gateway has: those that INSERT … EXECUTE keeps, and those that a client has sent for a table
 //! parameter, which may also be filled from a table variable of the caller.
 
-use super::first::no_relation;
+use super::demanded::no_relation;
 use super::identities::advance_identity;
 use super::query::run_query;
 use super::state::State;

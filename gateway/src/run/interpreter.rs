@@ -2,8 +2,8 @@
 
 use super::ahead::send_ahead;
 use super::deep::Deep;
+use super::demanded::demand_tables;
 use super::errors::{fail, failed};
-use super::first::check_first;
 use super::insert_execute::insert_execute;
 use super::insert_rows::give_table;
 use super::messages::{integer, print, printed, raise, raised, thrown, wait};
@@ -15,6 +15,7 @@ use super::state::State;
 use super::texts::{await_text, change_text, open_bulk};
 use super::transactions::{commit, end_doomed, may_commit, may_roll_back, rollback};
 use super::variables::Variables;
+use crate::backend::{define_in, forget_ahead};
 use crate::calls::Procedures;
 use crate::client::Client;
 use crate::cursors::{end_local_cursors, run_cursor};
@@ -115,7 +116,7 @@ impl Interpreter {
         let settings = is_inside.then(|| client.settings().clone());
         let around = std::mem::replace(&mut self.state.nesting.long_names, program.long_names.clone());
         self.state.nesting.depth += 1;
-        let ran = match check_first(&mut self.state, client, program, variables).await {
+        let ran = match demand_tables(&mut self.state, client, &program.demanded).await {
             Ok(()) => self.run_block(client, &program.statements, variables).await,
             Err(interrupt) => Err(interrupt),
         };
@@ -162,7 +163,7 @@ impl Interpreter {
             let flow = self.run_in_order(client, statements, variables).await;
             if !matches!(flow, Err(Interrupt::Session(_))) {
                 let backend = &mut self.state.procedures.backend;
-                if let Err(error) = backend.forget_ahead().await {
+                if let Err(error) = forget_ahead(backend).await {
                     backend.check(&error, client);
                 }
             }
@@ -373,7 +374,7 @@ async fn run_simple(
             state.procedures.backend.save(client, &name).await?;
         }
         Action::Define(define) => {
-            state.procedures.backend.define(client, define).await?;
+            define_in(&mut state.procedures.backend, client, define).await?;
             state.procedures.forget_plans();
             if let Some(notice) = &define.notice {
                 client.reply.message(&ServerMessage::info(0, notice.as_str()));

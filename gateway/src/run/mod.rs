@@ -3,10 +3,10 @@
 
 mod ahead;
 mod deep;
+mod demanded;
 mod errors;
 mod execute;
 mod expression;
-mod first;
 mod fitted;
 mod identities;
 mod insert_execute;

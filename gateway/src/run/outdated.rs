@@ -2,6 +2,7 @@
 //! that use it are compiled again, if the session may act as their owner.
 
 use super::state::State;
+use crate::backend::define_in;
 use crate::catalogue::Text;
 use crate::client::Client;
 use crate::interrupt::{Failure, Interrupt};
@@ -89,7 +90,8 @@ async fn compile_again(
     for statement in &compiled.program.statements {
         let Action::Define(define) = &statement.action else { continue };
         let statements = iter::once(&owner).chain(&define.statements).chain([&own]).cloned().collect();
-        state.procedures.backend.define(client, &Define { statements, ..define.clone() }).await?;
+        let definition = Define { statements, ..define.clone() };
+        define_in(&mut state.procedures.backend, client, &definition).await?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use super::state::{AwaitedText, State};
 use super::variables::Variables;
-use crate::backend::{uncommittable, Completed, Rows, Source};
+use crate::backend::{begin_copy, uncommittable, Completed, Rows, Source};
 use crate::client::Client;
 use crate::convert::{client_type, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
@@ -113,7 +113,7 @@ pub async fn open_bulk(state: &mut State, client: &mut Client, bulk: &InsertBulk
         let text = "'insert bulk' must be the only statement of its batch: the rows follow it.";
         return Err(ServerMessage::error(102, 15, text).into());
     }
-    state.procedures.backend.begin_copy(client, bulk).await
+    begin_copy(&mut state.procedures.backend, client, bulk).await
 }
 
 /// Returns the new timestamp to the client as a parameter (Open Client, ct_send_data).

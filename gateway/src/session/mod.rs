@@ -8,6 +8,7 @@ mod login;
 mod tests;
 
 use crate::admission::Entry;
+use crate::backend::{awaits_rows, take_rows};
 use crate::client::{Client, SessionError, Unused};
 use crate::gateway::Gateway;
 use crate::interrupt::{Failure, Interrupt};
@@ -151,7 +152,7 @@ impl Session {
 
     /// Waits for a request, and answers it if it is a call of known shape.
     async fn next(&mut self, stopping: &CancellationToken) -> Result<Next, SessionError> {
-        if self.interpreter.state.procedures.backend.awaits_rows() {
+        if awaits_rows(&self.interpreter.state.procedures.backend) {
             return Ok(Next::Statement(Statement::Rows));
         }
         let request = tokio::select! {
@@ -277,7 +278,7 @@ impl Session {
                     answered => answered,
                 }
             }
-            Statement::Rows => match interpreter.state.procedures.backend.take_rows(client).await {
+            Statement::Rows => match take_rows(&mut interpreter.state.procedures.backend, client).await {
                 Ok(false) => return Ok(true),
                 taken => taken.map_err(Interrupt::from),
             },

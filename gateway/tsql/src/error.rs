@@ -57,6 +57,11 @@ impl Error {
         Error::new(134, text, line)
     }
 
+    /// 207: no source has this column.
+    pub fn invalid_column(name: &str, line: impl Into<u32>) -> Error {
+        Error::new(207, format!("Invalid column name '{name}'."), line).with_severity(16)
+    }
+
     /// 178: RETURN has a value where none is expected.
     pub fn returns_a_value(line: impl Into<u32>) -> Error {
         Error::new(178, "A RETURN statement with a return value cannot be used in this context.", line)

@@ -13,7 +13,7 @@ use crate::client::{unsendable, Client, TextSize};
 use crate::convert::Zone;
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_count, row_values, server_error, server_notice, Message, PgColumn};
-use crate::postgres::{Cancelling, Connection, Notice, PgError};
+use crate::postgres::{Canceller, Cancelling, Connection, Notice, PgError};
 use crate::program::Title;
 use crate::tds::tokens::columns::ROW;
 use crate::tds::tokens::message::ServerMessage;
@@ -470,7 +470,7 @@ impl<'a> RowStream<'a> {
         self.is_whole &= matches!(end, Unfinished::Cancelled);
         self.end = Some(end);
         if self.cancelling.is_none() {
-            self.cancelling = Some(Cancelling::of(self.connection.canceller()));
+            self.cancelling = Some(Cancelling::of(Canceller::of(&self.connection)));
         }
     }
 }

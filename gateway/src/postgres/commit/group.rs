@@ -4,7 +4,7 @@
 use super::call::{Outcome, QueuedCall};
 use crate::postgres::error::{Notice, PgError};
 use crate::postgres::message::{put_value, row_count, server_error, server_notice, unexpected, Message};
-use crate::postgres::Connection;
+use crate::postgres::{Canceller, Connection};
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::message::frontend;
 use postgres_protocol::IsNull;
@@ -175,7 +175,7 @@ impl Open {
                         talks = Some(outcomes.len());
                         cancels += 1;
                         // nothing is read meanwhile, so PostgreSQL blocks at its next messages
-                        let _ = self.connection.canceller().cancel().await;
+                        let _ = Canceller::of(&self.connection).cancel().await;
                     }
                 }
                 Message::ErrorResponse(body) => {

@@ -18,18 +18,7 @@ const CONNECTING: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-impl Connection {
-    /// A handle that cancels this connection's running statement, for use while the connection is busy.
-    pub fn canceller(&self) -> Canceller {
-        Canceller {
-            host: self.host.clone(),
-            encryption: self.encryption.clone(),
-            process: self.process,
-            secret: self.secret,
-        }
-    }
-}
-
+/// Cancels the running statement of a connection, also while the connection is busy.
 #[derive(Clone, Debug)]
 pub struct Canceller {
     host: Host,
@@ -39,6 +28,15 @@ pub struct Canceller {
 }
 
 impl Canceller {
+    pub fn of(connection: &Connection) -> Canceller {
+        Canceller {
+            host: connection.host.clone(),
+            encryption: connection.encryption.clone(),
+            process: connection.process,
+            secret: connection.secret,
+        }
+    }
+
     /// Sends one cancel request; whether the statement ended by it shows on its own connection. After the return no
     /// request is under way that could hit the next statement.
     pub async fn cancel(&self) -> io::Result<()> {

@@ -33,41 +33,39 @@ pub(crate) fn ticks_of_micros(micros: i64) -> i64 {
 
 pub(crate) const TICKS_PER_DAY: i64 = 25_920_000;
 
-impl Value<'_> {
-    /// Days since 2000-01-01; a datetime only at midnight.
-    pub(crate) fn to_date(&self, to: &str) -> Result<i64> {
-        match self {
-            Value::Date(days) => Ok(i64::from(*days)),
-            Value::DateTime(micros) => match split(*micros) {
-                (days, 0) => Ok(days),
-                _ => Err(ConvertError::conversion("a datetime with a time of day", to)),
-            },
-            _ => Err(ConvertError::conversion(&format!("a value of type {}", self.kind()), to)),
-        }
+/// Days since 2000-01-01; a datetime only at midnight.
+pub(crate) fn to_date(value: &Value<'_>, to: &str) -> Result<i64> {
+    match value {
+        Value::Date(days) => Ok(i64::from(*days)),
+        Value::DateTime(micros) => match split(*micros) {
+            (days, 0) => Ok(days),
+            _ => Err(ConvertError::conversion("a datetime with a time of day", to)),
+        },
+        _ => Err(ConvertError::conversion(&format!("a value of type {}", value.kind()), to)),
     }
+}
 
-    /// Microseconds of the day; of a datetime only on the days that stand for no date: 1900-01-01, and 1970-01-01, from
-    /// which mssql-jdbc makes a java.sql.Time (its sendTimeAsDatetime, on by default).
-    pub(crate) fn to_time(&self, to: &str) -> Result<i64> {
-        match self {
-            Value::Time(micros) => Ok(*micros),
-            Value::DateTime(micros) => match split(*micros) {
-                (days, micros) if days == -TO_1900 || days == -TO_1970 => Ok(micros),
-                _ => Err(ConvertError::conversion("a datetime with a date", to)),
-            },
-            _ => Err(ConvertError::conversion(&format!("a value of type {}", self.kind()), to)),
-        }
+/// Microseconds of the day; of a datetime only on the days that stand for no date: 1900-01-01, and 1970-01-01, from
+/// which mssql-jdbc makes a java.sql.Time (its sendTimeAsDatetime, on by default).
+pub(crate) fn to_time(value: &Value<'_>, to: &str) -> Result<i64> {
+    match value {
+        Value::Time(micros) => Ok(*micros),
+        Value::DateTime(micros) => match split(*micros) {
+            (days, micros) if days == -TO_1900 || days == -TO_1970 => Ok(micros),
+            _ => Err(ConvertError::conversion("a datetime with a date", to)),
+        },
+        _ => Err(ConvertError::conversion(&format!("a value of type {}", value.kind()), to)),
     }
+}
 
-    /// Microseconds since 2000-01-01 of a clock without a zone; of a date at midnight.
-    pub(crate) fn to_datetime(&self, to: &str) -> Result<i64> {
-        match self {
-            Value::DateTime(micros) => Ok(*micros),
-            Value::Date(days) => {
-                i64::from(*days).checked_mul(DAY).ok_or_else(|| ConvertError::overflow(self.kind(), to))
-            }
-            _ => Err(ConvertError::conversion(&format!("a value of type {}", self.kind()), to)),
+/// Microseconds since 2000-01-01 of a clock without a zone; of a date at midnight.
+pub(crate) fn to_datetime(value: &Value<'_>, to: &str) -> Result<i64> {
+    match value {
+        Value::DateTime(micros) => Ok(*micros),
+        Value::Date(days) => {
+            i64::from(*days).checked_mul(DAY).ok_or_else(|| ConvertError::overflow(value.kind(), to))
         }
+        _ => Err(ConvertError::conversion(&format!("a value of type {}", value.kind()), to)),
     }
 }
 

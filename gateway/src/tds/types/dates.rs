@@ -89,28 +89,28 @@ pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -
     let overflow = || ConvertError::overflow(v.kind(), name);
     match t.token {
         SybDate | SybDateN => {
-            let days = v.to_date(name)?;
+            let days = clock::to_date(v, name)?;
             if !(-TO_0001..=LAST_DAY).contains(&days) {
                 return Err(overflow());
             }
             put_i32(days + TO_1900, t, d, out)
         }
         SybTime | SybTimeN => {
-            let ticks = clock::ticks_of_micros(v.to_time(name)?);
+            let ticks = clock::ticks_of_micros(clock::to_time(v, name)?);
             if ticks >= TICKS_PER_DAY {
                 return Err(overflow());
             }
             put_i32(ticks, t, d, out)
         }
         BigTimeN => {
-            let micros = v.to_time(name)?;
+            let micros = clock::to_time(v, name)?;
             if micros >= DAY {
                 return Err(overflow());
             }
             put_i64(micros, t, d, out)
         }
         BigDateTimeN => {
-            let micros = v.to_datetime(name)?;
+            let micros = clock::to_datetime(v, name)?;
             if !(-TO_0001..=LAST_DAY).contains(&clock::split(micros).0) {
                 return Err(overflow());
             }
@@ -126,7 +126,7 @@ fn encode_datetime(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> 
     let moment = match v {
         // as in T-SQL, and in clients without a type for times
         Value::Time(micros) => micros - TO_1900 * DAY,
-        _ => v.to_datetime(name)?,
+        _ => clock::to_datetime(v, name)?,
     };
     let (mut days, micros) = clock::split(moment);
     if t.size == 4 {

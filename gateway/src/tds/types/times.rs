@@ -85,7 +85,7 @@ pub(super) fn encode(v: &Value, t: &TypeInfo, out: &mut BytesMut) -> Result<()> 
     let in_calendar = |days: i64| (-TO_0001..=LAST_DAY).contains(&days);
     let mut bytes = [0; 10];
     if t.token == TypeToken::DateN {
-        let days = v.to_date(name)?;
+        let days = clock::to_date(v, name)?;
         if !in_calendar(days) {
             return Err(overflow());
         }
@@ -93,9 +93,9 @@ pub(super) fn encode(v: &Value, t: &TypeInfo, out: &mut BytesMut) -> Result<()> 
         return Ok(());
     }
     let (datetime, offset) = match (t.token, v) {
-        (TypeToken::TimeN, _) => (v.to_time(name)?, 0),
+        (TypeToken::TimeN, _) => (clock::to_time(v, name)?, 0),
         (TypeToken::DateTimeOffset, Value::DateTimeOffset { utc, offset_minutes }) => (*utc, *offset_minutes),
-        _ => (v.to_datetime(name)?, 0),
+        _ => (clock::to_datetime(v, name)?, 0),
     };
     let (mut days, micros) = if t.token == TypeToken::TimeN { (0, datetime) } else { clock::split(datetime) };
     let per_day = 86_400 * 10i64.pow(u32::from(t.scale.min(7)));

@@ -50,10 +50,16 @@ fn aggregate(
     function: impl Into<Cow<'static, str>>,
     arguments: impl Into<Vec<Scalar>>,
 ) -> Scalar {
-    called.binder.around.aggregates += 1;
+    count(called);
     let (function, arguments) = (function.into(), arguments.into());
     let (distinct, over) = (called.of.distinct, called.over.clone());
     Scalar::from(Call { function, arguments, distinct, over, ..Call::default() })
+}
+
+fn count(called: &mut CallBinder<'_, '_, '_>) {
+    let aggregates = &mut called.binder.around.aggregates;
+    aggregates.all += 1;
+    aggregates.plain += usize::from(called.over.is_none());
 }
 
 fn aggregated(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
@@ -61,12 +67,15 @@ fn aggregated(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
         return Err(Error::syntax("*", called.line));
     }
     called.count(1, 1)?;
-    if called.dialect().is_strict && called.over.is_none() && walk::has_query(&called.arguments[0]) {
+    let is_plain = called.over.is_none();
+    let aggregates = called.binder.around.aggregates;
+    let has_query = called.dialect().is_strict && is_plain && walk::has_query(&called.arguments[0]);
+    let value = called.value(0)?;
+    if has_query || is_plain && called.binder.around.aggregates.plain > aggregates.plain {
         let text =
             "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
         return Err(called.fail(130, text));
     }
-    let value = called.value(0)?;
     if value.is_null() && called.dialect().checks_arguments {
         let text = format!("Operand data type NULL is invalid for {} operator.", called.name);
         return Err(called.fail(8117, text));
@@ -176,7 +185,7 @@ pub fn string_agg(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     let order_by = order::ordered_by(called.binder, &called.of.within_group)?;
     let of = Type { twin: value.is_national(), case: value.case(), ..varchar(None) };
     let text = if of.folds() { text.cast("text") } else { text };
-    called.binder.around.aggregates += 1;
+    count(called);
     let (function, arguments) = ("string_agg".into(), vec![text, separator]);
     let sql = Scalar::from(Call { function, arguments, order_by, ..Call::default() });
     Ok(if of.folds() { Value::cast(sql, of) } else { Value::new(sql, of) })

@@ -83,13 +83,20 @@ pub struct Names {
     pub written: HashMap<String, Named>,
 }
 
+/// The numbers of aggregates, and of those without a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Aggregates {
+    pub all: usize,
+    pub plain: usize,
+}
+
 /// The context of the SQL being written.
 #[derive(Debug, Default)]
 pub struct Around {
     /// The number of enclosing selects.
     pub selects: usize,
-    /// The number of aggregates in the select list so far.
-    pub aggregates: usize,
+    /// Those in the select list so far.
+    pub aggregates: Aggregates,
     /// The number of variables written.
     pub variables: usize,
     /// The number of `newid()` written.

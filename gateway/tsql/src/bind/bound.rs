@@ -3,6 +3,8 @@
 
 use super::binder::Binder;
 use super::named::Named;
+use super::output;
+use super::through::PLACE;
 use super::variables::Variables;
 use crate::error::Error;
 use crate::facts::types::Type;
@@ -19,9 +21,28 @@ enum Found {
     No,
 }
 
-/// The type of a column; None if unknown. The tables are noted, as the statement depends on them.
+/// The type of a column; None if unknown. The tables are noted, as the statement depends on them. Errors 207, 209 and
+/// 4104 if no source has it, or several.
 pub fn type_of_column(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Option<Type>, Error> {
+    match searched(binder, column)? {
+        Found::Column(of) => Ok(of),
+        Found::Perhaps | Found::No => Ok(None),
+    }
+}
+
+/// Whether a source is known to have the column.
+pub fn has_source(binder: &mut Binder<'_>, column: &ColumnName) -> Result<bool, Error> {
+    Ok(matches!(searched(binder, column)?, Found::Column(_)))
+}
+
+fn searched(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Found, Error> {
+    if output::action(binder, column).is_some() {
+        return Ok(Found::Column(Some(output::TYPE_OF_ACTION)));
+    }
     let own = folded(&column.column, column.at.line)?;
+    if PLACE.contains(&&*own) || binder.names.sources.is_empty() {
+        return Ok(Found::Perhaps);
+    }
     let qualifier = column.table.as_deref();
     let whole = qualifier.map(table).transpose()?;
     let name = qualifier.map(|of| stored(&of.name));
@@ -33,22 +54,37 @@ pub fn type_of_column(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Op
     };
     // an inner select sees the sources of the enclosing ones
     for level in binder.names.sources.iter().rev() {
-        let mut may_be_here = false;
+        let (mut may_be_here, mut first): (bool, Option<(&str, Option<Type>)>) = (false, None);
         for source in level.iter().rev().filter(is_meant) {
-            match found(source, &own, binder.scope, &mut *binder.variables) {
-                Found::Column(of) => return Ok(of),
-                Found::Perhaps => may_be_here = true,
-                Found::No => {}
+            match (found(source, &own, binder.scope, &mut *binder.variables), first) {
+                (Found::Column(of), _) if qualifier.is_some() => return Ok(Found::Column(of)),
+                (Found::Column(_), Some((name, _))) if name != source.name => {
+                    let text = format!("Ambiguous column name '{}'.", column.column);
+                    return Err(Error::new(209, text, column.at).with_severity(16));
+                }
+                (Found::Column(of), _) => first = Some((&source.name, of)),
+                (Found::Perhaps, _) => may_be_here = true,
+                (Found::No, _) if qualifier.is_some() => {
+                    return Err(Error::invalid_column(&column.column, column.at));
+                }
+                (Found::No, _) => {}
             }
-            if qualifier.is_some() {
-                return Ok(None);
-            }
+        }
+        if let Some((_, of)) = first {
+            return Ok(Found::Column(of));
         }
         if may_be_here {
-            break;
+            return Ok(Found::Perhaps);
         }
     }
-    Ok(None)
+    match qualifier {
+        None => Err(Error::invalid_column(&column.column, column.at)),
+        Some(table) => {
+            let name = format!("{}.{}", table.shown(), column.column);
+            let text = format!("The multi-part identifier \"{name}\" could not be bound.");
+            Err(Error::new(4104, text, column.at).with_severity(16))
+        }
+    }
 }
 
 /// The name of the source of a column in the current select; None if unknown.

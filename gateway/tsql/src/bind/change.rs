@@ -134,17 +134,17 @@ pub fn delete(binder: &mut Binder<'_>, delete: &Delete) -> Result<Change, Error>
 
 /// The value of an assignment to a column of this table.
 pub fn set_value(binder: &mut Binder<'_>, item: &SetItem, table: &str) -> Result<Scalar, Error> {
+    let mut is_identity = false;
+    if let (Some(column), Some(declared)) = (&item.column, binder.scope.table(table)) {
+        let own = declared.column(&stored(&column.column));
+        is_identity = own.ok_or_else(|| Error::invalid_column(&column.column, column.at))?.is_identity;
+    }
     if matches!(item.value, Expression::Default(_)) {
-        let declared = binder.scope.table(table);
-        let line = item.column.as_ref().map_or(1, |column| column.at.line);
-        let of = |column: &ColumnName| declared?.column(&stored(&column.column)).cloned();
-        return match item.column.as_ref().and_then(of).filter(|column| column.is_identity) {
-            None => Ok(Scalar::Default),
-            Some(identity) => {
-                let text = format!("Cannot update identity column '{}'.", identity.name);
-                Err(Error::new(8102, text, line).with_severity(16))
-            }
-        };
+        if let Some(column) = item.column.as_ref().filter(|_| is_identity) {
+            let text = format!("Cannot update identity column '{}'.", column.column);
+            return Err(Error::new(8102, text, column.at).with_severity(16));
+        }
+        return Ok(Scalar::Default);
     }
     let mut value = expressions::value(binder, &item.value)?;
     if let (Some(sign), Some(column)) = (item.operator.computes().and_then(sign), &item.column) {

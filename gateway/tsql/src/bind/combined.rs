@@ -48,6 +48,11 @@ pub fn combined(
     if !others.is_empty() {
         refuse_next_value(binder, numbers, 11721, line)?;
     }
+    let mut widths = parts.iter().filter(|part| !has_star(part)).map(|part| part.items.len());
+    let first_width = widths.next();
+    if widths.any(|width| Some(width) != first_width) {
+        return Err(other_width(line));
+    }
     if binder.dialect().combined_columns_convert {
         alike(&mut parts, line, binder.dialect())?;
     }
@@ -83,6 +88,18 @@ pub fn operand(binder: &mut Binder<'_>, body: &QueryBody, stands: Stands) -> Res
     }
 }
 
+fn has_star(part: &Written) -> bool {
+    part.items.iter().any(|item| item.name.is_none())
+}
+
+/// 205: the queries have different numbers of columns.
+pub fn other_width(line: u32) -> Error {
+    let text =
+        "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of \
+                expressions in their target lists.";
+    Error::new(205, text, line).with_severity(16)
+}
+
 /// The types of the columns of several selects: the common ones.
 fn together(items: &mut [Item], others: &[Item]) {
     let are_aligned = items.len() == others.len();
@@ -106,8 +123,7 @@ fn together(items: &mut [Item], others: &[Item]) {
 /// ("Data type precedence"), if the types are known: PostgreSQL only combines those of one kind.
 fn alike(parts: &mut [Written], line: u32, dialect: &Dialect) -> Result<(), Error> {
     let width = parts.first().map_or(0, |part| part.items.len());
-    if parts.iter().any(|part| part.items.len() != width || part.items.iter().any(|item| item.name.is_none()))
-    {
+    if parts.iter().any(|part| part.items.len() != width || has_star(part)) {
         return Ok(());
     }
     let mut targets = vec![None; width];

@@ -1,6 +1,7 @@
 //! WITH: named queries, also recursive ones.
 
-use super::binder::Binder;
+use super::binder::{Aggregates, Binder};
+use super::combined::other_width;
 use super::item::{refuse_nameless, refuse_names, Item, Stands};
 use super::locks::locks_rows;
 use super::named::Named;
@@ -86,9 +87,9 @@ fn recursive(
         return Err(refusal("its tables are not locked: take the hints away"));
     }
     let sources = sources::sources_of(binder, &select)?;
-    binder.around.aggregates = 0;
+    binder.around.aggregates = Aggregates::default();
     let items = select::items(binder, &select, Stands::Inside)?;
-    if binder.around.aggregates > 0 {
+    if binder.around.aggregates.all > 0 {
         let text = format!(
             "GROUP BY, HAVING, or aggregate functions are not allowed in the recursive part of a recursive common table \
              expression '{own}'."
@@ -96,10 +97,7 @@ fn recursive(
         return Err(Error::new(467, text, line).with_severity(16));
     }
     if items.len() != columns.len() || items.iter().any(|item| item.name.is_none()) {
-        let text =
-            "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number \
-                        of expressions in their target lists.";
-        return Err(Error::new(205, text, line).with_severity(16));
+        return Err(other_width(line));
     }
     for ((first, again), column) in anchor.items.iter().zip(&items).zip(&columns) {
         if first.of.zip(again.of).is_some_and(|(one, other)| one.sql() != other.sql()) {

@@ -42,16 +42,16 @@ pub fn condition(binder: &mut Binder<'_>, expression: &Expression) -> Result<Sca
             binder.around.under_not = outer;
             condition?.negated_if(true)
         }
-        Expression::IsNull { operand, negated } => expressions::plain(binder, operand)?.sql.is_null(!negated),
+        Expression::IsNull { operand, negated } => expressions::value(binder, operand)?.sql.is_null(!negated),
         Expression::IsDistinct { .. } => {
             return Err(Error::refused("is distinct from", "compare, and ask for is null", line));
         }
         Expression::Between { operand, low, high, negated } => {
             note_clock(binder, operand, &[low, high]);
             let (value, low, high) = (
-                expressions::plain(binder, operand)?,
-                expressions::plain(binder, low)?,
-                expressions::plain(binder, high)?,
+                expressions::value(binder, operand)?,
+                expressions::value(binder, low)?,
+                expressions::value(binder, high)?,
             );
             let at_least = compared(binder, ">=", &value, &low, line)?;
             let at_most = compared(binder, "<=", &value, &high, line)?;
@@ -77,10 +77,10 @@ pub fn condition(binder: &mut Binder<'_>, expression: &Expression) -> Result<Sca
             let mut equal = Vec::with_capacity(values.len());
             let is_collated = |one: &Expression| matches!(one, Expression::Collate { .. });
             let each = is_collated(operand) || values.iter().any(is_collated);
-            let value = if each { None } else { Some(expressions::plain(binder, operand)?) };
+            let value = if each { None } else { Some(expressions::value(binder, operand)?) };
             for item in values {
                 let compared = if let Some(value) = &value {
-                    let item = expressions::plain(binder, item)?;
+                    let item = expressions::value(binder, item)?;
                     compared(binder, "=", value, &item, line)?
                 } else {
                     let [value, item] = collated(binder, "=", [operand, item])?;
@@ -92,7 +92,7 @@ pub fn condition(binder: &mut Binder<'_>, expression: &Expression) -> Result<Sca
             Scalar::Or(equal).negated_if(*negated)
         }
         Expression::InQuery { operand, query, negated } => {
-            let value = expressions::plain(binder, operand)?;
+            let value = expressions::value(binder, operand)?;
             let rows = Scalar::Quantified("any", select::subselect(binder, query, Some(1))?);
             value.sql.tsql("=", rows).negated_if(*negated)
         }
@@ -103,7 +103,7 @@ pub fn condition(binder: &mut Binder<'_>, expression: &Expression) -> Result<Sca
                 Quantifier::All => "all",
                 Quantifier::Any => "any",
             };
-            let value = expressions::plain(binder, left)?;
+            let value = expressions::value(binder, left)?;
             let rows = Scalar::Quantified(word, select::subselect(binder, query, Some(1))?);
             value.sql.tsql(sign, rows)
         }
@@ -219,7 +219,7 @@ fn side(binder: &mut Binder<'_>, sign: &str, side: &Expression, is_typed: bool) 
             }
         }
         _ if is_typed => expressions::value(binder, side),
-        _ => expressions::plain(binder, side),
+        _ => expressions::value(binder, side),
     }
 }
 

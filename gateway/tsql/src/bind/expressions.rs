@@ -5,11 +5,10 @@ use super::binder::Binder;
 use super::item::Written;
 use super::sequence::refuse_next_value;
 use super::value::{self, implicit, Constant, Value};
-use super::{bound, conditions, conversions, functions, select, sources, times, xml};
+use super::{bound, conditions, conversions, functions, literals, output, select, sources, times, xml};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::types::{self, nvarchar, unified, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
-use crate::lexer::ACTION;
 use crate::postgres::{call, late, Operator, Scalar};
 use crate::resolve::names::{identifier, stored};
 use crate::tree::{
@@ -58,12 +57,12 @@ fn literal(binder: &mut Binder<'_>, literal: &Literal) -> Result<Value, Error> {
     let line = literal.at.line;
     match &literal.value {
         LiteralValue::Null => Ok(Value::null()),
-        LiteralValue::Integer(digits) => value::of_integer(digits, line),
-        LiteralValue::Decimal(digits) => value::of_decimal(digits, line),
-        LiteralValue::Float(digits) => Ok(value::of_float(digits)),
-        LiteralValue::Money(amount) => value::of_money(amount, line),
-        LiteralValue::Binary(digits) => Ok(value::of_binary(digits)),
-        LiteralValue::Text { text, national } => Ok(value::of_text(text, *national, binder.dialect())),
+        LiteralValue::Integer(digits) => literals::of_integer(digits, line),
+        LiteralValue::Decimal(digits) => literals::of_decimal(digits, line),
+        LiteralValue::Float(digits) => Ok(literals::of_float(digits)),
+        LiteralValue::Money(amount) => literals::of_money(amount, line),
+        LiteralValue::Binary(digits) => Ok(literals::of_binary(digits)),
+        LiteralValue::Text { text, national } => Ok(literals::of_text(text, *national, binder.dialect())),
     }
 }
 
@@ -84,11 +83,8 @@ pub fn variable(binder: &mut Binder<'_>, variable: &Variable) -> Result<Value, E
 }
 
 pub fn column(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Value, Error> {
-    if let (Some(action), None) = (binder.output.as_ref().and_then(|rows| rows.action.clone()), &column.table)
-    {
-        if column.column.eq_ignore_ascii_case(ACTION) {
-            return Ok(Value::cast(action, nvarchar(Some(10))));
-        }
+    if let Some(action) = output::action(binder, column) {
+        return Ok(Value::cast(action.clone(), output::TYPE_OF_ACTION));
     }
     let of = if column.table.is_none() && !binder.column_types.is_empty() {
         binder.column_types.get(&stored(&column.column)).copied()
@@ -101,16 +97,6 @@ pub fn column(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Value, Err
             Ok(Value::new(column_sql(binder, column)?, of))
         }
         None => untyped(binder, column),
-    }
-}
-
-/// A value whose type does not affect the SQL around it.
-pub fn plain(binder: &mut Binder<'_>, expression: &Expression) -> Result<Value, Error> {
-    match expression {
-        Expression::Column(column) if binder.output.is_none() && binder.column_types.is_empty() => {
-            untyped(binder, column)
-        }
-        _ => value(binder, expression),
     }
 }
 

@@ -2,41 +2,40 @@
 //! include the table's primary key.
 
 use super::binder::Binder;
-use super::expressions;
+use super::bound;
 use super::item::Stands;
 use super::named::source_name;
 use crate::error::Error;
 use crate::facts::functions::rule;
-use crate::long_names::LONGEST_STORED;
-use crate::postgres::{call, Scalar};
-use crate::resolve::names::{quoted, stored, table};
+use crate::resolve::names::{stored, table};
+use crate::schema::WHOLE;
 use crate::tree::{
-    Arguments, ColumnName, Expression, Grouping, Name, ObjectName, Ordering, Select, SelectItem, TableSource,
+    Arguments, ColumnName, Expression, Grouping, Name, ObjectName, Ordering, Position, Select, SelectItem,
+    TableSource,
 };
 
-/// A condition for such a column: a function that does not exist, named by the error's number and the column
-/// (facts::errors). PostgreSQL resolves the column first, which may be unknown. Nothing if a key is an expression,
-/// or if the column may belong to an outer query.
-pub fn ungrouped(
+/// The error for the first such column that a source has. None if a key is an expression, or if the column may belong to
+/// an outer query.
+pub fn demand_keys(
     binder: &mut Binder<'_>,
     select: &Select,
     order_by: &[Ordering],
     stands: Stands,
-) -> Result<Option<Scalar>, Error> {
-    if binder.dialect().groups_have_rows && matches!(select.from.as_slice(), [TableSource::Table { .. }]) {
-        return Ok(None);
+) -> Result<(), Error> {
+    let is_one_table = matches!(select.from.as_slice(), [TableSource::Table { .. }]);
+    if !(binder.dialect().groups_have_rows && is_one_table) {
+        if let Some((number, column)) = wrong(select, order_by, stands) {
+            if bound::has_source(binder, column)? {
+                let table = column.table.as_ref().map(|table| table.shown() + ".").unwrap_or_default();
+                return Err(not_a_key(number, &format!("{table}{}", column.column), column.at));
+            }
+        }
     }
-    let Some((number, column)) = wrong(select, order_by, stands) else { return Ok(None) };
-    let table = column.table.as_ref().map(|table| table.shown() + ".").unwrap_or_default();
-    let mut name = format!("{number} {table}{}", column.column);
-    name.truncate(name.floor_char_boundary(LONGEST_STORED));
-    let value = expressions::value(binder, &Expression::Column(column.clone()))?;
-    Ok(Some(call(format!("tsql.{}", quoted(&name)), [value.sql])))
+    demand_keys_of_stars(binder, select)
 }
 
-/// The conditions that the tables of `*` and `t.*` have no columns except the keys. Only PostgreSQL knows their
-/// columns.
-pub fn ungrouped_stars(binder: &Binder<'_>, select: &Select) -> Result<Vec<Scalar>, Error> {
+/// 8120 if `*` or `t.*` has another column of a table than the keys.
+fn demand_keys_of_stars(binder: &mut Binder<'_>, select: &Select) -> Result<(), Error> {
     let stars = || {
         select.items.iter().filter_map(|item| match item {
             SelectItem::Star { table, .. } => Some(table.as_ref()),
@@ -46,9 +45,8 @@ pub fn ungrouped_stars(binder: &Binder<'_>, select: &Select) -> Result<Vec<Scala
     let Some(keys) =
         keys(&select.group_by).filter(|keys| !keys.is_empty() && !binder.dialect().groups_have_rows)
     else {
-        return Ok(Vec::new());
+        return Ok(());
     };
-    let mut demands = Vec::new();
     let mut rest: Vec<&TableSource> = select.from.iter().collect();
     while let Some(source) = rest.pop() {
         if let TableSource::Join { left, right, .. } = source {
@@ -62,11 +60,31 @@ pub fn ungrouped_stars(binder: &Binder<'_>, select: &Select) -> Result<Vec<Scala
         if is_query || !stars().any(is_own) {
             continue;
         }
-        let own = keys.iter().filter(|key| is_own(key.table.as_deref()));
-        let own = Scalar::Array(own.map(|key| Scalar::Text(stored(&key.column))).collect(), "text");
-        demands.push(call("tsql.all_grouped", [Scalar::Text(table(name)?), own]));
+        let table = table(name)?;
+        binder.variables.note_use(&table, Some(WHOLE));
+        let declared = binder.scope.table(&table);
+        let own: Vec<_> =
+            keys.iter().filter(|key| is_own(key.table.as_deref())).map(|key| stored(&key.column)).collect();
+        let other =
+            declared.iter().flat_map(|table| table.columns()).find(|column| !own.contains(&column.name));
+        if let Some(other) = other {
+            return Err(not_a_key(8120, &format!("{}.{}", name.name, other.name), select.at));
+        }
     }
-    Ok(demands)
+    Ok(())
+}
+
+fn not_a_key(number: i32, column: &str, at: Position) -> Error {
+    let (column, clause) = match number {
+        8120 => (format!("'{column}'"), "select list"),
+        8121 => (format!("'{column}'"), "HAVING clause"),
+        _ => (format!("\"{column}\""), "ORDER BY clause"),
+    };
+    let text = format!(
+        "Column {column} is invalid in the {clause} because it is not contained in either an aggregate function or the \
+         GROUP BY clause."
+    );
+    Error::new(number, text, at).with_severity(16)
 }
 
 /// The first column that should be a key but is not, and the number of the error.

@@ -13,7 +13,7 @@ pub fn locks(binder: &mut Binder<'_>, select: &Select) -> Result<Vec<Lock>, Erro
     let locked = locked(&select.from, binder.around.holds);
     let Some(first) = locked.first() else { return Ok(Vec::new()) };
     let refusal = |why| Error::refused("with (updlock)", why, first.name.at);
-    let of_several = binder.around.aggregates > 0
+    let of_several = binder.around.aggregates.all > 0
         || select.distinct
         || !select.group_by.is_empty()
         || select.having.is_some()

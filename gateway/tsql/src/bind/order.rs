@@ -3,7 +3,7 @@
 
 use super::binder::Binder;
 use super::item::{numbered, renamed, Item};
-use super::value::Constant;
+use super::value::{Constant, Value};
 use super::{conditions, expressions};
 use crate::error::Error;
 use crate::facts::types::{Type, GUID, INT};
@@ -191,7 +191,16 @@ fn key(binder: &mut Binder<'_>, ordering: &Ordering, items: &[Item], in_list: bo
                     expression referencing a column name.";
         return Err(Error::new(1008, text, variable.at).with_severity(16));
     }
-    let value = expressions::value(binder, &ordering.value)?;
+    let own = match &ordering.value {
+        Expression::Column(column) if in_list || column.table.is_none() => stored(&column.column),
+        _ => String::new(),
+    };
+    let is_named = |item: &Item| item.name.as_deref().is_some_and(|name| stored(name) == own);
+    let named = items.iter().position(|item| !own.is_empty() && is_named(item));
+    let value = match (&ordering.value, named) {
+        (Expression::Column(column), Some(_)) => Value::unknown(expressions::column_sql(binder, column)?),
+        (other, _) => expressions::value(binder, other)?,
+    };
     if value.is_null() || value.text().is_some() {
         let text = "A constant expression was encountered in the ORDER BY list.";
         return Err(Error::new(408, text, ordering.value.at()).with_severity(16));
@@ -216,15 +225,9 @@ fn key(binder: &mut Binder<'_>, ordering: &Ordering, items: &[Item], in_list: bo
         });
     }
     let by_value = || items.iter().position(|item| item.value == value.sql);
-    let own = match &ordering.value {
-        Expression::Column(column) if in_list || column.table.is_none() => stored(&column.column),
-        _ => String::new(),
-    };
-    let is_named = |item: &Item| item.name.as_deref().is_some_and(|name| stored(name) == own);
-    let named = || items.iter().position(|item| !own.is_empty() && is_named(item));
     let is_bare = matches!(&ordering.value, Expression::Column(column) if column.table.is_none());
     // the columns of the list precede those of the tables
-    let place = if is_bare { named().or_else(by_value) } else { by_value().or_else(named) };
+    let place = if is_bare { named.or_else(by_value) } else { by_value().or(named) };
     if let Some(place) = place {
         let item = &items[place];
         if is_bare && items.iter().any(|other| is_named(other) && other.value != item.value) {

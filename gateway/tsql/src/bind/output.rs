@@ -6,16 +6,27 @@ use super::item::{numbered, titles, Item, Stands};
 use super::variables::Variables;
 use super::{insert, select};
 use crate::error::Error;
+use crate::facts::types::{nvarchar, Type};
+use crate::lexer::ACTION;
 use crate::postgres::{
     call, Alias, Change, ChangeKind, Filling, Listed, Scalar, Select as Selected, Source, Statement,
 };
 use crate::resolve::names::table;
-use crate::tree::{ObjectName, Output, Select, SelectItem};
+use crate::tree::{ColumnName, ObjectName, Output, Select, SelectItem};
 use crate::Dialect;
 use std::mem::take;
 
 /// The name of the rows that a change returns.
 const CHANGED: &str = "\"@changed\"";
+
+/// `$action` of a MERGE.
+pub const TYPE_OF_ACTION: Type = nvarchar(Some(10));
+
+/// The value of a column if it is `$action`.
+pub fn action<'b>(binder: &'b Binder<'_>, column: &ColumnName) -> Option<&'b Scalar> {
+    let action = binder.output.as_ref()?.action.as_ref()?;
+    (column.table.is_none() && column.column.eq_ignore_ascii_case(ACTION)).then_some(action)
+}
 
 /// The rows of `inserted` or `deleted`; None for any other table.
 pub fn output_rows<'b>(binder: &'b Binder<'_>, name: &ObjectName) -> Result<Option<&'b str>, Error> {

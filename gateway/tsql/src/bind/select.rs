@@ -1,7 +1,7 @@
 //! Selects: the list and the clauses.
 
 use super::arithmetic::{arithmetic, sign};
-use super::binder::{Around, Binder, Verb};
+use super::binder::{Aggregates, Around, Binder, Verb};
 use super::item::{named_twice, titles, Item, Stands, Written, NAMELESS};
 use super::order::refuse_order;
 use super::sequence::refuse_next_value;
@@ -218,7 +218,7 @@ pub fn select(
     let numbers = binder.around.next_values;
     let sources = sources::sources_of(binder, select)?;
     refuse_next_value(binder, numbers, 11720, select.at.line)?;
-    binder.around.aggregates = 0;
+    binder.around.aggregates = Aggregates::default();
     let around = replace(&mut binder.around.is_ordered, select.distinct || !order_by.is_empty());
     let mut items = match growth::grown(binder, select, order_by)? {
         Some(item) => vec![item],
@@ -240,17 +240,16 @@ pub fn select(
     let distinct = select.distinct && (select.group_by.is_empty() || !counts_keys);
     let beside =
         if distinct && counts_keys { order::keys_beside(binder, order_by, &items)? } else { Vec::new() };
-    let is_of_rows = stands == Stands::Outermost && is_of_rows(select) && binder.around.aggregates == 0;
+    let is_of_rows = stands == Stands::Outermost && is_of_rows(select) && binder.around.aggregates.all == 0;
     let row_sources = if is_of_rows { sources::row_sources(binder, &select.from)? } else { Vec::new() };
     if !sources.from.is_empty() {
         binder.note(|facts| facts.reads = true);
     }
     let titles = Titles::of(select, &items);
     let group_by = groupings(binder, &select.group_by, &titles)?;
-    let mut having: Vec<Scalar> = grouped::ungrouped(binder, select, order_by, stands)?.into_iter().collect();
-    let own = select.having.as_ref().map(|having| conditions::condition(binder, having)).transpose()?;
-    having.extend(grouped::ungrouped_stars(binder, select)?);
-    having.extend(own);
+    grouped::demand_keys(binder, select, order_by, stands)?;
+    let having = select.having.as_ref().map(|having| conditions::condition(binder, having)).transpose()?;
+    let having = having.into_iter().collect();
     let list = items.iter().map(Item::listed).chain(beside.iter().cloned().map(Listed::from)).collect();
     let Sources { from, conditions } = sources;
     let one = postgres::Select { distinct, list, is_open: false, from, conditions, group_by, having };
@@ -318,7 +317,7 @@ pub fn item(
                 && !binder.around.is_ordered;
             let Around { variables, new_ids, .. } = binder.around;
             let written = if is_plain {
-                expressions::plain(binder, value)?
+                expressions::value(binder, value)?
             } else {
                 expressions::value(binder, value)?
             };
@@ -447,8 +446,8 @@ fn grouping(
 
 fn grouped(binder: &mut Binder<'_>, expression: &Expression, titles: &Titles) -> Result<Scalar, Error> {
     let value = match titles.column(expression)? {
-        Some(column) => expressions::plain(binder, &column)?,
-        None => expressions::plain(binder, expression)?,
+        Some(column) => expressions::value(binder, &column)?,
+        None => expressions::value(binder, expression)?,
     };
     if value.constant != super::value::Constant::None {
         let text =
@@ -506,8 +505,7 @@ impl Titles {
             return Ok(None);
         }
         if self.has_none {
-            let text = format!("Invalid column name '{}'.", column.column);
-            return Err(Error::new(207, text, column.at).with_severity(16));
+            return Err(Error::invalid_column(&column.column, column.at));
         }
         let of_table = |table: &ObjectName| {
             Expression::Column(ColumnName { table: Some(Box::new(table.clone())), ..column.clone() })

@@ -28,6 +28,7 @@ pub struct Sources {
 }
 
 pub fn sources_of(binder: &mut Binder<'_>, select: &Select) -> Result<Sources, Error> {
+    let aggregates = binder.around.aggregates;
     let mut sources = match outer_join::outer_join(binder, select)? {
         Some(sources) => sources,
         None => {
@@ -37,6 +38,12 @@ pub fn sources_of(binder: &mut Binder<'_>, select: &Select) -> Result<Sources, E
             Sources { from, conditions: condition.transpose()?.into_iter().collect() }
         }
     };
+    // an inner query may aggregate a column of an outer one
+    if binder.around.selects == 1 && binder.around.aggregates.plain > aggregates.plain {
+        let text = "An aggregate may not appear in the WHERE clause unless it is in a subquery contained in a HAVING clause \
+                    or a select list, and the column being aggregated is an outer reference.";
+        return Err(Error::new(147, text, select.at).with_severity(16));
+    }
     sources.conditions.extend(partial::demands(binder, select)?);
     Ok(sources)
 }

@@ -21,7 +21,8 @@ const CHANGED: &str = "\"@changed\"";
 const NEW: &str = "\"@new\"";
 /// The name of a derived table as a query of the WITH.
 const DERIVED: &str = "@through";
-const PLACE: [&str; 2] = ["tableoid", "ctid"];
+/// PostgreSQL's own columns by which a row is found.
+pub const PLACE: [&str; 2] = ["tableoid", "ctid"];
 
 /// A change of a table through a query.
 struct Through {
@@ -286,8 +287,7 @@ impl Through {
         if has_star && self.columns.is_empty() {
             return Ok(column.column.clone());
         }
-        let text = format!("Invalid column name '{}'.", column.column);
-        Err(Error::new(207, text, column.at).with_severity(16))
+        Err(Error::invalid_column(&column.column, column.at))
     }
 
     fn derived(&self, column: &ColumnName) -> Error {

@@ -195,7 +195,7 @@ fn top_by_index(
         && !locks_rows(select)
         && select.group_by.is_empty()
         && select.having.is_none()
-        && binder.around.aggregates == 0
+        && binder.around.aggregates.all == 0
         && matches!(select.from.as_slice(), [source] if !matches!(source, TableSource::Join { .. }));
     if !is_plain {
         return Ok(None);

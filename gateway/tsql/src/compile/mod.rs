@@ -148,7 +148,6 @@ fn program_of(
         table_variables,
         makes_temporary,
         demanded,
-        redefined,
         long_names: LongNames::default(),
         uses,
     })

@@ -106,15 +106,6 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
 /// "Arithmetic errors"; Reference Manual: Commands, "set").
 const ARITHMETIC: [i32; 5] = [220, 247, 3623, 8115, 8134];
 
-/// Errors of compilation that T-SQL, or PostgreSQL for it, detects only when the statement runs: invalid syntax,
-/// missing tables, procedures and databases (SQL Server: "Deferred name resolution and compilation").
-const DEFERRED: [i32; 4] = [102, 208, 911, 2812];
-
-/// Whether an error of compiling a statement is not found before the batch runs.
-pub fn is_deferred(number: i32) -> bool {
-    DEFERRED.contains(&number) || number >= NO_NUMBER.0
-}
-
 /// The number of errors without one in T-SQL: numbers from 50000 on are an application's.
 const NO_NUMBER: (i32, u8) = (50000, 16);
 

@@ -3,7 +3,7 @@
 use super::names::is_free;
 use super::query::assign_operator;
 use super::Parser;
-use super::{cursor, expression, names, procedure, query, source};
+use super::{cursor, expression, hints, names, procedure, query, source};
 use crate::error::Error;
 use crate::lexer::TokenKind;
 use crate::tree::*;
@@ -134,7 +134,7 @@ fn insert_source(parser: &mut Parser<'_>) -> Result<InsertSource, Error> {
     if parser.word("values") {
         let rows = parser.list(|parser| parser.in_parentheses(value_or_default))?;
         let at = parser.position();
-        if query::plan_hints(parser)?.is_some() {
+        if hints::plan_hints(parser)?.is_some() {
             return Err(Error::refused("option (maxrecursion …)", "there is no query", at));
         }
         return Ok(InsertSource::Values(rows));
@@ -247,7 +247,7 @@ fn change_end(parser: &mut Parser<'_>) -> Result<(Vec<TableSource>, Option<Where
 
 fn change_hints(parser: &mut Parser<'_>) -> Result<(), Error> {
     let at = parser.position();
-    if query::plan_hints(parser)?.is_some() {
+    if hints::plan_hints(parser)?.is_some() {
         let why = "select into a table first";
         return Err(Error::refused("option (maxrecursion …)", why, at));
     }

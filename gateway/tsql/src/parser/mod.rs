@@ -7,6 +7,7 @@ mod dbcc;
 mod definition;
 mod expression;
 mod function;
+mod hints;
 mod json;
 mod names;
 mod pivot;

@@ -153,7 +153,7 @@ fn demand(columns: &[String], name: &str, at: Position) -> Result<(), Error> {
     if columns.iter().any(|column| column.eq_ignore_ascii_case(name)) {
         return Ok(());
     }
-    Err(Error::new(207, format!("Invalid column name '{name}'."), at).with_severity(16))
+    Err(Error::invalid_column(name, at))
 }
 
 fn of_source(name: &str, at: Position) -> Expression {

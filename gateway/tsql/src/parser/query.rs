@@ -1,34 +1,11 @@
 //! Queries: select, union, order by.
 
-use super::{expression, json, names, source};
+use super::{expression, hints, json, names, source};
 use super::{wrong_at, Parser};
 use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
 use crate::tree::*;
-
-/// Hints of OPTION that only affect the plan, and whether a number follows.
-const PLAN_HINTS: [(&str, bool); 19] = [
-    ("concat union", false),
-    ("expand views", false),
-    ("fast", true),
-    ("force order", false),
-    ("hash group", false),
-    ("hash join", false),
-    ("hash union", false),
-    ("ignore_nonclustered_columnstore_index", false),
-    ("keep plan", false),
-    ("keepfixed plan", false),
-    ("loop join", false),
-    ("maxdop", true),
-    ("merge join", false),
-    ("merge union", false),
-    ("no_performance_spool", false),
-    ("optimize for unknown", false),
-    ("order group", false),
-    ("recompile", false),
-    ("robust plan", false),
-];
 
 /// A query with all its clauses.
 pub(super) fn query(parser: &mut Parser<'_>) -> Result<Query, Error> {
@@ -378,7 +355,7 @@ fn query_options(parser: &mut Parser<'_>) -> Result<Option<u16>, Error> {
     let Some(token) = parser.peek() else { return Ok(None) };
     let of_cursor = parser.ahead(1).is_some_and(|next| next.is_any(&["read", "update"]));
     if token.is("option") {
-        return plan_hints(parser);
+        return hints::plan_hints(parser);
     }
     if token.is("compute") || (token.is("for") && !of_cursor) {
         return Err(refused_word(parser, token));
@@ -406,42 +383,6 @@ pub(super) fn at_isolation(parser: &mut Parser<'_>) -> Result<bool, Error> {
     }
 }
 
-/// `option (hint, …)`: planning hints are ignored, as PostgreSQL plans. A hint that would change the result is
-/// refused, except maxrecursion, whose number is returned.
-pub(super) fn plan_hints(parser: &mut Parser<'_>) -> Result<Option<u16>, Error> {
-    let mut max_recursion = None;
-    if !parser.word("option") {
-        return Ok(max_recursion);
-    }
-    parser.expect_symbol("(")?;
-    loop {
-        let at = parser.position();
-        let hint: Vec<&str> = std::iter::from_fn(|| {
-            let token = parser.peek().filter(|token| !token.is_symbol(",") && !token.is_symbol(")"))?;
-            parser.at += 1;
-            Some(&*token.value)
-        })
-        .collect();
-        let hint = hint.join(" ").to_lowercase();
-        if let Some(number) = hint.strip_prefix("maxrecursion ") {
-            max_recursion = Some(recursions(number, at)?);
-        }
-        let is_known = max_recursion.is_some() && hint.starts_with("maxrecursion ")
-            || PLAN_HINTS.iter().any(|(first, counts)| match hint.strip_prefix(first) {
-                Some("") => !counts,
-                Some(number) => *counts && number.trim_start().parse::<u32>().is_ok(),
-                None => false,
-            });
-        if !is_known {
-            return Err(Error::refused(&format!("option ({hint})"), "PostgreSQL plans by itself", at));
-        }
-        if parser.symbol(")") {
-            return Ok(max_recursion);
-        }
-        parser.expect_symbol(",")?;
-    }
-}
-
 /// The error for a keyword of queries that is not supported.
 pub(super) fn refused_word(parser: &Parser<'_>, token: &Token<'_>) -> Error {
     let word = token.value.to_lowercase();
@@ -454,21 +395,6 @@ pub(super) fn refused_word(parser: &Parser<'_>, token: &Token<'_>) -> Error {
         _ => return parser.wrong(),
     };
     Error::refused(&word, why, token.at)
-}
-
-/// The number of `option (maxrecursion n)`.
-fn recursions(number: &str, at: Position) -> Result<u16, Error> {
-    const MOST: u32 = 32_767;
-    match number.parse::<u32>() {
-        Ok(number) if number <= MOST => Ok(number as u16),
-        Ok(number) => {
-            let text = format!(
-                "The value {number} specified for the MAXRECURSION option exceeds the allowed maximum of {MOST}."
-            );
-            Err(Error::new(310, text, at).with_severity(15))
-        }
-        Err(_) => Err(Error::refused(&format!("option (maxrecursion {number})"), "it takes a number", at)),
-    }
 }
 
 fn joined(first: QueryBody, others: Vec<(SetOperator, QueryBody)>) -> QueryBody {

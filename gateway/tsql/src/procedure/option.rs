@@ -6,7 +6,7 @@ use super::writer::BodyWriter;
 use crate::error::Error;
 use crate::facts::session::{holds, is_beside_results};
 use crate::postgres::Scalar;
-use crate::tree::{nulls_equal, set_words, SetWord};
+use crate::tree::{self, nulls_equal, set_words, SetWord, Statement, StatementKind as Tree};
 
 /// Options that repeat the defaults of a session.
 const AT_FIRST: &[&[&str]] = &[
@@ -44,4 +44,15 @@ pub(super) fn option(writer: &mut BodyWriter<'_>, set: &[SetWord], line: u32) ->
     }
     run::none(writer);
     Ok(())
+}
+
+/// The value of XACT_ABORT that the body sets, if any.
+pub(super) fn xact_abort(body: &[Statement]) -> Option<bool> {
+    tree::every(body).find_map(|statement| match &statement.kind {
+        Tree::Set(words) => match &set_words(words)[..] {
+            [name, rest @ ..] if name == "xact_abort" => Some(rest != ["off"]),
+            _ => None,
+        },
+        _ => None,
+    })
 }

@@ -12,6 +12,7 @@
 use super::context::{Context, Handler, Label};
 use super::declared::{changed_cursors, Cursor, FETCH_STATUS};
 use super::inside::{Inside, Noted};
+use super::option::xact_abort;
 use super::query::drop_temporary;
 use super::variable::{
     variable, Named, ABORTS, ABORTS_SETTING, BODY, DOOMED, ERROR, FIRED, LEFT, NOCOUNT_SETTING,
@@ -477,17 +478,6 @@ pub(super) fn setting_step(setting: &str, value: Scalar) -> Step {
 
 const RAISED: &str = "An error was raised during trigger execution. The batch has been aborted and the user \
                       transaction, if any, has been rolled back.";
-
-/// The value of XACT_ABORT that the body sets, if any.
-pub(super) fn xact_abort(body: &[Statement]) -> Option<bool> {
-    tree::every(body).find_map(|statement| match &statement.kind {
-        Tree::Set(words) => match &tree::set_words(words)[..] {
-            [name, rest @ ..] if name == "xact_abort" => Some(rest != ["off"]),
-            _ => None,
-        },
-        _ => None,
-    })
-}
 
 /// Whether the body contains two statements, or one in a loop, that change, send or compute something.
 fn does_more_than_one_thing(body: &[Statement]) -> bool {

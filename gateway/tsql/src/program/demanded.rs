@@ -1,7 +1,7 @@
 //! The objects that must exist before a batch runs: SQL Server and ASE compile a batch as a whole (ASE: Transact-SQL
 //! Users Guide, "Rules Associated with Batches"; SQL Server: "Batches").
 
-use super::{Action, Declaration, Program, Sql, Statement, Uses};
+use super::{Action, Sql, Statement, Uses};
 use crate::resolve::names::{own_name, Relation, RelationKind};
 use crate::resolve::Scope;
 
@@ -45,39 +45,6 @@ pub fn demanded(statements: &[Statement], made: &[Relation]) -> Vec<Demanded> {
     let is_made = |name: &str| selected.contains(&name) || made.iter().any(|made| made.own == name);
     demanded.retain(|one| !is_made(&one.table.own));
     demanded
-}
-
-impl Program {
-    /// The SQL after the first effect, with the lines of its statements, which must be valid before anything runs:
-    /// without statements that are written when they run, or name tables that the batch creates or changes, or system
-    /// views, which differ here.
-    pub fn compiled_first(&self) -> Vec<(u32, &Sql)> {
-        let mut found = Vec::new();
-        behind_effect(&self.statements, &mut |line, sql| found.push((line, sql)));
-        if found.is_empty() {
-            return found;
-        }
-        let mut redefined = selected_into(&self.statements);
-        redefined.extend(self.redefined.iter().map(|table| table.own.as_str()));
-        found.retain(|(_, sql)| {
-            let mut tables = sql.facts.tables.iter().filter(|table| table.kind != RelationKind::Function);
-            tables.all(|table| is_looked_for(table) && !redefined.contains(&table.own.as_str()))
-                && !sql.facts.names_global()
-                && !sql.is_deferred()
-        });
-        found
-    }
-
-    /// The variables that its statements declare.
-    pub fn declarations(&self) -> Vec<&Declaration> {
-        let mut found = Vec::new();
-        each(&self.statements, &mut |statement| {
-            if let Action::Declare(declaration) = &statement.action {
-                found.push(declaration);
-            }
-        });
-        found
-    }
 }
 
 /// Calls `found` with the SQL after the first statement that has an effect: earlier statements fail by themselves

@@ -84,8 +84,6 @@ pub struct Program {
     pub makes_temporary: bool,
     /// At TDS 5.0: the tables that must exist before any of it runs.
     pub demanded: Vec<Demanded>,
-    /// The tables and views that it creates, changes or drops.
-    pub redefined: Vec<Relation>,
     pub long_names: LongNames,
     /// The declarations that it depends on.
     pub uses: Uses,
