@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::keywords::{self, Class};
 use crate::tree::Position;
+use crate::Dialect;
 use std::borrow::Cow;
 
 /// The most characters of a text.
@@ -12,20 +13,18 @@ pub const LONGEST: usize = 1 << 20;
 pub const ACTION: &str = "$action";
 
 /// The syntax options of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Syntax {
     /// "x" is a name and not a text.
     pub quoted_identifiers: bool,
     /// `?` is a variable, ?1 the first.
     pub placeholders: bool,
-    /// A sign applies to its operand alone (ASE, "Operator precedence"), not to the whole product (SQL Server, the
-    /// same): 100 / -10 / 2 is -5 or -20.
-    pub close_signs: bool,
+    pub dialect: &'static Dialect,
 }
 
 impl Default for Syntax {
     fn default() -> Syntax {
-        Syntax { quoted_identifiers: true, placeholders: false, close_signs: false }
+        Syntax { quoted_identifiers: true, placeholders: false, dialect: <&Dialect>::default() }
     }
 }
 

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use rustix::time::{clock_gettime, ClockId};
 use std::path::PathBuf;
 use std::time::Duration;
-use tsql::{parse, Syntax};
+use tsql::{parse, Syntax, ASE, SQL_SERVER};
 
-const SYNTAX: Syntax = Syntax { quoted_identifiers: true, placeholders: false, close_signs: false };
+static SYNTAX: Syntax = Syntax { quoted_identifiers: true, placeholders: false, dialect: &SQL_SERVER };
 
 #[test]
 fn cases_read_as_they_should() {
@@ -221,7 +221,7 @@ proptest! {
             .boxed()
             .prop_union(any::<String>().boxed())
     ) {
-        for syntax in [SYNTAX, Syntax { quoted_identifiers: false, placeholders: true, close_signs: true }] {
+        for syntax in [SYNTAX, Syntax { quoted_identifiers: false, placeholders: true, dialect: &ASE }] {
             if let Err(error) = parse(&text, syntax) {
                 let lines = u32::try_from(text.matches('\n').count()).unwrap() + 1;
                 prop_assert!((1..=lines).contains(&error.line), "{text}: {error}");

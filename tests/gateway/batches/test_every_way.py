@@ -165,12 +165,12 @@ def called(client: CtClient, body: str) -> Answer:
 
 def by_compiled(client: CtClient, text: Text) -> Answer:
     # otherwise a procedure of one statement ends at its error (docs/how-to/procedures.md)
-    return called(client, f"{' set xact_abort off' if text.fails else ''} {text.text}")
+    return called(client, f"{' set xact_abort off;' if text.fails else ''} {text.text}")
 
 
 def by_interpreted(client: CtClient, text: Text) -> Answer:
     """PL/pgSQL has no GOTO to a label before it."""
-    return called(client, f" begins_here: if 1 = 2 goto begins_here {text.text}")
+    return called(client, f" begins_here: if 1 = 2 goto begins_here; {text.text}")
 
 
 Ask = Callable[[CtClient, Text], Answer]

@@ -58,9 +58,9 @@ def test_of_a_batch(login: pymssql.Connection, text: str) -> None:
 @pytest.mark.parametrize("way", ["compiled", "by the gateway"])
 @pytest.mark.parametrize("text", TEXTS)
 def test_of_a_procedure(login: pymssql.Connection, text: str, way: str) -> None:
-    by_gateway = "" if way == "compiled" else "exec ('declare @x int') "
+    by_gateway = "" if way == "compiled" else "exec ('declare @x int'); "
     text_here = text.replace("#", "#p")
-    run(login, f"create procedure p_text as begin set nocount on {by_gateway}{text_here} end")
+    run(login, f"create procedure p_text as begin set nocount on; {by_gateway}{text_here} end")
     try:
         assert first_column(login, "exec p_text") == TEXTS[text]
     finally:

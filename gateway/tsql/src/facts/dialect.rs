@@ -94,8 +94,11 @@ dialects! {
     update_reads_before: bool = true, false;
     /// `set ansi_nulls off` affects every comparison operator, not only =.
     every_sign_takes_nulls: bool = false, true;
-    /// `column=-1` without a blank.
+    /// A sign applies to its operand alone (ASE, "Operator precedence"), not to the whole product (SQL Server, the
+    /// same): 100 / -10 / 2 is -5 or -20.
     close_signs: bool = false, true;
+    /// 10713: a semicolon ends MERGE.
+    merge_ends_with_semicolon: bool = true, false;
 
     // Tables
     has_global_temporary_tables: bool = true, false;

@@ -11,6 +11,12 @@ use crate::tree::*;
 /// A query or change that begins with WITH.
 pub(super) fn with(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
     let start = parser.position();
+    if parser.at > 0 && parser.ended == parser.at {
+        let text = "Incorrect syntax near the keyword 'with'. If this statement is a common table expression, an \
+                    xmlnamespaces clause or a change tracking context clause, the previous statement must be terminated \
+                    with a semicolon.";
+        return Err(Error::new(319, text, start));
+    }
     let with = query::common_tables(parser)?;
     if parser.next_is("insert") {
         return insert(parser, with);
@@ -278,6 +284,10 @@ pub(super) fn merge(parser: &mut Parser<'_>, with: Vec<CommonTable>) -> Result<S
     }
     let output = output(parser)?;
     change_hints(parser)?;
+    if parser.dialect.merge_ends_with_semicolon && !parser.next_is_symbol(";") {
+        let text = "A MERGE statement must be terminated by a semi-colon (;).";
+        return Err(Error::new(10713, text, parser.position()));
+    }
     let merge = Merge { with, target, locks_table, alias, source, condition, clauses, output };
     Ok(StatementKind::Merge(Box::new(merge)))
 }

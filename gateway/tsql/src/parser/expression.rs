@@ -256,7 +256,7 @@ pub(super) fn operand_with_sign(parser: &mut Parser<'_>) -> Result<Expression, E
 }
 
 fn unary(parser: &mut Parser<'_>) -> Result<Expression, Error> {
-    signed(parser, parser.close_signs)
+    signed(parser, parser.dialect.close_signs)
 }
 
 /// `is_close`: the sign applies to its operand alone.

@@ -26,6 +26,7 @@ use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{self, Syntax, Token, TokenKind};
 use crate::tree::{Parameter, Position, Statement, TableElement, UserType};
+use crate::Dialect;
 
 /// The most levels of nested statements, parentheses, queries and operands.
 pub const DEEPEST: u32 = 100;
@@ -54,7 +55,7 @@ pub fn parse_in(text: &str, syntax: Syntax, known: Known<'_>) -> Result<Batch, E
 
 /// Parses a batch given as tokens. Error 208: names a schema that its database does not have, if these are known.
 pub fn parse_tokens(tokens: &[Token<'_>], syntax: Syntax, known: Option<Known<'_>>) -> Result<Batch, Error> {
-    let mut parser = Parser { close_signs: syntax.close_signs, known, ..Parser::of(tokens) };
+    let mut parser = Parser { dialect: syntax.dialect, known, ..Parser::of(tokens) };
     let statements = statement::batch(&mut parser)?;
     let placeholders = tokens.iter().filter(|token| is_placeholder(token)).count();
     Ok(Batch { statements, placeholders: u32::try_from(placeholders).unwrap_or(u32::MAX) })
@@ -106,14 +107,15 @@ struct Parser<'t> {
     depth: u32,
     /// The number of loops around the current statement.
     loops: u32,
-    /// See `Syntax`.
-    close_signs: bool,
+    /// Where the last statement ended.
+    ended: usize,
+    dialect: &'static Dialect,
     known: Option<Known<'t>>,
 }
 
 impl<'t> Parser<'t> {
     fn of(tokens: &'t [Token<'t>]) -> Parser<'t> {
-        Parser { tokens, at: 0, depth: 0, loops: 0, close_signs: false, known: None }
+        Parser { tokens, at: 0, depth: 0, loops: 0, ended: 0, dialect: <&Dialect>::default(), known: None }
     }
 
     fn peek(&self) -> Option<&'t Token<'t>> {

@@ -44,6 +44,7 @@ pub(super) fn skip_semicolons(parser: &mut Parser<'_>) -> bool {
 pub(super) fn statement(parser: &mut Parser<'_>) -> Result<Statement, Error> {
     let start = parser.position();
     let kind = parser.deeper(statement_kind)?;
+    parser.ended = parser.at;
     Ok(Statement { kind, at: parser.since(start) })
 }
 

@@ -64,7 +64,7 @@ impl Settings {
         Syntax {
             quoted_identifiers: self.quoted_identifiers,
             placeholders: self.placeholders,
-            close_signs: self.dialect.close_signs,
+            dialect: self.dialect,
         }
     }
 }
