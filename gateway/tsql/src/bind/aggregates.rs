@@ -80,6 +80,12 @@ fn aggregated(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
         let text = format!("Operand data type NULL is invalid for {} operator.", called.name);
         return Err(called.fail(8117, text));
     }
+    let sorts = called.of.distinct || matches!(called.name, "min" | "max");
+    if let Some(of) = value.of.filter(|of| sorts && of.is_large() && !called.dialect().large_values_compare) {
+        let text =
+            format!("Operand data type {} is invalid for {} operator.", of.display_name(), called.name);
+        return Err(called.fail(8117, text));
+    }
     Ok(conditions::collated_by_default(called.binder, value))
 }
 

@@ -6,10 +6,11 @@ use super::item::{numbered, renamed, Item};
 use super::value::{Constant, Value};
 use super::{conditions, expressions};
 use crate::error::Error;
+use crate::facts::conversions::{unsorted, UNSORTED};
 use crate::facts::types::{Type, GUID, INT};
 use crate::postgres::{call, Listed, Order, Query, Scalar, Select};
 use crate::resolve::names::{folded, identifier, stored};
-use crate::tree::{self, Expression, LiteralValue, Ordering, QueryBody};
+use crate::tree::{self, Expression, LiteralValue, Ordering, Position, QueryBody};
 use crate::Dialect;
 
 /// The names of a query, and of its columns by their numbers.
@@ -166,6 +167,7 @@ fn keys(
     let mut keys: Vec<Key> = Vec::with_capacity(order_by.len());
     for (place, ordering) in order_by.iter().enumerate() {
         let key = key(binder, ordering, items, in_list)?;
+        demand_sorted(key.of, ordering.value.at(), binder.dialect())?;
         let is_same = |(other, of): (&Key, &Ordering)| {
             are_alike(&of.value, &ordering.value)
                 && match (other.column, key.column) {
@@ -255,10 +257,19 @@ pub fn ordered_by(binder: &mut Binder<'_>, orderings: &[Ordering]) -> Result<Vec
                 );
             return Err(Error::new(number, text, ordering.value.at()).with_severity(16));
         }
+        demand_sorted(value.of, ordering.value.at(), binder.dialect())?;
         let value = conditions::collated_by_default(binder, value);
         by.push(Order::by(in_order(value.sql, value.of), ordering.descending));
     }
     Ok(by)
+}
+
+/// 306: values of this type are not sorted.
+pub fn demand_sorted(of: Option<Type>, at: Position, dialect: &Dialect) -> Result<(), Error> {
+    match of.filter(|of| of.is_large() && !dialect.large_values_compare) {
+        None => Ok(()),
+        Some(_) => Err(Error::new(UNSORTED, unsorted(), at).with_severity(16)),
+    }
 }
 
 /// The column by which rows are ordered; None for anything else, such as the name of a result column.

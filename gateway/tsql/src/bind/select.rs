@@ -226,6 +226,13 @@ pub fn select(
     };
     binder.around.is_ordered = around;
     if select.distinct {
+        let is_large = |of: &Type| of.is_large() && !binder.dialect().large_values_compare;
+        if let Some(of) = items.iter().filter_map(|item| item.of).find(is_large) {
+            let of = of.display_name();
+            let text =
+                format!("The {of} data type cannot be selected as DISTINCT because it is not comparable.");
+            return Err(Error::new(421, text, select.at).with_severity(16));
+        }
         refuse_next_value(binder, numbers, 11721, select.at.line)?;
     }
     if select.top.is_some() || has_offset {
@@ -454,6 +461,7 @@ fn grouped(binder: &mut Binder<'_>, expression: &Expression, titles: &Titles) ->
             "Each GROUP BY expression must contain at least one column that is not an outer reference.";
         return Err(Error::new(164, text, expression.at()));
     }
+    order::demand_sorted(value.of, expression.at(), binder.dialect())?;
     Ok(match walk::any(expression, &mut names_text) {
         true => conditions::collated_by_default(binder, value).sql,
         // all letters of such a text have one case

@@ -96,6 +96,8 @@ pub const CLASH: i32 = 206;
 const INCOMPATIBLE: i32 = 402;
 const INVALID: i32 = 8117;
 const NOT_COMPARED: i32 = 305;
+/// text, ntext and image are neither compared nor sorted.
+pub const UNSORTED: i32 = 306;
 /// An assignment that requires CONVERT.
 const NOT_BY_ITSELF: i32 = 257;
 
@@ -151,6 +153,13 @@ pub fn message(number: i32, source: &str, target: &str) -> String {
              Use the CONVERT function to run this query."
         )
     }
+}
+
+/// The text of `UNSORTED`.
+pub fn unsorted() -> String {
+    String::from(
+        "The text, ntext, and image data types cannot be compared or sorted, except when using IS NULL or LIKE operator.",
+    )
 }
 
 /// The name of an operator in errors.
@@ -212,6 +221,10 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
     };
     let clash = |one, other| refused(CLASH, one, other);
     match (l, r) {
+        (Text | Image, Text | Image) if compares => Some((UNSORTED, unsorted())),
+        (Text | Image, Varchar | Binary) | (Varchar | Binary, Text | Image) if compares => incompatible(),
+        (Text | Image, _) if compares => clash(left, right),
+        (_, Text | Image) if compares => clash(right, left),
         (Variant, Variant) if matches!(operator, "&" | "|" | "^") => {
             let text = format!("Operand data type sql_variant is invalid for '{operator}' operator.");
             Some((INVALID, text))

@@ -38,6 +38,8 @@ dialects! {
     limits_lengths: bool = true, false;
     /// Variables and returned values may be of text and image.
     large_values_stand_alone: bool = false, true;
+    /// text, ntext and image are compared and sorted.
+    large_values_compare: bool = false, true;
     float_has_text: bool = true, false;
     /// Converts a whole number to a varchar that is too short for it.
     whole_number_as_varchar: &'static str = "varchar", "sybase_varchar";
