@@ -200,6 +200,37 @@ comment on procedure tsql.inherit(text, text[], text, oid, smallint) is
 $$Makes columns of a table NOT NULL, and one of them an identity like the column of another table by its number; its next
 number follows the last of the rows.$$;
 
+create or replace procedure tsql.inherit_from(target text, source text, names text[], columns text[])
+language plpgsql
+as $$
+declare
+  of constant oid := to_regclass(source);
+  taken record;
+begin
+  select
+    coalesce(array_agg(one.name) filter (where one.says is not null), '{}') as named,
+    array_agg(format('"%s"%s', replace(one.name, '"', '""'), one.says)) filter (where one.says is not null) as says,
+    coalesce(array_agg(one.name) filter (where one.attnotnull), '{}') as not_null,
+    array_agg(one.name) filter (where one.attidentity <> '') as numbered,
+    max(one.attnum) filter (where one.attidentity <> '') as number
+  into taken
+  from (
+    select attnum, attnotnull, attidentity, case listed.source when '*' then attname else listed.name end as name,
+      substring(col_description(of, attnum) from '^T-SQL "(?:[^"]|"")+"([^\n]*)') as says
+    from unnest(names, columns) as listed (name, source)
+    join pg_attribute on attrelid = of and attnum > 0 and not attisdropped and listed.source in (attname, '*')
+  ) as one;
+  call tsql.declare_columns(target, taken.named, taken.says);
+  call tsql.inherit(target, taken.not_null, case cardinality(taken.numbered) when 1 then taken.numbered[1] end, of,
+    taken.number);
+  call tsql.watch_binaries(target);
+  call tsql.watch_rowversions(target);
+end
+$$;
+comment on procedure tsql.inherit_from(text, text, text[], text[]) is
+$$Makes the columns with these names of a table as those of another table are, which they were selected from: their T-SQL
+declarations, NOT NULL, the identity. '*': all columns, with their names.$$;
+
 create or replace procedure tsql.create_table(
   definition text, target text, columns text[], declarations text[], named text default null,
   constraints text[] default '{}', stripped text[] default '{}',

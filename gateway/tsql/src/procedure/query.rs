@@ -10,10 +10,10 @@ use super::{current, run};
 use crate::bind::{self, ResultType, Title, Translated, Verb};
 use crate::error::Error;
 use crate::facts::notices::{RESULT_SET, ROW_COUNT};
-use crate::plpgsql::{Body, Raise, Step};
+use crate::plpgsql::{Body, Definition, Raise, Step};
 use crate::postgres::{call, Scalar, Statement};
-use crate::resolve::names::{stored, table, table_variable};
-use crate::tree::{self, Select, SelectItem, StatementKind as Tree, TableVariable};
+use crate::resolve::names::{stored, table, table_variable, Relation};
+use crate::tree::{self, Expression, Select, SelectItem, StatementKind as Tree, TableSource, TableVariable};
 
 /// The kind of a change in the notice of its row count; "" for an update.
 fn kind_of(change: Verb) -> &'static str {
@@ -35,6 +35,7 @@ pub(super) fn query<'t>(
     named.has_time = true;
     let translated = bind::statement(statement, scope, &mut named)?;
     let (uses_time, keeps) = (named.uses_time, named.facts.keeps());
+    let made = named.facts.created.take().filter(|made| named.facts.of_one_table && !made.is_global());
     let Some(mut query) = translated else { return define(writer, statement, line, context) };
     if uses_time {
         // one variable for all functions of a statement
@@ -67,6 +68,7 @@ pub(super) fn query<'t>(
         };
         let kind = kind_of(query.kind);
         steps.extend(send_count(writer, kind));
+        steps.extend(made.map(|made| inherit(statement, &made)).transpose()?.flatten());
         let identity = query.into.as_deref().and_then(|into| keep_identity(writer, into));
         let is_counted = writer.sends_counts || identity.is_some();
         steps.extend(identity.into_iter().flatten());
@@ -279,6 +281,28 @@ fn gives_rows(statement: &Tree) -> bool {
         _ => return false,
     };
     output.as_ref().is_some_and(|output| output.into.is_none())
+}
+
+/// After a SELECT INTO of one table: its columns become as that table's are, if they are nothing but these.
+fn inherit(statement: &Tree, made: &Relation) -> Result<Option<Step>, Error> {
+    let Tree::Select(query) = statement else { return Ok(None) };
+    let Some(Select { from, items, .. }) = query.body.first_select().filter(|_| query.with.is_empty()) else {
+        return Ok(None);
+    };
+    let [TableSource::Table { name: source, .. }] = &from[..] else { return Ok(None) };
+    let column = |item: &SelectItem| match item {
+        SelectItem::Star { .. } => Some([String::from("*"), String::from("*")]),
+        SelectItem::Value { value: Expression::Column(column), alias } => {
+            let name = alias.as_ref().map_or(&column.column, |alias| &alias.text);
+            Some([stored(name), stored(&column.column)])
+        }
+        _ => None,
+    };
+    let (names, columns): (Vec<_>, Vec<_>) = items.iter().filter_map(column).map(<(_, _)>::from).unzip();
+    let tables = [made.sql.clone(), table(source)?].map(Scalar::Text);
+    let arguments = tables.into_iter().chain([Scalar::texts(names), Scalar::texts(columns)]);
+    let inherit = call("tsql.inherit_from", arguments.collect::<Vec<_>>());
+    Ok(Some(Step::Define(Definition::Call(inherit))))
 }
 
 /// The temporary table created by SELECT INTO.
