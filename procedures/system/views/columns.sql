@@ -157,11 +157,7 @@ cross join lateral (
     -- the types of the parameters of T-SQL
     nullif(split_part(substring(routines.prosrc from '.*\n-- takes ([^\n]+)\n'), ';',
       (dense_rank() over (order by arguments.place))::integer), '') as declared,
-    moded.mode in ('o', 'b') as is_output,
-    moded.mode <> 'o'
-      and count(*) filter (where moded.mode <> 'o' and coalesce(fields.attnum, 1) = 1) over (order by arguments.place)
-        > routines.pronargs - routines.pronargdefaults
-      or fields.attnum is not null as is_optional
+    moded.mode in ('o', 'b') as is_output
   from unnest(coalesce(routines.proallargtypes, routines.proargtypes::oid[])) with ordinality as arguments (type, place)
   cross join lateral (select coalesce(routines.proargmodes[arguments.place], 'i')) as moded (mode)
   join pg_catalog.pg_type as types on types.oid = arguments.type
@@ -184,7 +180,8 @@ select
   types.scale::smallint as scale,
   parameters.is_output,
   false as is_cursor_ref,
-  parameters.is_optional as has_default_value,
+  -- SQL Server has defaults of CLR parameters alone here
+  false as has_default_value,
   false as is_xml_document,
   null::text as default_value,
   0 as xml_collection_id,

@@ -155,12 +155,17 @@ create function sys.default_text(expression text) returns text
 language sql immutable
 as $$
   select '(' || coalesce(
-      case when said.found[2] is null then said.found[1] else 'getdate()' end, sys.shown_expression(expression)) || ')'
+      case
+        when said.found[2] is not null then 'getdate()'
+        when said.found[1] ~ '^[-0-9]' then '(' || replace(said.found[1], ' ', '') || ')'
+        else said.found[1]
+      end, sys.shown_expression(expression)) || ')'
   from (
     select pg_catalog.regexp_match(
-      expression,
+      -- PostgreSQL shows -1 as a text
+      pg_catalog.regexp_replace(expression, '''(-?[0-9.]+)''::(?:integer|bigint|smallint|numeric|double precision)', '\1'),
       '^\(*(?:tsql\.(?:(?:to|fitted)_[a-z0-9_]+|carry)\(\(*)*'
-      '(?:(''(?:[^'']|'''')*''|-?[0-9]+(?:\.[0-9]+)?|NULL)|(tsql\.getdate\(clock_timestamp\(\)\)))'
+      '(?:(''(?:[^'']|'''')*''|-? ?[0-9]+(?:\.[0-9]+)?|NULL)|(tsql\.getdate\(clock_timestamp\(\)\)))'
       '(?:\)|::[a-z ]+(?:\([0-9]+(?:,[0-9]+)?\))?[a-z ]*|, [0-9]+)*$'
     ) as found
   ) as said

@@ -221,6 +221,7 @@ pub fn declared_base(name: &TypeName) -> Option<(&'static str, bool)> {
         "datetime2" => ("datetime2", false),
         "datetimeoffset" => ("datetimeoffset", false),
         "dec" | "decimal" => ("decimal", false),
+        "sysname" => ("sysname", false),
         _ => return None,
     })
 }
