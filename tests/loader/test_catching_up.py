@@ -267,10 +267,11 @@ class EndingSite:
         self._address = replace(address, host="127.0.0.1", port=self.proxy.port)
 
     def writer(self, spool: str = "spool") -> Writer:
-        """A writer that has begun, through the proxy."""
+        """A writer whose connection through the proxy is idle: a row is stored, so its first report is too."""
         password = self._server.writer.password
         writer = Writer(self._table, self._zone, self._address, password, self._folder / spool)
-        wait_until(lambda: writer.began, lambda: (writer.error, writer.figures))
+        writer.put(datetime.now(UTC), current_1=0.0)
+        assert writer.drain(PATIENCE), (writer.error, writer.figures)
         return writer
 
 

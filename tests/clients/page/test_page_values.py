@@ -125,7 +125,14 @@ def test_points_are_read_as_a_table(page: Page) -> None:
 
 
 def picture(page: Page) -> str:
-    return str(page.locator(".chart canvas").evaluate("canvas => canvas.toDataURL()"))
+    """The chart, after it is read and its size and drawing no longer change: both follow in the next frame."""
+    expect(page.locator(".chart.busy")).to_have_count(0)
+    return str(
+        page.locator(".chart canvas").evaluate(
+            "canvas => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>"
+            " done(canvas.toDataURL()))))"
+        )
+    )
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ class Proxy:
 
     def __init__(self, port: int) -> None:
         self._server = port
-        self._open: set[socket.socket] = set()
+        self._open: dict[threading.Thread, tuple[socket.socket, socket.socket]] = {}
         self._lock = threading.Lock()
         self.closed = False
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=200)
@@ -20,13 +20,15 @@ class Proxy:
 
     def cut(self) -> None:
         with self._lock:
-            doomed, self._open = self._open, set()
-        for end in doomed:
-            with suppress(OSError):
-                # with a reset: bytes in transit are lost
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
+            doomed = dict(self._open)
+        for ends in doomed.values():
+            for end in ends:
+                with suppress(OSError):
+                    # with a reset: bytes in transit are lost
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    end.shutdown(socket.SHUT_RDWR)
+        for thread in doomed:
+            thread.join()
 
     def _accept(self) -> None:
         while True:
@@ -38,22 +40,32 @@ class Proxy:
             except OSError:
                 client.close()
                 continue
+            thread = threading.Thread(target=self._serve, args=(client, server), daemon=True)
             with self._lock:
-                self._open |= {client, server}
+                self._open[thread] = client, server
+                thread.start()
             if self.closed:
                 # a connection since the check, perhaps after the cut
                 self.cut()
-            for source, target in ((client, server), (server, client)):
-                threading.Thread(target=self._forward, args=(source, target), daemon=True).start()
 
-    def _forward(self, source: socket.socket, target: socket.socket) -> None:
+    def _serve(self, client: socket.socket, server: socket.socket) -> None:
+        """Forwards both directions. The sockets are closed when no thread uses them any more: another
+        connection could get their numbers, and its bytes would be read here."""
+        back = threading.Thread(target=_forward, args=(server, client), daemon=True)
+        back.start()
+        _forward(client, server)
+        back.join()
+        with self._lock:
+            del self._open[threading.current_thread()]
+        client.close()
+        server.close()
+
+
+def _forward(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+    for end in (source, target):
+        # wakes the thread of the other direction
         with suppress(OSError):
-            while data := source.recv(65536):
-                target.sendall(data)
-        for end in (source, target):
-            with self._lock:
-                self._open.discard(end)
-            with suppress(OSError):
-                # wakes the thread that waits for the other direction: closing alone would not
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
+            end.shutdown(socket.SHUT_RDWR)
