@@ -107,6 +107,7 @@ def test_a_cancelled_call(clients: Clients, admin: Admin) -> None:
         cursor = connection.cursor()
         with pytest.raises(pymssql.Error):
             cursor.execute("select pg_sleep(20)")
+    wait_until(lambda: not one_sleeps(admin), lambda: "nobody waits for it any more")
     with clients.ct(clients.server.writer) as client:
         assert client.call("enter", [Param("char", "a")]).statuses == [0]
 
