@@ -17,6 +17,7 @@ Cells are the text of the value: NULL, 0x0A, 2026-11-20 15:04:05, 1.50.
 
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ class Case:
         return self.only is None or self.only == ("sybase" if sybase else "microsoft")
 
 
-def cases() -> list[Case]:
+@cache
+def cases() -> tuple[Case, ...]:
     found = []
     for path in sorted(FOLDER.glob("*.toml")):
         file = tomllib.loads(path.read_text())
@@ -58,4 +60,4 @@ def cases() -> list[Case]:
                     tuple(expect),
                 )
             )
-    return found
+    return tuple(found)
