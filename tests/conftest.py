@@ -31,7 +31,7 @@ from servers import TEST_MEMORY, RunningServer, free_port, serving, set_path, sq
 
 # Folders with the longest files, or whose files belong together: with several workers they begin first, so
 # that none remains for a single worker at the end.
-LONG = ("loadtest", "loader", "machines", "compat")
+LONG = ("batches", "loadtest", "loader", "machines", "plant", "releases", "demo", "compat")
 
 
 # The environment variable with the seed of the order of tests.

@@ -267,7 +267,7 @@ class EndingSite:
         self._address = replace(address, host="127.0.0.1", port=self.proxy.port)
 
     def writer(self, spool: str = "spool") -> Writer:
-        """A writer whose connection through the proxy is idle: a row is stored, so its first report is too."""
+        """A writer whose connection through the proxy is idle: its first report precedes its first row."""
         password = self._server.writer.password
         writer = Writer(self._table, self._zone, self._address, password, self._folder / spool)
         writer.put(datetime.now(UTC), current_1=0.0)

@@ -125,7 +125,7 @@ def test_points_are_read_as_a_table(page: Page) -> None:
 
 
 def picture(page: Page) -> str:
-    """The chart, after it is read and its size and drawing no longer change: both follow in the next frame."""
+    """The chart when it is read and drawn: its size may change in the next frame."""
     expect(page.locator(".chart.busy")).to_have_count(0)
     return str(
         page.locator(".chart canvas").evaluate(

@@ -218,7 +218,7 @@ def compared(text: Text) -> list[Way]:
 
 
 def sample(texts: Sequence[Text]) -> dict[str, list[Way]]:
-    """Texts and their ways, so that the texts of each table have every way. Other tests run each text once."""
+    """Texts and their ways: the texts of each table have every way. Other tests run each text once."""
     chosen: dict[str, list[Way]] = defaultdict(list)
     tables: dict[str, dict[str | None, list[Text]]] = defaultdict(lambda: defaultdict(list))
     for text in texts:
