@@ -99,14 +99,14 @@ def test_tables_of_tsql(temporary_directory: Path) -> None:
         for seed in (1, 2):
             draw = random.Random(seed)
             with tsql.subjects(server, draw) as (subject,):
-                run(subject, draw, counts)
+                run(replace(subject, cases=50), draw, counts)
         # a predicate with another value at each evaluation is a wrong one, and the rest of its query goes
         draw = random.Random(3)
         with tsql.subjects(server, draw) as (subject,):
             wrong = {**subject.grammar, "p": ["1 = 1", "({p} and {p})", "cast(newid() as varchar(36)) < '8'"]}
             with pytest.raises(Different) as found:
                 run(replace(subject, grammar=wrong), draw, counts)
-    assert counts.queries.total() > 2500
+    assert counts.queries.total() > 1200
     assert set(counts.refused) <= {
         f"{subject}: 8115: Arithmetic overflow error converting numeric to data type numeric."
         for subject in counts.queries
