@@ -387,7 +387,13 @@ def by_numpy(values: list[float | None]) -> tuple[float | None, ...]:
     return counts[0], *map(float, figures), *counts[1:]
 
 
-@pytest.mark.parametrize("until", [None, timedelta(hours=61), timedelta(days=6)])
+@pytest.mark.parametrize(
+    "until",
+    [
+        timedelta(hours=61),
+        *(pytest.param(each, marks=pytest.mark.long) for each in (None, timedelta(days=6))),
+    ],
+)
 def test_figures_are_numpys_before_and_after_summaries(
     of_all_kinds: psycopg.Connection, conninfo: str, until: timedelta | None
 ) -> None:

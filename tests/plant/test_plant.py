@@ -12,8 +12,8 @@ from plant.life import drawn, live
 
 @pytest.mark.parametrize("seed", [6, pytest.param(5, marks=pytest.mark.long)])
 def test_reads_agree_with_the_model(seed: int) -> None:
-    life = live(islice(drawn(seed), 16), inf)
-    assert len(life.history) == 16
+    life = live(islice(drawn(seed), 10), inf)
+    assert len(life.history) == 10
     assert life.reads > 0
 
 
