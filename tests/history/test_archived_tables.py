@@ -1,8 +1,9 @@
 """Archived weeks of tables of rows, numbers, texts and waveforms: both tiers together always have every row
 once."""
 
+import shutil
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from ringlog.history.archive import archiving, leaving, merging
 from ringlog.history.archive.addresses import NAMESPACE
 from ringlog.history.archive.iceberg import catalog, publish
 from ringlog.history.archive.manifest import ColdWeek
+from ringlog.history.archive.ownership import adopt
 from ringlog.history.archive.recall import recall
 from ringlog.history.archive.restoring import restore
 from ringlog.history.archive.round import Round
@@ -214,11 +216,40 @@ def filled(prepared_databases: Databases) -> Iterator[str]:
         yield name
 
 
-@pytest.fixture
-def plant(filled: str, database_url: sa.URL, engine: sa.Engine, tmp_path: Path) -> Iterator[Plant]:
-    plant = Plant(database_url, engine, tmp_path / "archive")
+@contextmanager
+def made(url: sa.URL, folder: Path) -> Iterator[Plant]:
+    plant = Plant(url, sa.create_engine(url), folder)
     with plant.connection:
-        plant.connection.execute("update ringlog.history set archive = %s", [str(plant.folder)])
+        plant.connection.execute("update ringlog.history set archive = %s", [str(folder)])
+        yield plant
+    plant.engine.dispose()
+
+
+@pytest.fixture
+def plant(filled: str, database_url: sa.URL, tmp_path: Path) -> Iterator[Plant]:
+    with made(database_url, tmp_path / "archive") as plant:
+        yield plant
+
+
+@pytest.fixture(scope="module")
+def cold(
+    filled: str, copied_databases: Databases, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, Path]]:
+    """The name of a database whose old weeks are archived, and its archive; tests get copies."""
+    with copied_databases(filled) as url, made(url, tmp_path_factory.mktemp("cold") / "archive") as plant:
+        plant.archive()
+        plant.connection.close()
+        plant.engine.dispose()
+        yield str(url.database), plant.folder
+
+
+@pytest.fixture
+def archived(cold: tuple[str, Path], copied_databases: Databases, tmp_path: Path) -> Iterator[Plant]:
+    """A plant whose four old weeks are in the archive."""
+    database, folder = cold
+    shutil.copytree(folder, tmp_path / "archive")
+    with copied_databases(database) as url, made(url, tmp_path / "archive") as plant:
+        [*adopt(plant.engine)]
         yield plant
 
 
@@ -251,8 +282,8 @@ def test_every_reading_has_both_tiers(plant: Plant) -> None:
     assert b"gauge:silent" in file.schema.metadata[b"ringlog.signals"]
 
 
-def test_iceberg_tables_have_the_archived_samples(plant: Plant) -> None:
-    plant.archive()
+def test_iceberg_tables_have_the_archived_samples(archived: Plant) -> None:
+    plant = archived
     assert [*publish(plant.engine, plant.conninfo)] == [
         "published log.magnet: 4 weeks more, 0 fewer; 4 with 336 rows",
         "published log.traces: 4 weeks more, 0 fewer; 4 with 28 rows",
@@ -276,8 +307,8 @@ def test_iceberg_tables_have_the_archived_samples(plant: Plant) -> None:
     assert found == {name: [one for one in plant.read(name) if one[0] < end] for name in found}
 
 
-def test_late_rows_and_samples_of_an_archived_week(plant: Plant) -> None:
-    plant.archive()
+def test_late_rows_and_samples_of_an_archived_week(archived: Plant) -> None:
+    plant = archived
     first, second, *_ = plant.read("gauge:1")
     plant.put("gauge:1", *first)  # a repeat
     plant.put("gauge:1", second[0], 99.0)  # another value of the same time
@@ -370,9 +401,9 @@ def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> 
     assert plant.all() == late
 
 
-def test_weeks_past_retention_leave_the_archive(plant: Plant) -> None:
+def test_weeks_past_retention_leave_the_archive(archived: Plant) -> None:
+    plant = archived
     before = plant.all()
-    plant.archive()
     for registry in ("sample_table", "logged_table"):
         plant.rows(f"update ringlog.{registry} set retention = '3 weeks' returning 1")
     lines = plant.archive()
@@ -388,9 +419,9 @@ def test_weeks_past_retention_leave_the_archive(plant: Plant) -> None:
     ]
 
 
-def test_a_week_is_recalled(plant: Plant) -> None:
+def test_a_week_is_recalled(archived: Plant) -> None:
+    plant = archived
     before = plant.all()
-    plant.archive()
     first = before["gauge:2"][0]
     plant.put("gauge:2", first[0], -7.0)
     plant.put("gauge:2", *before["gauge:2"][1])
