@@ -113,6 +113,11 @@ def test_metrics_are_the_same_by_several_connections(
     conninfo = make_conninfo(user=database_url.username, dbname=database_url.database, **database_url.query)
     install(engine, Facility("test", "UTC", (table("one"), table("two"), table("three"))))
     connection = connect()
+    # the rows of a Monday and a Tuesday are of last week, too
+    connection.execute(
+        "select ringlog.make_week(each, date_trunc('week', now(), 'UTC') - interval '7 days')"
+        " from unnest('{one,two}'::text[]) as each"
+    )
     for name in ("one", "two"):
         put(connection, name, "6 h")
     # not known before a day
