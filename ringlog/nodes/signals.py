@@ -10,8 +10,7 @@ from psycopg import sql
 
 from ringlog.errors import UsageError
 from ringlog.nodes.servers import place, reached
-from ringlog.schema import locks, registry, session
-from ringlog.schema.moving.carrying import pipe
+from ringlog.schema import locks, session
 from ringlog.schema.sql_files import sql_file
 from ringlog.server.processes.background import in_background
 
@@ -19,7 +18,6 @@ log = logging.getLogger(__name__)
 
 _LOOK = 2.0
 """seconds between two looks at a node's registry"""
-_COLUMNS = sql.SQL(", ").join(sql.Identifier(column.name) for column in registry.signal.columns)
 
 _TABLES = """
 select distinct table_name from ringlog.stand_in where node = %s order by 1
@@ -58,10 +56,15 @@ def know(first: psycopg.Connection, there: psycopg.Connection, node: str) -> Non
 
 def note(first: psycopg.Connection, there: psycopg.Connection, node: str, tables: Sequence[str]) -> None:
     """The first server has what another server has registered of these tables, which are on a node."""
+    # SQLAlchemy takes longer to import than `ringlog signal` to run, which needs it for nodes only
+    from ringlog.schema.moving.carrying import pipe
+    from ringlog.schema.registry import signal
+
+    columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in signal.columns)
     first.execute("delete from ringlog.signal_elsewhere where table_name = any(%s)", [[*tables]])
     query = sql.SQL("select {}, {} from ringlog.signal where table_name = any({}::text[])")
-    into = sql.SQL("ringlog.signal_elsewhere ({}, node)").format(_COLUMNS)
-    pipe(there, query.format(_COLUMNS, sql.Literal(node), sql.Literal([*tables])), first, into)
+    into = sql.SQL("ringlog.signal_elsewhere ({}, node)").format(columns)
+    pipe(there, query.format(columns, sql.Literal(node), sql.Literal([*tables])), first, into)
 
 
 @contextmanager

@@ -254,6 +254,7 @@ HEAVY = {"sqlalchemy", "numpy", "pyarrow", "rich", "orjson", "starlette", "pydan
         ("dsn --help", set()),
         ("status --help", set()),
         ("signals --help", set()),
+        ("signal --help", set()),
         ("latest --help", set()),
         ("user --help", set()),
         ("report losses --help", set()),
