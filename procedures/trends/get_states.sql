@@ -18,17 +18,16 @@ begin
     raise exception 'get_states: signal ''%'' is % and has no states', name, kind
       using errcode = 'datatype_mismatch', hint = 'Call get_statistics.';
   end if;
+  -- refuses unknown signals and other types
+  perform from ringlog.get_signal(name, from_time, to_time, 0);
   return query
-    select state.value::bigint, sum(state.seconds), count(*) filter (where state.entered)
+    select state.value::bigint, sum(extract(epoch from state.ends - state.begins))::double precision,
+      count(*) filter (where state.entered)
     from (
-      select
-        logged.value,
-        extract(epoch from lead(logged."time", 1, least(to_time, now())) over by_time - logged."time")
-          ::double precision as seconds,
-        logged.value <> lag(logged.value) over by_time as entered
-      from ringlog.get_signal(get_states.name, from_time, to_time) as logged
-      where logged.value is not null
-      window by_time as (order by logged."time")
+      select held.*, held.value <> lag(held.value) over (order by held.begins) as entered
+      from ringlog.held_values(
+        get_states.name, from_time, least(to_time, now()), tstzmultirange(tstzrange(from_time, least(to_time, now())))
+      ) as held
     ) as state
     group by state.value
     order by state.value;
@@ -36,9 +35,9 @@ end
 $$;
 
 comment on function ringlog.get_states is
-$$The states of a signal of type bit, smallint, int or bigint from from_time (inclusive) to to_time (exclusive): each
-value, its total duration in seconds, and how often the signal changed to it. A value lasts until the next one, the last
-one until to_time, or now; the time before the first row is not counted. It reads the rows. Default: the last day.
+$$The states of a signal of type bit, smallint, int or bigint from from_time (inclusive) to to_time (exclusive), or now: each
+value, its total duration in seconds, and how often the signal changed to it. A value is held as in held_values: until the next
+row, from the newest row before from_time on; during NULL there is no state. It reads the rows. Default: the last day.
 Errors: a signal that never existed (42704), one of another type (42804), weeks in the archive (RL003).$$;
 
 grant execute on function ringlog.get_states to daq_reader, daq_table_reader;

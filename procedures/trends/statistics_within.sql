@@ -48,20 +48,13 @@ as $$
     array[statistics_within.name], statistics_within.from_time, statistics_within.to_time,
     statistics_within.to_time - statistics_within.from_time, statistics_within.from_time, true, statistics_within.within
   ) as bin on true
-  left join lateral (
-    select sum(part.value * part.seconds) / sum(part.seconds)
-    from (
-      select value, extract(epoch from ends - begins)::double precision as seconds
-      from ringlog.held_values(
-        statistics_within.name, statistics_within.from_time, statistics_within.to_time, statistics_within.within,
-        statistics_within.gap
-      )
-    ) as part
+  left join lateral ringlog.held_mean(
+    statistics_within.name, statistics_within.from_time, statistics_within.to_time, statistics_within.within, statistics_within.gap
   ) as held (mean) on statistics_within.weighted
 $$;
 
 comment on function ringlog.statistics_within is
 $$One row: the figures of get_statistics for the values of those times that are `within`, the duration of these times in seconds,
-and, if `weighted`, the mean weighted by duration (held_values).$$;
+and, if `weighted`, the mean weighted by duration (held_mean).$$;
 
 grant execute on function ringlog.statistics_within to daq_reader, daq_table_reader;

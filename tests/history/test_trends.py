@@ -223,8 +223,13 @@ def test_states(magnets: psycopg.Connection) -> None:
     found = magnets.execute(
         "select * from ringlog.get_states('magnet/on', %s, %s)", [BEGIN, BEGIN + timedelta(seconds=120)]
     )
-    # without a reading the state remains
-    assert found.fetchall() == [(0, 70.0, 2), (1, 50.0, 1)]
+    # NULL is no state, and ends the one before
+    assert found.fetchall() == [(0, 60.0, 2), (1, 50.0, 1)]
+    found = magnets.execute(
+        "select * from ringlog.get_states('magnet/on', %s, %s)",
+        [BEGIN + timedelta(seconds=20), BEGIN + timedelta(seconds=75)],
+    )
+    assert found.fetchall() == [(0, 40.0, 1), (1, 10.0, 0)], "the state before the begin lasts into the time"
     with pytest.raises(errors.DatatypeMismatch, match="get_statistics"):
         magnets.execute("select * from ringlog.get_states('magnet/current')")
 
@@ -236,12 +241,18 @@ def test_distribution(magnets: psycopg.Connection) -> None:
             "select ringlog.put_magnets(row (2, %s, %s, null, null, null)::online.magnets)",
             [BEGIN + timedelta(seconds=seconds), current],
         )
+    span = [BEGIN, BEGIN + timedelta(seconds=100)]
     found = magnets.execute(
-        "select * from ringlog.get_distribution('magnet/current', %s, %s, '0, 50, 100')",
-        [BEGIN, BEGIN + timedelta(seconds=100)],
+        "select * from ringlog.get_distribution('magnet/current', %s, %s, '0, 50, 100')", span
     )
-    # 0 for 10 s, 10 for 30 s, 20 for 30 s, 30 for 30 s
-    assert found.fetchall() == [(0.0, 0.0, 18.0), (50.0, 15.0, 18.0), (100.0, 30.0, 18.0)]
+    # 0 for 10 s, 10 for 30 s, 20 for 10 s, 30 for 30 s: NULL and NaN are no values, and end the one before
+    assert found.fetchall() == [(0.0, 0.0, 17.5), (50.0, 15.0, 17.5), (100.0, 30.0, 17.5)]
+    query = "select n, time_mean from ringlog.get_statistics_while(%s, null, %s, %s, weighted => true)"
+    assert magnets.execute(query, ["magnet/current", *span]).fetchall() == [(4, 17.5)]
+    late = [BEGIN + timedelta(seconds=20), BEGIN + timedelta(seconds=50)]
+    found = magnets.execute("select * from ringlog.get_distribution('magnet/current', %s, %s, '50')", late)
+    # 10 for 20 s from before the time, 20 for 10 s
+    assert found.fetchall() == [(50.0, 20.0, pytest.approx(40 / 3))]
 
 
 def test_every_so_often(magnets: psycopg.Connection) -> None:
