@@ -11,7 +11,7 @@ import { address, change, onChange, read, shownTime, state } from "./state.js";
 import { showStatus } from "./status.js";
 import { back, follow, scale, shift, showTime } from "./time.js";
 import { tree } from "./tree.js";
-import { findViews, openView, stateOf } from "./views.js";
+import { openView, readViews, stateOf } from "./views.js";
 import { facility, isZone } from "./zones.js";
 
 const by = (id) => document.getElementById(id);
@@ -239,7 +239,7 @@ const captureItem = (event) => choice(event.name, timeText(Date.parse(event.time
 const viewItem = (view) => choice(view.name, view.owner, view.description, () => openView(view));
 for (const [name, show] of [["search", (calls) => search(by("search"), by("found"), by("count"), calls)],
   ["tree", (calls) => tree(by("tree"), calls)],
-  ["views", (calls) => list(by("views"), () => findViews(""), viewItem, calls)],
+  ["views", (calls) => list(by("views"), readViews, viewItem, calls)],
   ["captures", (calls) => list(by("captures"), newestCaptures, captureItem, calls)]]) {
   show({ chosen, failed: (error) => failed(error, name), worked: () => worked(name) });
 }

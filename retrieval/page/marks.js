@@ -6,7 +6,12 @@ import { timeText } from "./format.js";
 // Kinds of events by their severity; others have no colour.
 const COLOURS = { gap: "bad", refused: "bad", thinned: "bad", damaged: "bad", disconnected: "bad", unread: "bad", late: "warn",
   clock: "warn", unfit: "warn", alarm: "warn", mark: "accent", capture: "accent" };
+const MISSING = ["gap", "thinned", "damaged", "disconnected"];
 const STRIP = 5; // pixels
+
+// The events that say since and until when readings of a table are missing.
+export const missing = (events, table) =>
+  events.filter((event) => event.table_name === table && MISSING.includes(event.kind) && event.to > event.from);
 
 export function limitLines(plot, axes) {
   const { ctx, bbox } = plot;
@@ -68,7 +73,7 @@ export function eventMarks(plot, events) {
     ctx.fillRect(x, bbox.top - STRIP * ratio, width, STRIP * ratio);
     // a note of a person, or the event of a capture: a thin line, or the span
     if (["mark", "capture"].includes(event.kind)) ctx.fillRect(x, bbox.top, ratio, bbox.height);
-    if (["mark", "gap", "thinned", "damaged", "disconnected"].includes(event.kind) && event.to > event.from) {
+    if (["mark", ...MISSING].includes(event.kind) && event.to > event.from) {
       ctx.globalAlpha = 0.08;
       ctx.fillRect(x, bbox.top, width, bbox.height);
     }

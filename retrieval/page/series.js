@@ -54,11 +54,19 @@ function usualStep(at, width) {
   return Math.max(steps[steps.length >> 1] ?? 0, width * 1000);
 }
 
-// Interrupts a line where rows have no reading, and where points are missing for long, except of a held value.
-export function withGaps({ at, mean, min, max, usual, held }) {
-  const made = { at: [], mean: [], min: [], max: [] };
+// Whether a point does not continue the one before: points are missing for long, unless the value is held, or an event says
+// that readings are missing.
+export function isBroken({ at, usual, held, missing }, index) {
+  const step = index && usual ? at[index] - at[index - 1] : 0;
+  return (!held && step > 5 * usual)
+    || (step > 1.5 * usual && Boolean(missing?.some(({ from, to }) => from < at[index] && at[index - 1] < to)));
+}
+
+// Interrupts a line where rows have no reading, and where it is broken.
+export function withGaps(series) {
+  const { at, mean, min, max, usual } = series, made = { at: [], mean: [], min: [], max: [] };
   for (let index = 0; index < at.length; index++) {
-    if (index && usual && !held && at[index] - at[index - 1] > 5 * usual) {
+    if (isBroken(series, index)) {
       made.at.push(at[index - 1] + usual);
       for (const name of ["mean", "min", "max"]) made[name].push(null);
     }

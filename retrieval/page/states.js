@@ -2,7 +2,7 @@
 
 import { theme } from "./axes.js";
 import { valueText } from "./format.js";
-import { asOf, isNamed, isSeverity, isText, stateAt } from "./series.js";
+import { asOf, isBroken, isNamed, isSeverity, isText, stateAt } from "./series.js";
 
 // The severities of EPICS, in the usual colours of control rooms: [name, background, text].
 const SEVERITIES = [["NO_ALARM", "#2b8a3e", "#ffffff"], ["MINOR", "#ffd43b", "#17212b"], ["MAJOR", "#c92a2a", "#ffffff"],
@@ -66,8 +66,8 @@ function lookOf(value, series) {
   return { ground: grounds[seen.get(value) % grounds.length], words: theme() === "dark" ? "#0f1419" : "#ffffff" };
 }
 
-// Neighbours with the same value are one piece, unless points are missing between them for long, as in
-// withGaps; the last one gets the usual duration of a sample.
+// Neighbours with the same value are one piece, unless points are missing between them; the last one gets the usual duration
+// of a sample.
 export function pieces(series, time) {
   const found = [];
   const steps = series.at.slice(1).map((at, index) => at - series.at[index]).sort((a, b) => a - b);
@@ -77,7 +77,7 @@ export function pieces(series, time) {
     const value = series.mean[index];
     const from = series.width ? series.at[index] - series.width * 500 : series.at[index];
     const last = found[found.length - 1], before = series.at[index - 1];
-    const gap = index && series.usual && series.at[index] - before > 5 * series.usual;
+    const gap = isBroken(series, index);
     if (last && last.value === value && !gap && asOf(series, last.from) === asOf(series, from)) continue;
     if (last) last.to = gap ? before + (series.width ? series.width * 500 : series.usual) : from;
     found.push({ from, to: end, value });

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { axesWidth, drawnAxes, shownOn, timeAxis, valueAxes, valueScales } from "./axes.js";
 import { timeText, valueText } from "./format.js";
-import { eventList, eventMarks, limitLines } from "./marks.js";
+import { eventList, eventMarks, limitLines, missing } from "./marks.js";
 import { Pointer } from "./pointer.js";
 import {
   alarmOf, append, asOf, between, forget, isHeld, isState, isText, lone, ofSamples, ofTrend, placeAt, stateAt, withGaps, withWideGaps,
@@ -80,7 +80,10 @@ export class Trend {
 
   draw() {
     const { series, time, wanted } = this.chart;
-    for (const each of series) each.colour = this.chart.colourOf(each.signal);
+    for (const each of series) {
+      each.colour = this.chart.colourOf(each.signal);
+      each.missing = each.before ? [] : missing(this.events, this.chart.of(each.signal).table);
+    }
     const visible = series.filter((each) => !this.chart.isHidden(each.signal));
     const lines = visible.filter((each) => !isState(each)), bars = visible.filter(isState);
     this.axes = valueAxes(lines, wanted);

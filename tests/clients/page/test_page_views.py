@@ -66,8 +66,15 @@ def test_kept_found_opened_and_removed(keeper: Page, web: Web) -> None:
     # by the search
     page.goto("about:blank")
     page.goto("/")
-    page.get_by_role("combobox", name="Find signals").fill("magnets ramp")
+    reads: list[str] = []
+    page.on("request", lambda request: reads.append(request.url) if "/api/v1/views" in request.url else None)
     found = page.locator("#found li").first
+    for words in ("ramp", "magnets", "magnets ramp"):
+        page.get_by_role("combobox", name="Find signals").fill("of nothing")
+        expect(page.locator("#found li")).to_have_count(0)
+        page.get_by_role("combobox", name="Find signals").fill(words)
+        expect(found).to_contain_text(f"view of {OPERATOR.user}")
+    assert len(reads) == 1
     expect(found).to_contain_text(f"view of {OPERATOR.user}")
     found.click()
     expect(page.locator(".chart h2")).to_have_text("every_type/a_real")
