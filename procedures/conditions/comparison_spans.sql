@@ -26,6 +26,8 @@ declare
   -- whole spans: archived weeks of tables of rows have no others
   first timestamptz;
   past timestamptz;
+  -- where rows are close enough together for spans of any length
+  dense constant tstzmultirange := case when gap is not null and word is null then ringlog.dense_spans(name, from_time, to_time, gap) end;
   decided record;
 begin
   holds := '{}';
@@ -39,7 +41,7 @@ begin
     order by each desc
   loop
     -- rows of a bin and of the next one are less than two bins apart; few bins decide little
-    continue when longer % level > 0 or longer < 4 * level or 2 * level > extract(epoch from gap)
+    continue when longer % level > 0 or longer < 4 * level or (2 * level > extract(epoch from gap) and isempty(dense))
       or 4 * level > extract(epoch from to_time - from_time);
     exit when isempty(undecided);
     longer := level;
@@ -82,9 +84,12 @@ begin
           when holds @> opens[part] - interval '1 microsecond' then true
           when fails @> opens[part] - interval '1 microsecond' then false
         end
-        and (gap is null or (
-          (former is null or begins + width - former <= gap) and coalesce(next + width, closes[part]) - begins <= gap
-        ))
+        and case
+          when gap is null then true
+          -- also as far outside as the spans of dense_spans, which may lie across both ends
+          when 2 * width > gap then dense @> tstzrange(begins - gap / 2 - interval '1 us', least(coalesce(next, closes[part]), past) + gap / 2)
+          else (former is null or begins + width - former <= gap) and coalesce(next + width, closes[part]) - begins <= gap
+        end
     )
     select coalesce(range_agg(time) filter (where of_all), '{}') as holds,
       coalesce(range_agg(time) filter (where not of_all), '{}') as fails
