@@ -73,6 +73,9 @@ FOR_EVERYONE = ("demand_log", "partial_logs")
 DEADBAND = r"^(\d+(\.\d+)?|\.\d+)([eE]-?\d+)?( ?%)?$"
 """The form of a deadband that is a number or a part, for PostgreSQL and for Python."""
 
+CAPTURE_SECONDS, CAPTURE_DAYS = 86_400, 36_500
+"""The most seconds before and after an event together, and the most days for which a capture is kept."""
+
 SYSTEM_SCHEMAS = ("sys", "sybsystemprocs", "tsql_information_schema", "tsql", "tsql_global")
 """The schemas of T-SQL's system: catalogue views, functions and procedures; those with another form in
 TDS 5.0; INFORMATION_SCHEMA; functions of compiled queries; global temporary tables. The first two are named
@@ -293,9 +296,11 @@ WAVEFORMS = SampleBlocks(
 )
 
 
-_WITH_SHARED = ("add_signal", "change_signal", "view_samples")
+_WITH_SHARED = ("add_signal", "change_signal", "view_samples", "capture_event")
 _SHARED = {
     "deadband": sql.Literal(DEADBAND).as_string(),
+    "capture_seconds": str(CAPTURE_SECONDS),
+    "capture_days": str(CAPTURE_DAYS),
     "samples_of_values": sql.Literal(VALUES.samples).as_string(),
     "samples_of_waveforms": sql.Literal(WAVEFORMS.samples).as_string(),
 }

@@ -27,9 +27,9 @@ begin
   if coalesce(btrim(name), '') = '' then
     raise exception 'capture_event: a capture must have a name' using errcode = 'invalid_parameter_value';
   end if;
-  if (before >= 0 and after >= 0 and before + after > 0 and before + after <= 86400
-    and late between 0 and 31 * 86400 and coalesce(keep_days between 0 and 36500, true)) is not true then
-    raise exception 'capture_event: before % and after % must be seconds, together at most 86400, late (%) at most 31 days of seconds, keep_days (%) at most 36500',
+  if (before >= 0 and after >= 0 and before + after > 0 and before + after <= {capture_seconds}
+    and late between 0 and 31 * 86400 and coalesce(keep_days between 0 and {capture_days}, true)) is not true then
+    raise exception 'capture_event: before % and after % must be seconds, together at most {capture_seconds}, late (%) at most 31 days of seconds, keep_days (%) at most {capture_days}',
       before, after, late, keep_days using errcode = 'invalid_parameter_value';
   end if;
   if (isfinite(at) and at <= clock_timestamp() + interval '1 minute') is not true then

@@ -4,12 +4,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from ringlog.procedures import CAPTURE_DAYS, CAPTURE_SECONDS
 from ringlog.schema.facility import CaptureRule, SampleTable, Table
 from ringlog.schema.facility_files.entries import Entry, is_number
 
-# see capture_event.sql
-_LONGEST = 86_400.0  # seconds
-_MOST_DAYS = 36_500
+_YEAR = 366 * 86_400.0  # seconds
 _SHORTEST_PAUSE = 60.0
 """Seconds: more than those for which ringlog/server/captures.py looks back."""
 
@@ -24,12 +23,12 @@ def captures_of(
             rule.refuse("name must be one line of text without blanks around it")
         patterns, wanted = _texts(rule, "signals"), _texts(rule, "tables")
         before, after = (_seconds(rule, key, 10.0, 0.0) for key in ("before", "after"))
-        if not 0 < before + after <= _LONGEST:
-            rule.refuse(f"before and after must be together more than 0 and at most {_LONGEST:g} s")
+        if not 0 < before + after <= CAPTURE_SECONDS:
+            rule.refuse(f"before and after must be together more than 0 and at most {CAPTURE_SECONDS} s")
         pause = _seconds(rule, "pause", 600.0, _SHORTEST_PAUSE)
         keep_days = rule.take("keep_days")
-        if not (keep_days is None or (is_number(keep_days) and 0 < keep_days <= _MOST_DAYS)):
-            rule.refuse(f"keep_days must be a number of days, above 0 and at most {_MOST_DAYS}")
+        if not (keep_days is None or (is_number(keep_days) and 0 < keep_days <= CAPTURE_DAYS)):
+            rule.refuse(f"keep_days must be a number of days, above 0 and at most {CAPTURE_DAYS}")
         note = rule.text("note")
         rule.end("capture")
         names = dict.fromkeys(table for each in wanted for table in groups.get(each, (each,)))
@@ -69,7 +68,7 @@ def _seconds(entry: Entry, key: str, default: float, least: float) -> float:
     value = entry.take(key)
     if value is None:
         return default
-    if is_number(value) and least <= value <= 366 * _LONGEST:
+    if is_number(value) and least <= value <= _YEAR:
         return float(value)
     entry.refuse(f"{key} must be a number of seconds, from {least:g} to a year")
     return default
