@@ -18,11 +18,13 @@ import pymssql
 import pytest
 import yaml
 from known_rows import BEGIN, ROWS, row
+from psycopg.rows import dict_row
 
 import ringlog as package
 from client_compat import Clients, Conversation, Programs, go
 from ringlog.loader.metrics import Metrics
-from servers import free_port
+from ringlog.server.logins import Right, add_login
+from servers import Login, free_port
 from waiting import PATIENCE, wait_until
 
 FOLDER = Path(package.__file__).parent / "monitoring" / "grafana"
@@ -76,6 +78,17 @@ def url_of(text: str) -> str:
         text = text.replace(f"${{{name}:date:iso}}", f"{moment:%Y-%m-%dT%H:%M:%S.000Z}")
     assert "$" not in text
     return text
+
+
+@pytest.fixture(scope="module", autouse=True)
+def mark(web) -> Iterator[tuple[Any, ...]]:
+    """A note of a person over some of the known rows: its time, end, author and text."""
+    operator = Login("grafana_operator", "note-Ω-3")
+    add_login(web.server.dsn, operator.user, [Right.READER, Right.RECORDER], operator.password)
+    made = (BEGIN, BEGIN + timedelta(seconds=20), "klystron 4 tripped")
+    web.server.sql("select ringlog.add_mark(%s, %s, %s)", [made[0], made[2], made[1]], login=operator)
+    yield (*made[:2], operator.user, made[2])
+    web.server.sql("delete from ringlog.mark where login = %s", [operator.user])
 
 
 @pytest.mark.parametrize("query", [*queries("grafana-postgresql-datasource")], ids=shown)
@@ -310,6 +323,29 @@ def test_http(anyone: httpx.Client, query: Query) -> None:
         lines = content[target["root_selector"]] if target["root_selector"] else content
     assert lines
     assert set(wanted) <= set(lines[0])
+
+
+@pytest.mark.parametrize("dashboard", ["signals", "http"])
+def test_marks_are_annotations(web, anyone: httpx.Client, mark: tuple[Any, ...], dashboard: str) -> None:
+    """By PostgreSQL and by HTTP. Grafana finds the fields of an annotation by their names in lower case
+    (public/app/features/annotations/standardAnnotationSupport.ts)."""
+    (target,) = (
+        note["target"] for note in DASHBOARDS[dashboard]["annotations"]["list"] if note["name"] == "Marks"
+    )
+    if "rawSql" in target:
+        with psycopg.connect(web.server.dsn_of(web.server.reader), row_factory=dict_row) as connection:
+            rows = connection.execute(sql_of(target["rawSql"]).encode()).fetchall()
+    else:
+        rows = [
+            {column["text"]: line[column["selector"]] for column in target["columns"]}
+            for line in anyone.get(url_of(target["url"])).json()
+        ]
+    (event,) = ({name.lower(): value for name, value in row.items()} for row in rows)
+    moments = [
+        each if isinstance(each, datetime) else datetime.fromisoformat(each)
+        for each in (event["time"], event["timeend"])
+    ]
+    assert (*moments, event["title"], event["text"]) == mark
 
 
 def test_every_source_is_provisioned() -> None:
