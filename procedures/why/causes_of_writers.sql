@@ -23,7 +23,10 @@ as $$
     format('put was called last by %s on %s (login %s)', call.program, call.host, call.login)
   from ringlog.table_callers() as call
   where call.table_name = of_table and call.called < now() - greatest(1.5 * step, interval '15 seconds')
-    and not exists (select from ringlog.writer as held where held.table_name = of_table and held.released is null)
+    -- the last caller was no writer that has stopped since
+    and not exists (
+      select from ringlog.writer as held where held.table_name = of_table and coalesce(held.released >= call.called, true)
+    )
 $$;
 
 comment on function ringlog.causes_of_writers is

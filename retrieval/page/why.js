@@ -27,15 +27,18 @@ export async function showWhy(chart, instant) {
   root.replaceChildren();
   try {
     const answers = await Promise.all(gaps.map(([name, gap]) => api.why(name, gap)));
-    root.replaceChildren(...gaps.flatMap(([name, gap], index) => answer(name, gap, answers[index])));
+    // signals of one table usually have one answer
+    const same = Map.groupBy(gaps.map(([name, gap], index) => ({ name, gap, spans: answers[index] })),
+      ({ gap, spans }) => JSON.stringify([timeText(gap.from), timeText(gap.to), spans]));
+    root.replaceChildren(...[...same.values()].flatMap((found) => answer(found.map(({ name }) => name), found[0])));
     chart.calls.worked(root);
   } catch (error) {
     chart.calls.failed(error, root);
   }
 }
 
-function answer(name, gap, spans) {
-  const words = `${name} has no reading from ${timeText(gap.from)} to ${timeText(gap.to)}`;
+function answer(names, { gap, spans }) {
+  const words = `${names.join(", ")} ${names.length > 1 ? "have" : "has"} no reading from ${timeText(gap.from)} to ${timeText(gap.to)}`;
   const list = document.createElement("ul");
   list.append(...spans.map((span) => {
     const item = document.createElement("li");

@@ -118,6 +118,9 @@ def test_a_stopped_and_a_silent_writer_and_its_spool(own: Web) -> None:
     writes(own, "select ringlog.report_writer('own', 'spool7', 'writing', waiting => 0)")
     writes(own, "select ringlog.release_claim('own', 'spool7', 1)")
     own.server.sql(set_writer.format("released = %s"), [begin + seconds(2)])
+    # its own last call is no cause besides
+    called = "insert into ringlog.last_call (procedure, host, program, login, called) select {}, %s"
+    own.server.sql(called.format("'put_own', 'daq1', 'ringlog', 'writer'"), [begin + seconds(1)])
     (span,) = by_postgres(own, *asked)
     assert (span[0], span[1], span[2]) == ("writer stopped", begin + seconds(2), None)
     # the next writer's claim ends it
@@ -127,6 +130,7 @@ def test_a_stopped_and_a_silent_writer_and_its_spool(own: Web) -> None:
     assert span[2] is not None
     own.server.sql("delete from ringlog.writer where table_name = 'own'")
     own.server.sql("delete from ringlog.writer_run where table_name = 'own'")
+    own.server.sql("delete from ringlog.last_call where procedure = 'put_own'")
 
 
 def test_a_program_whose_calls_are_refused(own: Web) -> None:

@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections.abc import Iterator
 
+import pytest
 from chromium import chart_of, place
 from playwright.sync_api import Page, expect
 from webs import Web
@@ -10,11 +12,20 @@ from webs import Web
 SPAN = "from=2026-06-02T12:00:00Z&to=2026-06-02T12:10:00Z&utc=1"
 
 
-def test_a_click_on_a_gap_says_why(page: Page, web: Web) -> None:
+@pytest.fixture
+def old(web: Web) -> Iterator[None]:
+    """The table's signals are older than the rows of this file."""
+    change = "update ringlog.signal set valid_from = valid_from {} interval '365 days'"
+    web.server.sql(change.format("-"))
+    yield
+    web.server.sql(change.format("+"))
+
+
+def test_a_click_on_a_gap_says_why(page: Page, web: Web, old: None) -> None:
     """Rows of ten minutes, a second each; none from the fourth to the sixth minute."""
     web.server.sql(
-        "insert into log.every_type (seq_no, time, a_real)"
-        " select 1, timestamptz '2026-06-02 12:00Z' + step * interval '1 s', 1"
+        "insert into log.every_type (seq_no, time, a_real, a_double)"
+        " select 1, timestamptz '2026-06-02 12:00Z' + step * interval '1 s', 1, 2"
         " from generate_series(0, 599) as step where step not between 240 and 359"
     )
     gap = {
@@ -27,7 +38,7 @@ def test_a_click_on_a_gap_says_why(page: Page, web: Web) -> None:
     }
     query = "select ringlog.report_events('every_type', 'why', %s)"
     web.server.sql(query, [json.dumps([gap])], login=web.server.writer)
-    page.goto(chart_of("every_type/a_real", span=SPAN))
+    page.goto(chart_of("every_type/a_real", "every_type/a_double", span=SPAN))
     expect(page.locator(".legend")).to_contain_text("every_type/a_real")
     box = place(page.locator(".u-over"))
 
@@ -37,6 +48,7 @@ def test_a_click_on_a_gap_says_why(page: Page, web: Web) -> None:
     with page.expect_request(re.compile("api/v1/why")):
         click(5)
     answer = page.locator(".why")
+    expect(answer.locator("p")).to_have_text(re.compile(r"^every_type/a_real, every_type/a_double have no "))
     expect(answer).to_contain_text("no rows from source")
     expect(answer).to_contain_text("120 rows: event gap: the source gave no rows")
     # where there are rows nothing is missing
