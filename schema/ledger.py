@@ -144,7 +144,7 @@ def restrict_events(connection: sa.Connection) -> None:
 
 
 def forget_past_retention(connection: sa.Connection, now: datetime) -> None:
-    """Deletes records for `why_missing` of former writers, settings and dropped samples, which are older than
-    the weeks of their table. `now` is a trusted time."""
+    """Deletes records for `why_missing` that are older than the weeks of their table: events, former writers,
+    settings and dropped samples. `now` is a trusted time. The ledger stays: it accounts for all rows."""
     become_owner(connection)
     connection.execute(sa.text(sql_file(__file__, "ledger_past_retention")), {"now": now})

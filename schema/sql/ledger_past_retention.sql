@@ -8,6 +8,16 @@ with kept as materialized (
   from ringlog.every_table as each
   where each.retention is not null
 ),
+events as (
+  delete from ringlog.event as event using kept
+  where event.table_name = kept.table_name and coalesce(event.until, event."time") < kept.since
+    -- of these the last one may last
+    and (event.kind not in ('disconnected', 'connected', 'clock', 'unfit') or exists (
+      select from ringlog.event as later
+      where later.table_name = event.table_name and later.kind = event.kind and later.message = event.message
+        and later."time" > event."time" and later."time" <= kept.since
+    ))
+),
 runs as (
   delete from ringlog.writer_run as run using kept where run.table_name = kept.table_name and run.until < kept.since
 ),

@@ -289,7 +289,7 @@ def test_without_retention_nothing_is_dropped(engine: sa.Engine, connect: Connec
 
 
 def test_records_for_why_are_kept_as_long_as_the_weeks(engine: sa.Engine, connect: Connect) -> None:
-    """Former writers, settings and dropped samples; those of set-aside weeks may still be needed."""
+    """Events, former writers, settings and dropped samples; those of set-aside weeks may still be needed."""
     install_with(engine, None)
     connection = connect()
     put(connection, NOW - 9 * WEEK)
@@ -300,6 +300,8 @@ def test_records_for_why_are_kept_as_long_as_the_weeks(engine: sa.Engine, connec
     for end in ends:
         for statement in (
             "insert into ringlog.writer_run values ('magnets', %s, 'host:1', %s, true)",
+            "insert into ringlog.event (spool, number, table_name, time, until, kind, message)"
+            " select 'spool', count(*), 'magnets', %s, %s, 'gap', '' from ringlog.event",
             "insert into ringlog.dropped_sample values (1, 'magnets', %s, 'clock', now(), %s, 3)",
             "insert into ringlog.how_taken values ('magnets', %s + interval '1 second', 1, 1, %s)",
         ):
@@ -312,16 +314,26 @@ def test_records_for_why_are_kept_as_long_as_the_weeks(engine: sa.Engine, connec
             for table, column in (
                 ("writer_run", "until"),
                 ("dropped_sample", "until"),
+                ("event where until is not null", "until"),
                 ("how_taken", "valid_from - interval '1 second'"),
             )
         ]
 
-    assert left(NOW + 100 * WEEK) == [ends] * 3
+    lost = (
+        "insert into ringlog.event (spool, number, table_name, time, kind, message)"
+        " select 'lost', count(*), 'magnets', %s, 'disconnected', 'magnet/current' from ringlog.event"
+    )
+    for end in ends[:2]:
+        connection.execute(lost, [end - second])
+    assert left(NOW + 100 * WEEK) == [ends] * 4
     install_with(engine, Retention(10, "week"))
     connection.execute("delete from ringlog.how_taken where settings not like '2%'")
     # the settings of the begin of a time are those before it
-    assert left(NOW + 5 * WEEK) == [ends[1:], ends[1:], ends[0:]]
-    assert left(NOW + 8 * WEEK) == [ends[2:], ends[2:], ends[1:]]
+    assert left(NOW + 5 * WEEK) == [ends[1:], ends[1:], ends[1:], ends[0:]]
+    assert left(NOW + 8 * WEEK) == [ends[2:], ends[2:], ends[2:], ends[1:]]
+    # the signal may still be lost
+    kept = rows(connection, "select time from ringlog.event where kind = 'disconnected'")
+    assert kept == [(ends[1] - second,)]
 
 
 def test_a_device_with_random_times_creates_no_weeks(engine: sa.Engine, connect: Connect) -> None:
