@@ -62,8 +62,8 @@ COMMITTED = $(shell git log -1 --format=%ct)
 # The profile of cargo that is built for tests of the core and of clients, in a third of the time of the released one: it also
 # finds overflows. `make demo`, `make test-long` and wheels have what is released.
 TESTED := develop
-# The Python tests, shared by as many workers, each with servers of its own: one more than cores, since they wait for programs.
-WORKERS ?= 3
+# The Python tests, shared by as many workers, each with servers of its own: two more than cores, since they wait for programs.
+WORKERS ?= 4
 PYTEST := $(BIN)/pytest -n $(WORKERS)
 # What `make check` runs of them.
 CHECKED := tests/schema tests/tsql tests/gateway/batches/test_statement_table.py tests/server/test_packaging.py

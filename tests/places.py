@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 _MEMORY = Path("/dev/shm")
-_ROOM = 8 * 2**30
-"""bytes that are enough for three workers"""
+_ROOM = 9 * 2**30
+"""bytes that are enough for four workers"""
 
 
 def _root() -> Path:

@@ -265,6 +265,7 @@ fn keep(kept: &mut Kept, key: String, variant: Variant) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::Snapshot;
 
     fn programs() -> Programs {
         Programs::new(&Arc::new(Metrics::default()))
@@ -275,8 +276,11 @@ mod tests {
         programs.compile_here(text, &settings, true, &unknown()).unwrap()
     }
 
+    /// For a database without a table t.
     fn unknown() -> Arc<Asking> {
-        Asking::new(Arc::default(), false)
+        let mut snapshot = Snapshot::default();
+        snapshot.note("\"t\"", None);
+        Asking::new(Arc::new(snapshot), false)
     }
 
     #[test]
@@ -322,7 +326,7 @@ mod tests {
         const ROOM: usize = 1 << 20;
         let programs = Programs::holding(ROOM, &Arc::new(Metrics::default()));
         let usual = compile(&programs, "select usual from t").program;
-        let long = "x".repeat(10 << 10);
+        let long = "x".repeat(1 << 10);
         for number in 0..400 {
             compile(&programs, &format!("select a{number} /* {long} */ from t"));
             if number % 20 == 0 {

@@ -79,6 +79,8 @@ fn searched(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Found, Error
     }
     match qualifier {
         None => Err(Error::invalid_column(&column.column, column.at)),
+        // one table may have several names of more parts
+        Some(table) if !table.is_bare() => Ok(Found::Perhaps),
         Some(table) => {
             let name = format!("{}.{}", table.shown(), column.column);
             let text = format!("The multi-part identifier \"{name}\" could not be bound.");
