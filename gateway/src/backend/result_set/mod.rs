@@ -470,7 +470,7 @@ impl<'a> RowStream<'a> {
         self.is_whole &= matches!(end, Unfinished::Cancelled);
         self.end = Some(end);
         if self.cancelling.is_none() {
-            self.cancelling = Some(Cancelling::of(Canceller::of(&self.connection)));
+            self.cancelling = Some(Cancelling::of(Canceller::of(self.connection)));
         }
     }
 }

@@ -103,8 +103,6 @@ pub struct Around {
     pub new_ids: usize,
     /// The number of `next value for` written.
     pub next_values: usize,
-    /// The select has an ORDER BY, or returns each row once.
-    pub is_ordered: bool,
     /// The outermost selects are combined: the types of plain columns matter.
     pub combining: bool,
     /// Inside a NOT: it matters whether a condition is false or unknown.

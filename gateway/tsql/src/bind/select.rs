@@ -23,7 +23,7 @@ use crate::tree::{
     Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
     QueryBody, Select, SelectItem, TableSource, Variable,
 };
-use std::mem::{replace, take};
+use std::mem::take;
 
 /// A statement: it returns rows, assigns to variables or fills tables.
 pub fn outermost(binder: &mut Binder<'_>, query: &Query) -> Result<(Verb, Statement), Error> {
@@ -219,12 +219,10 @@ pub fn select(
     let sources = sources::sources_of(binder, select)?;
     refuse_next_value(binder, numbers, 11720, select.at.line)?;
     binder.around.aggregates = Aggregates::default();
-    let around = replace(&mut binder.around.is_ordered, select.distinct || !order_by.is_empty());
     let mut items = match growth::grown(binder, select, order_by)? {
         Some(item) => vec![item],
         None => items(binder, select, stands)?,
     };
-    binder.around.is_ordered = around;
     if select.distinct {
         let is_large = |of: &Type| of.is_large() && !binder.dialect().large_values_compare;
         if let Some(of) = items.iter().filter_map(|item| item.of).find(is_large) {
@@ -318,16 +316,8 @@ pub fn item(
             Ok(Item { all_of: declared::all_of(binder, Some(table)), ..Item::star(Some(row)) })
         }
         SelectItem::Value { value, alias } => {
-            let is_plain = stands == Stands::Outermost
-                && (select.into.is_none() || !needs_made(binder))
-                && !binder.around.combining
-                && !binder.around.is_ordered;
             let Around { variables, new_ids, .. } = binder.around;
-            let written = if is_plain {
-                expressions::value(binder, value)?
-            } else {
-                expressions::value(binder, value)?
-            };
+            let written = expressions::value(binder, value)?;
             let written = conditions::collated_by_default(binder, written);
             let names_variables = binder.scope.procedure && binder.around.variables > variables;
             let has_new_id = binder.around.new_ids > new_ids;
