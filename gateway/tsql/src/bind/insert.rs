@@ -4,11 +4,12 @@ use super::binder::{Binder, ChangedRows};
 use super::filled::{Filled, FilledBy};
 use super::item::{numbered, Stands, Written};
 use super::json::not_allowed;
-use super::value::{carried, carried_into, implicit, is_finer_than_money, Value};
+use super::targets::Targets;
+use super::value::{carried, carried_into, implicit, Value};
 use super::variables::{NoVariables, Variables, NO_VARIABLES};
 use super::{common_tables, expressions, locks, output, select, sources, top};
 use crate::error::Error;
-use crate::facts::types::{unified, Family, Type, IMAGE, SQL_VARIANT};
+use crate::facts::types::{unified, SQL_VARIANT};
 use crate::postgres::{self, call, Body, Change, ChangeKind, Filling, Listed, Scalar, Select, Source};
 use crate::resolve::names::{self, all_folded, stored, table};
 use crate::schema::{Column, Schema, Table, WHOLE};
@@ -375,106 +376,6 @@ fn with_columns(query: &Query, declared: &Table) -> Query {
         select.items = declared.columns().iter().map(column).collect();
     }
     query
-}
-
-/// The columns that a change fills.
-pub struct Targets<'a> {
-    pub table: &'a str,
-    /// Names in PostgreSQL; None: all of the table.
-    pub names: Option<Vec<String>>,
-    /// The table's declaration; None if unknown.
-    declared: Option<Arc<Table>>,
-    /// The statement names them.
-    is_listed: bool,
-}
-
-impl<'a> Targets<'a> {
-    pub fn unknown(table: &'a str) -> Targets<'a> {
-        Targets { table, names: None, declared: None, is_listed: true }
-    }
-
-    fn column(&self, place: usize) -> Option<&Column> {
-        let declared = self.declared.as_ref()?;
-        match &self.names {
-            Some(names) => declared.column(names.get(place)?),
-            None => declared.columns().get(place),
-        }
-    }
-
-    fn is_variant(&self, place: usize) -> bool {
-        self.column(place).is_some_and(|column| column.of == Some(SQL_VARIANT))
-    }
-
-    /// Error 213 or 8101 for an insert without a list that gives another number of values than the table takes;
-    /// `mismatch`: the error of one with a list of this number of columns.
-    pub fn demand_number(
-        &self,
-        given: usize,
-        mismatch: impl FnOnce(usize) -> Error,
-        line: u32,
-    ) -> Result<(), Error> {
-        match (&self.names, &self.declared) {
-            (_, Some(declared)) if !self.is_listed => declared.demand_values(self.table, given, line),
-            (Some(names), _) if names.len() != given => Err(mismatch(names.len())),
-            _ => Ok(()),
-        }
-    }
-
-    /// For an insert without a list: the condition that the table takes this number of values, which PostgreSQL
-    /// evaluates when it plans the statement, and again after a change of the table.
-    pub fn guard(&self, given: usize) -> Option<Scalar> {
-        (!self.is_listed).then(|| call("tsql.takes", [self.of_table(), Scalar::number(given)]))
-    }
-
-    fn of_table(&self) -> Scalar {
-        Scalar::text(self.table).cast("regclass")
-    }
-
-    /// Whether a column is national, an image or money: from its declaration, on which the statement then
-    /// depends, or from PostgreSQL's catalogue.
-    pub fn kind(&self, place: usize, variables: &mut dyn Variables) -> Scalar {
-        let name = self.names.as_ref().and_then(|names| names.get(place));
-        let column = self.column(place);
-        variables.note_use(self.table, column.map(|column| column.name.as_str()));
-        match column.and_then(|column| column.of) {
-            // the column of a view does not show whether it is an image
-            Some(of) if of.family != Family::Binary || of.name == IMAGE.name => {
-                let is_one = of.is_national() || of.name == IMAGE.name || of.family == Family::Money;
-                Scalar::Boolean(is_one)
-            }
-            _ => {
-                let column = name.map_or_else(|| Scalar::number(place + 1), Scalar::text);
-                call("tsql.is_national_or_image", [self.of_table(), column]).once()
-            }
-        }
-    }
-
-    /// A column of a query, named `name` there, converted for the column at this index.
-    pub fn carried(
-        &self,
-        place: usize,
-        name: &str,
-        known: Option<Type>,
-        dialect: &Dialect,
-        variables: &mut dyn Variables,
-    ) -> Scalar {
-        let of = known.filter(says_more);
-        let value = Value::of(Scalar::column(name), of);
-        let says = |of: Type| match dialect.money_rounds {
-            true => is_finer_than_money(of),
-            false => matches!(of.family, Family::Binary | Family::Text),
-        };
-        match known.is_none_or(says) {
-            true => carried_into(&value, || self.kind(place, variables), dialect),
-            // values of other types need no check
-            false => carried(&value, dialect),
-        }
-    }
-}
-
-/// Types whose values contain more than PostgreSQL's type shows.
-fn says_more(of: &Type) -> bool {
-    of.is_national() || matches!(of.name, "datetime2" | "time" | "tinyint")
 }
 
 /// The insert of `number` rows of values, which have the types of their parameters: the first `width` are the first

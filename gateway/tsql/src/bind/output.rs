@@ -1,8 +1,9 @@
 //! OUTPUT: the rows before and after a change.
 
 use super::binder::{Binder, ChangedRows};
-use super::insert::{mismatch_of_query, Targets};
+use super::insert::mismatch_of_query;
 use super::item::{numbered, titles, Item, Stands};
+use super::targets::Targets;
 use super::variables::Variables;
 use super::{insert, select};
 use crate::error::Error;

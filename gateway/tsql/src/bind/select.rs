@@ -10,8 +10,8 @@ use super::tables::column_type;
 use super::title::{ListItem, ResultType};
 use super::value::{assigned, Value};
 use super::{
-    combined, common_tables, conditions, declared, expressions, grouped, growth, insert, json, json_property,
-    locks, order, sources, top, width,
+    combined, common_tables, conditions, declared, expressions, group_by, growth, insert, json,
+    json_property, locks, order, sources, top, width,
 };
 use super::{stars, walk};
 use crate::error::Error;
@@ -20,8 +20,8 @@ use crate::postgres::{self, Body, Create, Listed, Scalar, Statement};
 use crate::resolve::names::{self, stored};
 use crate::schema::{Column, Table, WHOLE};
 use crate::tree::{
-    Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
-    QueryBody, Select, SelectItem, TableSource, Variable,
+    Arguments, AssignOperator, Expression, LiteralValue, ObjectName, Ordering, Query, QueryBody, Select,
+    SelectItem, TableSource, Variable,
 };
 use std::mem::take;
 
@@ -250,9 +250,9 @@ pub fn select(
     if !sources.from.is_empty() {
         binder.note(|facts| facts.reads = true);
     }
-    let titles = Titles::of(select, &items);
-    let group_by = groupings(binder, &select.group_by, &titles)?;
-    grouped::demand_keys(binder, select, order_by, stands)?;
+    let titles = group_by::Titles::of(select, &items);
+    let group_by = group_by::groupings(binder, &select.group_by, &titles)?;
+    group_by::demand_keys(binder, select, order_by, stands)?;
     let having = select.having.as_ref().map(|having| conditions::condition(binder, having)).transpose()?;
     let having = having.into_iter().collect();
     let list = items.iter().map(Item::listed).chain(beside.iter().cloned().map(Listed::from)).collect();
@@ -414,102 +414,10 @@ fn assigned_item(
     Ok(Item { variable: Some(name.clone()), of: value.of, ..item })
 }
 
-fn groupings(
-    binder: &mut Binder<'_>,
-    groupings: &[Grouping],
-    titles: &Titles,
-) -> Result<Vec<postgres::Grouping>, Error> {
-    groupings.iter().map(|one| grouping(binder, one, titles)).collect()
-}
-
-fn grouping(
-    binder: &mut Binder<'_>,
-    grouping: &Grouping,
-    titles: &Titles,
-) -> Result<postgres::Grouping, Error> {
-    let has_totals = matches!(grouping, Grouping::Rollup(_) | Grouping::Cube(_) | Grouping::Sets(_));
-    binder.note(|facts| facts.adds_nulls |= has_totals);
-    Ok(match grouping {
-        Grouping::Value(value) => postgres::Grouping::Value(grouped(binder, value, titles)?),
-        Grouping::Values(values) => {
-            let values: Result<_, _> = values.iter().map(|one| grouped(binder, one, titles)).collect();
-            postgres::Grouping::Values(values?)
-        }
-        Grouping::Rollup(items) => postgres::Grouping::Of("rollup", groupings(binder, items, titles)?),
-        Grouping::Cube(items) => postgres::Grouping::Of("cube", groupings(binder, items, titles)?),
-        Grouping::Sets(items) => postgres::Grouping::Of("grouping sets", groupings(binder, items, titles)?),
-    })
-}
-
-fn grouped(binder: &mut Binder<'_>, expression: &Expression, titles: &Titles) -> Result<Scalar, Error> {
-    let value = match titles.column(expression)? {
-        Some(column) => expressions::value(binder, &column)?,
-        None => expressions::value(binder, expression)?,
-    };
-    if value.constant != super::value::Constant::None {
-        let text =
-            "Each GROUP BY expression must contain at least one column that is not an outer reference.";
-        return Err(Error::new(164, text, expression.at()));
-    }
-    order::demand_sorted(value.of, expression.at(), binder.dialect())?;
-    Ok(match walk::any(expression, &mut names_text) {
-        true => conditions::collated_by_default(binder, value).sql,
-        // all letters of such a text have one case
-        false => value.sql,
-    })
-}
-
-/// A literal, or a variable, which may be a text.
-fn names_text(expression: &Expression) -> bool {
-    matches!(expression, Expression::Literal(_) | Expression::Variable(_))
-}
-
 /// The type of a column of rows of values, if known.
 fn column_of(rows: &[Vec<Option<Value>>], place: usize) -> Option<Type> {
     let values = rows.iter().filter_map(|row| row.get(place)?.as_ref());
     unified(values.filter(|value| !value.is_null()).map(|value| value.of))
-}
-
-/// The names of a select list: in PostgreSQL GROUP BY may name them, in T-SQL it names columns of tables only.
-struct Titles {
-    names: Vec<String>,
-    /// The FROM is empty.
-    has_none: bool,
-    /// The one table of the FROM.
-    table: Option<ObjectName>,
-}
-
-impl Titles {
-    fn of(select: &Select, items: &[Item]) -> Titles {
-        let given = items.iter().filter(|item| !item.is_own).filter_map(|item| item.name.as_deref());
-        let table = match select.from.as_slice() {
-            [TableSource::Table { name, alias: None, .. }] => Some(name.clone()),
-            [TableSource::Table { alias: Some(alias), .. }
-            | TableSource::Variable { alias: Some(alias), .. }
-            | TableSource::Function { alias: Some(alias), .. }
-            | TableSource::Query { alias: Some(alias), .. }] => {
-                Some(ObjectName { name: alias.text.clone(), at: alias.at, ..ObjectName::default() })
-            }
-            _ => None,
-        };
-        Titles { names: given.map(str::to_lowercase).collect(), has_none: select.from.is_empty(), table }
-    }
-
-    /// A column with one of the names, as that of the table; None if they need not be distinguished. Error 207 if there
-    /// is no table.
-    fn column(&self, expression: &Expression) -> Result<Option<Expression>, Error> {
-        let Expression::Column(column) = expression else { return Ok(None) };
-        if column.table.is_some() || !self.names.contains(&stored(&column.column)) {
-            return Ok(None);
-        }
-        if self.has_none {
-            return Err(Error::invalid_column(&column.column, column.at));
-        }
-        let of_table = |table: &ObjectName| {
-            Expression::Column(ColumnName { table: Some(Box::new(table.clone())), ..column.clone() })
-        };
-        Ok(self.table.as_ref().map(of_table))
-    }
 }
 
 /// Whether an expression is never null: a literal, or isnull() that ends in one.

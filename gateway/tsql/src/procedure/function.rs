@@ -4,12 +4,13 @@
 //! Like a procedure, a function runs with the rights of its owner and a fixed search path. It changes only its own
 //! table variables; without any, PostgreSQL may call it any number of times within a statement.
 
+use super::arguments::{arguments, fitted};
 use super::context::Context;
 use super::inside::{self, Inside, Noted};
 use super::query;
 use super::variable::{variable, STATUS};
 use super::writer::Purpose;
-use super::{arguments, body, fitted, header, mark, notes, read_names, Created, Header};
+use super::{body, header, mark, notes, read_names, Created, Header};
 use crate::bind::{self, collated, column_type, Variables};
 use crate::error::Error;
 use crate::facts::type_names;

@@ -5,7 +5,8 @@
 //! "x" was a name, `nulls` if null equals null, and `gateway` if the gateway runs it. Compiled procedures that call
 //! others have it too: one that calls a procedure run by the gateway is run by the gateway itself.
 
-use super::{arguments, mark, status_argument, takes, Header};
+use super::arguments::arguments;
+use super::{mark, status_argument, takes, Header};
 use crate::error::Error;
 use crate::plpgsql::{Routine, Step};
 use crate::postgres::{call, Scalar};

@@ -1,18 +1,113 @@
-//! Columns used with GROUP BY that are not keys of it: errors 8120, 8121 and 8127. PostgreSQL accepts them if the keys
-//! include the table's primary key.
+//! GROUP BY, and columns that are not keys of it: errors 8120, 8121 and 8127. PostgreSQL accepts them if the keys include
+//! the table's primary key.
 
 use super::binder::Binder;
-use super::bound;
-use super::item::Stands;
+use super::item::{Item, Stands};
 use super::named::source_name;
+use super::value::Constant;
+use super::{bound, conditions, expressions, order, walk};
 use crate::error::Error;
 use crate::facts::functions::rule;
+use crate::postgres::{self, Scalar};
 use crate::resolve::names::{stored, table};
 use crate::schema::WHOLE;
 use crate::tree::{
     Arguments, ColumnName, Expression, Grouping, Name, ObjectName, Ordering, Position, Select, SelectItem,
     TableSource,
 };
+
+/// The clause GROUP BY.
+pub fn groupings(
+    binder: &mut Binder<'_>,
+    groupings: &[Grouping],
+    titles: &Titles,
+) -> Result<Vec<postgres::Grouping>, Error> {
+    groupings.iter().map(|one| grouping(binder, one, titles)).collect()
+}
+
+fn grouping(
+    binder: &mut Binder<'_>,
+    grouping: &Grouping,
+    titles: &Titles,
+) -> Result<postgres::Grouping, Error> {
+    let has_totals = matches!(grouping, Grouping::Rollup(_) | Grouping::Cube(_) | Grouping::Sets(_));
+    binder.note(|facts| facts.adds_nulls |= has_totals);
+    Ok(match grouping {
+        Grouping::Value(value) => postgres::Grouping::Value(grouped(binder, value, titles)?),
+        Grouping::Values(values) => {
+            let values: Result<_, _> = values.iter().map(|one| grouped(binder, one, titles)).collect();
+            postgres::Grouping::Values(values?)
+        }
+        Grouping::Rollup(items) => postgres::Grouping::Of("rollup", groupings(binder, items, titles)?),
+        Grouping::Cube(items) => postgres::Grouping::Of("cube", groupings(binder, items, titles)?),
+        Grouping::Sets(items) => postgres::Grouping::Of("grouping sets", groupings(binder, items, titles)?),
+    })
+}
+
+fn grouped(binder: &mut Binder<'_>, expression: &Expression, titles: &Titles) -> Result<Scalar, Error> {
+    let value = match titles.column(expression)? {
+        Some(column) => expressions::value(binder, &column)?,
+        None => expressions::value(binder, expression)?,
+    };
+    if value.constant != Constant::None {
+        let text =
+            "Each GROUP BY expression must contain at least one column that is not an outer reference.";
+        return Err(Error::new(164, text, expression.at()));
+    }
+    order::demand_sorted(value.of, expression.at(), binder.dialect())?;
+    Ok(match walk::any(expression, &mut names_text) {
+        true => conditions::collated_by_default(binder, value).sql,
+        // all letters of such a text have one case
+        false => value.sql,
+    })
+}
+
+/// A literal, or a variable, which may be a text.
+fn names_text(expression: &Expression) -> bool {
+    matches!(expression, Expression::Literal(_) | Expression::Variable(_))
+}
+
+/// The names of a select list: in PostgreSQL GROUP BY may name them, in T-SQL it names columns of tables only.
+pub struct Titles {
+    names: Vec<String>,
+    /// The FROM is empty.
+    has_none: bool,
+    /// The one table of the FROM.
+    table: Option<ObjectName>,
+}
+
+impl Titles {
+    pub fn of(select: &Select, items: &[Item]) -> Titles {
+        let given = items.iter().filter(|item| !item.is_own).filter_map(|item| item.name.as_deref());
+        let table = match select.from.as_slice() {
+            [TableSource::Table { name, alias: None, .. }] => Some(name.clone()),
+            [TableSource::Table { alias: Some(alias), .. }
+            | TableSource::Variable { alias: Some(alias), .. }
+            | TableSource::Function { alias: Some(alias), .. }
+            | TableSource::Query { alias: Some(alias), .. }] => {
+                Some(ObjectName { name: alias.text.clone(), at: alias.at, ..ObjectName::default() })
+            }
+            _ => None,
+        };
+        Titles { names: given.map(str::to_lowercase).collect(), has_none: select.from.is_empty(), table }
+    }
+
+    /// A column with one of the names, as that of the table; None if they need not be distinguished. Error 207 if there
+    /// is no table.
+    fn column(&self, expression: &Expression) -> Result<Option<Expression>, Error> {
+        let Expression::Column(column) = expression else { return Ok(None) };
+        if column.table.is_some() || !self.names.contains(&stored(&column.column)) {
+            return Ok(None);
+        }
+        if self.has_none {
+            return Err(Error::invalid_column(&column.column, column.at));
+        }
+        let of_table = |table: &ObjectName| {
+            Expression::Column(ColumnName { table: Some(Box::new(table.clone())), ..column.clone() })
+        };
+        Ok(self.table.as_ref().map(of_table))
+    }
+}
 
 /// The error for the first such column that a source has. None if a key is an expression, or if the column may belong to
 /// an outer query.
