@@ -112,15 +112,15 @@ def other_rights(own: Own) -> Iterator[None]:
 
 
 def stored(own: Own, table: str) -> list[object]:
-    """Every kind of row that a writer could have stored."""
+    """Every kind of row that a writer could have stored; the server itself notes refused calls of a put."""
     return own.server.sql(
         f"select 'ring', value::text from online.{table} where time is not null"
         f" union all select 'log', value::text from log.{table}"
         " union all select 'claim', spool from ringlog.writer where table_name = %(table)s"
-        " union all select 'event', message from ringlog.event where table_name = %(table)s"
+        " union all select 'event', message from ringlog.event where table_name = %(table)s and spool <> %(put)s"
         " union all select 'ledger', produced::text from ringlog.ledger where table_name = %(table)s"
         " union all select 'import', file from ringlog.imported_file where table_name = %(table)s",
-        {"table": table},
+        {"table": table, "put": f"put_{table}"},
     )
 
 
