@@ -117,7 +117,8 @@ def stored(own: Own, table: str) -> list[object]:
         f"select 'ring', value::text from online.{table} where time is not null"
         f" union all select 'log', value::text from log.{table}"
         " union all select 'claim', spool from ringlog.writer where table_name = %(table)s"
-        " union all select 'event', message from ringlog.event where table_name = %(table)s and spool <> %(put)s"
+        " union all select 'event', message from ringlog.event"
+        " where table_name = %(table)s and spool <> %(put)s"
         " union all select 'ledger', produced::text from ringlog.ledger where table_name = %(table)s"
         " union all select 'import', file from ringlog.imported_file where table_name = %(table)s",
         {"table": table, "put": f"put_{table}"},
