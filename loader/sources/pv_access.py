@@ -108,6 +108,8 @@ class _Monitor:
         request = ClientProvider.makeRequest(f"record[queueSize={_QUEUE}]field({fields})")
         # p4p.client and p4p.wrapper would call Python functions for each callback and each update
         self._changed = _Value.changed
+        # the handler may be called before the monitor is there
+        self._updates: Any = None
         self._updates = ClientMonitor(
             context._ctxt, signal.name, handler=partial(ready.put, self), pvRequest=request
         )
@@ -117,6 +119,9 @@ class _Monitor:
 
     def read(self) -> int:
         """Reads its updates, and returns their number. p4p calls again only after an empty queue."""
+        if self._updates is None:
+            self._ready.put(self)
+            return 0
         try:
             for number in range(_QUEUE):
                 if (update := self._updates.pop()) is None:

@@ -36,6 +36,9 @@ monitors = [
     context.monitor(name, lambda value, name=name: heard.put((name, value)), request=request)
     for name in sys.argv[1:]
 ]
+for monitor in monitors:
+    # p4p loses a call that comes before monitor() has returned, and makes no other until the update is read
+    monitor._event()
 while True:
     name, value = heard.get()
     moment = value.timeStamp.secondsPastEpoch * 10**9 + value.timeStamp.nanoseconds
