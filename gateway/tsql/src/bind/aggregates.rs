@@ -6,6 +6,7 @@ use super::value::{converted, Value};
 use super::walk;
 use super::{conditions, expressions, order};
 use crate::error::Error;
+use crate::facts::conversions::is_sorted;
 use crate::facts::functions::Rule;
 use crate::facts::types::{
     decimal, varchar, Family, Type, BIGINT, BIT, CHAR, FLOAT, INT, MONEY, REAL, SMALLINT, TINYINT,
@@ -81,7 +82,7 @@ fn aggregated(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
         return Err(called.fail(8117, text));
     }
     let sorts = called.of.distinct || matches!(called.name, "min" | "max");
-    if let Some(of) = value.of.filter(|of| sorts && of.is_large() && !called.dialect().large_values_compare) {
+    if let Some(of) = value.of.filter(|of| sorts && !is_sorted(*of, called.dialect())) {
         let text =
             format!("Operand data type {} is invalid for {} operator.", of.display_name(), called.name);
         return Err(called.fail(8117, text));

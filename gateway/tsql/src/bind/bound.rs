@@ -24,10 +24,8 @@ enum Found {
 /// The type of a column; None if unknown. The tables are noted, as the statement depends on them. Errors 207, 209 and
 /// 4104 if no source has it, or several.
 pub fn type_of_column(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Option<Type>, Error> {
-    match searched(binder, column)? {
-        Found::Column(of) => Ok(of),
-        Found::Perhaps | Found::No => Ok(None),
-    }
+    let Found::Column(of) = searched(binder, column)? else { return Ok(None) };
+    Ok(of)
 }
 
 /// Whether a source is known to have the column.

@@ -134,26 +134,23 @@ pub fn delete(binder: &mut Binder<'_>, delete: &Delete) -> Result<Change, Error>
 
 /// The value of an assignment to a column of this table.
 pub fn set_value(binder: &mut Binder<'_>, item: &SetItem, table: &str) -> Result<Scalar, Error> {
-    let mut is_identity = false;
-    if let (Some(column), Some(declared)) = (&item.column, binder.scope.table(table)) {
-        let own = declared.column(&stored(&column.column));
-        is_identity = own.ok_or_else(|| Error::invalid_column(&column.column, column.at))?.is_identity;
-    }
+    let column = item.column.as_ref();
+    let own = column.map(|column| folded(&column.column, column.at.line)).transpose()?;
+    let targets = insert::target_column(binder, table, own);
+    let declared =
+        column.map(|column| targets.demand_column(&column.column, column.at)).transpose()?.flatten();
     if matches!(item.value, Expression::Default(_)) {
-        if let Some(column) = item.column.as_ref().filter(|_| is_identity) {
+        if let Some(column) = column.filter(|_| declared.is_some_and(|declared| declared.is_identity)) {
             let text = format!("Cannot update identity column '{}'.", column.column);
             return Err(Error::new(8102, text, column.at).with_severity(16));
         }
         return Ok(Scalar::Default);
     }
     let mut value = expressions::value(binder, &item.value)?;
-    if let (Some(sign), Some(column)) = (item.operator.computes().and_then(sign), &item.column) {
+    if let (Some(sign), Some(column)) = (item.operator.computes().and_then(sign), column) {
         let before = expressions::column(binder, column)?;
         value = arithmetic(sign, before, value, column.at.line, binder.dialect())?;
     }
-    let column = item.column.as_ref();
-    let column = column.map(|column| folded(&column.column, column.at.line)).transpose()?;
-    let targets = insert::target_column(binder, table, column);
     Ok(carried_into(&value, || targets.kind(0, binder.variables), binder.scope.dialect))
 }
 

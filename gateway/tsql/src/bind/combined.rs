@@ -123,7 +123,7 @@ fn together(items: &mut [Item], others: &[Item]) {
 /// ("Data type precedence"), if the types are known: PostgreSQL only combines those of one kind.
 fn alike(parts: &mut [Written], line: u32, dialect: &Dialect) -> Result<(), Error> {
     let width = parts.first().map_or(0, |part| part.items.len());
-    if parts.iter().any(|part| part.items.len() != width || has_star(part)) {
+    if parts.iter().any(has_star) {
         return Ok(());
     }
     let mut targets = vec![None; width];

@@ -96,14 +96,13 @@ pub fn column(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Value, Err
             let of = if binder.scope.folds { of.with_case(types::Case::Counts) } else { of };
             Ok(Value::new(column_sql(binder, column)?, of))
         }
-        None => untyped(binder, column),
+        None => unknown(binder, column),
     }
 }
 
 /// A column whose type only PostgreSQL knows.
-fn untyped(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Value, Error> {
-    let sql = column_sql(binder, column)?;
-    Ok(Value::unknown(sql))
+pub fn unknown(binder: &Binder<'_>, column: &ColumnName) -> Result<Value, Error> {
+    Ok(Value::unknown(column_sql(binder, column)?))
 }
 
 /// A column with its qualifier.

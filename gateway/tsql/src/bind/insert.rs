@@ -11,7 +11,7 @@ use super::{common_tables, expressions, locks, output, select, sources, top};
 use crate::error::Error;
 use crate::facts::types::{unified, SQL_VARIANT};
 use crate::postgres::{self, call, Body, Change, ChangeKind, Filling, Listed, Scalar, Select, Source};
-use crate::resolve::names::{self, all_folded, stored, table};
+use crate::resolve::names::{self, all_folded, table};
 use crate::schema::{Column, Schema, Table, WHOLE};
 use crate::tree::{
     ColumnName, CommonTable, Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody,
@@ -146,12 +146,10 @@ pub fn inserted<'t>(
     line: u32,
 ) -> Result<Targets<'t>, Error> {
     let declared = binder.scope.table(into);
-    let is_unknown = |table: &Table, name: &&Name| table.column(&stored(&name.text)).is_none();
-    let unknown = declared.as_ref().and_then(|table| columns.iter().find(|name| is_unknown(table, name)));
-    if let Some(name) = unknown {
-        return Err(Error::invalid_column(&name.text, name.at));
-    }
     let mut targets = Targets { table: into, names: listed(columns)?, declared, is_listed: true };
+    for name in columns {
+        targets.demand_column(&name.text, name.at)?;
+    }
     if targets.names.is_none() {
         targets.is_listed = false;
         binder.variables.note_use(into, None);

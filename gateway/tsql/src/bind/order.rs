@@ -3,10 +3,10 @@
 
 use super::binder::Binder;
 use super::item::{numbered, renamed, Item};
-use super::value::{Constant, Value};
+use super::value::Constant;
 use super::{conditions, expressions};
 use crate::error::Error;
-use crate::facts::conversions::{unsorted, UNSORTED};
+use crate::facts::conversions::{is_sorted, unsorted};
 use crate::facts::types::{Type, GUID, INT};
 use crate::postgres::{call, Listed, Order, Query, Scalar, Select};
 use crate::resolve::names::{folded, identifier, stored};
@@ -200,7 +200,7 @@ fn key(binder: &mut Binder<'_>, ordering: &Ordering, items: &[Item], in_list: bo
     let is_named = |item: &Item| item.name.as_deref().is_some_and(|name| stored(name) == own);
     let named = items.iter().position(|item| !own.is_empty() && is_named(item));
     let value = match (&ordering.value, named) {
-        (Expression::Column(column), Some(_)) => Value::unknown(expressions::column_sql(binder, column)?),
+        (Expression::Column(column), Some(_)) => expressions::unknown(binder, column)?,
         (other, _) => expressions::value(binder, other)?,
     };
     if value.is_null() || value.text().is_some() {
@@ -266,10 +266,11 @@ pub fn ordered_by(binder: &mut Binder<'_>, orderings: &[Ordering]) -> Result<Vec
 
 /// 306: values of this type are not sorted.
 pub fn demand_sorted(of: Option<Type>, at: Position, dialect: &Dialect) -> Result<(), Error> {
-    match of.filter(|of| of.is_large() && !dialect.large_values_compare) {
-        None => Ok(()),
-        Some(_) => Err(Error::new(UNSORTED, unsorted(), at).with_severity(16)),
+    if of.is_none_or(|of| is_sorted(of, dialect)) {
+        return Ok(());
     }
+    let (number, text) = unsorted();
+    Err(Error::new(number, text, at).with_severity(16))
 }
 
 /// The column by which rows are ordered; None for anything else, such as the name of a result column.

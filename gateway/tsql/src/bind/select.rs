@@ -15,6 +15,7 @@ use super::{
 };
 use super::{stars, walk};
 use crate::error::Error;
+use crate::facts::conversions::is_sorted;
 use crate::facts::types::{unified, Type, INT};
 use crate::postgres::{self, Body, Create, Listed, Scalar, Statement};
 use crate::resolve::names::{self, stored};
@@ -224,8 +225,8 @@ pub fn select(
         None => items(binder, select, stands)?,
     };
     if select.distinct {
-        let is_large = |of: &Type| of.is_large() && !binder.dialect().large_values_compare;
-        if let Some(of) = items.iter().filter_map(|item| item.of).find(is_large) {
+        let is_unsorted = |of: &Type| !is_sorted(*of, binder.dialect());
+        if let Some(of) = items.iter().filter_map(|item| item.of).find(is_unsorted) {
             let of = of.display_name();
             let text =
                 format!("The {of} data type cannot be selected as DISTINCT because it is not comparable.");

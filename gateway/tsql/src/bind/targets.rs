@@ -5,7 +5,9 @@ use super::variables::Variables;
 use crate::error::Error;
 use crate::facts::types::{Family, Type, IMAGE, SQL_VARIANT};
 use crate::postgres::{call, Scalar};
+use crate::resolve::names::stored;
 use crate::schema::{Column, Table};
+use crate::tree::Position;
 use crate::Dialect;
 use std::sync::Arc;
 
@@ -23,6 +25,13 @@ pub struct Targets<'a> {
 impl<'a> Targets<'a> {
     pub fn unknown(table: &'a str) -> Targets<'a> {
         Targets { table, names: None, declared: None, is_listed: true }
+    }
+
+    /// The column of this name; None if the table is unknown. Error 207 if it has none.
+    pub fn demand_column(&self, name: &str, at: Position) -> Result<Option<&Column>, Error> {
+        let Some(declared) = &self.declared else { return Ok(None) };
+        let column = declared.column(&stored(name));
+        column.map(Some).ok_or_else(|| Error::invalid_column(name, at))
     }
 
     pub fn column(&self, place: usize) -> Option<&Column> {

@@ -8,6 +8,7 @@
 
 use super::type_names;
 use super::types::{Family, Type};
+use crate::Dialect;
 
 /// Classes of types with the same conversions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,8 +97,6 @@ pub const CLASH: i32 = 206;
 const INCOMPATIBLE: i32 = 402;
 const INVALID: i32 = 8117;
 const NOT_COMPARED: i32 = 305;
-/// text, ntext and image are neither compared nor sorted.
-pub const UNSORTED: i32 = 306;
 /// An assignment that requires CONVERT.
 const NOT_BY_ITSELF: i32 = 257;
 
@@ -155,11 +154,15 @@ pub fn message(number: i32, source: &str, target: &str) -> String {
     }
 }
 
-/// The text of `UNSORTED`.
-pub fn unsorted() -> String {
-    String::from(
-        "The text, ntext, and image data types cannot be compared or sorted, except when using IS NULL or LIKE operator.",
-    )
+/// Whether values of this type are sorted, and so compared with each other.
+pub fn is_sorted(of: Type, dialect: &Dialect) -> bool {
+    dialect.large_values_compare || !of.is_large()
+}
+
+/// 306: text, ntext and image are not.
+pub fn unsorted() -> (i32, String) {
+    let text = "The text, ntext, and image data types cannot be compared or sorted, except when using IS NULL or LIKE operator.";
+    (306, String::from(text))
 }
 
 /// The name of an operator in errors.
@@ -221,7 +224,7 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
     };
     let clash = |one, other| refused(CLASH, one, other);
     match (l, r) {
-        (Text | Image, Text | Image) if compares => Some((UNSORTED, unsorted())),
+        (Text | Image, Text | Image) if compares => Some(unsorted()),
         (Text | Image, Varchar | Binary) | (Varchar | Binary, Text | Image) if compares => incompatible(),
         (Text | Image, _) if compares => clash(left, right),
         (_, Text | Image) if compares => clash(right, left),

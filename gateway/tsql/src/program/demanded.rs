@@ -1,7 +1,7 @@
 //! The objects that must exist before a batch runs: SQL Server and ASE compile a batch as a whole (ASE: Transact-SQL
 //! Users Guide, "Rules Associated with Batches"; SQL Server: "Batches").
 
-use super::{Action, Sql, Statement, Uses};
+use super::{Action, Statement, Uses};
 use crate::resolve::names::{own_name, Relation, RelationKind};
 use crate::resolve::Scope;
 
@@ -30,34 +30,29 @@ impl Uses {
     }
 }
 
-/// The names after the first effect of a batch. `made`: the tables and views that the batch creates otherwise than by
-/// `select … into`.
+/// The names after the first effect of a batch: earlier statements fail by themselves before that. Branches that are not
+/// taken are compiled too. After a `use` names have another meaning. `made`: the tables and views that the batch creates
+/// otherwise than by `select … into`.
 pub fn demanded(statements: &[Statement], made: &[Relation]) -> Vec<Demanded> {
     let mut demanded: Vec<Demanded> = Vec::new();
-    behind_effect(statements, &mut |line, sql| {
-        for table in sql.facts.tables.iter().filter(|table| is_looked_for(table)) {
-            if demanded.iter().all(|known| known.table != *table) {
-                demanded.push(Demanded { line, table: table.clone() });
-            }
+    let (mut has_effect, mut is_elsewhere) = (false, false);
+    each(statements, &mut |statement| {
+        if has_effect && !is_elsewhere {
+            statement.action.own_sql(&mut |sql| {
+                for table in sql.facts.tables.iter().filter(|table| is_looked_for(table)) {
+                    if demanded.iter().all(|known| known.table != *table) {
+                        demanded.push(Demanded { line: statement.line, table: table.clone() });
+                    }
+                }
+            });
         }
+        is_elsewhere |= matches!(statement.action, Action::Use(_));
+        has_effect |= !matches!(statement.action, Action::Declare(_) | Action::Assign(..) | Action::Label(_));
     });
     let selected = selected_into(statements);
     let is_made = |name: &str| selected.contains(&name) || made.iter().any(|made| made.own == name);
     demanded.retain(|one| !is_made(&one.table.own));
     demanded
-}
-
-/// Calls `found` with the SQL after the first statement that has an effect: earlier statements fail by themselves
-/// before that. Branches that are not taken are compiled too. After a `use` names have another meaning.
-fn behind_effect<'s>(statements: &'s [Statement], found: &mut dyn FnMut(u32, &'s Sql)) {
-    let (mut has_effect, mut is_elsewhere) = (false, false);
-    each(statements, &mut |statement| {
-        if has_effect && !is_elsewhere {
-            statement.action.own_sql(&mut |sql| found(statement.line, sql));
-        }
-        is_elsewhere |= matches!(statement.action, Action::Use(_));
-        has_effect |= !matches!(statement.action, Action::Declare(_) | Action::Assign(..) | Action::Label(_));
-    });
 }
 
 /// The tables created by `select … into`.
