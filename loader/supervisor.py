@@ -208,16 +208,18 @@ def _live(tasks: Sequence[_Task], stop: StopSignal) -> None:
         sys.exit(not _do(tasks[0], stop))
     stops = [stop.for_thread() for _ in tasks]
     well = [True] * len(tasks)
+    again = threading.Event()
 
     def one(number: int) -> None:
         task = tasks[number]
         well[number] = _do(task, stops[number])
         if well[number]:
-            # ended because another has failed: not done
-            if all(well):
+            # one that was ended to be started again is not done
+            if not again.is_set():
                 task.statistics.state = State.DONE
         elif not task.is_over:
             # all are started again, each with its present job of the supervisor
+            again.set()
             for other in stops:
                 other.set_here()
 
