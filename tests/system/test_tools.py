@@ -1,6 +1,6 @@
 """What administrative clients read of the catalogue, and how long it takes with many tables."""
 
-from time import perf_counter
+from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
@@ -28,15 +28,19 @@ def test_the_catalogue_of_many_tables(admin: psycopg.Connection[tuple[Any, ...]]
             " ''select a''', n); end loop; end $$"
         )
 
-        def seconds(query: LiteralString, expected: int) -> float:
-            durations = []
-            for _ in range(3):
-                start = perf_counter()
-                assert len(admin.execute(query).fetchall()) >= expected
-                durations.append(perf_counter() - start)
-            return min(durations)
+        def ran() -> int:
+            """Nanoseconds that the session has had a processor, however busy the machine is."""
+            return int(Path(f"/proc/{admin.info.backend_pid}/schedstat").read_text().split()[0])
 
-        plain = seconds(
+        def work(query: LiteralString, expected: int) -> int:
+            taken = []
+            for _ in range(3):
+                start = ran()
+                assert len(admin.execute(query).fetchall()) >= expected
+                taken.append(ran() - start)
+            return min(taken)
+
+        plain = work(
             "select attname, format_type(atttypid, atttypmod),"
             " has_column_privilege(attrelid, attnum, 'select'), col_description(attrelid, attnum)"
             " from pg_attribute where attrelid in (select oid from pg_class"
@@ -57,9 +61,9 @@ def test_the_catalogue_of_many_tables(admin: psycopg.Connection[tuple[Any, ...]]
             " where p.type operator(tsql.=) 'P' and p.is_ms_shipped operator(tsql.=) 0"
         )
         one = "select definition from sys.sql_modules where object_id = (select sys.object_id('one_7'))"
-        assert seconds(columns, 1500) < 40 * plain
-        assert seconds(texts, 300) < 40 * plain
-        assert seconds(one, 1) < 20 * plain
+        assert work(columns, 1500) < 40 * plain
+        assert work(texts, 300) < 40 * plain
+        assert work(one, 1) < 20 * plain
 
 
 def test_the_files_and_permissions_of_a_database(clients: Clients) -> None:
