@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,7 @@ from psycopg import sql
 import ringlog
 from ringlog.schema.facility import Facility
 from ringlog.schema.installing.install import Part, install
+from ringlog.schema.relations.partitions import Week
 from ringlog.server.embedded.account import system_account
 from ringlog.server.embedded.postgres import Postgres
 from servers import TEST_MEMORY, RunningServer, free_port, serving, set_path, sqlalchemy_url
@@ -234,11 +236,12 @@ def facility_databases(
     scratch_postgres: Postgres, _prepared_database: str
 ) -> Callable[..., AbstractContextManager[sqlalchemy.URL]]:
     """Makes databases with a facility's tables and further parts of an installation: the superuser's URLs.
-    They are copies of one that is installed once.
+    They are copies of one that is installed once a week.
     """
 
     @cache
-    def template(facility: Facility, *parts: Part) -> str:
+    def template(_first: Week, facility: Facility, *parts: Part) -> str:
+        """Its logs have the weeks from the first one on."""
         name = _copy(scratch_postgres, _prepared_database)
         administrator = sqlalchemy.create_engine(sqlalchemy_url(scratch_postgres.conninfo(name)))
         install(administrator, facility, parts)
@@ -247,7 +250,7 @@ def facility_databases(
 
     @contextmanager
     def made(facility: Facility, *parts: Part) -> Iterator[sqlalchemy.URL]:
-        source = template(facility, *parts)
+        source = template(Week.of(datetime.now(UTC)), facility, *parts)
         with _database(scratch_postgres, source) as url:
             assert url.database is not None
             _copy_settings(scratch_postgres, source, url.database)

@@ -28,6 +28,7 @@ from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.installing.install import install
 from ringlog.schema.relations import rings
 from ringlog.schema.relations.partitions import Week, maintain
+from waiting import wait_until
 
 # thousands of names take minutes
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
@@ -107,7 +108,12 @@ class Site:
 
 
 @pytest.fixture
-def site(engine: sa.Engine, conninfo: str, tmp_path: Path) -> Iterator[Site]:
+def site(engine: sa.Engine, conninfo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    # a week may have begun since this file was read; its newest rows are of this week
+    wait_until(lambda: Week.of(datetime.now(UTC) - timedelta(seconds=20)) == Week.of(datetime.now(UTC)))
+    now = datetime.now(UTC).replace(microsecond=0)
+    monkeypatch.setitem(globals(), "NOW", now)
+    monkeypatch.setitem(globals(), "OLD", Week.of(now - 10 * WEEK).start + timedelta(hours=5))
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute("set timezone to 'UTC'")
         site = Site(engine, conninfo, connection, tmp_path)

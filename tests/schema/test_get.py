@@ -141,7 +141,6 @@ def test_every_procedure_has_a_description(magnets: Magnets) -> None:
 # --- the views of the latest weeks ---
 
 WEEK = timedelta(weeks=1)
-THIS = Week.of(datetime.now(UTC))
 
 
 def put(connection: psycopg.Connection, time: datetime) -> None:
@@ -160,9 +159,10 @@ def planned(connection: psycopg.Connection, relation: str) -> int:
 def test_the_last_hour_is_planned_over_few_partitions(engine: sa.Engine, connect: Connect) -> None:
     install(engine, magnets_facility())
     connection = connect()
+    this = Week.of(NOW)
     # weeks that ended long ago are made for many rows only
     for weeks in range(20):
-        put(connection, THIS.start - weeks * WEEK)
+        put(connection, this.start - weeks * WEEK)
     maintain(engine)
     partitions = "select count(*) from pg_inherits where inhparent = 'weeks.magnets'::regclass"
     assert connection.execute(partitions).fetchall() == [(5 + 19 + 1,)]
@@ -170,15 +170,16 @@ def test_the_last_hour_is_planned_over_few_partitions(engine: sa.Engine, connect
     # this week, the four before it and those to come, and the default one
     assert planned(connection, "recent.magnets") == 10
     query = "select time from recent.magnets order by time"
-    expected = [(THIS.start - weeks * WEEK,) for weeks in (4, 3, 2, 1, 0)]
+    expected = [(this.start - weeks * WEEK,) for weeks in (4, 3, 2, 1, 0)]
     assert connection.execute(query).fetchall() == expected
 
 
 def test_housekeeping_advances_them(engine: sa.Engine, connect: Connect) -> None:
     install(engine, magnets_facility())
     connection = connect()
+    this = Week.of(NOW)
     for weeks in range(5):
-        put(connection, THIS.start - weeks * WEEK)
+        put(connection, this.start - weeks * WEEK)
     count = "select count(*) from recent.magnets"
     assert connection.execute(count).fetchone() == (5,)
     maintain(engine, datetime.now(UTC) + 3 * WEEK)

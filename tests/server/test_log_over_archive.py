@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -20,15 +21,13 @@ import pytest
 from ringlog.history.archive.archiving import archive
 from ringlog.history.archive.recall import recall
 from ringlog.history.summaries.summarising import summarise
+from ringlog.schema.relations.partitions import Week
 from ringlog.schema.relations.sample_tables import merge
 from ringlog.schema.session import engine
 from ringlog.server.processes.web import Web, settings
 from servers import Login, RunningServer, free_port, ringlog, serving
 from waiting import among_readers, wait_until_reachable
 
-NOW = datetime.now(UTC)
-MONDAY = (NOW - timedelta(days=NOW.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
-BEGIN = MONDAY - timedelta(weeks=6)
 ROWS = 6 * 7 * 72  # one each 20 minutes
 SUM = ROWS * (ROWS - 1) // 2
 FACILITY = """
@@ -56,14 +55,13 @@ QUERY = "select count(*), sum(n) from log{}slow"
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [49])
-def test_every_client_counts_each_row_once(temporary_directory: Path, seed: int) -> None:
-    file = temporary_directory / "facility.toml"
-    file.write_text(FACILITY.format(folder=temporary_directory / "archive"))
-    (temporary_directory / "archive").mkdir(mode=0o777)
-    (temporary_directory / "archive").chmod(0o777)
-    with serving(temporary_directory / "data", facility=file) as server:
-        fill(server)
-        as_a_table(server)
+def test_every_client_counts_each_row_once(data: Path, seed: int) -> None:
+    file = facility_file(data.parent, FACILITY)
+    monday = Week.of(datetime.now(UTC)).start
+    begin = monday - timedelta(weeks=6)
+    with serving(data, facility=file) as server:
+        fill(server, begin)
+        as_a_table(server, begin)
         served = settings("127.0.0.1", free_port(), server.dsn, role="daq_reader")
         with (
             Web(served).running() as web,
@@ -75,25 +73,34 @@ def test_every_client_counts_each_row_once(temporary_directory: Path, seed: int)
             assert admin.execute("select count(*) from ringlog.cold_week").fetchone() == (4,)
             counted(admin.execute(QUERY.format(".")).fetchone)
             spans = "select begins, ends from ringlog.get_spans('slow/n >= 10 and slow/n < 20', %s, %s)"
-            found = admin.execute(spans, [BEGIN + timedelta(seconds=1.5), MONDAY]).fetchall()
-            assert found == [(BEGIN + timedelta(minutes=200), BEGIN + timedelta(minutes=400))]
-            as_a_table(server)
+            found = admin.execute(spans, [begin + timedelta(seconds=1.5), monday]).fetchall()
+            assert found == [(begin + timedelta(minutes=200), begin + timedelta(minutes=400))]
+            as_a_table(server, begin)
             changed_by_its_owner(server)
-            counts = while_weeks_move(server, http, Random(seed))
+            counts = while_weeks_move(server, http, begin, Random(seed))
     for name, found in counts.items():
         assert len(found) > 3, name
         assert {*found} == {(ROWS, SUM)}, name
 
 
-def fill(server: RunningServer) -> None:
+def facility_file(folder: Path, text: str) -> Path:
+    """With the folder of the archive there."""
+    (folder / "archive").mkdir()
+    (folder / "archive").chmod(0o777)
+    file = folder / "facility.toml"
+    file.write_text(text.format(folder=folder / "archive"))
+    return file
+
+
+def fill(server: RunningServer, begin: datetime) -> None:
     with psycopg.connect(server.dsn, autocommit=True) as admin:
         admin.execute(
             "insert into weeks.slow select 1, %s + n * interval '20 minutes', n"
             " from generate_series(0, %s) as n",
-            [BEGIN, ROWS - 1],
+            [begin, ROWS - 1],
         )
         for week in range(6):
-            admin.execute("select ringlog.make_week('slow', %s)", [BEGIN + timedelta(weeks=week)])
+            admin.execute("select ringlog.make_week('slow', %s)", [begin + timedelta(weeks=week)])
         # summaries would be required before a week is archived
         admin.execute("update ringlog.summarised set levels = '{}'; delete from ringlog.summary_mark")
 
@@ -103,7 +110,7 @@ def counted(fetch: Callable[[], object]) -> None:
     wait_until_reachable(lambda: fetch() == (ROWS, SUM))
 
 
-def as_a_table(server: RunningServer) -> None:
+def as_a_table(server: RunningServer, begin: datetime) -> None:
     """T-SQL shows a log as a table with its key and its descriptions, with archived weeks or without."""
     with server.connect(server.reader.user, server.reader.password, database="log") as session:
         cursor = session.cursor()
@@ -140,7 +147,7 @@ def as_a_table(server: RunningServer) -> None:
         ) == [(0, "slow things"), (3, "slow/n, A")]
         newest = rows("select top 10 n from slow order by time desc")
         assert newest == [(ROWS - 1 - n,) for n in range(10)]
-        old = f"select top 2 n from slow where time < '{BEGIN + timedelta(hours=1):%Y%m%d %H:%M}'"
+        old = f"select top 2 n from slow where time < '{begin + timedelta(hours=1):%Y%m%d %H:%M}'"
         assert rows(f"{old} order by time desc") == [(2,), (1,)]
         # a cursor finds its rows again by the key
         cursor.execute("declare @c int, @n int")
@@ -164,7 +171,7 @@ def changed_by_its_owner(server: RunningServer) -> None:
         session.cursor() as cursor,
         other.cursor() as waiting,
     ):
-        new = f"{NOW:%Y-%m-%d %H:%M:%S}.5"
+        new = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}.5"
         cursor.execute(f"insert slow (seq_no, time, n) values (2, '{new}', -1)")
         session.bulk_copy("slow", [(3, f"{new}1", -2)])
         cursor.execute("begin transaction select n from slow with (updlock) where n < 0 order by n")
@@ -189,7 +196,7 @@ def changed_by_its_owner(server: RunningServer) -> None:
 
 
 def while_weeks_move(
-    server: RunningServer, http: httpx.Client, random: Random
+    server: RunningServer, http: httpx.Client, begin: datetime, random: Random
 ) -> dict[str, list[tuple[object, ...]]]:
     counts: dict[str, list[tuple[object, ...]]] = {}
     done = threading.Event()
@@ -204,7 +211,8 @@ def while_weeks_move(
         return server.sql(QUERY.format("."), login=server.reader)[0]
 
     def by_http() -> tuple[object, ...]:
-        asked = {"signal": "slow/n", "from": BEGIN.isoformat(), "to": NOW.isoformat(), "format": "csv"}
+        span = {"from": begin.isoformat(), "to": datetime.now(UTC).isoformat()}
+        asked = {"signal": "slow/n", "format": "csv"} | span
         lines = http.get("/api/v1/data", params=asked).raise_for_status().text.splitlines()[1:]
         values = [int(float(line.split(",")[1])) for line in lines]
         return len(values), sum(values)
@@ -221,7 +229,7 @@ def while_weeks_move(
         thread.start()
     try:
         for _ in range(4):
-            begins = BEGIN + timedelta(weeks=random.randrange(3))
+            begins = begin + timedelta(weeks=random.randrange(3))
             week = (begins, begins + timedelta(weeks=1))
             among_readers(partial(recall, engine(server.dsn), server.dsn, "slow", *week, timedelta(0)))
             among_readers(partial(archive, engine(server.dsn), server.dsn, pauses=0))
@@ -234,7 +242,6 @@ def while_weeks_move(
 
 # --- tables of samples whose weeks are archived ---
 
-FIRST = MONDAY - timedelta(weeks=5)
 SAMPLES = """
 timezone = "UTC"
 
@@ -250,30 +257,55 @@ type = "double"
 name = "gauge:{{n}}"
 count = 3
 """
-SPAN = {"from": FIRST.isoformat(), "to": NOW.isoformat()}
-TSQL = (
-    "select signal, time, value, severity, status, nanoseconds from log..vac order by number, time",
-    "select count(*), max(value) from log..vac where signal = 'gauge:2'",
-    f"select value from log..vac where time < '{FIRST + timedelta(days=10):%Y-%m-%d}' order by time, number",
-    "exec get_vac @signal = 'gauge:1'",
-    f"exec get_vac_at @at = '{FIRST + timedelta(days=10):%Y-%m-%d}'",
-    "exec get_vac_at",
-    "exec get_signal @name = 'gauge:2'",
-    "exec get_latest @name = 'gauge:3'",
-)
-SQL = (
-    "select got::text from ringlog.get_vac('gauge:1') as got",
-    "select sample::text from log.vac as sample order by signal, time",
-    f"select n, min, max, round(mean::numeric, 9) from ringlog.get_statistics('gauge:2', '{FIRST}', '{NOW}')",
-    f"select * from ringlog.get_spans('gauge:2 > 20 and not gauge:1 < 9.5', '{FIRST}', '{NOW}', 20000)",
-    "select round(time_mean::numeric, 9) from"
-    f" ringlog.get_statistics_while('gauge:2', 'gauge:3 > 5', '{FIRST}', '{NOW}', 1e5, true)",
-)
 
 
-def fill_samples(server: RunningServer) -> None:
+@dataclass(frozen=True)
+class Span:
+    """The five weeks before this one, and this one until now."""
+
+    to: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def first(self) -> datetime:
+        return Week.of(self.to).start - timedelta(weeks=5)
+
+    @property
+    def later(self) -> datetime:
+        return self.first + timedelta(days=10)
+
+    @property
+    def tsql(self) -> tuple[str, ...]:
+        return (
+            "select signal, time, value, severity, status, nanoseconds from log..vac order by number, time",
+            "select count(*), max(value) from log..vac where signal = 'gauge:2'",
+            f"select value from log..vac where time < '{self.later:%Y-%m-%d}' order by time, number",
+            "exec get_vac @signal = 'gauge:1'",
+            f"exec get_vac_at @at = '{self.later:%Y-%m-%d}'",
+            "exec get_vac_at",
+            "exec get_signal @name = 'gauge:2'",
+            "exec get_latest @name = 'gauge:3'",
+        )
+
+    @property
+    def sql(self) -> tuple[str, ...]:
+        span = f"'{self.first}', '{self.to}'"
+        return (
+            "select got::text from ringlog.get_vac('gauge:1') as got",
+            "select sample::text from log.vac as sample order by signal, time",
+            f"select n, min, max, round(mean::numeric, 9) from ringlog.get_statistics('gauge:2', {span})",
+            f"select * from ringlog.get_spans('gauge:2 > 20 and not gauge:1 < 9.5', {span}, 20000)",
+            "select round(time_mean::numeric, 9) from"
+            f" ringlog.get_statistics_while('gauge:2', 'gauge:3 > 5', {span}, 1e5, true)",
+        )
+
+    @property
+    def http(self) -> dict[str, str]:
+        return {"from": self.first.isoformat(), "to": self.to.isoformat()}
+
+
+def fill_samples(server: RunningServer, first: datetime) -> None:
     """Samples every two hours for five weeks; the last signal's end after a week."""
-    ns = int(FIRST.timestamp()) * 10**9
+    ns = int(first.timestamp()) * 10**9
     with psycopg.connect(server.dsn, autocommit=True) as admin:
         for signal, n in (("gauge:1", 420), ("gauge:2", 420), ("gauge:3", 84)):
             admin.execute(
@@ -288,7 +320,7 @@ def fill_samples(server: RunningServer) -> None:
                 [ns, n - 1, signal],
             )
         for week in range(5):
-            admin.execute("select ringlog.make_week('vac', %s)", [FIRST + timedelta(weeks=week)])
+            admin.execute("select ringlog.make_week('vac', %s)", [first + timedelta(weeks=week)])
     merge(engine(server.dsn))
 
 
@@ -297,16 +329,16 @@ def rounded(answer: httpx.Response) -> Any:
     return json.loads(answer.text, parse_float=lambda text: round(float(text), 9))
 
 
-def answers(server: RunningServer, http: httpx.Client, folder: Path) -> dict[str, Any]:
+def answers(server: RunningServer, http: httpx.Client, span: Span, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with closing(server.connect(server.reader.user, server.reader.password)) as session:
-        for text in TSQL:
+        for text in span.tsql:
             with session.cursor() as cursor:
                 cursor.execute(text)
                 found[text] = cursor.fetchall()
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         connection.execute("set timezone to 'UTC'; set role daq_reader")
-        for text in SQL:
+        for text in span.sql:
             found[text] = connection.execute(text.encode()).fetchall()
     names = [("signal", f"gauge:{n}") for n in (1, 2, 3)]
     for path, options in (
@@ -314,18 +346,18 @@ def answers(server: RunningServer, http: httpx.Client, folder: Path) -> dict[str
         ("/api/v1/trend", {"points": "30"}),
         ("/api/v1/data", {"wide": "last", "format": "csv"}),
     ):
-        answer = http.get(path, params=[*SPAN.items(), *options.items(), *names])
+        answer = http.get(path, params=[*span.http.items(), *options.items(), *names])
         assert answer.status_code == 200, answer.text
         found[path + str(options)] = (
             answer.text if "csv" in answer.headers["content-type"] else rounded(answer)
         )
     for pv in ("gauge:1", "mean_86400(gauge:2)", "lastSample_86400(gauge:1)"):
-        middle = SPAN | {"from": (FIRST + timedelta(days=10)).isoformat(), "pv": pv}
+        middle = span.http | {"from": span.later.isoformat(), "pv": pv}
         answer = http.get("/retrieval/data/getData.json", params=middle)
         assert answer.status_code == 200, answer.text
         found[pv] = rounded(answer)
     for file in (folder / "all.csv", folder / "all.parquet"):
-        words = ("--from", SPAN["from"], "--to", SPAN["to"], "--output", file)
+        words = ("--from", span.http["from"], "--to", span.http["to"], "--output", file)
         ran = ringlog("export", "gauge:1", "gauge:3", "--server", str(http.base_url), *words)
         assert ran.returncode == 0, ran.stdout + ran.stderr
     with (folder / "all.csv").open() as text_file:
@@ -334,22 +366,18 @@ def answers(server: RunningServer, http: httpx.Client, folder: Path) -> dict[str
     return found
 
 
-def test_every_client_has_the_same_answers(temporary_directory: Path) -> None:
-    folder = temporary_directory / "archive"
-    folder.mkdir()
-    folder.chmod(0o777)
-    file = temporary_directory / "facility.toml"
-    file.write_text(SAMPLES.format(folder=folder))
-    with serving(temporary_directory / "data", facility=file) as server:
-        fill_samples(server)
+def test_every_client_has_the_same_answers(data: Path, tmp_path: Path) -> None:
+    file, span = facility_file(data.parent, SAMPLES), Span()
+    with serving(data, facility=file) as server:
+        fill_samples(server, span.first)
         served = settings("127.0.0.1", free_port(), server.dsn, role="daq_reader")
         with (
             Web(served).running() as web,
             httpx.Client(base_url=f"http://{web.address}", timeout=60, trust_env=False) as http,
             psycopg.connect(server.dsn, autocommit=True) as admin,
         ):
-            before = answers(server, http, temporary_directory)
-            assert len(before[TSQL[0]]) == len(before[SQL[1]]) == 2 * 420 + 84
+            before = answers(server, http, span, tmp_path)
+            assert len(before[span.tsql[0]]) == len(before[span.sql[1]]) == 2 * 420 + 84
             assert len(before["csv"]) == len(before["parquet"]) + 1 == 420 + 84 + 1
             # the server may have summarised and archived some
             summarise(server.dsn, enough=1)
@@ -357,13 +385,13 @@ def test_every_client_has_the_same_answers(temporary_directory: Path) -> None:
             weeks = admin.execute("select count(*), sum(rows) from ringlog.cold_week").fetchone()
             assert weeks == (3, 2 * 252 + 84)
             wait_until_reachable(lambda: admin.execute("select count(*) from log.vac").fetchone() == (924,))
-            after = answers(server, http, temporary_directory)
+            after = answers(server, http, span, tmp_path)
             for what, answer in before.items():
                 assert after[what] == answer, what
         said = ringlog("archive", "status", "--data", server.data).stdout
         assert "vac" in said
         assert ringlog("archive", "verify", "--data", server.data).returncode == 0
-        week = [f"{at:%Y-%m-%d}" for at in (FIRST, FIRST + timedelta(weeks=1))]
+        week = [f"{at:%Y-%m-%d}" for at in (span.first, span.first + timedelta(weeks=1))]
         recalled = ringlog("recall", "vac", *week, "--data", server.data)
         assert "252 rows" in recalled.stdout, recalled.stdout + recalled.stderr
         again = ringlog("recall", "vac", *week, "--data", server.data)

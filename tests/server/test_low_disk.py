@@ -32,7 +32,7 @@ GLOBAL = 'insert into tsql_global."##filled" select random(), n from generate_se
 @pytest.fixture(scope="module")
 def own(temporary_directory: Path) -> Iterator[RunningServer]:
     assert os.geteuid() == 0, "mounting a small disk takes root"
-    disk = temporary_directory / "kept"
+    disk = temporary_directory / "low_disk"
     with small_disk(disk, str(GiB + ROOM + 200 * MiB)), serving(disk / "data") as server:
         yield server
 
