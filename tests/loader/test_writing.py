@@ -142,8 +142,9 @@ def test_verification_finds_missing_or_altered_rows(
     good = verify(quick_server.dsn, [table], tmp_path, simulator)[0]
     assert good.acknowledged > 3
     assert (good.lost, good.altered) == (0, 0)
-    # other readings than were sent: in the ring and in the log
-    assert verify(quick_server.dsn, [table], tmp_path, Simulator(seed=5))[0].altered == 2 * good.acknowledged
+    # other readings than were sent: in the ring, as far as it has the rows, and in the log
+    altered = good.acknowledged + min(good.acknowledged, table.rows)
+    assert verify(quick_server.dsn, [table], tmp_path, Simulator(seed=5))[0].altered == altered
     # acknowledgements for a row that was never written
     acknowledgement = struct.pack("<iq", 1, 4_000_000_000_000_000)
     with (tmp_path / table.name).open("ab") as acknowledgements:

@@ -33,8 +33,7 @@ def listens(port: int) -> bool:
 
 
 def alive(process: psutil.Process) -> bool:
-    # if process 1 is not an init, nobody collects ended orphans
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return process.is_running() and is_alive(process.pid)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -13,7 +13,7 @@ import pytest
 
 from ringlog import logs
 from ringlog.server.embedded.settings import MiB
-from ringlog.server.guards.server_log import MOST, File, surplus
+from ringlog.server.guards.server_log import MOST, File, files_of, surplus
 from servers import RunningServer
 from waiting import wait_until
 
@@ -71,7 +71,7 @@ def test_a_login_cannot_fill_the_disk_by_the_log(own: RunningServer) -> None:
         os.truncate(lines, MOST // 4)
         os.utime(lines, (time.time() - 100 + number,) * 2)
     os.utime(day, (time.time() - DAY,) * 2)
-    wait_until(lambda: sum(each.stat().st_size for each in logs.iterdir()) <= MOST)
+    wait_until(lambda: sum(each.size for each in files_of(logs)) <= MOST)
     assert day.exists()
 
 

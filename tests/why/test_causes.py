@@ -211,7 +211,8 @@ def test_samples_ahead_of_the_clock_are_counted_by_signal(own: Web) -> None:
         own.server.sql(query, login=own.server.writer)
     begin = now(own) - seconds(600)
     clock = [span for span in by_postgres(own, "early", begin, None) if span[0] == "clock"]
-    assert [span[3] for span in clock] == [3]
+    # an hour may have begun between them
+    assert sum(span[3] for span in clock) == 3
     assert causes(by_postgres(own, "punctual", begin, None)) == ["unknown"]
 
 

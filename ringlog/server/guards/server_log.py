@@ -61,7 +61,7 @@ def server_log_limited(conninfo: str, cluster: Path) -> Iterator[None]:
     def watch() -> None:
         before: dict[Path, int] = {}
         while not end.wait(_LOOK):
-            files = _files(folder)
+            files = files_of(folder)
             for file in surplus(files, most, time.time()):
                 file.path.unlink(missing_ok=True)
             sizes = {file.path: file.size for file in files}
@@ -74,7 +74,7 @@ def server_log_limited(conninfo: str, cluster: Path) -> Iterator[None]:
         yield
 
 
-def _files(folder: Path) -> list[File]:
+def files_of(folder: Path) -> list[File]:
     """The files of the log, the newest last."""
     files = []
     for path in folder.glob("postgresql-*.log"):

@@ -39,7 +39,7 @@ def test_the_archive_gives_way_to_writers(
     def stopped() -> bool:
         """Called by the writing thread, while its connection is open."""
         reading = table.execute(
-            "select pid from pg_stat_activity where query like 'COPY%' or query like 'copy%'"
+            "select pid from pg_stat_activity where query ilike 'copy%' and datname = current_database()"
         ).fetchall()
         own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
         nices.add((own, *(psutil.Process(pid).nice() for (pid,) in reading)))
