@@ -271,8 +271,9 @@ def test_status_first_shows_whether_the_server_runs(data: Path) -> None:
             psycopg.connect(pretender, application_name="ringlog serve 20200101T000000Z HTTP is down"),
             psycopg.connect(pretender, application_name="ringlog catalogue, writers not first"),
         ):
-            shown = ringlog("status", "--data", data).stdout
-        assert shown.count("ringlog serve runs") == 1
+            runs = "ringlog serve runs"
+            shown = wait_until(lambda: runs in (found := ringlog("status", "--data", data).stdout) and found)
+        assert shown.count(runs) == 1
         assert "HTTP is down" not in shown
         assert "writers not first" not in shown
         postgres = Postgres(data).postmaster()

@@ -2,7 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pymssql
@@ -168,9 +168,10 @@ def woken(server: RunningServer, name: str) -> int:
     """How often the gateway's threads with this name have waited."""
     waits = 0
     for thread in Path(f"/proc/{server.process.pid}/task").iterdir():
-        if (thread / "comm").read_text().strip() == name:
-            status = (thread / "status").read_text()
-            waits += int(re.findall(r"^voluntary_ctxt_switches:\s*(\d+)$", status, re.MULTILINE)[0])
+        with suppress(FileNotFoundError, ProcessLookupError):  # one that ends
+            if (thread / "comm").read_text().strip() == name:
+                status = (thread / "status").read_text()
+                waits += int(re.findall(r"^voluntary_ctxt_switches:\s*(\d+)$", status, re.MULTILINE)[0])
     return waits
 
 
