@@ -198,10 +198,9 @@ def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int)
         )
         admin.execute("select ringlog.put_sr_rf(row (1, now() - interval '1 hour', 1, 1)::online.sr_rf)")
         admin.execute("select ringlog.put_sr_rf(row (2, '1970-01-01', 1, 1)::online.sr_rf)")
-        # in the first hour of a Monday the other row, too, is of a week before the server's first
-        (in_default,) = admin.execute(
-            "select 1 + (date_trunc('week', now(), 'UTC') > max(time))::integer from log.sr_rf"
-        ).fetchone() or (None,)
+        # in the first hour of a Monday the other row, too, may be of a week before the server's first
+        ((in_default,),) = admin.execute("select count(*) from log.sr_rf_default").fetchall()
+        assert in_default in (1, 2)
     ran = ringlog("status", "--json", "--data", counted.data)
     shown = ringlog("status", "--data", counted.data)
     assert (ran.returncode, shown.returncode) == (1, 1)
