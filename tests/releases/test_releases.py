@@ -65,7 +65,7 @@ def test_a_released_database_becomes_todays(site: Path, folder: Path, todays: li
         assert answers(server, given) == answered
         # its files in the present form
         rewritten, again = (ringlog("archive", "rewrite", "--data", server.data) for _ in range(2))
-        assert (rewritten.returncode, again.returncode) == (0, 0), rewritten.stdout + rewritten.stderr
+        assert (rewritten.returncode, again.returncode) == (0, 0), (rewritten, again)
         assert len(re.findall(r"^rewrote \S+ as ", rewritten.stdout, re.MULTILINE)) > 2
         assert "rewrote" not in again.stdout
         assert answers(server, given) == answered

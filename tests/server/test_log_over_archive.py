@@ -383,7 +383,9 @@ def test_every_client_has_the_same_answers(data: Path, tmp_path: Path) -> None:
             summarise(server.dsn, enough=1)
             [*archive(engine(server.dsn), server.dsn, pauses=0)]
             weeks = admin.execute("select count(*), sum(rows) from ringlog.cold_week").fetchone()
-            assert weeks == (3, 2 * 252 + 84)
+            # a week may have begun since
+            cold = 3 + (Week.of(datetime.now(UTC)) != Week.of(span.to))
+            assert weeks == (cold, (2 * cold + 1) * 84)
             wait_until_reachable(lambda: admin.execute("select count(*) from log.vac").fetchone() == (924,))
             after = answers(server, http, span, tmp_path)
             for what, answer in before.items():
