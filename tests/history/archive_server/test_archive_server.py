@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -167,8 +168,11 @@ def test_a_server_that_ends_during_an_answer(server: ArchiveServers, archived: s
         assert server.running is not None
         connection.execute("declare rows cursor for select * from archive.every_type")
         assert connection.execute("fetch 5 from rows").rowcount == 5
-        opened = psutil.Process(server.running.pid).open_files()
-        (spill,) = [Path(each.path) for each in opened if "/ringlog-spill-" in each.path]
+        opened = []
+        for each in Path(f"/proc/{server.running.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # one that is closed
+                opened.append(each.readlink())
+        (spill,) = [each for each in opened if each.name.startswith("ringlog-spill-")]
         os.kill(server.running.pid, signal.SIGKILL)
         os.utime(spill, (0, 0))  # as if it had existed for long
         with pytest.raises(errors.OperationalError, match="server closed the connection"):
