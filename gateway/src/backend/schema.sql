@@ -9,7 +9,15 @@ select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint en
     a.attidentity <> '', a.attgenerated <> ''
   from pg_catalog.unnest(:names) as named (name)
   join pg_catalog.pg_class c
-    on c.oid = case when named.name !~ '^(type|function) ' then pg_catalog.to_regclass(named.name)::oid end and c.relkind in ('r', 'p', 'v', 'm', 'f')
+    on c.oid = case
+      when named.name !~ '^(type|function) ' and not exists (
+        -- of a schema that the login may not use to_regclass() would be an error
+        select from pg_catalog.pg_namespace of
+        where not pg_catalog.has_schema_privilege(of.oid, 'usage')
+          and (pg_catalog.starts_with(named.name, pg_catalog.quote_ident(of.nspname) || '.')
+            or pg_catalog.starts_with(named.name, '"' || of.nspname || '".')))
+      then pg_catalog.to_regclass(named.name)::oid
+    end and c.relkind in ('r', 'p', 'v', 'm', 'f')
   join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
   join pg_catalog.pg_type t on t.oid = a.atttypid
   left join pg_catalog.pg_namespace n on n.oid = t.typnamespace and n.nspname = 'tsql'
