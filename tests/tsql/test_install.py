@@ -77,7 +77,8 @@ def test_indexes_serve_queries_in_t_sql(connection: psycopg.Connection[Any]) -> 
     assert 'Index Cond: (("time" >=' in by_time
     # the weeks are chosen when it is planned
     assert "Subplans Removed" not in by_time
-    latest = plan("select top 5 * from log..sr_rf order by time desc")
-    assert "Index Scan Backward" in latest
+    # the columns of * are known under a schema alone
+    latest = plan("select top 5 seq_no, time from log..sr_rf order by time desc")
+    assert "Scan Backward" in latest
     joined = plan("select a.seq_no from sr_rf a, sr_vac b where a.seq_no = b.seq_no")
     assert "Nested Loop" not in joined

@@ -31,6 +31,8 @@ pub enum Verb {
 /// RETURNING's names of `inserted` and `deleted`; None if a statement has no such rows.
 #[derive(Clone, Debug, Default)]
 pub struct ChangedRows {
+    /// Their table, by its name in SQL.
+    pub table: String,
     pub inserted: Option<String>,
     pub deleted: Option<String>,
     /// The name of `$action`; None likewise.
@@ -38,9 +40,9 @@ pub struct ChangedRows {
 }
 
 impl ChangedRows {
-    /// For an update whose rows are named `inserted`.
-    pub fn updated(inserted: String) -> ChangedRows {
-        ChangedRows { inserted: Some(inserted), deleted: Some(String::from("old")), action: None }
+    /// For an update of a table whose rows are named `inserted`.
+    pub fn updated(table: String, inserted: String) -> ChangedRows {
+        ChangedRows { table, inserted: Some(inserted), deleted: Some(String::from("old")), action: None }
     }
 }
 

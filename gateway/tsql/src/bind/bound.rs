@@ -43,17 +43,23 @@ fn searched(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Found, Error
     }
     let qualifier = column.table.as_deref();
     let whole = qualifier.map(table).transpose()?;
+    if let Some(table) = qualifier.and_then(|of| output::changed_table(binder, of)) {
+        let changed = Named::of_table(String::new(), table.to_owned());
+        return match found(&changed, &own, binder.scope, &mut *binder.variables) {
+            Found::No => Err(Error::invalid_column(&column.column, column.at)),
+            found => Ok(found),
+        };
+    }
     let name = qualifier.map(|of| stored(&of.name));
-    let is_output = binder.output.is_some() && matches!(name.as_deref(), Some("inserted" | "deleted"));
     let is_meant = |one: &&Named| match (qualifier, &name) {
-        (Some(of), Some(name)) if of.is_bare() => one.name == *name || is_output,
-        (Some(_), _) => one.tables.first() == whole.as_ref(),
+        (Some(of), Some(name)) if of.is_bare() => one.name == *name,
+        (Some(_), _) => one.table == whole,
         _ => true,
     };
     // an inner select sees the sources of the enclosing ones
     for level in binder.names.sources.iter().rev() {
         let (mut may_be_here, mut first): (bool, Option<(&str, Option<Type>)>) = (false, None);
-        for source in level.iter().rev().filter(is_meant) {
+        for source in level.iter().filter(is_meant) {
             match (found(source, &own, binder.scope, &mut *binder.variables), first) {
                 (Found::Column(of), _) if qualifier.is_some() => return Ok(Found::Column(of)),
                 (Found::Column(_), Some((name, _))) if name != source.name => {
@@ -106,22 +112,18 @@ pub fn source_of(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Option<
 
 /// The column of this name in a source.
 fn found(source: &Named, own: &str, scope: &Scope, variables: &mut dyn Variables) -> Found {
-    if let Some(of) = source.columns.get(own) {
+    if let Some(of) = source.column(own) {
         return Found::Column(of.of);
     }
-    if source.is_combined && !source.tables.is_empty() {
-        return Found::Perhaps;
+    let Some(table) = &source.table else {
+        return if source.is_open { Found::Perhaps } else { Found::No };
+    };
+    let known = scope.table(table);
+    let column = known.as_ref().and_then(|table| table.column(own));
+    variables.note_use(table, column.map(|_| own));
+    match (known.is_some(), column) {
+        (_, Some(column)) => Found::Column(column.of),
+        (true, None) => Found::No,
+        (false, None) => Found::Perhaps,
     }
-    let mut found = if source.is_open { Found::Perhaps } else { Found::No };
-    for table in &source.tables {
-        let known = scope.table(table);
-        let column = known.as_ref().and_then(|table| table.column(own));
-        variables.note_use(table, column.map(|_| own));
-        match (known.is_some(), column) {
-            (_, Some(column)) => return Found::Column(column.of),
-            (true, None) => {}
-            (false, None) => found = Found::Perhaps,
-        }
-    }
-    found
 }

@@ -96,7 +96,7 @@ pub fn update(binder: &mut Binder<'_>, update: &Update) -> Result<Change, Error>
     let line = target.at.line;
     let Changed { target: table, qualifier, sources: from, conditions } = changed;
     let kind = ChangeKind::Update { table, set: assignments, from, conditions };
-    let rows = ChangedRows::updated(qualifier);
+    let rows = ChangedRows::updated(changed_table, qualifier);
     let mut change =
         output::with_output(binder, Change { with, ..kind.into() }, update.output.as_ref(), line, rows)?;
     if !returned.is_empty() {
@@ -128,7 +128,8 @@ pub fn delete(binder: &mut Binder<'_>, delete: &Delete) -> Result<Change, Error>
         change.returning = vec![Listed::from(Scalar::Null.cast("text"))];
         binder.result.columns = Some(Vec::new());
     }
-    let rows = ChangedRows { deleted: Some(qualifier), ..ChangedRows::default() };
+    let deleted = Some(qualifier);
+    let rows = ChangedRows { table: changed_table(binder, &target)?, deleted, ..ChangedRows::default() };
     output::with_output(binder, change, delete.output.as_ref(), target.at.line, rows)
 }
 
@@ -159,7 +160,7 @@ fn changed_table(binder: &Binder<'_>, target: &ObjectName) -> Result<String, Err
     let (own, whole) = (stored(&target.name), table(target)?);
     let named = binder.names.sources.last().into_iter().flatten();
     let is_meant = |one: &&Named| target.is_bare() && one.name == own;
-    Ok(named.filter(is_meant).find_map(|one| one.tables.first().cloned()).unwrap_or(whole))
+    Ok(named.filter(is_meant).find_map(|one| one.table.clone()).unwrap_or(whole))
 }
 
 /// `set @v = column = value` and `set @v = value`: the value for the variable, from the row changed last.
@@ -319,8 +320,7 @@ fn named_of_change(
     let mut named = declared::named_sources(binder, from)?;
     let groups: Vec<Group> = from.iter().map(Group::of).collect();
     if found(binder, target, &groups)?.is_none() {
-        let (name, tables) = (stored(&target.name), vec![table(target)?]);
-        named.push(Named { name, tables, ..Named::default() });
+        named.insert(0, Named::of_table(stored(&target.name), table(target)?));
     }
     Ok(named)
 }

@@ -108,7 +108,6 @@ fn together(items: &mut [Item], others: &[Item]) {
             item.names_variables |= other.names_variables;
             item.is_wide |= other.is_wide;
         }
-        item.all_of.iter_mut().for_each(|of| of.is_combined = true);
         item.of = others.get(place).and_then(|other| unified([item.of, other.of]));
         let known = |item: &Item| item.result_type.filter(|_| are_aligned);
         item.result_type = match (known(item), others.get(place).and_then(known)) {

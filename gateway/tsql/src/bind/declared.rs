@@ -3,8 +3,8 @@
 //! creation, so the declaration is read when the statement runs, once.
 
 use super::binder::Binder;
-use super::named::{source_name, Named, Origin};
-use super::sources;
+use super::named::{flat, source_name, Named, Origin};
+use super::{output, sources};
 use crate::error::Error;
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::{self, folded, stored, table, RelationKind};
@@ -13,24 +13,19 @@ use crate::tree::{ColumnName, ObjectName, TableSource};
 
 /// The sources of FROM; queries among them become known after they have been written (`know`).
 pub fn named_sources(binder: &Binder<'_>, from: &[TableSource]) -> Result<Vec<Named>, Error> {
-    let mut named = Vec::new();
-    let mut rest: Vec<&TableSource> = from.iter().collect();
-    while let Some(source) = rest.pop() {
+    let named = |source: &TableSource| {
         let name = source_name(source).unwrap_or_default();
-        named.push(match source {
-            TableSource::Join { left, right, .. } => {
-                rest.extend([&**left, &**right]);
-                continue;
-            }
+        Ok(match source {
             TableSource::Table { name: of, .. } => relation(binder, of, name)?,
             TableSource::Variable { variable, .. } => {
-                let tables = vec![table(&sources::named_variable(binder, variable)?)?];
-                Named { name, tables, ..Named::default() }
+                let of = sources::named_variable(binder, variable)?;
+                let name = if name.is_empty() { stored(&of.name) } else { name };
+                Named::of_table(name, table(&of)?)
             }
             _ => Named::unknown(name),
-        });
-    }
-    Ok(named)
+        })
+    };
+    flat(from).into_iter().map(named).collect()
 }
 
 /// A table or view of PostgreSQL's catalogue, or a query of WITH.
@@ -38,7 +33,7 @@ fn relation(binder: &Binder<'_>, of: &ObjectName, name: String) -> Result<Named,
     let own = stored(&of.name);
     if of.is_bare() {
         if let Some(common) = binder.names.written.get(&own) {
-            return Ok(Named { name, ..common.clone() });
+            return Ok(common.clone().called(name));
         }
         if binder.names.common.contains(&own) {
             return Ok(Named::unknown(name));
@@ -46,7 +41,7 @@ fn relation(binder: &Binder<'_>, of: &ObjectName, name: String) -> Result<Named,
         if matches!(own.as_str(), "inserted" | "deleted") {
             return Ok(match binder.scope.trigger {
                 None => Named::unknown(name),
-                Some(_) => Named { name, tables: vec![CHANGED.to_owned()], ..Named::default() },
+                Some(_) => Named::of_table(name, CHANGED.to_owned()),
             });
         }
     }
@@ -55,37 +50,34 @@ fn relation(binder: &Binder<'_>, of: &ObjectName, name: String) -> Result<Named,
         // its columns are those of the view
         RelationKind::Elsewhere => {
             let view = relation.sql.split('(').next().unwrap_or_default().to_owned();
-            Named { name, tables: vec![view], ..Named::default() }
+            Named::of_table(name, view)
         }
-        _ => Named { name, tables: vec![relation.sql], ..Named::default() },
+        _ => Named::of_table(name, relation.sql),
     })
 }
 
 /// Called for a source that has been written.
 pub fn know(binder: &mut Binder<'_>, of: Named) {
     let sources = binder.names.sources.last_mut().into_iter().flatten();
-    for source in sources.filter(|source| source.is_open && source.name == of.name) {
-        *source = of.clone();
+    let mut unknown = sources.filter(|source| source.is_open && source.name == of.name);
+    if let Some(source) = unknown.next() {
+        *source = of;
     }
 }
 
-/// The sources of the columns of `*` and `t.*`.
-pub fn all_of(binder: &Binder<'_>, qualifier: Option<&ObjectName>) -> Vec<Named> {
-    let sources = binder.names.sources.last().into_iter().flatten();
-    let is_meant = |one: &&Named| qualifier.is_none_or(|of| stored(&of.name) == one.name);
-    sources.filter(is_meant).cloned().collect()
-}
-
 pub fn origin(binder: &Binder<'_>, column: &ColumnName) -> Result<Origin, Error> {
+    if let Some(table) = column.table.as_ref().and_then(|of| output::changed_table(binder, of)) {
+        return Ok(Origin::Tables(vec![table.to_owned()]));
+    }
     let own = stored(&column.column);
     let mut tables = Vec::new();
     for named in binder.names.sources.iter().rev() {
         match &column.table {
             None => {
-                if let Some(of) = named.iter().find_map(|one| one.columns.get(&own)) {
+                if let Some(of) = named.iter().find_map(|one| one.column(&own)) {
                     return Ok(Origin::Query(of.clone()));
                 }
-                tables.extend(named.iter().flat_map(|one| one.tables.iter().cloned()));
+                tables.extend(named.iter().filter_map(|one| one.table.clone()));
                 // a column may belong to a source with unknown columns
                 if named.iter().any(|one| one.is_open) {
                     break;
@@ -94,15 +86,14 @@ pub fn origin(binder: &Binder<'_>, column: &ColumnName) -> Result<Origin, Error>
             Some(qualifier) => {
                 let whole = table(qualifier)?;
                 let name = stored(&qualifier.name);
-                let is_output = binder.output.is_some() && matches!(name.as_str(), "inserted" | "deleted");
                 let is_meant = |one: &&Named| match qualifier.is_bare() {
-                    true => one.name == name || is_output,
-                    false => one.tables.first() == Some(&whole),
+                    true => one.name == name,
+                    false => one.table.as_ref() == Some(&whole),
                 };
-                if let Some(found) = named.iter().rev().find(is_meant) {
-                    return Ok(match found.columns.get(&own) {
+                if let Some(found) = named.iter().find(is_meant) {
+                    return Ok(match found.column(&own) {
                         Some(of) => Origin::Query(of.clone()),
-                        None => Origin::Tables(found.tables.clone()),
+                        None => Origin::Tables(found.table.iter().cloned().collect()),
                     });
                 }
             }

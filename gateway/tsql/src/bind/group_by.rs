@@ -3,14 +3,13 @@
 
 use super::binder::Binder;
 use super::item::{Item, Stands};
-use super::named::source_name;
+use super::named::{flat, source_name};
 use super::value::Constant;
 use super::{bound, conditions, expressions, order, walk};
 use crate::error::Error;
 use crate::facts::functions::rule;
 use crate::postgres::{self, Scalar};
-use crate::resolve::names::{stored, table};
-use crate::schema::WHOLE;
+use crate::resolve::names::stored;
 use crate::tree::{
     Arguments, ColumnName, Expression, Grouping, Name, ObjectName, Ordering, Position, Select, SelectItem,
     TableSource,
@@ -121,52 +120,21 @@ pub fn demand_keys(
     if !(binder.dialect().groups_have_rows && is_one_table) {
         if let Some((number, column)) = wrong(select, order_by, stands) {
             if bound::has_source(binder, column)? {
-                let table = column.table.as_ref().map(|table| table.shown() + ".").unwrap_or_default();
+                let table = column.table.as_ref().map(|of| table_of(select, of) + ".").unwrap_or_default();
                 return Err(not_a_key(number, &format!("{table}{}", column.column), column.at));
             }
         }
     }
-    demand_keys_of_stars(binder, select)
+    Ok(())
 }
 
-/// 8120 if `*` or `t.*` has another column of a table than the keys.
-fn demand_keys_of_stars(binder: &mut Binder<'_>, select: &Select) -> Result<(), Error> {
-    let stars = || {
-        select.items.iter().filter_map(|item| match item {
-            SelectItem::Star { table, .. } => Some(table.as_ref()),
-            _ => None,
-        })
-    };
-    let Some(keys) =
-        keys(&select.group_by).filter(|keys| !keys.is_empty() && !binder.dialect().groups_have_rows)
-    else {
-        return Ok(());
-    };
-    let mut rest: Vec<&TableSource> = select.from.iter().collect();
-    while let Some(source) = rest.pop() {
-        if let TableSource::Join { left, right, .. } = source {
-            rest.extend([&**right, &**left]);
-        }
-        let TableSource::Table { name, .. } = source else { continue };
-        let called = source_name(source).unwrap_or_default();
-        let is_own =
-            |named: Option<&ObjectName>| named.is_none_or(|named| named.name.eq_ignore_ascii_case(&called));
-        let is_query = name.is_bare() && binder.names.common.contains(&stored(&name.name));
-        if is_query || !stars().any(is_own) {
-            continue;
-        }
-        let table = table(name)?;
-        binder.variables.note_use(&table, Some(WHOLE));
-        let declared = binder.scope.table(&table);
-        let own: Vec<_> =
-            keys.iter().filter(|key| is_own(key.table.as_deref())).map(|key| stored(&key.column)).collect();
-        let other =
-            declared.iter().flat_map(|table| table.columns()).find(|column| !own.contains(&column.name));
-        if let Some(other) = other {
-            return Err(not_a_key(8120, &format!("{}.{}", name.name, other.name), select.at));
-        }
+/// The table that a qualifier means, as messages show it.
+fn table_of(select: &Select, of: &ObjectName) -> String {
+    let own = Some(stored(&of.name));
+    match flat(&select.from).into_iter().find(|source| source_name(source) == own) {
+        Some(TableSource::Table { name, .. }) => name.name.clone(),
+        _ => of.shown(),
     }
-    Ok(())
 }
 
 fn not_a_key(number: i32, column: &str, at: Position) -> Error {
@@ -185,13 +153,19 @@ fn not_a_key(number: i32, column: &str, at: Position) -> Error {
 /// The first column that should be a key but is not, and the number of the error.
 fn wrong<'a>(select: &'a Select, order_by: &'a [Ordering], stands: Stands) -> Option<(i32, &'a ColumnName)> {
     let keys = keys(&select.group_by).filter(|keys| !keys.is_empty())?;
-    let sources: Vec<String> = select.from.iter().filter_map(source_name).collect();
+    let sources: Vec<String> = flat(&select.from).into_iter().filter_map(source_name).collect();
     let is_own = |column: &ColumnName| match &column.table {
         None => stands != Stands::Inside,
         Some(table) => sources.contains(&stored(&table.name)),
     };
     let is_wrong = |column: &&ColumnName| {
-        is_own(column) && !keys.iter().any(|key| key.column.eq_ignore_ascii_case(&column.column))
+        let is_same_table = |key: &ColumnName| match (&key.table, &column.table) {
+            (Some(one), Some(other)) => one.name.eq_ignore_ascii_case(&other.name),
+            _ => true,
+        };
+        let is_same =
+            |key: &&ColumnName| key.column.eq_ignore_ascii_case(&column.column) && is_same_table(key);
+        is_own(column) && !keys.iter().any(is_same)
     };
     let titles: Vec<_> = select.items.iter().filter_map(title).collect();
     let is_titled =

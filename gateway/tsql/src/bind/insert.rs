@@ -12,13 +12,9 @@ use crate::error::Error;
 use crate::facts::types::{unified, SQL_VARIANT};
 use crate::postgres::{self, call, Body, Change, ChangeKind, Filling, Listed, Scalar, Select, Source};
 use crate::resolve::names::{self, all_folded, table};
-use crate::schema::{Column, Schema, Table, WHOLE};
-use crate::tree::{
-    ColumnName, CommonTable, Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody,
-    SelectItem, TableSource, Target,
-};
+use crate::schema::{Schema, Table};
+use crate::tree::{Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody, Target};
 use crate::Dialect;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// For rows of values, whether the last of them may be omitted: a single row always fits the limit, and DEFAULT is not
@@ -101,7 +97,7 @@ pub fn insert(binder: &mut Binder<'_>, insert: &Insert) -> Result<Change, Error>
     };
     let new = names::qualifier(&target)?;
     binder.result.into = Some(into.clone());
-    let changed = ChangedRows { inserted: Some(new), ..ChangedRows::default() };
+    let changed = ChangedRows { table: into.clone(), inserted: Some(new), ..ChangedRows::default() };
     let with_identity = binder.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty();
     let filling = Filling { columns: targets.names.clone(), with_identity };
     let change = Change { with, ..ChangeKind::Insert { into, filling, rows }.into() };
@@ -299,22 +295,12 @@ fn rows_from(
     targets: &Targets,
     line: u32,
 ) -> Result<postgres::Query, Error> {
-    let query = match star_source(binder, query)? {
-        None => Cow::Borrowed(query),
-        Some(source) => match binder.scope.table(&source) {
-            Some(declared) => {
-                binder.variables.note_use(&source, Some(WHOLE));
-                Cow::Owned(with_columns(query, &declared))
-            }
-            // it is written again when the table exists
-            None if binder.variables.are_parameters() => {
-                return Ok(select::query(binder, query, Stands::Inside)?.sql)
-            }
-            None => Cow::Borrowed(query),
-        },
-    };
-    let Written { sql, items } = select::query(binder, &query, Stands::Inside)?;
+    let Written { sql, items } = select::query(binder, query, Stands::Inside)?;
     if items.iter().any(|item| item.name.is_none()) {
+        // it is written again when the table exists
+        if binder.variables.are_parameters() {
+            return Ok(sql);
+        }
         return Err(Error::refused("insert … select *", "name the columns", line));
     }
     targets.demand_number(items.len(), |width| mismatch_of_query(width, items.len(), line), line)?;
@@ -339,41 +325,6 @@ fn rows_from(
         conditions: targets.guard(items.len()).into_iter().collect(),
         ..Select::default()
     }))
-}
-
-/// The table of `select * from` one table, by its name in SQL; None for any other query.
-fn star_source(binder: &mut Binder<'_>, query: &Query) -> Result<Option<String>, Error> {
-    let QueryBody::Select(select) = &query.body else { return Ok(None) };
-    let ([SelectItem::Star { table: None, .. }], [source]) = (&*select.items, &*select.from) else {
-        return Ok(None);
-    };
-    let name = match source {
-        TableSource::Table { name, .. } => name.clone(),
-        TableSource::Variable { variable, .. } => sources::named_variable(binder, variable)?,
-        _ => return Ok(None),
-    };
-    let own = names::stored(&name.name);
-    let is_query = |with: &CommonTable| with.name.is(&name.name);
-    if name.is_bare() && (binder.names.common.contains(&own) || query.with.iter().any(is_query)) {
-        return Ok(None);
-    }
-    let source = table(&name)?;
-    binder.variables.note_use(&source, None);
-    Ok(Some(source))
-}
-
-/// A query with these columns instead of its star.
-fn with_columns(query: &Query, declared: &Table) -> Query {
-    let mut query = query.clone();
-    if let QueryBody::Select(select) = &mut query.body {
-        let at = select.at;
-        let column = |column: &Column| SelectItem::Value {
-            value: Expression::Column(ColumnName { table: None, column: column.name.clone(), at }),
-            alias: None,
-        };
-        select.items = declared.columns().iter().map(column).collect();
-    }
-    query
 }
 
 /// The insert of `number` rows of values, which have the types of their parameters: the first `width` are the first

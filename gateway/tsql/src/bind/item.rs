@@ -1,11 +1,10 @@
 //! The items of a select list, and their names.
 
-use super::named::{Declared, Named};
 use super::title::{ResultType, Title};
 use crate::error::Error;
 use crate::facts::types::Type;
 use crate::postgres::{Listed, Query, Scalar};
-use crate::resolve::names::{identifier, stored};
+use crate::resolve::names::identifier;
 use crate::tree::{Name, Position};
 use crate::Dialect;
 use std::cmp::Ordering;
@@ -49,8 +48,6 @@ pub struct Item {
     pub of: Option<Type>,
     /// It is a national text.
     pub is_wide: bool,
-    /// For a star: its source.
-    pub all_of: Vec<Named>,
     /// For a select for json.
     pub property: Property,
 }
@@ -78,7 +75,6 @@ impl Item {
             result_type: None,
             of: None,
             is_wide: false,
-            all_of: Vec::new(),
             property: Property::default(),
         }
     }
@@ -89,35 +85,6 @@ impl Item {
             None | Some("") => Ok(NAMELESS.to_owned()),
             Some(name) => identifier(name, line),
         }
-    }
-}
-
-impl Declared {
-    fn of(item: &Item) -> Declared {
-        Declared { of: item.of, is_wide: item.is_wide }
-    }
-}
-
-impl Named {
-    /// The source for a query: `columns` are the names after its own.
-    pub fn of_query(name: String, items: &[Item], columns: &[Name]) -> Named {
-        let mut named = Named { name, ..Named::default() };
-        if columns.is_empty() {
-            for item in items {
-                match &item.name {
-                    Some(name) => {
-                        named.columns.insert(stored(name), Declared::of(item));
-                    }
-                    None => item.all_of.iter().for_each(|one| named.add(one)),
-                }
-            }
-        } else if columns.len() == items.len() && items.iter().all(|item| item.name.is_some()) {
-            let both = columns.iter().zip(items);
-            named.columns = both.map(|(name, item)| (stored(&name.text), Declared::of(item))).collect();
-        } else {
-            named.is_open = true;
-        }
-        named
     }
 }
 

@@ -4,8 +4,8 @@
 use super::binder::Binder;
 use super::item::{Item, Stands, Written, NAMELESS};
 use super::json_property::{name_written, quoted, sources, value_of, JsonSource};
+use super::select;
 use super::title::ResultType;
-use super::{json_property, select};
 use crate::error::Error;
 use crate::facts::types::nvarchar;
 use crate::postgres::{self, call, Alias, Listed, Order, Scalar, Source};
@@ -94,19 +94,14 @@ pub fn for_json(
 ) -> Result<Written, Error> {
     refuse_json(binder, query, json, stands)?;
     let plain = Query { for_json: None, ..query.clone() };
-    let Some(plain) = json_property::without_stars(binder, &plain)? else {
-        return not_known(
-            binder,
-            "for json of *",
-            "the columns of * are not known here: name them",
-            json,
-            stands,
-        );
-    };
     let around = (binder.around.aggregates, binder.around.for_json);
     binder.around.for_json = true;
     let Written { sql, items } = select::query(binder, &plain, Stands::Inside)?;
     (binder.around.aggregates, binder.around.for_json) = around;
+    if items.iter().any(|item| item.name.is_none()) {
+        let why = "the columns of * are not known here: name them";
+        return not_known(binder, "for json of *", why, json, stands);
+    }
     let columns: Vec<String> = (1..=items.len()).map(|place| format!("c{place}")).collect();
     let rows = match (&plain.body, json.is_auto) {
         (QueryBody::Select(select), true) => {

@@ -3,16 +3,13 @@
 use super::binder::Binder;
 use super::declared;
 use super::item::Item;
-use super::named::{source_name, Declared, Origin};
-use super::stars;
+use super::named::{flat, source_name, Origin};
 use super::value::{styled_text, Value};
 use crate::error::Error;
-use crate::facts::types::{Family, Type, DATETIMEOFFSET};
+use crate::facts::types::{Family, DATETIMEOFFSET};
 use crate::postgres::{call, Scalar};
-use crate::resolve::names::{folded, stored, table, table_variable};
-use crate::tree::{
-    ColumnName, Expression, FunctionCall, ObjectName, Query, QueryBody, Select, SelectItem, TableSource,
-};
+use crate::resolve::names::{folded, stored};
+use crate::tree::{ColumnName, Expression, FunctionCall, Select, SelectItem, TableSource};
 
 /// ISO 8601, the format of times in JSON.
 const ISO: i64 = 126;
@@ -76,18 +73,6 @@ pub fn sources(from: &[TableSource]) -> Vec<JsonSource> {
     found
 }
 
-fn flat(from: &[TableSource]) -> Vec<&TableSource> {
-    let mut rest: Vec<&TableSource> = from.iter().rev().collect();
-    let mut found = Vec::new();
-    while let Some(source) = rest.pop() {
-        match source {
-            TableSource::Join { left, right, .. } => rest.extend([&**right, &**left]),
-            _ => found.push(source),
-        }
-    }
-    found
-}
-
 /// Notes the properties of items that FOR JSON needs, while the sources of their select are known.
 pub fn note_properties(binder: &mut Binder<'_>, select: &Select, items: &mut [Item]) -> Result<(), Error> {
     let sources = sources(&select.from);
@@ -130,79 +115,14 @@ fn source_of_column(
 fn has_column(binder: &mut Binder<'_>, source: &str, own: &str) -> bool {
     let known = binder.names.sources.last().into_iter().flatten();
     let Some(named) = known.into_iter().find(|one| one.name == source) else { return false };
-    let in_query = named.columns.contains_key(own);
-    let tables = named.tables.clone();
+    let in_query = named.column(own).is_some();
+    let table = named.table.clone();
     let has = |table: &String| {
         let has_it = binder.scope.table(table).is_some_and(|table| table.column(own).is_some());
         binder.variables.note_use(table, has_it.then_some(own));
         has_it
     };
-    tables.iter().any(has) || in_query
-}
-
-/// Replaces a query's stars by their columns; None if these are unknown.
-pub fn without_stars(binder: &mut Binder<'_>, query: &Query) -> Result<Option<Query>, Error> {
-    let QueryBody::Select(select) = &query.body else { return Ok(Some(query.clone())) };
-    if !select.items.iter().any(|item| matches!(item, SelectItem::Star { .. })) {
-        return Ok(Some(query.clone()));
-    }
-    let mut items = Vec::with_capacity(select.items.len());
-    for item in &select.items {
-        let SelectItem::Star { table: of, at } = item else {
-            items.push(item.clone());
-            continue;
-        };
-        let is_meant = |source: &&TableSource| match of {
-            Some(of) => source_name(source).is_some_and(|name| name == stored(&of.name)),
-            None => true,
-        };
-        for source in flat(&select.from).into_iter().filter(is_meant) {
-            let Some(columns) = columns_of_source(binder, source, query)? else { return Ok(None) };
-            let name = source_name(source).map(|name| ObjectName { name, at: *at, ..ObjectName::default() });
-            let qualifier = match source {
-                TableSource::Table { alias: None, name, .. } => Some(name.clone()),
-                _ => name,
-            };
-            items.extend(columns.into_iter().map(|column| {
-                let table = qualifier.clone().map(Box::new);
-                let value = Expression::Column(ColumnName { table, column, at: *at });
-                SelectItem::Value { value, alias: None }
-            }));
-        }
-    }
-    let body = QueryBody::Select(Box::new(Select { items, ..(**select).clone() }));
-    Ok(Some(Query { body, ..query.clone() }))
-}
-
-fn columns_of_source(
-    binder: &mut Binder<'_>,
-    source: &TableSource,
-    query: &Query,
-) -> Result<Option<Vec<String>>, Error> {
-    let with: Vec<_> = query.with.iter().collect();
-    if let Some(titles) = stars::of_source(source, &with) {
-        return Ok(Some(titles.into_iter().map(|title| title.text).collect()));
-    }
-    let whole = match source {
-        TableSource::Table { name, .. }
-            if !(name.is_bare() && binder.names.common.contains(&stored(&name.name))) =>
-        {
-            table(name)?
-        }
-        TableSource::Variable { variable, .. } => {
-            table(&table_variable(variable, &binder.scope.table_owner))?
-        }
-        _ => return Ok(None),
-    };
-    let known = binder.scope.table(&whole);
-    binder.variables.note_use(&whole, None);
-    let Some(known) = known else { return Ok(None) };
-    let mut columns = Vec::new();
-    for column in known.columns() {
-        binder.variables.note_use(&whole, Some(&column.name));
-        columns.push(column.name.clone());
-    }
-    Ok(Some(columns))
+    table.iter().any(has) || in_query
 }
 
 /// The value of a column of a derived table, by its position.
@@ -232,9 +152,4 @@ pub fn quoted(text: &str) -> String {
     }
     written.push('"');
     written
-}
-
-/// The type of a JSON column.
-pub fn declared(of: Type) -> Declared {
-    Declared::of_type(Some(of))
 }

@@ -2,8 +2,8 @@
 
 use super::binder::Binder;
 use super::calls::CallBinder;
-use super::json_property::{declared, is_json, quoted, written};
-use super::named::Named;
+use super::json_property::{is_json, quoted, written};
+use super::named::{Declared, Named};
 use super::sources::named;
 use super::value::{converted, Value};
 use super::{conditions, declared};
@@ -43,14 +43,10 @@ pub fn opened_json(
     let document = of.text(0)?;
     let own = || Alias { name: names::quoted(ROWS), columns: Vec::new() };
     let named = named(alias, columns)?.unwrap_or_else(own);
-    let mut known = Named {
-        name: alias.as_ref().map_or_else(String::new, |alias| stored(&alias.text)),
-        ..Named::default()
-    };
+    let name = alias.as_ref().map_or_else(|| ROWS.to_owned(), |alias| stored(&alias.text));
     if schema.is_empty() {
         let own = [("key", nvarchar(Some(4000))), ("value", nvarchar(None)), ("type", INT)];
-        know_columns(&mut known, own.map(|(name, of)| (name.to_owned(), of)), columns);
-        declared::know(binder, known);
+        know(binder, name, own.map(|(name, of)| (name.to_owned(), of)), columns);
         let rows = call("tsql.openjson", [document, path]);
         if !binder.scope.folds {
             return Ok(Source::Call(rows, Some(named)));
@@ -66,20 +62,24 @@ pub fn opened_json(
         let of =
             conditions::type_by_default(binder, type_names::of_variable(&column.type_, binder.dialect())?);
         listed.push(Listed::named(json_column(binder, column, of)?, names::name(&column.name)?));
-        own.push((stored(&column.name.text), of));
+        own.push((column.name.text.clone(), of));
     }
-    know_columns(&mut known, own, columns);
-    declared::know(binder, known);
+    know(binder, name, own, columns);
     let row = Alias { name: String::from("\"@@row\""), columns: vec![VALUE.to_owned()] };
     let rows = Source::Call(call("tsql.openjson_rows", [document, path]), Some(row));
     Ok(Source::Query(Box::new(Query::of(listed, rows)), Some(named)))
 }
 
-fn know_columns(known: &mut Named, own: impl IntoIterator<Item = (String, Type)>, given: &[Name]) {
-    for (place, (name, of)) in own.into_iter().enumerate() {
-        let name = given.get(place).map_or(name, |given| stored(&given.text));
-        known.columns.insert(name, declared(of));
-    }
+fn know(
+    binder: &mut Binder<'_>,
+    name: String,
+    own: impl IntoIterator<Item = (String, Type)>,
+    given: &[Name],
+) {
+    let column = |(place, (shown, of)): (usize, (String, Type))| {
+        Declared::of_type(given.get(place).map_or(shown, |given| given.text.clone()), Some(of))
+    };
+    declared::know(binder, Named::of_columns(name, own.into_iter().enumerate().map(column)));
 }
 
 fn json_column(binder: &Binder<'_>, column: &JsonColumn, of: Type) -> Result<Scalar, Error> {

@@ -57,7 +57,7 @@ pub fn of_table(
         });
     }
     let sources = sources::sources_of(&mut binder, select)?;
-    let Some(order_by) = order::order_by(&mut binder, &query.order_by, &items)? else { return Ok(None) };
+    let order_by = order::order_by(&mut binder, &query.order_by, &items)?;
     let from = Joined(&sources.from, ", ").to_string();
     let select = Select { from: sources.from, conditions: sources.conditions, ..Select::default() };
     let mut rest = Rest(&select).to_string();

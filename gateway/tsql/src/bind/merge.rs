@@ -30,7 +30,7 @@ pub fn merge(binder: &mut Binder<'_>, merge: &Merge) -> Result<Change, Error> {
         None => (None, target.clone()),
     };
     let mut named = declared::named_sources(binder, std::slice::from_ref(&merge.source))?;
-    named.push(Named { name: stored(&own.name), tables: vec![into.clone()], ..Named::default() });
+    named.insert(0, Named::of_table(stored(&own.name), into.clone()));
     binder.names.sources.push(named);
     let using = sources::source(binder, &merge.source)?;
     let on = conditions::condition(binder, &merge.condition)?;
@@ -61,7 +61,8 @@ pub fn merge(binder: &mut Binder<'_>, merge: &Merge) -> Result<Change, Error> {
         clauses.push(postgres::MergeClause { rows, conditions, action });
     }
     let (inserted, deleted) = (Some(String::from("new")), Some(String::from("old")));
-    let rows = ChangedRows { inserted, deleted, action: Some(call("merge_action", [])) };
+    let action = Some(call("merge_action", []));
+    let rows = ChangedRows { table: into.clone(), inserted, deleted, action };
     let into = Source::Table(into, alias);
     let change = Change { with, ..ChangeKind::Merge { into, using, on, clauses }.into() };
     output::with_output(binder, change, merge.output.as_ref(), line, rows)

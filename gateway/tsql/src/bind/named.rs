@@ -1,14 +1,17 @@
 //! The sources and declarations of the columns that a select can name.
 
+use super::item::Item;
 use crate::facts::types::Type;
 use crate::resolve::names::stored;
 use crate::schema::{Column, Table};
-use crate::tree::TableSource;
+use crate::tree::{Name, TableSource};
 use std::collections::HashMap;
 
 /// The declaration of a column of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
+    /// Its name as displayed.
+    pub shown: String,
     /// Its type, if known.
     pub of: Option<Type>,
     /// It is a national text.
@@ -16,8 +19,8 @@ pub struct Declared {
 }
 
 impl Declared {
-    pub fn of_type(of: Option<Type>) -> Declared {
-        Declared { of, is_wide: of.is_some_and(|of| of.is_national()) }
+    pub fn of_type(shown: impl Into<String>, of: Option<Type>) -> Declared {
+        Declared { shown: shown.into(), of, is_wide: of.is_some_and(|of| of.is_national()) }
     }
 }
 
@@ -26,14 +29,14 @@ impl Declared {
 pub struct Named {
     /// Their qualifier, in lower case.
     pub name: String,
-    /// The tables and views with these columns, by their names in SQL; for a query those of which it has all columns.
-    pub tables: Vec<String>,
-    /// For a query its named columns, in lower case.
-    pub columns: HashMap<String, Declared>,
+    /// The table or view with these columns, by its name in SQL.
+    pub table: Option<String>,
+    /// For a query its columns.
+    columns: Vec<Declared>,
+    /// The index of each column, by its name in lower case.
+    places: HashMap<String, usize>,
     /// It may have other columns.
     pub is_open: bool,
-    /// Its rows are combined with those of other tables.
-    pub is_combined: bool,
 }
 
 /// The source of a column.
@@ -45,21 +48,53 @@ pub enum Origin {
 }
 
 impl Named {
+    pub fn of_table(name: String, table: String) -> Named {
+        Named { name, table: Some(table), ..Named::default() }
+    }
+
     /// The source for rows with these columns.
-    pub fn of_table(rows: &Table) -> Named {
-        let declared = |column: &Column| (column.name.clone(), Declared::of_type(column.of));
-        Named { columns: rows.columns().iter().map(declared).collect(), ..Named::default() }
+    pub fn of_rows(name: String, rows: &Table) -> Named {
+        let declared = |column: &Column| Declared::of_type(&*column.name, column.of);
+        Named::of_columns(name, rows.columns().iter().map(declared))
+    }
+
+    pub fn of_columns(name: String, columns: impl IntoIterator<Item = Declared>) -> Named {
+        let columns: Vec<_> = columns.into_iter().collect();
+        let index = |(place, column): (usize, &Declared)| (stored(&column.shown), place);
+        let places = columns.iter().enumerate().map(index).collect();
+        Named { name, columns, places, ..Named::default() }
+    }
+
+    /// The source for a query: `columns` are the names after its own.
+    pub fn of_query(name: String, items: &[Item], columns: &[Name]) -> Named {
+        let has_star = items.iter().any(|item| item.name.is_none());
+        if has_star || !columns.is_empty() && columns.len() != items.len() {
+            return Named::unknown(name);
+        }
+        let declared = |(place, item): (usize, &Item)| {
+            let shown = columns.get(place).map(|given| given.text.clone()).or_else(|| item.name.clone());
+            Declared { shown: shown.unwrap_or_default(), of: item.of, is_wide: item.is_wide }
+        };
+        Named::of_columns(name, items.iter().enumerate().map(declared))
     }
 
     pub fn unknown(name: String) -> Named {
         Named { name, is_open: true, ..Named::default() }
     }
 
-    pub fn add(&mut self, other: &Named) {
-        self.tables.extend(other.tables.iter().cloned());
-        self.columns.extend(other.columns.iter().map(|(name, of)| (name.clone(), of.clone())));
-        self.is_open |= other.is_open;
-        self.is_combined |= other.is_combined;
+    /// The same source under another name.
+    pub fn called(self, name: String) -> Named {
+        Named { name, ..self }
+    }
+
+    /// The column of a query of this name in lower case.
+    pub fn column(&self, own: &str) -> Option<&Declared> {
+        self.places.get(own).map(|place| &self.columns[*place])
+    }
+
+    /// The columns of a query, in their order.
+    pub fn columns(&self) -> &[Declared] {
+        &self.columns
     }
 }
 
@@ -71,6 +106,20 @@ pub fn source_name(source: &TableSource) -> Option<String> {
         | TableSource::Function { alias: Some(alias), .. }
         | TableSource::Query { alias: Some(alias), .. } => Some(stored(&alias.text)),
         TableSource::Table { name, .. } => Some(stored(&name.name)),
+        TableSource::Function { call, .. } => Some(stored(&call.name.name)),
         _ => None,
     }
+}
+
+/// The tables and queries of FROM, in the order of the text.
+pub fn flat(from: &[TableSource]) -> Vec<&TableSource> {
+    let mut rest: Vec<&TableSource> = from.iter().rev().collect();
+    let mut found = Vec::new();
+    while let Some(source) = rest.pop() {
+        match source {
+            TableSource::Join { left, right, .. } => rest.extend([&**right, &**left]),
+            _ => found.push(source),
+        }
+    }
+    found
 }

@@ -1,5 +1,5 @@
 //! ORDER BY. T-SQL orders uniqueidentifiers by their last bytes first, PostgreSQL from left to right: such a key is
-//! written as `tsql.guid_key(key)`, and a column behind a star, whose type only PostgreSQL knows, as `tsql.ordered(key)`.
+//! written as `tsql.guid_key(key)`, and one whose type only PostgreSQL knows as `tsql.ordered(key)`.
 
 use super::binder::Binder;
 use super::item::{numbered, renamed, Item};
@@ -8,18 +8,18 @@ use super::{conditions, expressions};
 use crate::error::Error;
 use crate::facts::conversions::{is_sorted, unsorted};
 use crate::facts::types::{Type, GUID, INT};
-use crate::postgres::{call, Listed, Order, Query, Scalar, Select};
-use crate::resolve::names::{folded, identifier, stored};
+use crate::postgres::{call, Order, Query, Scalar};
+use crate::resolve::names::{folded, stored};
 use crate::tree::{self, Expression, LiteralValue, Ordering, Position, QueryBody};
 use crate::Dialect;
 
-/// The names of a query, and of its columns by their numbers.
+/// The name of a query.
 const ROWS: &str = "\"rows\"";
-const KEYS: &str = "\"keys\"";
 
 /// The keys by which rows are ordered.
 struct Key {
-    column: KeyColumn,
+    /// Its item of the list.
+    column: Option<usize>,
     /// Its SQL in ORDER BY, unless a function must be applied to it.
     sql: Scalar,
     /// Its type, if known.
@@ -27,29 +27,13 @@ struct Key {
     descending: bool,
 }
 
-/// The result column of a key.
-#[derive(Clone, Copy, PartialEq)]
-enum KeyColumn {
-    /// None, or a column of a star.
-    Unlisted,
-    /// The item of the list.
-    Item(usize),
-    /// The column with this number, after a star.
-    Number(i64),
-}
-
-/// The order of a select of these items; None if only `order_of_columns` can write it.
-pub fn order_by(
-    binder: &mut Binder<'_>,
-    order_by: &[Ordering],
-    items: &[Item],
-) -> Result<Option<Vec<Order>>, Error> {
+/// The order of a select of these items.
+pub fn order_by(binder: &mut Binder<'_>, order_by: &[Ordering], items: &[Item]) -> Result<Vec<Order>, Error> {
     let mut by = Vec::with_capacity(order_by.len());
     let keys = keys(binder, order_by, items, false)?;
     for (ordering, key) in order_by.iter().zip(keys) {
         let sql = match key.column {
-            KeyColumn::Number(_) => return Ok(None),
-            KeyColumn::Item(place) if !is_plain(key.of) => {
+            Some(place) if !is_plain(key.of) => {
                 let item = &items[place];
                 if item.has_new_id {
                     let why = "it would be another value: put the rows into a table first";
@@ -61,11 +45,11 @@ pub fn order_by(
         };
         by.push(Order::by(sql, key.descending));
     }
-    Ok(Some(by))
+    Ok(by)
 }
 
-/// A query with its ORDER BY, which is by its own columns only: a UNION, a SELECT DISTINCT, or one with a star that
-/// is ordered by the numbers of columns. Returns false if the result is a query inside another select.
+/// A query with its ORDER BY, which is by its own columns only: a UNION or a SELECT DISTINCT. Returns false if the result
+/// is a query inside another select.
 pub fn order_of_columns(
     binder: &mut Binder<'_>,
     query: Query,
@@ -74,41 +58,19 @@ pub fn order_of_columns(
 ) -> Result<(Query, bool), Error> {
     let keys = keys(binder, order_by, items, true)?;
     let has_star = items.iter().any(|item| item.name.is_none());
-    let is_own = |key: &Key| is_plain(key.of) || key.column == KeyColumn::Unlisted && !has_star;
+    let is_own = |key: &Key| is_plain(key.of) || key.column.is_none() || has_star;
     if keys.iter().all(is_own) {
         let by: Vec<_> = keys.into_iter().map(|key| Order::by(key.sql, key.descending)).collect();
         return Ok((query.ordered(by), true));
     }
     // an expression over a column is not a column of the result: the result becomes a subquery
-    let most = keys.iter().filter_map(|key| match key.column {
-        KeyColumn::Number(number) => Some(number),
-        _ => None,
-    });
-    let most = most.max();
-    let written = |(key, ordering): (&Key, &Ordering)| -> Result<Order, Error> {
-        let column = match key.column {
-            KeyColumn::Number(number) => Scalar::of_row(KEYS, format!("\"c{number}\"")),
-            KeyColumn::Item(place) if !has_star => Scalar::column(format!("\"c{}\"", place + 1)),
-            _ => Scalar::of_row(ROWS, unqualified(&ordering.value, &key.sql)?),
-        };
-        Ok(Order::by(in_order(column, key.of), key.descending))
+    let column = |key: &Key| match key.column {
+        Some(place) => Scalar::column(format!("\"c{}\"", place + 1)),
+        None => key.sql.clone(),
     };
-    let by = keys.iter().zip(order_by).map(written).collect::<Result<Vec<_>, _>>()?;
-    if !has_star {
-        return Ok((Query::of(renamed(items)?, query.named(ROWS, numbered(items))).ordered(by), false));
-    }
-    let all = || [Listed::from(Scalar::of_row(ROWS, "*"))];
-    let rows = query.named(ROWS, Vec::new());
-    // names for as many of the columns as needed
-    let rows = match most {
-        None => rows,
-        Some(most) => {
-            let names = (1..=most).map(|number| format!("\"c{number}\"")).collect();
-            let keys = Query::from(Select { list: all().into(), ..Select::default() });
-            rows.join("cross join lateral", keys.named(KEYS, names), None)
-        }
-    };
-    Ok((Query::of(all(), rows).ordered(by), false))
+    let by = keys.iter().map(|key| Order::by(in_order(column(key), key.of), key.descending));
+    let by: Vec<_> = by.collect();
+    Ok((Query::of(renamed(items)?, query.named(ROWS, numbered(items))).ordered(by), false))
 }
 
 /// The columns that ORDER BY adds to the list of a SELECT DISTINCT.
@@ -121,7 +83,7 @@ pub fn keys_beside(
         return Ok(Vec::new());
     }
     let keys = keys(binder, order_by, items, true)?;
-    let unlisted = keys.iter().zip(order_by).filter(|(key, _)| key.column == KeyColumn::Unlisted);
+    let unlisted = keys.iter().zip(order_by).filter(|(key, _)| key.column.is_none());
     let is_beside = |ordering: &Ordering| match &ordering.value {
         Expression::Column(column) => {
             let own = stored(&column.column);
@@ -147,8 +109,8 @@ pub fn order_beside(
     let mut by = Vec::with_capacity(order_by.len());
     for (place, key) in keys(binder, order_by, items, true)?.into_iter().enumerate() {
         let column = match key.column {
-            KeyColumn::Item(place) => format!("\"c{}\"", place + 1),
-            _ => {
+            Some(place) => format!("\"c{}\"", place + 1),
+            None => {
                 columns.push(format!("\"k{place}\""));
                 format!("\"k{place}\"")
             }
@@ -170,10 +132,8 @@ fn keys(
         demand_sorted(key.of, ordering.value.at(), binder.dialect())?;
         let is_same = |(other, of): (&Key, &Ordering)| {
             are_alike(&of.value, &ordering.value)
-                && match (other.column, key.column) {
-                    (KeyColumn::Unlisted, KeyColumn::Unlisted) => other.sql == key.sql,
-                    (one, another) => one == another,
-                }
+                && other.column == key.column
+                && (key.column.is_some() || other.sql == key.sql)
         };
         if binder.dialect().is_strict && keys.iter().zip(&order_by[..place]).any(is_same) {
             let text =
@@ -209,21 +169,16 @@ fn key(binder: &mut Binder<'_>, ordering: &Ordering, items: &[Item], in_list: bo
     }
     let value = conditions::collated_by_default(binder, value);
     let descending = ordering.descending;
-    let of_item = |place: usize, sql: Scalar| {
-        let column = KeyColumn::Item(place);
-        Key { column, sql, of: items[place].of, descending }
-    };
+    let of_item =
+        |place: usize, sql: Scalar| Key { column: Some(place), sql, of: items[place].of, descending };
     if let Some(number) = value.integer() {
         let sql = value.sql;
         let before = items.iter().take_while(|item| item.name.is_some()).count();
         let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
         return Ok(match place {
             Some(place) if place < before => of_item(place, sql),
-            Some(place) if before < items.len() && place < MOST_COLUMNS => {
-                Key { column: KeyColumn::Number(number), sql, of: None, descending }
-            }
             // PostgreSQL reports that there is none
-            _ => Key { column: KeyColumn::Unlisted, sql, of: Some(INT), descending },
+            _ => Key { column: None, sql, of: Some(INT), descending },
         });
     }
     let by_value = || items.iter().position(|item| item.value == value.sql);
@@ -234,11 +189,11 @@ fn key(binder: &mut Binder<'_>, ordering: &Ordering, items: &[Item], in_list: bo
         let item = &items[place];
         if is_bare && items.iter().any(|other| is_named(other) && other.value != item.value) {
             // PostgreSQL reports that it is ambiguous
-            return Ok(Key { column: KeyColumn::Unlisted, sql: value.sql, of: Some(INT), descending });
+            return Ok(Key { column: None, sql: value.sql, of: Some(INT), descending });
         }
         return Ok(of_item(place, value.sql));
     }
-    Ok(Key { column: KeyColumn::Unlisted, of: value.of, sql: value.sql, descending })
+    Ok(Key { column: None, of: value.of, sql: value.sql, descending })
 }
 
 /// ORDER BY of a window or of STRING_AGG.
@@ -287,17 +242,6 @@ pub fn plain_key(
         !name.is_empty() && stored(name) == own && item.value != sql
     };
     Ok((!items.iter().any(is_other)).then_some(sql))
-}
-
-/// The most columns of a select.
-const MOST_COLUMNS: usize = 4096;
-
-/// A key, written as `sql`; a column without its qualifier.
-pub fn unqualified(key: &Expression, sql: &Scalar) -> Result<String, Error> {
-    match key {
-        Expression::Column(column) => identifier(&column.column, column.at.line),
-        _ => Ok(sql.to_string()),
-    }
 }
 
 /// Whether two items of ORDER BY name the same column, or one of them is its number.

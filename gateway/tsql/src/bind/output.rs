@@ -5,7 +5,7 @@ use super::insert::mismatch_of_query;
 use super::item::{numbered, titles, Item, Stands};
 use super::targets::Targets;
 use super::variables::Variables;
-use super::{insert, select};
+use super::{insert, select, stars};
 use crate::error::Error;
 use crate::facts::types::{nvarchar, Type};
 use crate::lexer::ACTION;
@@ -27,6 +27,13 @@ pub const TYPE_OF_ACTION: Type = nvarchar(Some(10));
 pub fn action<'b>(binder: &'b Binder<'_>, column: &ColumnName) -> Option<&'b Scalar> {
     let action = binder.output.as_ref()?.action.as_ref()?;
     (column.table.is_none() && column.column.eq_ignore_ascii_case(ACTION)).then_some(action)
+}
+
+/// The table, by its name in SQL, whose rows `inserted` and `deleted` are; None for any other name.
+pub fn changed_table<'b>(binder: &'b Binder<'_>, name: &ObjectName) -> Option<&'b str> {
+    let rows = binder.output.as_ref().filter(|_| name.is_bare())?;
+    let is_changed = ["inserted", "deleted"].iter().any(|own| name.name.eq_ignore_ascii_case(own));
+    is_changed.then_some(&*rows.table)
 }
 
 /// The rows of `inserted` or `deleted`; None for any other table.
@@ -72,10 +79,14 @@ pub fn with_output(
     binder.output = Some(rows);
     let mut items = Vec::with_capacity(output.items.len());
     for item in &output.items {
-        if let SelectItem::Star { table: None, at } = item {
-            return Err(Error::syntax("*", *at));
+        let columns = match item {
+            SelectItem::Star { table: None, at } => return Err(Error::syntax("*", *at)),
+            SelectItem::Star { table: Some(of), at } => stars::of_output(binder, of, *at),
+            _ => None,
+        };
+        for item in columns.as_deref().unwrap_or(std::slice::from_ref(item)) {
+            items.push(select::item(binder, item, &select, Stands::Inside)?);
         }
-        items.push(select::item(binder, item, &select, Stands::Inside)?);
     }
     binder.output = None;
     let change = Change { returning: items.iter().map(Item::listed).collect(), ..change };

@@ -175,7 +175,7 @@ fn pointer(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Scalar, Error
     }
     let named = binder.names.sources.last().into_iter().flatten();
     let rows: Vec<_> =
-        named.filter(|one| !one.tables.is_empty()).map(|one| of_row(&quoted(&one.name))).collect();
+        named.filter(|one| one.table.is_some()).map(|one| of_row(&quoted(&one.name))).collect();
     match rows.as_slice() {
         [] => {
             let text = "Only base table columns are allowed in the TEXTPTR function.";

@@ -19,7 +19,7 @@ use crate::facts::conversions::is_sorted;
 use crate::facts::types::{unified, Type, INT};
 use crate::postgres::{self, Body, Create, Listed, Scalar, Statement};
 use crate::resolve::names::{self, stored};
-use crate::schema::{Column, Table, WHOLE};
+use crate::schema::{Column, Table};
 use crate::tree::{
     Arguments, AssignOperator, Expression, LiteralValue, ObjectName, Ordering, Query, QueryBody, Select,
     SelectItem, TableSource, Variable,
@@ -56,7 +56,7 @@ pub fn outermost(binder: &mut Binder<'_>, query: &Query) -> Result<(Verb, Statem
             Some(_) => ListItem::Value(item.result_type),
         };
         binder.result.items = items.iter().map(listed).collect();
-        binder.result.columns = titles(items).or_else(|| stars::titles(query, &[]));
+        binder.result.columns = titles(items);
         return Ok((Verb::Select, sql.into()));
     };
     if items.iter().any(|item| item.name.as_deref() == Some("")) {
@@ -72,11 +72,11 @@ pub fn outermost(binder: &mut Binder<'_>, query: &Query) -> Result<(Verb, Statem
             );
         return Err(Error::new(2705, text, into.at).with_severity(16));
     }
-    binder.result.made = if needs_made(binder) { made(binder, &items) } else { None };
+    binder.result.made = if needs_made(binder) { made(&items) } else { None };
     let relation = names::relation(into)?;
     let is_temporary = relation.is_temporary();
     let table = if is_temporary { names::quoted(&relation.own) } else { relation.sql.clone() };
-    binder.result.columns = titles(items).or_else(|| stars::titles(query, &[]));
+    binder.result.columns = titles(items);
     let has_limit = match &query.body {
         QueryBody::Select(select) => select.top.is_some() || query.offset.is_some(),
         QueryBody::Combined { .. } => query.offset.is_some(),
@@ -100,24 +100,11 @@ fn needs_made(binder: &Binder<'_>) -> bool {
 }
 
 /// The table that a SELECT INTO of these items makes; None if the columns of a star are not known.
-fn made(binder: &mut Binder<'_>, items: &[Item]) -> Option<Table> {
+fn made(items: &[Item]) -> Option<Table> {
     let mut made = Table::default();
     made.has_own_rows = true;
     for item in items {
-        if let Some(name) = &item.name {
-            made.add(Column { name: stored(name), of: item.of, ..Column::default() });
-        }
-        for source in &item.all_of {
-            if source.is_open || !source.columns.is_empty() {
-                return None;
-            }
-            for table in &source.tables {
-                binder.variables.note_use(table, Some(WHOLE));
-                for Column { name, of, .. } in binder.scope.table(table)?.columns() {
-                    made.add(Column { name: name.clone(), of: *of, ..Column::default() });
-                }
-            }
-        }
+        made.add(Column { name: stored(item.name.as_ref()?), of: item.of, ..Column::default() });
     }
     Some(made)
 }
@@ -220,6 +207,7 @@ pub fn select(
     let sources = sources::sources_of(binder, select)?;
     refuse_next_value(binder, numbers, 11720, select.at.line)?;
     binder.around.aggregates = Aggregates::default();
+    let select = &*stars::listed(binder, select)?;
     let mut items = match growth::grown(binder, select, order_by)? {
         Some(item) => vec![item],
         None => items(binder, select, stands)?,
@@ -263,13 +251,12 @@ pub fn select(
     // no other select encloses it
     let mut is_whole = true;
     if !order_by.is_empty() {
-        let clause = if distinct { None } else { order::order_by(binder, order_by, &items)? };
-        match clause {
-            Some(clause) => query.order_by = clause,
-            None if !beside.is_empty() => {
-                (query, is_whole) = (order::order_beside(binder, query, order_by, &items)?, false);
-            }
-            None => (query, is_whole) = order::order_of_columns(binder, query, order_by, &items)?,
+        if !distinct {
+            query.order_by = order::order_by(binder, order_by, &items)?;
+        } else if beside.is_empty() {
+            (query, is_whole) = order::order_of_columns(binder, query, order_by, &items)?;
+        } else {
+            (query, is_whole) = (order::order_beside(binder, query, order_by, &items)?, false);
         }
     }
     match &select.top {
@@ -306,15 +293,9 @@ pub fn item(
     stands: Stands,
 ) -> Result<Item, Error> {
     match item {
-        SelectItem::Star { table: None, at } => {
-            if select.from.is_empty() {
-                return Err(Error::new(263, "Must specify table to select from.", *at).with_severity(16));
-            }
-            Ok(Item { all_of: declared::all_of(binder, None), ..Item::star(None) })
-        }
+        SelectItem::Star { table: None, .. } => Ok(Item::star(None)),
         SelectItem::Star { table: Some(table), .. } => {
-            let row = sources::qualifier(binder, table)?;
-            Ok(Item { all_of: declared::all_of(binder, Some(table)), ..Item::star(Some(row)) })
+            Ok(Item::star(Some(sources::qualifier(binder, table)?)))
         }
         SelectItem::Value { value, alias } => {
             let Around { variables, new_ids, .. } = binder.around;

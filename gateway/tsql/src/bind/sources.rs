@@ -11,11 +11,11 @@ use super::value::{Constant, Value};
 use super::{conditions, declared, expressions, functions, json_rows, outer_join, output, partial, select};
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule};
-use crate::facts::types::Type;
+use crate::facts::types::{nvarchar, Type, BIGINT};
 use crate::fragments::RowSource;
 use crate::postgres::{self, call, Alias, Call, Listed, Mark, Scalar, Source};
 use crate::resolve::names::{self, stored, table_variable, Relation};
-use crate::schema::Table;
+use crate::schema::{Column, Table};
 use crate::tree::{
     Arguments, Expression, FunctionCall, JoinKind, Name, ObjectName, Query, Select, TableSource, Variable,
 };
@@ -77,12 +77,13 @@ pub fn source(binder: &mut Binder<'_>, source: &TableSource) -> Result<Source, E
         TableSource::Function { call, alias, columns, .. } => {
             let (rows, known) = rows_of(binder, call)?;
             if let (Some(known), []) = (known, columns.as_slice()) {
-                declared::know(
-                    binder,
-                    Named { name: source_name(source).unwrap_or_default(), ..Named::of_table(&known) },
-                );
+                declared::know(binder, Named::of_rows(source_name(source).unwrap_or_default(), &known));
             }
-            Ok(Source::Call(rows, named(alias, columns)?))
+            let own = || Alias {
+                name: names::quoted(&source_name(source).unwrap_or_default()),
+                columns: Vec::new(),
+            };
+            Ok(Source::Call(rows, Some(named(alias, columns)?.unwrap_or_else(own))))
         }
         TableSource::Query { query, alias, columns } => derived(binder, query, alias, columns),
         TableSource::Join { .. } => joined(binder, source),
@@ -133,10 +134,12 @@ fn rows_of(binder: &mut Binder<'_>, called: &FunctionCall) -> Result<(Scalar, Op
             });
         }
         binder.note_table(Relation::system_function(&name));
-        return Ok((call(format!("sys.{name}"), values), None));
+        let name = format!("sys.{name}");
+        let known = functions::signature(binder, &name, &vec![None; values.len()]);
+        return Ok((call(name, values), known.map(|known| known.rows)));
     }
     if let (Some(Rule::Rows), true) = (rule(&name), called.name.is_bare()) {
-        return split(binder, called, arguments).map(|rows| (rows, None));
+        return split(binder, called, arguments).map(|(rows, known)| (rows, Some(known)));
     }
     let is_series =
         called.name.is_bare() && name == "generate_series" && binder.dialect().has_generate_series;
@@ -153,7 +156,11 @@ fn rows_of(binder: &mut Binder<'_>, called: &FunctionCall) -> Result<(Scalar, Op
 }
 
 /// `string_split(text, separator [, enable_ordinal])`
-fn split(binder: &mut Binder<'_>, called: &FunctionCall, arguments: &[Expression]) -> Result<Scalar, Error> {
+fn split(
+    binder: &mut Binder<'_>,
+    called: &FunctionCall,
+    arguments: &[Expression],
+) -> Result<(Scalar, Table), Error> {
     let line = called.name.at.line;
     let name = called.name.name.to_lowercase();
     let mut of = CallBinder { binder, name: &name, of: called, arguments, over: None, line };
@@ -168,7 +175,12 @@ fn split(binder: &mut Binder<'_>, called: &FunctionCall, arguments: &[Expression
     let function = if with_place { "string_split_with_ordinal" } else { &*name };
     let [whole, separator] = [of.value(0)?, of.value(1)?];
     let whole = conditions::collated_by_default(of.binder, whole);
-    Ok(call(format!("tsql.{function}"), [of.as_text(&whole)?, of.as_text(&separator)?]))
+    let part = whole.of.filter(Type::is_text).unwrap_or(nvarchar(None));
+    let mut rows = Table::default();
+    for (name, of) in [("value", part), ("ordinal", BIGINT)].into_iter().take(1 + usize::from(with_place)) {
+        rows.add(Column { name: name.to_owned(), of: Some(of), ..Column::default() });
+    }
+    Ok((call(format!("tsql.{function}"), [of.as_text(&whole)?, of.as_text(&separator)?]), rows))
 }
 
 fn derived(

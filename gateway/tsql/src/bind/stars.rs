@@ -1,61 +1,94 @@
-//! The columns of `*` that the query itself names: those of derived tables and of a WITH, whose names are returned in
-//! the case in which they are written.
+//! `*` and `t.*`: lists of columns once the sources are known.
 
-use super::title::Title;
-use crate::tree::{CommonTable, Expression, Query, QueryBody, Select, SelectItem, TableSource};
+use super::binder::Binder;
+use super::named::{flat, source_name, Named};
+use super::{output, sources};
+use crate::error::Error;
+use crate::schema::WHOLE;
+use crate::tree::{ColumnName, ObjectName, Position, Select, SelectItem, TableSource};
+use std::borrow::Cow;
 
-/// The titles of a query's columns; None if a star represents columns that only the catalogue knows.
-pub fn titles(query: &Query, outer: &[&CommonTable]) -> Option<Vec<Title>> {
-    let tables: Vec<&CommonTable> = query.with.iter().chain(outer.iter().copied()).collect();
-    of_body(&query.body, &tables)
-}
-
-fn of_body(body: &QueryBody, tables: &[&CommonTable]) -> Option<Vec<Title>> {
-    match body {
-        QueryBody::Select(select) => of_select(select, tables),
-        QueryBody::Combined { first, .. } => of_body(first, tables),
-        QueryBody::Parenthesised(query) => titles(query, tables),
-        QueryBody::Values(_) => None,
+/// The select with the columns of its sources, which have been written, instead of its stars. The star of a table that
+/// does not exist stays. Errors 107, 263.
+pub fn listed<'s>(binder: &mut Binder<'_>, select: &'s Select) -> Result<Cow<'s, Select>, Error> {
+    if !select.items.iter().any(|item| matches!(item, SelectItem::Star { .. })) {
+        return Ok(Cow::Borrowed(select));
     }
-}
-
-fn of_select(select: &Select, tables: &[&CommonTable]) -> Option<Vec<Title>> {
-    let mut found = Vec::new();
+    let mut items = Vec::new();
     for item in &select.items {
-        match item {
-            SelectItem::Star { table: None, .. } => {
-                for source in &select.from {
-                    found.extend(of_source(source, tables)?);
-                }
-            }
-            SelectItem::Value { alias: Some(alias), .. } => found.push(Title::given(&alias.text)),
-            SelectItem::Value { value, alias: None } => found.push(match value.without_collation() {
-                Expression::Column(column) => Title::own(&column.column),
-                _ => Title::given(""),
-            }),
-            _ => return None,
+        let SelectItem::Star { table, at } = item else {
+            items.push(item.clone());
+            continue;
+        };
+        match columns(binder, &select.from, table.as_ref(), *at)? {
+            Some(columns) => items.extend(columns),
+            None => items.push(item.clone()),
         }
     }
-    Some(found)
+    Ok(Cow::Owned(Select { items, ..select.clone() }))
 }
 
-pub fn of_source(source: &TableSource, tables: &[&CommonTable]) -> Option<Vec<Title>> {
-    let named = |names: &[crate::tree::Name]| {
-        let titles = names.iter().map(|name| Title::given(&name.text));
-        (!names.is_empty()).then(|| titles.collect())
-    };
-    match source {
-        TableSource::Query { query, columns, .. } => named(columns).or_else(|| titles(query, tables)),
-        TableSource::Table { name, .. } if name.is_bare() => {
-            let place = tables.iter().position(|table| table.name.is(&name.name))?;
-            let table = tables[place];
-            named(&table.columns).or_else(|| titles(&table.query, &[]))
-        }
-        TableSource::Join { left, right, .. } => {
-            let mut found = of_source(left, tables)?;
-            found.extend(of_source(right, tables)?);
-            Some(found)
-        }
-        _ => None,
+fn columns(
+    binder: &mut Binder<'_>,
+    from: &[TableSource],
+    of: Option<&ObjectName>,
+    at: Position,
+) -> Result<Option<Vec<SelectItem>>, Error> {
+    if of.is_none() && from.is_empty() {
+        return Err(Error::new(263, "Must specify table to select from.", at).with_severity(16));
     }
+    let named = binder.names.sources.last().cloned().unwrap_or_default();
+    let mut found = Vec::new();
+    for (source, named) in flat(from).into_iter().zip(&named) {
+        if !of.is_none_or(|of| is_meant(source, of)) {
+            continue;
+        }
+        let qualifier = match source {
+            TableSource::Table { alias: None, name, .. } => Some(name.clone()),
+            TableSource::Variable { alias: None, variable } => {
+                Some(sources::named_variable(binder, variable)?)
+            }
+            _ => source_name(source).map(|name| ObjectName { name, at, ..ObjectName::default() }),
+        };
+        let Some(columns) = columns_of(binder, named) else { return Ok(None) };
+        found.extend(columns.into_iter().map(|column| item(qualifier.as_ref(), column, at)));
+    }
+    Ok(Some(found).filter(|found| !found.is_empty()))
+}
+
+/// Whether `of.*` means this source.
+fn is_meant(source: &TableSource, of: &ObjectName) -> bool {
+    match source {
+        TableSource::Table { alias: None, name, .. } if !of.is_bare() => name == of,
+        _ => source_name(source).is_some_and(|name| of.is_bare() && of.name.eq_ignore_ascii_case(&name)),
+    }
+}
+
+/// The names of all columns of a source; None if they are not known.
+fn columns_of(binder: &mut Binder<'_>, source: &Named) -> Option<Vec<String>> {
+    if source.is_open {
+        return None;
+    }
+    match &source.table {
+        None => Some(source.columns().iter().map(|column| column.shown.clone()).collect()),
+        Some(table) => columns_of_table(binder, table),
+    }
+}
+
+fn columns_of_table(binder: &mut Binder<'_>, table: &str) -> Option<Vec<String>> {
+    let known = binder.scope.table(table);
+    binder.variables.note_use(table, known.is_some().then_some(WHOLE));
+    Some(known?.columns().iter().map(|column| column.name.clone()).collect())
+}
+
+/// The columns of `inserted.*` and `deleted.*` in OUTPUT.
+pub fn of_output(binder: &mut Binder<'_>, of: &ObjectName, at: Position) -> Option<Vec<SelectItem>> {
+    let table = output::changed_table(binder, of)?.to_owned();
+    let columns = columns_of_table(binder, &table)?;
+    Some(columns.into_iter().map(|column| item(Some(of), column, at)).collect())
+}
+
+fn item(of: Option<&ObjectName>, column: String, at: Position) -> SelectItem {
+    let column = ColumnName { table: of.cloned().map(Box::new), column, at };
+    SelectItem::Value { value: crate::tree::Expression::Column(column), alias: None }
 }

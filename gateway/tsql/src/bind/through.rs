@@ -53,10 +53,11 @@ pub fn delete_through(binder: &mut Binder<'_>, delete: &Delete) -> Result<Option
     let Rows { with, select, base } = rows;
     let place = PLACE.map(|column| Scalar::of_row(CHANGED, column));
     let is_chosen = Scalar::In(Box::new(Scalar::Row(place.into())), Box::new(select));
+    let deleted = Some(CHANGED.to_owned());
+    let rows = ChangedRows { table: base.clone(), deleted, ..ChangedRows::default() };
     let table = Source::Table(base, Some(Alias::of(CHANGED)));
     let kind = ChangeKind::Delete { table, using: Vec::new(), conditions: vec![is_chosen] };
     let line = through.target.at.line;
-    let rows = ChangedRows { deleted: Some(CHANGED.to_owned()), ..ChangedRows::default() };
     output::with_output(binder, Change { with, ..kind.into() }, delete.output.as_ref(), line, rows).map(Some)
 }
 
@@ -81,6 +82,7 @@ pub fn update_through(binder: &mut Binder<'_>, update: &Update) -> Result<Option
         assignments.push((column, value));
     }
     let Rows { with, select, base } = rows;
+    let changed = base.clone();
     let same = |column: &str| {
         let new = Scalar::of_row(NEW, quoted(&format!("@{column}")));
         Scalar::of_row(CHANGED, column).infix("=", new)
@@ -91,7 +93,7 @@ pub fn update_through(binder: &mut Binder<'_>, update: &Update) -> Result<Option
         from: vec![select.named(NEW, Vec::new())],
         conditions: PLACE.map(same).into(),
     };
-    let rows = ChangedRows::updated(CHANGED.to_owned());
+    let rows = ChangedRows::updated(changed, CHANGED.to_owned());
     output::with_output(binder, Change { with, ..kind.into() }, update.output.as_ref(), line, rows).map(Some)
 }
 
@@ -136,11 +138,7 @@ fn rows_through(
     let most = top::changed_of(binder, top, &select, &base, line)?;
     let select = select.limited(most);
     binder.names.sources.pop();
-    binder.names.sources.push(vec![Named {
-        name: base.clone(),
-        tables: vec![base.clone()],
-        ..Named::default()
-    }]);
+    binder.names.sources.push(vec![Named::of_table(base.clone(), base.clone())]);
     Ok((Rows { with, select, base }, values))
 }
 

@@ -3,7 +3,7 @@
 use super::binder::Binder;
 use super::item::{numbered, renamed, Item};
 use super::locks::locks_rows;
-use super::order::{in_order, unqualified};
+use super::order::in_order;
 use super::value::converted;
 use super::{expressions, order};
 use crate::error::Error;
@@ -209,8 +209,7 @@ fn top_by_index(
         }
     }
     let has_star = items.iter().any(|item| item.name.is_none());
-    let Some(((key, of, descending), others)) = keys.split_first().filter(|_| !has_star || items.len() == 1)
-    else {
+    let Some(((key, of, descending), others)) = keys.split_first().filter(|_| !has_star) else {
         return Ok(None);
     };
     let order = |key: Scalar, of: Option<Type>, descending: bool| Order::by(in_order(key, of), descending);
@@ -218,25 +217,17 @@ fn top_by_index(
         others.iter().map(|(key, of, descending)| order(key.clone(), *of, *descending)).collect();
     let part = |has_key: bool, order_by: Vec<Order>| {
         let mut part = (**written).clone();
-        if !has_star {
-            part.list.extend(keys.iter().map(|(key, ..)| Listed::from(key.clone())));
-        }
+        part.list.extend(keys.iter().map(|(key, ..)| Listed::from(key.clone())));
         part.conditions.push(key.clone().is_null(!has_key));
         postgres::Query::from(part).ordered(order_by).limited(Some(rows.clone())).parenthesised()
     };
     let first = Order { has_no_nulls: true, ..order(key.clone(), *of, *descending) };
     let with_value = part(true, [first].into_iter().chain(rest.clone()).collect());
     let both = Body::Combined(Box::new(with_value), vec![("union all", part(false, rest))]);
-    let (list, columns, names) = if has_star {
-        let names = order_by.iter().zip(&keys).map(|(of, (key, ..))| unqualified(&of.value, key));
-        let all = vec![Listed::from(Scalar::Star)];
-        (all, Vec::new(), names.collect::<Result<Vec<_>, Error>>()?)
-    } else {
-        let names: Vec<String> = (1..=keys.len()).map(|place| format!("\"k{place}\"")).collect();
-        (renamed(items)?, numbered(items).into_iter().chain(names.clone()).collect(), names)
-    };
+    let names: Vec<String> = (1..=keys.len()).map(|place| format!("\"k{place}\"")).collect();
+    let columns = numbered(items).into_iter().chain(names.clone()).collect();
     let by = keys.iter().zip(names);
     let by = by.map(|((_, of, descending), name)| order(Scalar::column(name), *of, *descending)).collect();
-    let top = postgres::Query::of(list, postgres::Query::from(both).named("\"top\"", columns));
+    let top = postgres::Query::of(renamed(items)?, postgres::Query::from(both).named("\"top\"", columns));
     Ok(Some(top.ordered(by).limited(Some(rows.clone()))))
 }

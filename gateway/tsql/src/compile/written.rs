@@ -285,10 +285,13 @@ mod tests {
         let found = typed([decimal(5, 2), decimal(4, 1)]).unwrap().sql;
         assert_eq!(
             found.numbered().replace('"', ""),
-            "select *, (a::numeric * b::numeric)::numeric(10,3) as ?column? from t"
+            "select t.a, t.b, (a::numeric * b::numeric)::numeric(10,3) as ?column? from t"
         );
         let product = ResultType { of: decimal(10, 3), not_null: false };
-        assert_eq!(found.bound.unwrap().items, [ListItem::Star, ListItem::Value(Some(product))]);
+        assert_eq!(
+            found.bound.unwrap().items,
+            [ListItem::Value(None), ListItem::Value(None), ListItem::Value(Some(product))]
+        );
         // there is no such operation
         assert_eq!(typed([varchar(Some(3)), varchar(Some(3))]).unwrap_err().number, 8117);
     }
