@@ -352,6 +352,15 @@ $$;
 comment on function tsql.sql_variant_property(tsql.sql_variant, text) is
   'BaseType, Precision, Scale, TotalBytes, Collation or MaxLength ("SQL_VARIANT_PROPERTY"); null for another property.';
 
+create or replace function tsql.server_property(property text) returns tsql.sql_variant
+language sql stable
+as $$
+  select tsql.variant(case
+    when pg_catalog.lower(pg_catalog.rtrim(property)) = any ('{engineedition,isclustered,isfulltextinstalled,ishadrenabled,'
+      'isintegratedsecurityonly,issingleuser,processid}') then 'int' else 'nvarchar(128)' end, sys.serverproperty(property))
+$$;
+comment on function tsql.server_property(text) is 'SERVERPROPERTY as SQL Server has it, with the base type of the property.';
+
 -- with a style, which only applies to texts
 create or replace function tsql.read_datetime(value tsql.sql_variant, style integer) returns timestamp
 language sql stable strict parallel safe return tsql.read_datetime(tsql.text_of(value), style);

@@ -205,7 +205,8 @@ fn written(called: &mut CallBinder<'_, '_, '_>, rule: Rule) -> Result<Value, Err
         Rule::Neighbour => aggregates::neighbour(called),
         Rule::Grouping => aggregates::grouping(called),
         Rule::Session => session(called),
-        Rule::System => system(called),
+        Rule::ServerProperty if called.dialect().has_sql_variant => server_property(called),
+        Rule::System | Rule::ServerProperty => system(called),
         Rule::SystemNumeric => {
             let value = system(called)?;
             Ok(Value::cast(value.sql, numeric(38, 0)))
@@ -372,6 +373,14 @@ fn variant_property(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error>
     let value = implicit(value, SQL_VARIANT, called.line, called.dialect())?.sql;
     let property = called.as_text(&property)?;
     Ok(Value::new(call("tsql.sql_variant_property", [value, property]), SQL_VARIANT))
+}
+
+/// The property with its documented base type.
+fn server_property(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    called.count(1, 1)?;
+    let property = called.value(0)?;
+    let property = called.as_text(&property)?;
+    Ok(Value::new(call("tsql.server_property", [property]), SQL_VARIANT))
 }
 
 fn iif(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {

@@ -97,6 +97,7 @@ pub enum Rule {
     NextValue,
     NewId,
     VariantProperty,
+    ServerProperty,
     JsonModify,
     /// textptr
     TextPointer,
@@ -295,7 +296,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("schema_id", Rule::System),
     ("schema_name", Rule::System),
     ("scope_identity", Rule::Session),
-    ("serverproperty", Rule::System),
+    ("serverproperty", Rule::ServerProperty),
     ("session_context", NO),
     ("session_user", Rule::Session),
     ("sessionproperty", NO),
