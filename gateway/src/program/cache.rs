@@ -169,12 +169,21 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         partial,
         identity_insert,
         procedure,
+        is_stored,
         given,
         databases,
     } = settings;
     let mut key = String::with_capacity(database.len() + 32 * variables.len() + 16);
-    let flags =
-        [*quoted_identifiers, dialect.is_ase, *nulls_equal, *limits_rows, *placeholders, *procedure, lifts];
+    let flags = [
+        *quoted_identifiers,
+        dialect.is_ase,
+        *nulls_equal,
+        *limits_rows,
+        *placeholders,
+        *procedure,
+        *is_stored,
+        lifts,
+    ];
     key.extend(flags.map(|flag| if flag { '1' } else { '0' }));
     key.push_str(database);
     for schema in &databases.folding {

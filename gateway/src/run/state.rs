@@ -145,6 +145,7 @@ impl State {
             quoted_identifiers: read_as.quoted_identifiers,
             dialect: read_as.dialect,
             nulls_equal: read_as.nulls_equal,
+            is_stored: true,
             ..Settings::default()
         }
     }

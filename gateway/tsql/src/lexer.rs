@@ -19,12 +19,19 @@ pub struct Syntax {
     pub quoted_identifiers: bool,
     /// `?` is a variable, ?1 the first.
     pub placeholders: bool,
+    /// The text was stored, perhaps by a version that did not demand semicolons.
+    pub is_stored: bool,
     pub dialect: &'static Dialect,
 }
 
 impl Default for Syntax {
     fn default() -> Syntax {
-        Syntax { quoted_identifiers: true, placeholders: false, dialect: <&Dialect>::default() }
+        Syntax {
+            quoted_identifiers: true,
+            placeholders: false,
+            is_stored: false,
+            dialect: <&Dialect>::default(),
+        }
     }
 }
 

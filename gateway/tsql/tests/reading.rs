@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tsql::{parse, Syntax, ASE, SQL_SERVER};
 
-static SYNTAX: Syntax = Syntax { quoted_identifiers: true, placeholders: false, dialect: &SQL_SERVER };
+static SYNTAX: Syntax =
+    Syntax { quoted_identifiers: true, placeholders: false, is_stored: false, dialect: &SQL_SERVER };
 
 #[test]
 fn cases_read_as_they_should() {
@@ -29,6 +30,18 @@ fn cases_read_as_they_should() {
         }
     }
     assert!(cases > 100);
+}
+
+/// Version 1.0 stored procedures without these semicolons.
+#[test]
+fn stored_texts_need_no_semicolons() {
+    for (text, error) in [
+        ("merge t using s on t.a = s.a when matched then delete select 1", 10713),
+        ("select 1 with x as (select 1 a) select a from x", 319),
+    ] {
+        assert_eq!(parse(text, SYNTAX).unwrap_err().number, error, "{text}");
+        assert_eq!(parse(text, Syntax { is_stored: true, ..SYNTAX }).unwrap().statements.len(), 2, "{text}");
+    }
 }
 
 #[test]
@@ -221,7 +234,7 @@ proptest! {
             .boxed()
             .prop_union(any::<String>().boxed())
     ) {
-        for syntax in [SYNTAX, Syntax { quoted_identifiers: false, placeholders: true, dialect: &ASE }] {
+        for syntax in [SYNTAX, Syntax { quoted_identifiers: false, placeholders: true, dialect: &ASE, ..SYNTAX }] {
             if let Err(error) = parse(&text, syntax) {
                 let lines = u32::try_from(text.matches('\n').count()).unwrap() + 1;
                 prop_assert!((1..=lines).contains(&error.line), "{text}: {error}");

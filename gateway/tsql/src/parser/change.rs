@@ -11,7 +11,7 @@ use crate::tree::*;
 /// A query or change that begins with WITH.
 pub(super) fn with(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
     let start = parser.position();
-    if parser.at > 0 && parser.ended == parser.at {
+    if parser.at > 0 && parser.ended == parser.at && !parser.is_stored {
         let text = "Incorrect syntax near the keyword 'with'. If this statement is a common table expression, an \
                     xmlnamespaces clause or a change tracking context clause, the previous statement must be terminated \
                     with a semicolon.";
@@ -284,7 +284,7 @@ pub(super) fn merge(parser: &mut Parser<'_>, with: Vec<CommonTable>) -> Result<S
     }
     let output = output(parser)?;
     change_hints(parser)?;
-    if parser.dialect.merge_ends_with_semicolon && !parser.next_is_symbol(";") {
+    if parser.dialect.merge_ends_with_semicolon && !parser.is_stored && !parser.next_is_symbol(";") {
         let text = "A MERGE statement must be terminated by a semi-colon (;).";
         return Err(Error::new(10713, text, parser.position()));
     }

@@ -55,7 +55,8 @@ pub fn parse_in(text: &str, syntax: Syntax, known: Known<'_>) -> Result<Batch, E
 
 /// Parses a batch given as tokens. Error 208: names a schema that its database does not have, if these are known.
 pub fn parse_tokens(tokens: &[Token<'_>], syntax: Syntax, known: Option<Known<'_>>) -> Result<Batch, Error> {
-    let mut parser = Parser { dialect: syntax.dialect, known, ..Parser::of(tokens) };
+    let mut parser =
+        Parser { is_stored: syntax.is_stored, dialect: syntax.dialect, known, ..Parser::of(tokens) };
     let statements = statement::batch(&mut parser)?;
     let placeholders = tokens.iter().filter(|token| is_placeholder(token)).count();
     Ok(Batch { statements, placeholders: u32::try_from(placeholders).unwrap_or(u32::MAX) })
@@ -109,13 +110,23 @@ struct Parser<'t> {
     loops: u32,
     /// Where the last statement ended.
     ended: usize,
+    is_stored: bool,
     dialect: &'static Dialect,
     known: Option<Known<'t>>,
 }
 
 impl<'t> Parser<'t> {
     fn of(tokens: &'t [Token<'t>]) -> Parser<'t> {
-        Parser { tokens, at: 0, depth: 0, loops: 0, ended: 0, dialect: <&Dialect>::default(), known: None }
+        Parser {
+            tokens,
+            at: 0,
+            depth: 0,
+            loops: 0,
+            ended: 0,
+            is_stored: false,
+            dialect: <&Dialect>::default(),
+            known: None,
+        }
     }
 
     fn peek(&self) -> Option<&'t Token<'t>> {

@@ -50,6 +50,8 @@ pub struct Settings {
     pub identity_insert: Option<String>,
     /// The text creates a procedure, whose body is the program.
     pub procedure: bool,
+    /// The text was stored in a procedure, function or trigger.
+    pub is_stored: bool,
     /// The declarations of the text's parameters, if some of them are tables.
     pub given: String,
 }
@@ -64,6 +66,7 @@ impl Settings {
         Syntax {
             quoted_identifiers: self.quoted_identifiers,
             placeholders: self.placeholders,
+            is_stored: self.is_stored,
             dialect: self.dialect,
         }
     }
