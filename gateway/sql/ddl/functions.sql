@@ -200,6 +200,8 @@ begin
     call tsql.forget_updates(function);
     execute format('drop function %s cascade', function::regprocedure);
   end loop;
+  -- the gateway's sessions know which events fire one
+  notify ringlog_catalogue, 'columns';
 end
 $$;
 
@@ -269,6 +271,7 @@ begin
       call tsql.watch_updates(target, schema, own);
     end if;
   end loop;
+  notify ringlog_catalogue, 'columns';
 end
 $$;
 

@@ -56,6 +56,9 @@ async fn run_definition(
     }
     done?;
     open.temporary = None;
+    // a trigger is part of its table's declaration
+    open.forget_declarations();
+    open.has_defined |= in_transaction && !define.is_temporary;
     if define.is_temporary {
         return Ok(());
     }

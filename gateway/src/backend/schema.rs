@@ -71,8 +71,8 @@ impl Open {
         let rows = self.connection.query_text(&question).await?;
         let mut found: HashMap<String, (u32, Object)> = HashMap::new();
         for row in rows {
-            let [Some(key), Some(number), Some(column), Some(oid), Some(typmod), own, declared, Some(is_derived), Some(catalogued), is_identity, is_computed] =
-                <[Option<String>; 11]>::try_from(row).unwrap_or_default()
+            let [Some(key), Some(number), Some(column), Some(oid), Some(typmod), own, declared, Some(is_derived), Some(catalogued), is_identity, is_computed, fires] =
+                <[Option<String>; 12]>::try_from(row).unwrap_or_default()
             else {
                 continue;
             };
@@ -95,6 +95,7 @@ impl Open {
                 Object::Table(table) => {
                     let table = Arc::make_mut(table);
                     table.has_own_rows = is_derived == "f";
+                    table.fires = fires.unwrap_or_default();
                     table.add(Column { catalogued: catalogued.into(), ..new });
                 }
                 Object::Type(of) => *of = new.name.into(),

@@ -6,7 +6,13 @@ select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint en
     coalesce(nullif(said.found[2], ''), case when n.oid is not null and t.typtype = 'd' then t.typname end),
     c.relkind in ('v', 'm') and pg_catalog.pg_relation_is_updatable(c.oid, false) = 0,
     pg_catalog.concat(n.nspname || '.', t.typname, ' ', a.atttypmod, ' ', said.found[2]),
-    a.attidentity <> '', a.attgenerated <> ''
+    a.attidentity <> '', a.attgenerated <> '',
+    case when c.relhastriggers then (
+      select pg_catalog.string_agg(case when tgtype & 4 > 0 then 'insert' when tgtype & 8 > 0 then 'delete' else 'update' end, ' ')
+      from pg_catalog.pg_trigger
+      join pg_catalog.pg_proc as fired on fired.oid = tgfoid and fired.prosrc like '%-- compiled from T-SQL, %'
+      where tgrelid = c.oid and tgenabled <> 'D'
+    ) end
   from pg_catalog.unnest(:names) as named (name)
   join pg_catalog.pg_class c
     on c.oid = case
@@ -36,7 +42,7 @@ select named.name, p.oid::bigint, result.name, case when t.typtype = 'd' then t.
         else pg_catalog.split_part(pg_catalog.substring(p.prosrc, '\n-- rows ([^\n]+)\n$'), ';',
           pg_catalog.row_number() over (partition by named.name, p.oid order by result.place)::integer) end,
       case when n.oid is not null and t.typtype = 'd' then t.typname end),
-    false, pg_catalog.concat_ws(' ', p.pronargs - p.pronargdefaults, nullif(p.proargtypes::text, '')), false, false
+    false, pg_catalog.concat_ws(' ', p.pronargs - p.pronargdefaults, nullif(p.proargtypes::text, '')), false, false, null
   from pg_catalog.unnest(:names) as named (name)
   cross join lateral (
     select parts, pg_catalog.cardinality(parts)
@@ -65,7 +71,7 @@ select named.name, p.oid::bigint, result.name, case when t.typtype = 'd' then t.
 ) as functions
 union all
 -- user types: the declaration
-select named.name, t.oid::bigint, pg_catalog.substring(d.description, '^T-SQL ([^\n]*)'), 25, -1, null, null, false, '', false, false
+select named.name, t.oid::bigint, pg_catalog.substring(d.description, '^T-SQL ([^\n]*)'), 25, -1, null, null, false, '', false, false, null
   from pg_catalog.unnest(:names) as named (name)
   join pg_catalog.pg_type t
     on named.name = 'type ' || t.typname and t.typtype = 'd'

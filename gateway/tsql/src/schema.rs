@@ -153,6 +153,8 @@ impl Function {
 pub struct Table {
     /// Each of its rows is a row of one table, which can be locked.
     pub has_own_rows: bool,
+    /// The events that fire a trigger of T-SQL: `insert`, `update`, `delete`, separated by blanks.
+    pub fires: String,
     columns: Vec<Column>,
     /// The index of each column, by its name.
     places: HashMap<String, usize>,

@@ -93,12 +93,11 @@ pub fn update(binder: &mut Binder<'_>, update: &Update) -> Result<Change, Error>
         return Err(Error::refused("update … set @variable", "select the value", target.at));
     }
     binder.result.filled = FilledBy::new(&changed.target.to_string(), Some(&columns), values.into_iter());
-    let line = target.at.line;
     let Changed { target: table, qualifier, sources: from, conditions } = changed;
     let kind = ChangeKind::Update { table, set: assignments, from, conditions };
     let rows = ChangedRows::updated(changed_table, qualifier);
     let mut change =
-        output::with_output(binder, Change { with, ..kind.into() }, update.output.as_ref(), line, rows)?;
+        output::with_output(binder, Change { with, ..kind.into() }, update.output.as_ref(), &target, rows)?;
     if !returned.is_empty() {
         binder.result.columns = Some(Vec::new());
         change.returning.extend(returned.into_iter().map(Listed::from));
@@ -130,7 +129,7 @@ pub fn delete(binder: &mut Binder<'_>, delete: &Delete) -> Result<Change, Error>
     }
     let deleted = Some(qualifier);
     let rows = ChangedRows { table: changed_table(binder, &target)?, deleted, ..ChangedRows::default() };
-    output::with_output(binder, change, delete.output.as_ref(), target.at.line, rows)
+    output::with_output(binder, change, delete.output.as_ref(), &target, rows)
 }
 
 /// The value of an assignment to a column of this table.

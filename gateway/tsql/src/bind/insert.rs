@@ -101,7 +101,7 @@ pub fn insert(binder: &mut Binder<'_>, insert: &Insert) -> Result<Change, Error>
     let with_identity = binder.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty();
     let filling = Filling { columns: targets.names.clone(), with_identity };
     let change = Change { with, ..ChangeKind::Insert { into, filling, rows }.into() };
-    output::with_output(binder, change, insert.output.as_ref(), line, changed)
+    output::with_output(binder, change, insert.output.as_ref(), &target, changed)
 }
 
 /// The table filled by `insert … execute`.

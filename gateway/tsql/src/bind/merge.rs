@@ -65,7 +65,7 @@ pub fn merge(binder: &mut Binder<'_>, merge: &Merge) -> Result<Change, Error> {
     let rows = ChangedRows { table: into.clone(), inserted, deleted, action };
     let into = Source::Table(into, alias);
     let change = Change { with, ..ChangeKind::Merge { into, using, on, clauses }.into() };
-    output::with_output(binder, change, merge.output.as_ref(), line, rows)
+    output::with_output(binder, change, merge.output.as_ref(), &own, rows)
 }
 
 /// The assignments of an update; `own`: the name of the target.

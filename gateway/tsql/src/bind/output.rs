@@ -10,7 +10,8 @@ use crate::error::Error;
 use crate::facts::types::{nvarchar, Type};
 use crate::lexer::ACTION;
 use crate::postgres::{
-    call, Alias, Change, ChangeKind, Filling, Listed, Scalar, Select as Selected, Source, Statement,
+    call, Alias, Change, ChangeKind, Filling, Listed, MergeAction, MergeClause, Scalar, Select as Selected,
+    Source, Statement,
 };
 use crate::resolve::names::table;
 use crate::tree::{ColumnName, ObjectName, Output, Select, SelectItem};
@@ -53,15 +54,16 @@ pub fn output_rows<'b>(binder: &'b Binder<'_>, name: &ObjectName) -> Result<Opti
 }
 
 /// A change that returns the rows that it has changed. `change`: WITH and the statement itself; `rows`: RETURNING's
-/// names of them.
+/// names of them; `target`: as it is written.
 pub fn with_output(
     binder: &mut Binder<'_>,
     change: Change,
     output: Option<&Output>,
-    line: u32,
+    target: &ObjectName,
     rows: ChangedRows,
 ) -> Result<Change, Error> {
     let Some(output) = output else { return Ok(change) };
+    let line = target.at.line;
     if !binder.result.assigns.is_empty() {
         return Err(Error::refused("output beside set @variable", "select what is wanted", line));
     }
@@ -91,6 +93,7 @@ pub fn with_output(
     binder.output = None;
     let change = Change { returning: items.iter().map(Item::listed).collect(), ..change };
     let Some((target, columns)) = &output.into else {
+        demand_no_trigger(binder, &change.kind, target)?;
         binder.result.columns = titles(items);
         return Ok(change);
     };
@@ -101,6 +104,35 @@ pub fn with_output(
         targets.demand_number(items.len(), |width| mismatch_of_query(width, items.len(), line), line)?;
     }
     Ok(kept(change, &targets, &items, binder.scope.dialect, binder.variables))
+}
+
+/// Error 334 if a trigger of the same event may return rows too.
+fn demand_no_trigger(binder: &mut Binder<'_>, change: &ChangeKind, target: &ObjectName) -> Result<(), Error> {
+    let (table, events) = match change {
+        ChangeKind::Insert { into, .. } => (into, vec!["insert"]),
+        ChangeKind::Update { table: Source::Table(table, _), .. } => (table, vec!["update"]),
+        ChangeKind::Delete { table: Source::Table(table, _), .. } => (table, vec!["delete"]),
+        ChangeKind::Merge { into: Source::Table(table, _), clauses, .. } => {
+            let event = |clause: &MergeClause| match clause.action {
+                MergeAction::Insert(..) => "insert",
+                MergeAction::Update(_) => "update",
+                MergeAction::Delete => "delete",
+            };
+            (table, clauses.iter().map(event).collect())
+        }
+        _ => return Ok(()),
+    };
+    binder.variables.note_use(table, None);
+    let known = binder.scope.table(table);
+    if !known.is_some_and(|known| known.fires.split(' ').any(|fires| events.contains(&fires))) {
+        return Ok(());
+    }
+    let text = format!(
+        "The target table '{}' of the DML statement cannot have any enabled triggers if the statement contains an OUTPUT \
+         clause without INTO clause.",
+        target.shown()
+    );
+    Err(Error::new(334, text, target.at).with_severity(16))
 }
 
 /// The rows of RETURNING, inserted into another table.

@@ -57,8 +57,8 @@ pub fn delete_through(binder: &mut Binder<'_>, delete: &Delete) -> Result<Option
     let rows = ChangedRows { table: base.clone(), deleted, ..ChangedRows::default() };
     let table = Source::Table(base, Some(Alias::of(CHANGED)));
     let kind = ChangeKind::Delete { table, using: Vec::new(), conditions: vec![is_chosen] };
-    let line = through.target.at.line;
-    output::with_output(binder, Change { with, ..kind.into() }, delete.output.as_ref(), line, rows).map(Some)
+    let change = Change { with, ..kind.into() };
+    output::with_output(binder, change, delete.output.as_ref(), &through.base, rows).map(Some)
 }
 
 /// The same.
@@ -94,7 +94,8 @@ pub fn update_through(binder: &mut Binder<'_>, update: &Update) -> Result<Option
         conditions: PLACE.map(same).into(),
     };
     let rows = ChangedRows::updated(changed, CHANGED.to_owned());
-    output::with_output(binder, Change { with, ..kind.into() }, update.output.as_ref(), line, rows).map(Some)
+    let change = Change { with, ..kind.into() };
+    output::with_output(binder, change, update.output.as_ref(), &through.base, rows).map(Some)
 }
 
 /// The rows to change, and the column with each value of SET.
