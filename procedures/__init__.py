@@ -89,6 +89,7 @@ SYSTEM = (
     "views/databases",
     "views/principals",
     "views/relations",
+    "views/expressions",
     "views/objects",
     "views/columns",
     "views/indexes",

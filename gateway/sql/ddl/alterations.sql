@@ -13,6 +13,69 @@ as $$
 $$;
 comment on function tsql.shown_constraint(oid) is 'The name of a constraint in the case in which it was declared.';
 
+create or replace function tsql.indexes_of(target regclass)
+returns table (index_ regclass, name text, is_clustered boolean)
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select indexrelid,
+    coalesce(tsql.shown_constraint(keys.oid), replace(said.words[1], '""', '"'), regexp_replace(relname, '^.*\.', '')),
+    case when indisprimary then said.words[2] is distinct from 'nonclustered' else said.words[2] is not distinct from 'clustered' end
+  from pg_index
+  join pg_class as indexes on indexes.oid = indexrelid
+  left join pg_constraint as keys on conindid = indexrelid and conrelid = indrelid and contype in ('p', 'u')
+  left join regexp_match(obj_description(indexrelid, 'pg_class'), '^T-SQL "((?:[^"]|"")+)" ?(\w*)') as said (words) on true
+  where indrelid = target
+$$;
+comment on function tsql.indexes_of(regclass) is
+$$The indexes of a table. That of a primary key is clustered, and others are not, unless the comment of the index says otherwise
+(`T-SQL "name" nonclustered`), which copies of a table have too.$$;
+
+create or replace function tsql.index_of_key(target regclass, columns text[])
+returns regclass
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select conindid
+  from pg_constraint
+  where conrelid = target and case when columns is null then contype = 'p' else contype = 'u' and columns = array(
+    select attname::text from unnest(conkey) with ordinality as keys (number, place)
+    join pg_attribute on attrelid = conrelid and attnum = keys.number
+    order by keys.place
+  ) end
+  order by oid desc
+  limit 1
+$$;
+comment on function tsql.index_of_key(regclass, text[]) is
+'The index of a table''s primary key, or of its latest unique constraint of these columns.';
+
+create or replace procedure tsql.cluster(made regclass, clustered boolean)
+language plpgsql
+as $$
+declare
+  of constant regclass := (select indrelid from pg_index where indexrelid = made);
+  other constant text := (select name from tsql.indexes_of(of) where is_clustered and index_ <> made);
+  own record;
+begin
+  if clustered and other is not null then
+    perform tsql.fail(1902, format(
+      'Cannot create more than one clustered index on table ''%s''. Drop the existing clustered index ''%s'' before creating another.',
+      (select relname from pg_class where oid = of), other));
+  end if;
+  select * into own from tsql.indexes_of(of) where index_ = made;
+  if own.is_clustered = coalesce(clustered, other is null) then
+    return;
+  end if;
+  execute format('comment on index %s is %L', made, tsql.with_properties(format('T-SQL "%s" %s',
+    replace(own.name, '"', '""'), case when own.is_clustered then 'nonclustered' else 'clustered' end),
+    obj_description(made, 'pg_class')));
+end
+$$;
+comment on procedure tsql.cluster(regclass, boolean) is
+$$Notes whether a new index is its table's clustered one; null: if there is no other. Error: there is another one (1902).$$;
+
 create or replace function tsql.named_default(value anyelement, name text) returns anyelement
 language sql immutable parallel safe
 as $$ select value $$;

@@ -31,23 +31,52 @@ comment on function tsql.has_column(regclass, text) is 'Whether a table has a co
 create or replace procedure tsql.name_index(index_ regclass, named text)
 language plpgsql
 as $$
+declare
+  before constant text := obj_description(index_, 'pg_class');
 begin
-  if obj_description(index_, 'pg_class') like 'T-SQL "%' or exists (
+  if before like 'T-SQL "%' or exists (
     select from pg_index
     join pg_class as indexes on indexes.oid = indexrelid
     join pg_class as tables on tables.oid = indrelid
     where indexrelid = index_ and indexes.relname <> concat(tables.relname, '.', named)
   ) then
-    execute format('comment on index %s is %L', index_,
-      tsql.with_properties(format('T-SQL "%s"', replace(named, '"', '""')), obj_description(index_, 'pg_class')));
+    execute format('comment on index %s is %L', index_, tsql.with_properties(format('T-SQL "%s"%s',
+      replace(named, '"', '""'), substring(before from '^T-SQL "(?:[^"]|"")+"([^\n]*)')), before));
   end if;
 end
 $$;
 comment on procedure tsql.name_index(regclass, text) is
 'Keeps the name of an index in its comment, if PostgreSQL has it in other letters or with a digest.';
 
+create or replace procedure tsql.demand_indexable(target text, keys text[])
+language plpgsql
+as $$
+declare
+  of constant regclass := to_regclass(target);
+  unfit constant text := (
+    select attname
+    from pg_attribute
+    cross join tsql.declared_name(of, attname) as declared
+    where attrelid = of and attname = any (keys) and case declared
+      when '' then atttypmod = -1 and atttypid = any (array['text', 'varchar', 'bytea', 'xml', 'tsql.ci_varchar']::regtype[])
+      else declared ~ '^(?:text|ntext|image|xml)$|\(max\)' end
+    order by array_position(keys, attname::text)
+    limit 1
+  );
+begin
+  if unfit is not null then
+    perform tsql.fail(1919, format(
+      'Column ''%s'' in table ''%s'' is of a type that is invalid for use as a key column in an index.',
+      unfit, (select relname from pg_class where oid = of)));
+  end if;
+end
+$$;
+comment on procedure tsql.demand_indexable(text, text[]) is
+'Error 1919 for a column whose values can have two gigabytes.';
+
+drop procedure if exists tsql.create_index(text, text, text, text[], integer, text);
 create or replace procedure tsql.create_index(
-  definition text, target text, index_ text, columns text[], missing integer, named text
+  definition text, target text, index_ text, columns text[], missing integer, named text, keys integer default 0
 )
 language plpgsql
 as $$
@@ -73,6 +102,7 @@ begin
         columns[place]));
     end if;
   end loop;
+  call tsql.demand_indexable(target, columns[:keys]);
   execute definition;
   made := (
     select oid from pg_class
@@ -81,9 +111,10 @@ begin
   call tsql.name_index(made, named);
 end
 $$;
-comment on procedure tsql.create_index(text, text, text, text[], integer, text) is
-$$Runs a CREATE INDEX. index_, named: its names in PostgreSQL and T-SQL; columns: the columns of its list. Errors: no such table (missing) or
-column (1911), a column twice (1909), the table has an index of this name (1913).$$;
+comment on procedure tsql.create_index(text, text, text, text[], integer, text, integer) is
+$$Runs a CREATE INDEX. index_, named: its names in PostgreSQL and T-SQL; columns: the columns of its list, of which the first
+`keys` are those of the key, whose types are checked. Errors: no such table (missing) or column (1911), a column twice (1909), a type
+that no index has (1919), the table has an index of this name (1913).$$;
 
 create or replace procedure tsql.truncate_table(target text, missing integer)
 language plpgsql

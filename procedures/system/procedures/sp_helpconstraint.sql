@@ -26,9 +26,11 @@ begin
     found (place, type, name, deleted, updated, enabled, keys) as (
       select
         1,
-        case keys.type when 'PK' then 'PRIMARY KEY (clustered)' else 'UNIQUE (non-clustered)' end, keys.name,
+        format('%s (%sclustered)', case keys.type when 'PK' then 'PRIMARY KEY' else 'UNIQUE' end,
+          case when indexes.is_clustered then '' else 'non-' end), keys.name,
         '(n/a)', '(n/a)', '(n/a)', sys.column_list(keys.relation, keys.columns)
       from sys.every_constraint as keys
+      join sys.every_unnumbered_index as indexes on indexes.oid = keys.index
       where keys.relation = id::oid and keys.type in ('PK', 'UQ')
       union all
       select

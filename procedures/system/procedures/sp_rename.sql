@@ -84,9 +84,13 @@ begin
     execute format('alter table %s rename to %I', relation, renamed);
     call sys.rename_in_comment(id, 'pg_class', format('%s %s', target, id::regclass), newname);
   elsif exists (select from pg_catalog.pg_constraint where oid = id) then
-    select conrelid::regclass as of, conname as name into listed from pg_catalog.pg_constraint where oid = id;
+    select conrelid::regclass as of, conname as name, case when contype in ('p', 'u') then conindid end as index_ into listed
+    from pg_catalog.pg_constraint where oid = id;
     execute format('alter table %s rename constraint %I to %I', listed.of, listed.name, renamed);
     call sys.rename_in_comment(id, 'pg_constraint', format('constraint %I on %s', renamed, listed.of), newname);
+    if pg_catalog.obj_description(listed.index_, 'pg_class') is not null then
+      call sys.rename_in_comment(listed.index_, 'pg_class', format('index %s', listed.index_::regclass), newname);
+    end if;
   elsif exists (select from pg_catalog.pg_proc where oid = id and prorettype <> 'trigger'::regtype) then
     for listed in
       select member::regprocedure as routine, proname as name

@@ -18,7 +18,7 @@ select
   false as is_not_for_replication,
   not checks.convalidated as is_not_trusted,
   0 as parent_column_id,
-  sys.shown_expression(pg_catalog.pg_get_expr(checks.conbin, checks.conrelid)) as definition,
+  sys.check_text(checks.oid) as definition,
   true as uses_database_collation,
   false as is_system_named
 from sys.shown_objects(null, '{C}') as objects

@@ -1,7 +1,7 @@
--- Indexes of tables. A primary key is the clustered index 1, as in T-SQL unless its statement says otherwise, which PostgreSQL
--- does not keep; other indexes begin at 2. A table without a primary key has index 0, a heap.
+-- Indexes of tables. The clustered one has the number 1: the primary key, unless a comment says otherwise (tsql.cluster);
+-- others begin at 2. A table without a clustered one has index 0, a heap.
 -- Those of all tables, by the table in which the rows are stored:
-create view sys.every_stored_index as
+create view sys.every_unnumbered_index as
 select
   indexes.indrelid as stored,
   indexes.indexrelid as oid,
@@ -11,17 +11,15 @@ select
     when starts_with(classes.relname::text, tables.relname || '.') then substr(classes.relname::text, length(tables.relname) + 2)
     else classes.relname::text
   end) collate "C" as name,
-  case when indexes.indisprimary then 1 else (
-    select 2 + count(*)::integer from pg_catalog.pg_index as earlier
-    where earlier.indrelid = indexes.indrelid and not earlier.indisprimary and earlier.indexrelid < indexes.indexrelid
-  ) end as number,
+  case when indexes.indisprimary then coalesce(words.description !~ '^T-SQL "([^"]|"")+" nonclustered\M', true)
+    else coalesce(words.description ~ '^T-SQL "([^"]|"")+" clustered\M', false) end as is_clustered,
   indexes.indisunique as is_unique,
   indexes.indisprimary as is_primary_key,
   constraints.contype is not distinct from 'u' as is_unique_constraint,
   indexes.indkey as columns,
   indexes.indoption as options,
   indexes.indnkeyatts as key_columns,
-  '(' || sys.shown_expression(pg_catalog.pg_get_expr(indexes.indpred, indexes.indrelid)) || ')' as filter
+  sys.expression_text(pg_catalog.pg_get_expr(indexes.indpred, indexes.indrelid), indexes.indrelid) as filter
 from pg_catalog.pg_index as indexes
 join pg_catalog.pg_class as classes on classes.oid = indexes.indexrelid
 join pg_catalog.pg_class as tables on tables.oid = indexes.indrelid
@@ -31,7 +29,18 @@ left join pg_catalog.pg_constraint as constraints
 left join pg_catalog.pg_description as comments
   on comments.objoid = coalesce(constraints.oid, classes.oid) and comments.objsubid = 0
   and comments.classoid = case when constraints.oid is null then 'pg_catalog.pg_class' else 'pg_catalog.pg_constraint' end::regclass
+left join pg_catalog.pg_description as words
+  on words.objoid = classes.oid and words.classoid = 'pg_catalog.pg_class'::regclass and words.objsubid = 0
 cross join lateral sys.declaration(comments.description) as said;
+
+create view sys.every_stored_index as
+select
+  indexes.*,
+  case when indexes.is_clustered then 1 else (
+    select 2 + count(*)::integer from sys.every_unnumbered_index as earlier
+    where earlier.stored = indexes.stored and not earlier.is_clustered and earlier.oid < indexes.oid
+  ) end as number
+from sys.every_unnumbered_index as indexes;
 
 create view sys.every_stored_index_column as
 select
@@ -49,7 +58,9 @@ create view sys.every_stored_heap as
 select tables.oid
 from pg_catalog.pg_class as tables
 where tables.relkind in ('r', 'p', 'f')
-  and not exists (select from pg_catalog.pg_index as keys where keys.indrelid = tables.oid and keys.indisprimary);
+  and not exists (
+    select from sys.every_unnumbered_index as indexes where indexes.stored = tables.oid and indexes.is_clustered
+  );
 
 create view sys.every_index as
 select relations.oid as relation, relations.name as table_name, indexes.*

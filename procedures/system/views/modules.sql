@@ -17,10 +17,7 @@ as $$
   select case type
     when 'V' then tsql.view_source(object)
     when 'D' then (select defaults.definition from sys.every_stored_default as defaults where defaults.oid = object)
-    when 'C' then (
-      select sys.shown_expression(pg_catalog.pg_get_expr(checks.conbin, checks.conrelid))
-      from pg_catalog.pg_constraint as checks where checks.oid = object
-    )
+    when 'C' then sys.check_text(object)
     else (
       select case
         -- a rule or default, which is bound to columns

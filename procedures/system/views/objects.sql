@@ -131,46 +131,6 @@ where constraints.contype in ('p', 'u', 'f', 'c')
   -- a bound rule
   and constraints.conname not like 'T-SQL rule %';
 
--- An expression in PostgreSQL's SQL as T-SQL: operators and functions without their schema, convert for the functions that
--- convert, and no casts, which repeat the types of T-SQL. Literals stay as they are.
-create function sys.shown_expression(expression text) returns text
-language sql immutable
-as $$
-  select pg_catalog.string_agg(
-    case when left(part.found[1], 1) = '''' then part.found[1] else (
-      select pg_catalog.regexp_replace(pg_catalog.regexp_replace(pg_catalog.regexp_replace(pg_catalog.regexp_replace(
-        part.found[1],
-        'OPERATOR\(tsql\.([^)]+)\)', '\1', 'g'),
-        '::(?:tsql\.)?(?:"[^"]+"|character varying|double precision|(?:timestamp|time)(?:\(\d\))? with(?:out)? time zone|\w+)'
-        '(?:\(\d+(?:, ?\d+)?\))?(?:\[\])?', '', 'g'),
-        '\mtsql\.to_(\w+)\(', 'convert(\1, ', 'g'),
-        '\mtsql\.(?=\w)', '', 'g')
-    ) end, '' order by part.place)
-  from pg_catalog.regexp_matches(expression, '''(?:[^'']|'''')*''|[^'']+', 'g') with ordinality as part (found, place)
-$$;
-
--- A default in T-SQL if it is a literal with conversions to the column's type, or the current time; any other one as
--- sys.shown_expression shows it.
-create function sys.default_text(expression text) returns text
-language sql immutable
-as $$
-  select '(' || coalesce(
-      case
-        when said.found[2] is not null then 'getdate()'
-        when said.found[1] ~ '^[-0-9]' then '(' || replace(said.found[1], ' ', '') || ')'
-        else said.found[1]
-      end, sys.shown_expression(expression)) || ')'
-  from (
-    select pg_catalog.regexp_match(
-      -- PostgreSQL shows -1 as a text
-      pg_catalog.regexp_replace(expression, '''(-?[0-9.]+)''::(?:integer|bigint|smallint|numeric|double precision)', '\1'),
-      '^\(*(?:tsql\.(?:(?:to|fitted)_[a-z0-9_]+|carry)\(\(*)*'
-      '(?:(''(?:[^'']|'''')*''|-? ?[0-9]+(?:\.[0-9]+)?|NULL)|(tsql\.getdate\(clock_timestamp\(\)\)))'
-      '(?:\)|::[a-z ]+(?:\([0-9]+(?:,[0-9]+)?\))?[a-z ]*|, [0-9]+)*$'
-    ) as found
-  ) as said
-$$;
-
 -- Those of all relations.
 create view sys.every_stored_default as
 select
@@ -182,7 +142,7 @@ select
   pg_catalog.replace(named.of_default[2], '''''', '''') as name,
   case columns.attgenerated
     when '' then sys.default_text(coalesce(named.of_default[1], said.expression))
-    else '(' || sys.shown_expression(said.expression) || ')'
+    else sys.expression_text(said.expression, defaults.adrelid)
   end as definition
 from pg_catalog.pg_attrdef as defaults
 join pg_catalog.pg_attribute as columns

@@ -132,7 +132,8 @@ fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<
         AlterTable::Add { elements, .. } => {
             let key = elements.iter().find_map(|element| match element {
                 TableElement::Constraint(Constraint {
-                    kind: ConstraintKind::PrimaryKey { columns }, ..
+                    kind: ConstraintKind::Key { primary: true, columns, .. },
+                    ..
                 }) => Some(columns.iter().collect()),
                 _ => None,
             });
@@ -196,7 +197,7 @@ fn added_elements(
 
 /// Whether an added column is NULL in existing rows, instead of its default ("ALTER TABLE", WITH VALUES).
 fn keeps_null(column: &ColumnDefinition, scope: &Scope) -> bool {
-    let is_key = |one: &Constraint| matches!(one.kind, ConstraintKind::PrimaryKey { .. });
+    let is_key = |one: &Constraint| matches!(one.kind, ConstraintKind::Key { primary: true, .. });
     !column.with_values
         && column.nullable.unwrap_or(scope.dialect.columns_take_nulls)
         && !column.constraints.iter().any(is_key)

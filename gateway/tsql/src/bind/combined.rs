@@ -8,6 +8,7 @@ use super::title::ResultType;
 use super::value::{implicit, Value};
 use super::{order, select};
 use crate::error::Error;
+use crate::facts::conversions::is_sorted;
 use crate::facts::types::{unified, Family, Type};
 use crate::postgres::{Body, Listed, Query, Scalar};
 use crate::tree::{ColumnName, Expression, Ordering, QueryBody, SetOperator};
@@ -65,6 +66,9 @@ pub fn combined(
             SetOperator::Except => "except",
             SetOperator::Intersect => "intersect",
         };
+        if *operator != SetOperator::UnionAll {
+            demand_comparable(items.iter().chain(&other.items), line, binder.dialect())?;
+        }
         together(&mut items, &other.items);
         rest.push((word, other.sql));
     }
@@ -98,6 +102,23 @@ pub fn other_width(line: u32) -> Error {
         "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of \
                 expressions in their target lists.";
     Error::new(205, text, line).with_severity(16)
+}
+
+/// Error 5335: values of these types are not compared, so they cannot be distinct.
+fn demand_comparable<'i>(
+    mut items: impl Iterator<Item = &'i Item>,
+    line: u32,
+    dialect: &Dialect,
+) -> Result<(), Error> {
+    let Some(of) = items.find_map(|item| item.of.filter(|of| !is_sorted(*of, dialect))) else {
+        return Ok(());
+    };
+    let text = format!(
+        "The data type {} cannot be used as an operand to the UNION, INTERSECT or EXCEPT operators because it is not \
+         comparable.",
+        of.display_name()
+    );
+    Err(Error::new(5335, text, line).with_severity(16))
 }
 
 /// The types of the columns of several selects: the common ones.

@@ -89,6 +89,10 @@ pub fn condition(binder: &mut Binder<'_>, expression: &Expression) -> Result<Sca
                 binder.wrote(compared.size(), line)?;
                 equal.push(compared);
             }
+            if binder.scope.definition {
+                // as the catalogue shows it
+                equal.reverse();
+            }
             Scalar::Or(equal).negated_if(*negated)
         }
         Expression::InQuery { operand, query, negated } => {

@@ -27,8 +27,8 @@ pub fn constraint(
         columns => all_folded(columns),
     };
     let rule = match &constraint.kind {
-        ConstraintKind::PrimaryKey { columns } => Rule::PrimaryKey(keys(columns)?),
-        ConstraintKind::Unique { columns } => Rule::Unique(keys(columns)?),
+        ConstraintKind::Key { primary: true, columns, .. } => Rule::PrimaryKey(keys(columns)?),
+        ConstraintKind::Key { columns, .. } => Rule::Unique(keys(columns)?),
         ConstraintKind::Check(condition) => {
             if let ([column], true) = (own, scope.dialect.is_strict) {
                 let is_other = |one: &Expression| matches!(one, Expression::Column(other) if !other.column.eq_ignore_ascii_case(&column.text));
@@ -140,10 +140,66 @@ impl ForeignColumns<'_> {
     }
 }
 
+/// The keys: whether each is primary, its columns, and whether it says that it is clustered or not.
+pub fn keys(
+    elements: &[TableElement],
+) -> impl Iterator<Item = (bool, impl Iterator<Item = &Name>, Option<bool>)> {
+    elements.iter().flat_map(|element| {
+        let (own, constraints) = match element {
+            TableElement::Column(column) => (Some(&column.name), column.constraints.as_slice()),
+            TableElement::Constraint(constraint) => (None, std::slice::from_ref(constraint)),
+        };
+        constraints.iter().filter_map(move |constraint| match &constraint.kind {
+            ConstraintKind::Key { primary, columns, clustered } => {
+                Some((*primary, columns.iter().chain(own.filter(|_| columns.is_empty())), *clustered))
+            }
+            _ => None,
+        })
+    })
+}
+
+/// What notes which key is clustered, which PostgreSQL does not keep: the primary key, unless it or another one says
+/// otherwise. Keys of a table that exists (`is_new`: false) may find a clustered index there.
+pub fn clustering(
+    elements: &[TableElement],
+    of: &ObjectName,
+    is_new: bool,
+) -> Result<Vec<plpgsql::Definition>, Error> {
+    let clustered = |is_primary| {
+        keys(elements)
+            .filter(move |(primary, _, clustered)| *primary == is_primary && *clustered == Some(true))
+            .count()
+    };
+    let others = clustered(false);
+    if others + clustered(true).min(1) > 1 {
+        let text =
+            format!("Cannot add more than one clustered index for constraints on table '{}'.", of.name);
+        return Err(Error::new(8112, text, of.at).with_severity(16));
+    }
+    let target = table(of)?;
+    let mut found = Vec::new();
+    for (primary, columns, clustered) in keys(elements) {
+        let clustered = clustered.or((others > 0).then_some(false));
+        let is_default =
+            if is_new { clustered != Some(!primary) } else { !primary && clustered != Some(true) };
+        if is_default {
+            continue;
+        }
+        let columns = match primary {
+            true => Scalar::Null,
+            false => Scalar::texts(all_folded(columns)?),
+        };
+        let key = call("tsql.index_of_key", [Scalar::text(target.as_str()), columns]);
+        let clustered = clustered.map_or(Scalar::Null, Scalar::Boolean);
+        found.push(plpgsql::Definition::Call(call("tsql.cluster", [key, clustered])));
+    }
+    Ok(found)
+}
+
 /// The line of a column of the primary key that is declared NULL.
 pub fn nullable_key(elements: &[TableElement]) -> Option<u32> {
     let keys = |constraint: &Constraint| match &constraint.kind {
-        ConstraintKind::PrimaryKey { columns } => Some(columns.clone()),
+        ConstraintKind::Key { primary: true, columns, .. } => Some(columns.clone()),
         _ => None,
     };
     let of_table: Vec<Name> = elements

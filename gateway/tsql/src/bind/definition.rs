@@ -1,7 +1,7 @@
 //! Definitions: tables, indexes, views, rights.
 
 use super::binder::{Binder, Verb};
-use super::constraints::carried_constant;
+use super::constraints::{carried_constant, clustering, keys};
 use super::item::{named_twice, refuse_number};
 use super::order::refuse_order;
 use super::select;
@@ -18,8 +18,8 @@ use crate::postgres::{call, Scalar};
 use crate::resolve::names::{self, all_folded, folded, identifier, schema_of, table, temporary_schema};
 use crate::resolve::Scope;
 use crate::tree::{
-    AlterDatabase, CheckIdentity, CreateBindable, CreateIndex, CreateTable, CreateView, DropIndex,
-    DropObjects, Grant, Mode, Name, ObjectKind, ObjectName, Reseed, StatementKind,
+    AlterDatabase, AlterTable, CheckIdentity, CreateBindable, CreateIndex, CreateTable, CreateView,
+    DropIndex, DropObjects, Grant, Mode, Name, ObjectKind, ObjectName, Reseed, StatementKind, TableElement,
 };
 use std::iter::repeat;
 
@@ -39,12 +39,25 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<Definit
     }
     Ok(Some(match statement {
         StatementKind::CreateTable(create) => {
-            let table = tables::create(create, scope)?;
-            let indexes = create.indexes.iter().map(|index| create_index(index, scope));
-            with_indexes(table, indexes.collect::<Result<Vec<_>, Error>>()?)
+            let mut steps = vec![tables::create(create, scope)?];
+            steps.extend(clustering(&create.elements, &create.table, true)?);
+            for index in &create.indexes {
+                steps.push(create_index(index, scope)?);
+            }
+            together(steps)
         }
         StatementKind::AlterTable { table, action } => {
-            alter::alter(&in_database(table, scope)?, action, scope)?
+            let table = in_database(table, scope)?;
+            let alter = alter::alter(&table, action, scope)?;
+            match &**action {
+                AlterTable::Add { elements, .. } => {
+                    let mut steps = demanding_indexable(elements, &table, scope)?;
+                    steps.push(alter);
+                    steps.extend(clustering(elements, &table, false)?);
+                    together(steps)
+                }
+                _ => alter,
+            }
         }
         StatementKind::Truncate(name) => {
             let missing = scope.dialect.unknown_table.unwrap_or(4701);
@@ -132,11 +145,24 @@ fn of_global<'s>(
     Some((name, missing, draft))
 }
 
-/// Combines the definitions of a table and its indexes.
-fn with_indexes(table: Definition, indexes: Vec<Definition>) -> Definition {
-    match indexes.is_empty() {
-        true => table,
-        false => Definition::Do([table].into_iter().chain(indexes).map(Step::Define).collect()),
+/// The checks of the types of existing columns that become keys.
+fn demanding_indexable(
+    elements: &[TableElement],
+    of: &ObjectName,
+    scope: &Scope,
+) -> Result<Vec<Definition>, Error> {
+    let one = |columns| {
+        let columns = Scalar::texts(all_folded(columns)?);
+        Ok(Definition::Call(call("tsql.demand_indexable", [Scalar::Text(table(of)?), columns])))
+    };
+    keys(elements).filter(|_| scope.dialect.is_strict).map(|(_, columns, _)| one(columns)).collect()
+}
+
+/// Several definitions as one.
+fn together(mut steps: Vec<Definition>) -> Definition {
+    match steps.len() {
+        1 => steps.remove(0),
+        _ => Definition::Do(steps.into_iter().map(Step::Define).collect()),
     }
 }
 
@@ -259,15 +285,25 @@ fn create_index(create: &CreateIndex, scope: &Scope) -> Result<Definition, Error
         Scalar::number(scope.dialect.unknown_table.unwrap_or(1088)),
         Scalar::text(create.name.text.as_str()),
     ];
-    Ok(Definition::Call(call("tsql.create_index", parts)))
+    // ASE's text and image are not refused
+    let number = scope.dialect.is_strict.then(|| Scalar::number(create.columns.len()));
+    let parts: Vec<_> = parts.into_iter().chain(number).collect();
+    let mut steps = vec![Definition::Call(call("tsql.create_index", parts))];
+    if create.clustered {
+        let index = Scalar::Text(full_name(&create.name, &create.table, scope)?);
+        steps.push(Definition::Call(call("tsql.cluster", [index, Scalar::Boolean(true)])));
+    }
+    Ok(together(steps))
+}
+
+/// The name of an index with its schema, as SQL writes it.
+fn full_name(name: &Name, of: &ObjectName, scope: &Scope) -> Result<String, Error> {
+    Ok(format!("{}{}", beside(&in_database(of, scope)?)?, names::quoted(&index_name(name, of))))
 }
 
 fn drop_indexes(indexes: &[DropIndex], scope: &Scope) -> Result<Definition, Error> {
-    let name = |index: &DropIndex| {
-        let own = names::quoted(&index_name(&index.name, &index.table));
-        Ok(format!("{}{own}", beside(&in_database(&index.table, scope)?)?))
-    };
-    let names = indexes.iter().map(name).collect::<Result<_, Error>>()?;
+    let names = indexes.iter().map(|index| full_name(&index.name, &index.table, scope));
+    let names = names.collect::<Result<_, Error>>()?;
     Ok(Definition::DropIndexes { names, if_exists: indexes.iter().all(|index| index.if_exists) })
 }
 

@@ -2,7 +2,9 @@
 
 use super::binder::Binder;
 use super::blanks::{stored, stripped, typed, DEFAULT_LENGTH};
-use super::constraints::{constant, constraint, foreign_key, named_default, nullable_key, ForeignColumns};
+use super::constraints::{
+    constant, constraint, foreign_key, keys, named_default, nullable_key, ForeignColumns,
+};
 use super::declaring::{
     declaration, finest, is_stored_otherwise, shown_constraints, with_declarations, Declaration, Shown,
 };
@@ -159,6 +161,18 @@ pub fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Ve
         return Err(Error::new(8111, text, line).with_severity(16));
     }
     check_identity(elements, of)?;
+    if scope.dialect.is_strict {
+        for (_, mut columns, _) in keys(elements) {
+            let known = |column: &&Name| types.get(&column.text.to_lowercase()).copied();
+            if let Some(column) = columns.find(|column| known(column).is_some_and(|of| !of.is_indexable())) {
+                let text = format!(
+                    "Column '{}' in table '{of}' is of a type that is invalid for use as a key column in an index.",
+                    column.text
+                );
+                return Err(Error::new(1919, text, column.at).with_severity(16));
+            }
+        }
+    }
     let write = |element: &TableElement| match element {
         TableElement::Column(column) => Ok(Element::Column(self::column(column, of, &types, scope)?)),
         TableElement::Constraint(one) => Ok(Element::Constraint(constraint(one, &[], &types, scope)?)),
@@ -195,7 +209,7 @@ fn column(
         Some(identity) => identity_of(&column.name.text, *identity, of, line)?,
         None => plpgsql::ColumnKind::Typed(column_type(stored(of, column.nullable, scope), line)?),
     };
-    let is_key = |one: &Constraint| matches!(one.kind, ConstraintKind::PrimaryKey { .. });
+    let is_key = |one: &Constraint| matches!(one.kind, ConstraintKind::Key { primary: true, .. });
     // sysname is not null unless the column specifies otherwise
     let is_name =
         matches!(&column.kind, ColumnKind::Typed(of) if of.name == "sysname") && column.nullable.is_none();

@@ -326,6 +326,12 @@ impl Type {
         self.name == TEXT.name || self.name == IMAGE.name
     }
 
+    /// Whether values can be keys of an index.
+    pub fn is_indexable(&self) -> bool {
+        let is_endless = matches!(self.name, "varchar" | "varbinary") && self.length.is_none();
+        !self.is_large() && self.name != XML.name && (!is_endless || self.is_row_version())
+    }
+
     pub fn is_text(&self) -> bool {
         self.family == Family::Text
     }

@@ -202,7 +202,7 @@ fn check(parser: &mut Parser<'_>) -> Result<Expression, Error> {
 fn key(parser: &mut Parser<'_>) -> Result<ConstraintKind, Error> {
     let primary = parser.word("primary");
     parser.expect_word(if primary { "key" } else { "unique" })?;
-    parser.any_word(&["clustered", "nonclustered"]);
+    let clustered = clustered(parser);
     let columns = if parser.next_is_symbol("(") {
         parser.in_parentheses(|parser| {
             let column = names::name(parser)?;
@@ -213,7 +213,13 @@ fn key(parser: &mut Parser<'_>) -> Result<ConstraintKind, Error> {
         Vec::new()
     };
     storage(parser)?;
-    Ok(if primary { ConstraintKind::PrimaryKey { columns } } else { ConstraintKind::Unique { columns } })
+    Ok(ConstraintKind::Key { primary, columns, clustered })
+}
+
+/// `clustered` or `nonclustered`; None: neither.
+pub(super) fn clustered(parser: &mut Parser<'_>) -> Option<bool> {
+    let is_clustered = parser.next_is("clustered");
+    parser.any_word(&["clustered", "nonclustered"]).then_some(is_clustered)
 }
 
 /// `index name [unique] [clustered] [(columns)] …`; without columns it is on the column `own`.
@@ -221,12 +227,12 @@ fn index_of_table(parser: &mut Parser<'_>, own: Option<&Name>) -> Result<CreateI
     parser.expect_word("index")?;
     let name = names::name(parser)?;
     let unique = parser.word("unique");
-    parser.any_word(&["clustered", "nonclustered"]);
+    let clustered = clustered(parser) == Some(true);
     let columns = match own {
         Some(own) if !parser.next_is_symbol("(") => vec![(own.clone(), false)],
         _ => definition::index_columns(parser)?,
     };
-    definition::index_of(parser, name, ObjectName::default(), unique, columns)
+    definition::index_of(parser, name, ObjectName::default(), [unique, clustered], columns)
 }
 
 /// `with (…)`, `with option = value, …`, `on filegroup`, ASE's `lock datarows`: options of storage and locks, which
@@ -341,11 +347,7 @@ fn table_constraint(parser: &mut Parser<'_>) -> Result<Constraint, Error> {
         ConstraintKind::Default { value, column: Some(names::name(parser)?) }
     } else {
         let key = key(parser)?;
-        let columns = match &key {
-            ConstraintKind::PrimaryKey { columns } | ConstraintKind::Unique { columns } => columns,
-            _ => return Err(parser.wrong()),
-        };
-        if columns.is_empty() {
+        if !names_columns(&key) {
             return Err(parser.wrong());
         }
         key
@@ -355,12 +357,12 @@ fn table_constraint(parser: &mut Parser<'_>) -> Result<Constraint, Error> {
 
 /// Moves keys that follow a column and name columns to the table.
 fn keys_of_table(column: &mut ColumnDefinition) -> Vec<Constraint> {
-    let names_columns = |constraint: &Constraint| match &constraint.kind {
-        ConstraintKind::PrimaryKey { columns } | ConstraintKind::Unique { columns } => !columns.is_empty(),
-        _ => false,
-    };
     let constraints = std::mem::take(&mut column.constraints);
-    let (of_table, own) = constraints.into_iter().partition(names_columns);
+    let (of_table, own) = constraints.into_iter().partition(|one| names_columns(&one.kind));
     column.constraints = own;
     of_table
+}
+
+fn names_columns(kind: &ConstraintKind) -> bool {
+    matches!(kind, ConstraintKind::Key { columns, .. } if !columns.is_empty())
 }

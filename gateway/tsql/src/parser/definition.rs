@@ -41,11 +41,11 @@ pub(super) fn create(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
         return create_bindable(parser, start);
     }
     let unique = parser.word("unique");
-    let clustered = parser.any_word(&["clustered", "nonclustered"]);
+    let clustered = column::clustered(parser);
     if parser.word("index") {
-        return create_index(parser, unique);
+        return create_index(parser, [unique, clustered == Some(true)]);
     }
-    if unique || clustered {
+    if unique || clustered.is_some() {
         return Err(parser.wrong());
     }
     let what = format!("create {}", parser.advance()?.shown());
@@ -157,12 +157,12 @@ fn create_bindable(parser: &mut Parser<'_>, start: usize) -> Result<StatementKin
     Ok(StatementKind::CreateBindable(Box::new(CreateBindable { kind, name, value, variable })))
 }
 
-fn create_index(parser: &mut Parser<'_>, unique: bool) -> Result<StatementKind, Error> {
+fn create_index(parser: &mut Parser<'_>, words: [bool; 2]) -> Result<StatementKind, Error> {
     let name = names::name(parser)?;
     parser.expect_word("on")?;
     let table = names::object_name(parser)?;
     let columns = index_columns(parser)?;
-    let index = index_of(parser, name, table, unique, columns)?;
+    let index = index_of(parser, name, table, words, columns)?;
     Ok(StatementKind::CreateIndex(Box::new(index)))
 }
 
@@ -178,18 +178,18 @@ pub(super) fn index_columns(parser: &mut Parser<'_>) -> Result<Vec<(Name, bool)>
     })
 }
 
-/// The clauses after the columns of an index.
+/// The clauses after the columns of an index, which is unique, clustered.
 pub(super) fn index_of(
     parser: &mut Parser<'_>,
     name: Name,
     table: ObjectName,
-    unique: bool,
+    [unique, clustered]: [bool; 2],
     columns: Vec<(Name, bool)>,
 ) -> Result<CreateIndex, Error> {
     let include = if parser.word("include") { names::names_in_parentheses(parser)? } else { Vec::new() };
     let condition = if parser.word("where") { Some(expression::condition(parser)?) } else { None };
     column::storage(parser)?;
-    Ok(CreateIndex { name, table, unique, columns, include, condition })
+    Ok(CreateIndex { name, table, unique, clustered, columns, include, condition })
 }
 
 fn view(parser: &mut Parser<'_>, mode: Mode) -> Result<StatementKind, Error> {

@@ -183,7 +183,7 @@ impl Binding<'_> {
             if user_type.identity && identity.is_none() {
                 *identity = Some(Identity { seed: 1, increment: 1 });
             }
-            let is_key = |kind: &ConstraintKind| matches!(kind, ConstraintKind::PrimaryKey { .. });
+            let is_key = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Key { primary: true, .. });
             if !constraints.iter().any(|one| is_key(&one.kind)) {
                 *nullable = nullable.or(self.nullable(&user_type));
             }

@@ -73,11 +73,11 @@ pub struct Constraint {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConstraintKind {
-    PrimaryKey {
+    /// A primary key, or a unique constraint. `clustered`: None if the statement does not say.
+    Key {
+        primary: bool,
         columns: Vec<Name>,
-    },
-    Unique {
-        columns: Vec<Name>,
+        clustered: Option<bool>,
     },
     Check(Expression),
     ForeignKey {
@@ -223,6 +223,7 @@ pub struct CreateIndex {
     pub name: Name,
     pub table: ObjectName,
     pub unique: bool,
+    pub clustered: bool,
     /// Each with whether it is descending.
     pub columns: Vec<(Name, bool)>,
     pub include: Vec<Name>,
