@@ -38,7 +38,7 @@ pub enum Meaning {
     Doomed,
     /// An error of a call, for the TRY block around it.
     HandedOver,
-    /// The end of a statement under SET NOCOUNT ON.
+    /// The end of a statement under SET NOCOUNT ON, or a notice that T-SQL does not have.
     Nothing,
 }
 
@@ -73,6 +73,12 @@ impl Meaning {
             notices::LEFT_ROWS => notice.message.parse().ok().map(Meaning::LeftRows),
             notices::DOOMED => Some(Meaning::Doomed),
             notices::HANDED_OVER => Some(Meaning::HandedOver),
+            // IF EXISTS says nothing in T-SQL
+            "00000"
+                if notice.severity == "NOTICE" && notice.message.ends_with(" does not exist, skipping") =>
+            {
+                Some(Meaning::Nothing)
+            }
             _ => None,
         };
         meaning.unwrap_or_else(|| Meaning::Message(notice.to_message()))

@@ -114,6 +114,9 @@ impl Interpreter {
         let outside = std::mem::replace(&mut self.state.nesting.tries_outside, self.state.nesting.tries);
         // settings changed by a text inside another, or inside a procedure, last until its end
         let settings = is_inside.then(|| client.settings().clone());
+        // and so does the database of USE
+        let is_apart = is_inside && client.dialect().is_tds7();
+        let database = is_apart.then(|| self.state.procedures.backend.database.clone());
         let around = std::mem::replace(&mut self.state.nesting.long_names, program.long_names.clone());
         self.state.nesting.depth += 1;
         let ran = match demand_tables(&mut self.state, client, &program.demanded).await {
@@ -129,6 +132,9 @@ impl Interpreter {
         self.state.nesting.tables.truncate(tables);
         if let Some(settings) = settings {
             client.set(settings);
+        }
+        if let Some(database) = database {
+            self.state.return_to_database(client, database);
         }
         let nesting = &mut self.state.nesting;
         nesting.tries = std::mem::replace(&mut nesting.tries_outside, outside);
@@ -241,11 +247,15 @@ impl Interpreter {
             Action::Goto(label) => return Ok(Flow::Goto(*label)),
             Action::Break => return Ok(Flow::Break),
             Action::Continue => return Ok(Flow::Continue),
-            Action::Return(None) => return Ok(Flow::Return),
-            Action::Return(Some(status)) => {
-                let status = state.value(client, status, variables).await?;
-                if let Some(running) = &mut state.nesting.running {
-                    running.status = Some(integer(&status));
+            Action::Return(status) => {
+                if let Some(status) = status {
+                    let status = state.value(client, status, variables).await?;
+                    if let Some(running) = &mut state.nesting.running {
+                        running.status = Some(integer(&status));
+                    }
+                }
+                if client.dialect().is_tds7() {
+                    client.reply.row_count = 0;
                 }
                 return Ok(Flow::Return);
             }

@@ -35,7 +35,7 @@ pub use procedure::{forget_tables, temporary_tables};
 pub use settings::apply;
 pub use state::State;
 pub use texts::write_text;
-pub use transactions::{commit, end_doomed, rollback};
+pub use transactions::{commit, end_doomed, rollback, undo_transaction};
 pub use under_schema::under_schema;
 pub use variables::{texts_taken, Variables};
 pub use written::{written, written_and_described};

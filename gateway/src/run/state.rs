@@ -94,6 +94,16 @@ impl State {
         Ok(())
     }
 
+    /// Uses this database again, after a text that may have changed it.
+    pub fn return_to_database(&mut self, client: &mut Client, name: String) {
+        let database = &mut self.procedures.backend.database;
+        if *database != name {
+            let before = std::mem::replace(database, name);
+            self.procedures.forget_plans();
+            self.put_database(client, &before);
+        }
+    }
+
     /// Sends the name of the current database. `before`: the previous one, which jTDS compares.
     pub fn put_database(&self, client: &mut Client, before: &str) {
         let dialect = client.dialect();

@@ -13,7 +13,7 @@ use crate::client::{Client, SessionError, Unused};
 use crate::gateway::Gateway;
 use crate::interrupt::{Failure, Interrupt};
 use crate::rpc;
-use crate::run::Interpreter;
+use crate::run::{undo_transaction, Interpreter};
 use crate::shares::Permit;
 use crate::stream::ClientStream;
 use crate::tds::packet::{Message, MessageKind, Status as PacketStatus};
@@ -285,6 +285,10 @@ impl Session {
         };
         let answered = match answered {
             Err(Interrupt::Cancelled) => {
+                // SQL Server: a cancel ends the transaction under XACT_ABORT alone
+                if client.settings().abort_on_error {
+                    undo_transaction(&mut interpreter.state, client).await;
+                }
                 client.acknowledge_cancel();
                 Ok(true)
             }

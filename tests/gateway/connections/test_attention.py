@@ -100,6 +100,19 @@ def test_later_statements_of_the_batch_do_not_run(clients: Clients, admin: Admin
     assert found == [("first",), ("before",), ("slow",), ("kept",)]
 
 
+@pytest.mark.parametrize(("setting", "left"), [("on", "0"), ("off", "1")])
+def test_a_cancel_ends_the_transaction_under_xact_abort(
+    clients: Clients, admin: Admin, setting: str, left: str
+) -> None:
+    with clients.ct(clients.server.reader, "7.4") as client:
+        client.language("create table #t (a int)")
+        client.cancelled_when(
+            f"set xact_abort {setting} begin tran insert #t values (1) select pg_sleep(1000)",
+            lambda: one_sleeps(admin),
+        )
+        assert client.language("select @@trancount select count(*) from #t").rows == [[left], [left]]
+
+
 def test_a_cancelled_call(clients: Clients, admin: Admin) -> None:
     """A cancel does not undo a running put: its answer counts."""
     admin.execute("truncate gateway_test.journal")

@@ -81,7 +81,7 @@ dialects! {
     has_generate_series: bool = true, false;
     /// 4121, in FROM 208: there is no such function with an owner.
     refuses_unknown_functions: bool = true, false;
-    /// Errors 130, 169, 1033 and 8156, which ASE does not define.
+    /// Errors 130, 169, 271, 339, 1033, 4104 of SET and 8156, which ASE does not define.
     is_strict: bool = true, false;
     /// A group includes all its rows (Reference Manual: Commands, "Transact-SQL extensions to group by and having"): a
     /// single row if the keys include the only table's primary key; PostgreSQL accepts no other case.
@@ -122,6 +122,8 @@ dialects! {
     demands_tables: bool = false, true;
 
     // Procedures and the session
+    /// RETURN leaves 0 as @@rowcount.
+    return_counts_none: bool = true, false;
     limits_transaction_names: bool = true, false;
     /// A cursor uses the values of variables at its declaration.
     cursors_copy_variables: bool = true, false;

@@ -117,11 +117,14 @@ pub(super) fn return_<'t>(
             Purpose::Function(of) => writer.value(value, of)?,
             Purpose::Table(_) | Purpose::Trigger { .. } => return Err(Error::returns_a_value(line)),
         };
-        // RETURN leaves @@rowcount and @@error unchanged
+        // RETURN leaves @@error unchanged
         let tracks = std::mem::replace(&mut writer.tracks_errors, false);
         let run = Run { ends: true, ..Run::keeping([Step::assign(STATUS, status)]) };
         run::run(writer, context, line, run);
         writer.tracks_errors = tracks;
+    }
+    if writer.scope.dialect.return_counts_none {
+        writer.kept_rows(RowCount::of(0)).into_iter().for_each(|step| writer.add(step));
     }
     writer.add(Step::exit(BODY));
     Ok(())
