@@ -73,7 +73,7 @@ def test_sp_help_of_a_table(reader: Connection) -> None:
             ("arcs", "int", "no", 4, 10, 0, "yes"),
         ],
     )
-    assert indexes.rows[0] == ("sr_rf_pkey", "clustered, unique, primary key located on default", "seq_no")
+    assert indexes.rows[0] == ("sr_rf_pkey", "clustered, unique, primary key located on PRIMARY", "seq_no")
     assert constraints.rows == [("PRIMARY KEY", "sr_rf_pkey", "PRIMARY KEY (seq_no)")]
     sybase = report(reader, "sybsystemprocs.sp_help('sr_rf')").results[1]
     assert [row[1:4:2] for row in sybase.rows] == [("int", 4), ("bigdatetime", 8), ("real", 4), ("int", 4)]

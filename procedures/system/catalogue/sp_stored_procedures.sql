@@ -37,7 +37,8 @@ begin
     -1,
     -1,
     -1,
-    sys.remark(pg_catalog.obj_description(procedures.oid, 'pg_proc')),
+    -- the comment of a compiled procedure is its source
+    case when procedures.is_compiled then null::sys.remarks else sys.remark(pg_catalog.obj_description(procedures.oid, 'pg_proc')) end,
     2::smallint
   from sys.procedures_named(sp_name, sp_owner, fusepattern) as procedures
   order by 1, 2, 3;

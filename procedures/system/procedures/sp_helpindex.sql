@@ -12,7 +12,7 @@ begin
     (case indexes.number when 1 then 'clustered' else 'nonclustered' end
       || case when indexes.is_unique then ', unique' else '' end
       || case when indexes.is_primary_key then ', primary key' else '' end
-      || ' located on default')::sys.line,
+      || ' located on PRIMARY')::sys.line,
     (
       select string_agg(columns.name || case when columns.is_descending then '(-)' else '' end, ', '
         order by columns.place)

@@ -86,7 +86,7 @@ begin
     raise notice '%', format('%s %s data type.', initcap(kind), case when unbinds then 'unbound from' else 'bound to' end);
     return;
   end if;
-  select columns.relation, attributes.attname into target
+  select columns.relation, attributes.attname, attributes.attnum, attributes.attidentity into target
   from sys.every_column as columns
   join pg_catalog.pg_attribute as attributes on attributes.attrelid = columns.relation and attributes.attnum = columns.number
   where columns.table_type = 'U' and sys.is_same_name(columns.table_name, table_) and sys.is_same_name(columns.name, column_)
@@ -94,6 +94,21 @@ begin
   if target is null then
     perform tsql.raise(15148, 16, 1, format('The data type or table column ''%s'' does not exist or you do not have permission.',
       objname));
+  end if;
+  if kind = 'default' and not unbinds then
+    if target.attidentity <> '' then
+      perform tsql.raise(15102, 16, 1, 'Cannot bind a default to an identity column.');
+    elsif exists (
+      select from pg_catalog.pg_attrdef as held
+      where held.adrelid = target.relation and held.adnum = target.attnum and not exists (
+        select from pg_catalog.pg_depend as depending
+        join pg_catalog.pg_proc as functions on functions.oid = depending.refobjid
+        where depending.classid = 'pg_catalog.pg_attrdef'::regclass and depending.objid = held.oid
+          and depending.refclassid = 'pg_catalog.pg_proc'::regclass and functions.prosrc like '%-- default of T-SQL'
+      )
+    ) then
+      perform tsql.raise(15103, 16, 1, 'Cannot bind a default to a column created with or altered to have a default value.');
+    end if;
   end if;
   call tsql.bind_column(kind, bound, target.relation::regclass, target.attname);
   raise notice '%', format('%s %s %s.', initcap(kind), case when unbinds then 'unbound from' else 'bound to' end,
@@ -103,7 +118,7 @@ $$;
 
 comment on function sys.bind(text, text, text, text) is
 $$Binds a rule or a default (kind) to a column ('t.c') or a user type; '' unbinds what is bound. Runs with the caller's rights.
-Errors: no such rule (15017), default (15016), type or column (15148).$$;
+Errors: no such rule (15017), default (15016), type or column (15148), an identity (15102) or a column with a default (15103).$$;
 
 create function sys.sp_bindrule(rulename text, objname text, futureonly text default null)
 returns integer language plpgsql as $$ begin perform sys.bind('rule', rulename, objname, futureonly); return 0; end $$;

@@ -1,10 +1,21 @@
+-- PostgreSQL's name of a constraint that was declared without one: t_pkey, t_a_key, t_a_check, t_a_fkey, with a number if that
+-- is taken. A declared name of this form counts as one too.
+create function sys.has_own_name(name name, of_table oid, kind "char") returns boolean
+language sql stable
+as $$
+  select starts_with(name::text, tables.relname || '_') and substr(name::text, length(tables.relname) + 2) ~ case kind
+    when 'p' then '^pkey\d*$' when 'u' then '_key\d*$' when 'f' then '_fkey\d*$' else '(^|_)check\d*$' end
+  from pg_catalog.pg_class as tables
+  where tables.oid = of_table
+$$;
+
 -- Keys and checks of tables: objects joined with PostgreSQL's catalogue by their oid, which has an index. A join by numbers
 -- without an index would scan all objects for each.
 create view sys.key_constraints as
 select
   objects.*,
   (select indexes.number from sys.every_stored_index as indexes where indexes.oid = constraints.conindid) as unique_index_id,
-  false as is_system_named,
+  sys.has_own_name(constraints.conname, constraints.conrelid, constraints.contype) as is_system_named,
   true as is_enforced
 from sys.shown_objects(null, '{PK,UQ}') as objects
 join pg_catalog.pg_constraint as constraints on constraints.oid = objects.object_id::oid;
@@ -17,10 +28,11 @@ select
   not coalesce((pg_catalog.to_jsonb(checks) ->> 'conenforced')::boolean, true) as is_disabled,
   false as is_not_for_replication,
   not checks.convalidated as is_not_trusted,
-  0 as parent_column_id,
+  -- one of a single column is the column's (0: the table's)
+  case when cardinality(checks.conkey) = 1 then checks.conkey[1] else 0 end::integer as parent_column_id,
   sys.check_text(checks.oid) as definition,
   true as uses_database_collation,
-  false as is_system_named
+  sys.has_own_name(checks.conname, checks.conrelid, checks.contype) as is_system_named
 from sys.shown_objects(null, '{C}') as objects
 join pg_catalog.pg_constraint as checks on checks.oid = objects.object_id::oid;
 
@@ -38,7 +50,7 @@ select
   deleting.description::sys.sysname as delete_referential_action_desc,
   updating.action::smallint as update_referential_action,
   updating.description::sys.sysname as update_referential_action_desc,
-  false as is_system_named
+  sys.has_own_name(constraints.conname, constraints.conrelid, constraints.contype) as is_system_named
 from sys.shown_objects(null, '{F}') as objects
 join pg_catalog.pg_constraint as constraints on constraints.oid = objects.object_id::oid
 join (values

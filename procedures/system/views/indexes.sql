@@ -157,13 +157,21 @@ $$;
 
 comment on function sys.parts_of(oid) is 'A table and the weeks it consists of.';
 
--- By PostgreSQL's statistics and sizes, the sum of all weeks; a table without partitions has no tree.
+-- By PostgreSQL's statistics, which other sessions' changes reach within a second, and what this session has not yet added to
+-- them.
+create function sys.live_rows(stored oid) returns bigint
+language sql stable
+as $$
+  select pg_catalog.pg_stat_get_live_tuples(stored) + pg_catalog.pg_stat_get_xact_tuples_inserted(stored)
+    - pg_catalog.pg_stat_get_xact_tuples_deleted(stored)
+$$;
+
+-- The sum of all weeks; a table without partitions has no tree.
 create function sys.rows_of(stored oid) returns bigint
 language sql stable
 as $$
-  select coalesce(
-    (select sum(pg_catalog.pg_stat_get_live_tuples(relid)) from pg_catalog.pg_partition_tree(stored)),
-    pg_catalog.pg_stat_get_live_tuples(stored), 0)::bigint
+  select greatest(coalesce(
+    (select sum(sys.live_rows(relid)) from pg_catalog.pg_partition_tree(stored)), sys.live_rows(stored), 0), 0)::bigint
 $$;
 
 create function sys.pages_of(stored oid) returns bigint

@@ -29,16 +29,17 @@ select
   case when not columns.is_computed then columns.default_definition end::character varying(4000) as column_default,
   case when sys.is_nullable(columns.is_not_null, columns.stored_name, relations.stored <> relations.oid) then 'YES' else 'NO'
     end::character varying(3) as is_nullable,
-  types.name as data_type,
-  case when types.name = 'varbinary' then -1 else types.characters end as character_maximum_length,
-  case when types.name = 'varbinary' or types.characters is not null then types.bytes end as character_octet_length,
+  case types.name when 'sysname' then 'nvarchar' else types.name end::sys.sysname as data_type,
+  sized.characters as character_maximum_length,
+  sized.bytes as character_octet_length,
   case when types.radix is not null then types.digits end::smallint as numeric_precision,
   types.radix::smallint as numeric_precision_radix,
   case when types.radix = 10 then types.scale end as numeric_scale,
   case when types.sub is not null then types.scale end::smallint as datetime_precision,
   null::sys.sysname as character_set_catalog,
   null::sys.sysname as character_set_schema,
-  case when types.system_type_id in (35, 99, 167, 175, 231, 239) then 'UNICODE' end::sys.sysname as character_set_name,
+  case when types.system_type_id in (99, 231, 239) then 'UNICODE' when types.system_type_id in (35, 167, 175) then 'iso_1'
+    end::sys.sysname as character_set_name,
   null::sys.sysname as collation_catalog,
   null::sys.sysname as collation_schema,
   sys.collation_of(types.system_type_id, columns.type, relations.collation_name) as collation_name,
@@ -48,6 +49,14 @@ select
 from sys.shown_relations(null) as relations
 join sys.every_stored_column as columns on columns.relation = relations.oid
 cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
+cross join lateral (
+  select
+    case when types.name in ('text', 'image') then 2147483647 when types.name = 'ntext' then 1073741823
+      when types.name = 'sysname' then 128 when types.name in ('binary', 'varbinary', 'xml') then types.bytes
+      else types.characters end,
+    case when types.name in ('text', 'image') then 2147483647 when types.name = 'ntext' then 2147483646
+      when types.name in ('binary', 'varbinary', 'xml', 'sysname') or types.characters is not null then types.bytes end
+) as sized (characters, bytes)
 where sys.may_see(relations.oid, columns.number);
 
 create view tsql_information_schema.views as

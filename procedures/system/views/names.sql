@@ -177,17 +177,37 @@ comment on function sys.object_id(text, text) is
 $$SQL Server: OBJECT_ID, of an object of the current database or of the one named, in the letters given or in small
 ones. Of #t it is the id of the session's own temporary table or procedure, of ##t that of the global one.$$;
 
-create function sys.object_name(id integer, database integer default null) returns sys.sysname
+create function sys.object_name(id integer) returns sys.sysname
 language sql stable
 as $$
   select objects.name::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1
 $$;
 
-create function sys.object_schema_name(id integer, database integer default null) returns sys.sysname
+create function sys.object_schema_name(id integer) returns sys.sysname
 language sql stable
 as $$
   select objects.schema::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1
 $$;
+
+create function sys.named_elsewhere(id integer, database integer, out name sys.sysname, out schema sys.sysname)
+language plpgsql stable
+as $$
+declare
+  before constant text := sys.enter(sys.db_name(database));
+begin
+  name := sys.object_name(id);
+  schema := sys.object_schema_name(id);
+  perform sys.leave(before);
+end
+$$;
+
+create function sys.object_name(id integer, database integer) returns sys.sysname
+language sql stable
+as $$ select (sys.named_elsewhere(id, database)).name $$;
+
+create function sys.object_schema_name(id integer, database integer) returns sys.sysname
+language sql stable
+as $$ select (sys.named_elsewhere(id, database)).schema $$;
 
 create function sys.col_name(id integer, number integer) returns sys.sysname
 language sql stable
@@ -325,10 +345,16 @@ as $$
   select logins.principal_id from sys.server_principals as logins where logins.name = suser_id.name
 $$;
 
-create function sys.suser_sname(sid bytea default null) returns sys.sysname
+create function sys.suser_sname() returns sys.sysname
 language sql stable
 as $$
-  select case when sid is null then session_user::sys.sysname end
+  select session_user::sys.sysname
+$$;
+
+create function sys.suser_sname(sid bytea) returns sys.sysname
+language sql stable
+as $$
+  select logins.name from sys.server_principals as logins where logins.sid = suser_sname.sid
 $$;
 
 create function sys.original_login() returns sys.sysname

@@ -28,7 +28,8 @@ select
     when not procedures.proretset then 'FN'
     when procedures.prolang = sql.oid then 'IF'
     else 'TF'
-  end as type
+  end as type,
+  procedures.prosrc like '%-- compiled from T-SQL, %' as is_compiled
 from pg_catalog.pg_proc as procedures
 join pg_catalog.pg_namespace as schemas on schemas.oid = procedures.pronamespace
 left join sys.every_schema as here on here.oid = procedures.pronamespace
@@ -377,6 +378,7 @@ select
   types.digits::smallint as precision,
   0::smallint as scale,
   coalesce(sequences.last, sequences.start)::bigint as current_value,
+  sequences.last::bigint as last_used_value,
   sequences.last is not distinct from case when sequences.increment > 0 then sequences.most else sequences.least end
     and not sequences.cycles as is_exhausted
 from sys.shown_objects(null, '{SO}') as objects

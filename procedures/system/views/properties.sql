@@ -104,6 +104,7 @@ as $$
     when 'isencrypted' then 0
     when 'ownerid' then 1
     when 'schemaid' then objects.schema_id
+    when 'isquotedidenton' then case when objects.type in ('U', 'C', 'D') then 1 end
     when 'tablehasprimarykey' then exists (
       select from sys.every_constraint as keys where keys.relation = objects.oid and keys.type = 'PK'
     )::integer
