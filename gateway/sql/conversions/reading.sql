@@ -161,6 +161,20 @@ begin
 end
 $$;
 
+create or replace function tsql.binary_digits(value double precision) returns numeric
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  bits constant bigint := ('x' || encode(float8send(value), 'hex'))::bit(64)::bigint;
+  exponent constant bigint := greatest((bits >> 52) & 2047, 1) - 1075;
+  mantissa constant numeric := (bits & 4503599627370495) + case when (bits >> 52) & 2047 > 0 then 4503599627370496 else 0 end;
+begin
+  return case when exponent < 0 then mantissa * 5::numeric ^ (-exponent)::numeric * ('1e' || exponent)::numeric
+    else mantissa * 2::numeric ^ exponent::numeric end;
+end
+$$;
+comment on function tsql.binary_digits(double precision) is 'All decimal digits of a positive float: its mantissa and power of two.';
+
 create or replace function tsql.float_text(value double precision, style integer) returns text
 language plpgsql immutable strict parallel safe
 as $$
@@ -180,11 +194,12 @@ begin
   end if;
   value := abs(value);
   -- d.ddde+xx with so many digits, rounded exactly
-  shown := to_char(value::numeric, '9.' || repeat('9', digits - 1) || 'EEEE');
-  if value::numeric::double precision <> value or style > 0 then
+  shown := to_char(case
+    when style > 0 and value < 'infinity' then tsql.binary_digits(value)
     -- more digits than numeric's cast keeps
-    shown := to_char(value::text::numeric, '9.' || repeat('9', digits - 1) || 'EEEE');
-  end if;
+    when value::numeric::double precision <> value then value::text::numeric
+    else value::numeric
+  end, '9.' || repeat('9', digits - 1) || 'EEEE');
   mantissa := sign || btrim(split_part(shown, 'e', 1));
   exponent := split_part(shown, 'e', 2)::integer;
   if style > 0 then

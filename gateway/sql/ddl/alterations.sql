@@ -288,13 +288,17 @@ drop procedure if exists tsql.alter_table(
   text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
   boolean, text, boolean
 );
+drop procedure if exists tsql.alter_table(
+  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
+  boolean, text, boolean, text
+);
 create or replace procedure tsql.alter_table(
   definition text, target text, columns text[], declarations text[], named text default null,
   constraints text[] default '{}', altered text default null, dropped text[] default '{}', if_exists boolean default false,
   without text[] default '{}', key text[] default '{}', with_defaults boolean default false, stripped text[] default '{}',
   referring text[] default '{}', referenced text[] default '{}', referenced_columns text[] default '{}',
   takes_nulls boolean default false, altered_type text default null, altered_nullable boolean default true,
-  finest text default null
+  finest text default null, defaulted text[] default '{}'
 )
 language plpgsql
 as $$
@@ -306,6 +310,12 @@ begin
   call tsql.check_alteration(target, altered, dropped, if_exists, without, key, with_defaults, referring, altered_type,
     declarations[1], altered_nullable);
   call tsql.demand_referenced(referenced, referenced_columns);
+  if exists (
+    select from pg_attribute
+    where attrelid = to_regclass(target) and attname = any (defaulted) and atthasdef and attgenerated = ''
+  ) then
+    perform tsql.fail(1781, 'Column already has a DEFAULT bound to it.');
+  end if;
   for found in select * from tsql.defaults_of(target::regclass) as one where lower(one.name) = any (without) loop
     definition := regexp_replace(definition,
       format('drop constraint (if exists )?"%s"', regexp_replace(replace(lower(found.name), '"', '""'), '(\W)', '\\\1', 'g')),
@@ -354,14 +364,14 @@ end
 $$;
 comment on procedure tsql.alter_table(
   text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
-  boolean, text, boolean, text
+  boolean, text, boolean, text, text[]
 ) is
 $$Runs an ALTER TABLE and stores the declarations of the columns that it adds or changes. altered: the column that gets
 another type; dropped (if_exists: missing ones are no error) and without: the columns and constraints that are dropped; key:
 the columns of an added primary key; with_defaults: a column is dropped with its default; stripped: added columns whose values
 lose blanks at their ends; referring: columns of added foreign keys; referenced and referenced_columns: their targets;
 takes_nulls: the altered column does, but for an identity column; altered_type and altered_nullable: what SQL Server asks whether
-something holds the column; finest: as in tsql.tell_digits.$$;
+something holds the column; finest: as in tsql.tell_digits; defaulted: the columns that get a default, which have none (1781).$$;
 
 create or replace procedure tsql.switch_constraints(target text, names text[], enabled boolean, check_existing boolean)
 language plpgsql

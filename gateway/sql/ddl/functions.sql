@@ -226,7 +226,7 @@ declare
   own text;
   left_over regprocedure;
 begin
-  if to_regclass(target) is null then
+  if (select relkind = 'v' from pg_class where oid = to_regclass(target)) is not false then
     perform tsql.raise(8197, 16, 4, format('The object ''%s'' does not exist or is invalid for this operation.', target));
   end if;
   if action = 'alter' and not exists_already then

@@ -16,6 +16,7 @@ declare
   statement text;
   statements text[] := '{}';
   properties text;
+  former text;
 begin
   if place is null then
     perform tsql.raise(911, 16, 1, format(
@@ -35,6 +36,12 @@ begin
   if action = 'create' and old <> '{}' and (base <> name or cardinality(tsql.procedure_group(old[1])) > 1) then
     perform tsql.raise(2729, 16, 1, format('Procedure ''%s'' group number %s already exists in the database. '
       'Choose another procedure name.', base, number));
+  end if;
+  if to_regclass(format('%I.%I', schema, lower(name))) is not null then
+    if action = 'create' then
+      perform tsql.raise(2714, 16, 3, format('There is already an object named ''%s'' in the database.', name));
+    end if;
+    perform tsql.raise(2010, 16, 1, format('Cannot perform alter on ''%s'' because it is an incompatible object type.', name));
   end if;
   if action = 'create' and old <> '{}' then
     perform tsql.raise(2714, 16, 3, format('There is already an object named ''%s'' in the database.', name));
@@ -64,12 +71,19 @@ begin
     end if;
   end if;
   if old <> '{}' then
+    former := (select listed.type from sys.every_numbered_procedure as listed where listed.oid = old[1]);
     properties := substring(obj_description(old[1], 'pg_proc') from '\n-- extended properties: \{.*\}$');
     execute format('drop routine %s', old[1]::regprocedure);
   end if;
   execute definition;
   execute format('revoke all on routine %I.%I from public', schema, name);
   execute format('comment on routine %I.%I is %L', schema, name, concat(source, properties));
+  if former <> (
+    select listed.type from sys.every_numbered_procedure as listed
+    join pg_proc p on p.oid = listed.oid and p.pronamespace = place and p.proname = create_procedure.name
+  ) then
+    perform tsql.raise(2010, 16, 1, format('Cannot perform alter on ''%s'' because it is an incompatible object type.', name));
+  end if;
   foreach statement in array statements loop
     execute statement;
   end loop;
@@ -83,7 +97,8 @@ comment on function tsql.create_procedure(text, text, text, text, text) is
 $$Makes a compiled procedure: action is create, alter or create or alter, definition the PostgreSQL statement,
 source the T-SQL, kept as its comment. Nobody but its owner may execute a new one; one that is altered keeps its
 owner and rights. Runs with the caller's rights.
-Errors: no such schema (911), the name is taken (2714, 2729), there is nothing to alter (208), p;2 without p (2730).$$;
+Errors: no such schema (911), the name is taken (2714, 2729), there is nothing to alter (208), or an object of
+another kind (2010), p;2 without p (2730).$$;
 
 
 create or replace function tsql.drop_routine(kind text, name text, routines oid[], if_exists boolean)

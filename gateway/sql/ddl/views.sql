@@ -132,6 +132,10 @@ begin
   if action = 'alter' and to_regclass(target) is null then
     perform tsql.raise(208, 16, 6, format('Invalid object name ''%s''.', array_to_string(parse_ident(target, false), '.')));
   end if;
+  if action <> 'create' and (select relkind <> 'v' from pg_class where oid = to_regclass(target)) then
+    perform tsql.raise(2010, 16, 1, format('Cannot perform alter on ''%s'' because it is an incompatible object type.',
+      array_to_string(parse_ident(target, false), '.')));
+  end if;
   begin
     execute definition;
   exception when invalid_table_definition then

@@ -76,6 +76,7 @@ as $$
     when sqlstate = '2BP01' and starts_with(message, 'cannot drop table ') and strpos(substr(message, 19), ' because other objects depend on it') > 0 then 'S3726'
     when sqlstate = '2BP01' and starts_with(message, 'cannot drop view ') and strpos(substr(message, 18), ' because other objects depend on it') > 0 then 'S3729'
     when sqlstate = '2BP01' and starts_with(message, 'cannot drop function ') and strpos(substr(message, 22), ' because other objects depend on it') > 0 then 'S3729'
+    when sqlstate = '42710' and starts_with(message, 'type "') and strpos(substr(message, 7), '" already exists') > 0 then 'S2714'
     when sqlstate = '42710' and starts_with(message, 'constraint "') and strpos(substr(message, 13), '" for relation "') > 0 then 'S2714'
     when sqlstate = '42883' and starts_with(message, 'procedure ') and strpos(substr(message, 11), '(') > 0 then 'S2812'
     when sqlstate = '42P17' and starts_with(message, 'generation expression is not immutable') then 'S4936'
@@ -98,6 +99,7 @@ as $$
     when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" specified more than once') > 0 then 'S0264'
     when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" of relation "') > 0 then 'S2705'
     when sqlstate = '42703' and starts_with(message, 'column "') and strpos(substr(message, 9), '" named in key does not exist') > 0 then 'S1911'
+    when sqlstate = '42704' and starts_with(message, 'trigger "') and strpos(substr(message, 10), '" for table "') > 0 then 'S4920'
     when sqlstate = '42704' and starts_with(message, 'index "') and strpos(substr(message, 8), '" does not exist') > 0 then 'S3701'
     when sqlstate = '42704' and starts_with(message, 'constraint "') and strpos(substr(message, 13), '" of relation "') > 0 then 'S3728'
     when sqlstate = '42704' and starts_with(message, 'constraint "') then 'S3728'
@@ -183,6 +185,8 @@ as $$
       then replace('Update or insert of a view failed because it contains a derived or constant field: column ''%''.', '%', split_part(substr(message, 28), '" of view "', 1))
     when sqlstate in ('21000', own) and starts_with(message, 'more than one row returned by a subquery')
       then replace('Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , >, >= or when the subquery is used as an expression.', '%', '')
+    when sqlstate in ('21000', own) and starts_with(message, 'MERGE command cannot affect row a second time')
+      then replace('The MERGE statement attempted to UPDATE or DELETE the same row more than once. This happens when a target row matches more than one source row. A MERGE statement cannot UPDATE/DELETE the same row of the target table multiple times. Refine the ON clause to ensure a target row matches at most one source row, or use the GROUP BY clause to group the source rows.', '%', '')
     when sqlstate in ('22001', own) and starts_with(message, 'value too long for type ')
       then replace('String or binary data would be truncated.', '%', '')
     when sqlstate in ('22003', own) and starts_with(message, 'numeric field overflow')
@@ -231,6 +235,8 @@ as $$
       then replace('Cannot drop the view ''%'' because it is being referenced by another object.', '%', split_part(substr(message, 18), ' because other objects depend on it', 1))
     when sqlstate in ('2BP01', own) and starts_with(message, 'cannot drop function ') and strpos(substr(message, 22), ' because other objects depend on it') > 0
       then replace('Cannot drop the function ''%'' because it is being referenced by another object.', '%', split_part(substr(message, 22), ' because other objects depend on it', 1))
+    when sqlstate in ('42710', own) and starts_with(message, 'type "') and strpos(substr(message, 7), '" already exists') > 0
+      then replace('There is already an object named ''%'' in the database.', '%', split_part(substr(message, 7), '" already exists', 1))
     when sqlstate in ('42710', own) and starts_with(message, 'constraint "') and strpos(substr(message, 13), '" for relation "') > 0
       then replace('There is already an object named ''%'' in the database.', '%', split_part(substr(message, 13), '" for relation "', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'procedure ') and strpos(substr(message, 11), '(') > 0
@@ -287,6 +293,8 @@ as $$
       then replace('Invalid column name ''%''.', '%', split_part(substr(message, 9), '"', 1))
     when sqlstate in ('42703', own) and starts_with(message, 'column ') and strpos(substr(message, 8), ' does not exist') > 0
       then replace('Invalid column name ''^''.', '^', trim(both '"' from regexp_replace(split_part(substr(message, 8), ' does not exist', 1), '^.*\.', '')))
+    when sqlstate in ('42704', own) and starts_with(message, 'trigger "') and strpos(substr(message, 10), '" for table "') > 0
+      then replace('ALTER TABLE failed because trigger ''%'' on the table does not exist.', '%', split_part(substr(message, 10), '" for table "', 1))
     when sqlstate in ('42704', own) and starts_with(message, 'index "') and strpos(substr(message, 8), '" does not exist') > 0
       then replace('Cannot drop the index ''%'', because it does not exist or you do not have permission.', '%', split_part(substr(message, 8), '" does not exist', 1))
     when sqlstate in ('42704', own) and starts_with(message, 'constraint "') and strpos(substr(message, 13), '" of relation "') > 0

@@ -104,8 +104,9 @@ declare
   kind text;
   column_ text;
   text_ text;
-  statement_ text := tsql.changing(
-    coalesce(substring(context from 'SQL statement "(.*?)"\nPL/pgSQL function'), nullif(statement, '')));
+  ran constant text := coalesce(substring(context from 'SQL statement "(.*?)"\nPL/pgSQL function'), nullif(statement, ''));
+  statement_ text := tsql.changing(ran);
+  alters constant boolean := ran ~* '^\s*alter table\M';
   database text := case when schema_ like 'pg\_temp%' then 'tempdb' else schema_ end;
   -- indexes created by T-SQL begin with the table's name
   name text := coalesce((
@@ -144,10 +145,29 @@ begin
     return (2627, 14, 1, text_, 0, '')::tsql.error;
   end if;
 
+  if sqlstate = '23505' and starts_with(message, 'could not create unique index "') then
+    -- the index is gone; T-SQL may write values of other types differently
+    detail := case when (
+      select bool_and(format_type(atttypid, null) in ('smallint', 'integer', 'bigint')) from pg_attribute
+      where attrelid = relation and attname = any (string_to_array(substring(detail from '^Key \((.*?)\)='), ', '))
+    ) then format(' The duplicate key value is %s.', substring(detail from '=(\(.*\)) is duplicated\.$')) end;
+    return (1505, 16, 1, format('The CREATE UNIQUE INDEX statement terminated because a duplicate key was found for the object name '
+      '''dbo.%s'' and the index name ''%s''.%s', object, name, detail), 0, '')::tsql.error;
+  end if;
+
   if sqlstate = '23514' and constraint_ like 'T-SQL rule %' then
     return (513, 16, 0, format('A column insert or update conflicts with a rule imposed by a previous CREATE RULE statement. The '
       'statement was terminated. The conflict occurred in database ''%s'', table ''dbo.%s'', column ''%s''.', database, object,
       substr(constraint_, length('T-SQL rule _'))), 0, '')::tsql.error;
+  elsif statement_ is null and sqlstate = '23503' and starts_with(message, 'insert or update on table "') and alters then
+    -- the constraint is gone
+    statement_ := 'ALTER TABLE';
+    object := substring(detail from ' is not present in table "(.*)"\.$');
+    kind := 'FOREIGN KEY' || case when object = table_ then ' SAME TABLE' else '' end;
+    column_ := substring(ran from '(?i) references [^()]*\("([^",]+)"\)');
+  elsif sqlstate = '23502' and alters and message ~ '^column ".*" of relation ".*" contains null values$' then
+    return (515, 16, 2, format('Cannot insert the value NULL into column ''%s'', table ''%s.dbo.%s''; column does not allow nulls. '
+      'UPDATE fails.', substring(message from '^column "(.*)" of relation "'), database, object), 0, '')::tsql.error;
   elsif statement_ is null then
     return null;
   elsif sqlstate = '23502' then

@@ -304,6 +304,8 @@ begin
   end loop;
   foreach number in array array['integer', 'numeric', 'double precision'] loop
     call tsql.make_operator('-', 'subtract', 'timestamp', number, 'timestamp', 'tsql.days_later(l, - r::numeric)');
+    call tsql.make_operator('-', 'subtract', number, 'timestamp', 'timestamp',
+      'tsql.earlier(tsql.days_later(timestamp ''1900-01-01'', l::numeric), r)');
     call tsql.make_operator('-', 'subtract', 'timestamptz', number, 'timestamp',
       'tsql.days_later(l::timestamp, - r::numeric)', 'stable');
   end loop;

@@ -17,13 +17,15 @@ do $$
 declare
   type_ text;
 begin
-  foreach type_ in array array['integer', 'bigint', 'numeric'] loop
+  foreach type_ in array array['smallint', 'integer', 'bigint', 'numeric'] loop
     execute format('create or replace function tsql.generate_series(start %1$s, stop %1$s, step %1$s)'
       ' returns table ("value" %1$s) language sql immutable parallel safe'
-      ' as ''select * from pg_catalog.generate_series(start, stop, step)''', type_);
+      ' as ''select given.number::%1$s from pg_catalog.generate_series(start::%2$s, stop::%2$s, case when step = 0 then tsql.refused('
+      '4199, ''''Argument value 0 is invalid for argument 3 of generate_series function.'''', null::%2$s) else step::%2$s end)'
+      ' as given (number)''', type_, replace(type_, 'smallint', 'integer'));
     execute format('create or replace function tsql.generate_series(start %1$s, stop %1$s)'
       ' returns table ("value" %1$s) language sql immutable parallel safe'
-      ' as ''select * from pg_catalog.generate_series(start, stop, case when start <= stop then 1 else -1 end)''', type_);
+      ' as ''select * from tsql.generate_series(start, stop, (case when start <= stop then 1 else -1 end)::%1$s)''', type_);
   end loop;
 end
 $$;
@@ -35,7 +37,8 @@ begin
   if tsql.units(separator) is distinct from 1 then
     perform tsql.fail(214, 'Procedure expects parameter ''separator'' of type ''nchar(1)/nvarchar(1)''.');
   end if;
-  return query select string_to_table(whole, separator);
+  -- PostgreSQL has no part of an empty text
+  return query select string_to_table(whole, separator) union all select '' where whole = '';
 end
 $$;
 

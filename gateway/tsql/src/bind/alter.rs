@@ -140,6 +140,17 @@ fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<
             if let Some(key) = key {
                 put("key", texts(key)?);
             }
+            let defaulted = elements.iter().filter_map(|element| match element {
+                TableElement::Constraint(Constraint {
+                    kind: ConstraintKind::Default { column: Some(column), .. },
+                    ..
+                }) => Some(column),
+                _ => None,
+            });
+            let defaulted: Vec<&Name> = defaulted.collect();
+            if !defaulted.is_empty() {
+                put("defaulted", texts(defaulted)?);
+            }
             let foreign = ForeignColumns::of(elements, name, scope)?;
             if !foreign.referring.is_empty() {
                 put("referring", texts(foreign.referring.clone())?);

@@ -22,6 +22,15 @@ pub fn arithmetic(
     let [left, right] = of_one_kind(operator, left, right, line, dialect)?;
     if let (Some(of_left), Some(of_right)) = (left.of, right.of) {
         refuse(operator, &left, &right, line, dialect)?;
+        let families = [of_left, of_right].map(|of| of.family);
+        if families.contains(&Family::Binary) && families[0] != families[1] && dialect.checks_arguments {
+            let what = format!("{operator} of {} and {}", of_left.name, of_right.name);
+            return Err(Error::refused(
+                &what,
+                "the bytes of such a value are the server's own: convert it first",
+                line,
+            ));
+        }
         if let Some(known) = known_arithmetic(operator, [&left, &right], [of_left, of_right], line, dialect)?
         {
             return Ok(known);

@@ -70,6 +70,9 @@ pub fn update(binder: &mut Binder<'_>, update: &Update) -> Result<Change, Error>
     let mut values = Vec::with_capacity(update.set.len());
     let mut returned = Vec::new();
     for item in &update.set {
+        if let Some(column) = item.column.as_ref().filter(|_| binder.dialect().is_strict) {
+            demand_own(binder, column, &target, &update.from)?;
+        }
         let column = item.column.as_ref().map(|column| folded(&column.column, column.at.line)).transpose()?;
         if let Some(column) = &column {
             if columns.contains(column) {
@@ -130,6 +133,29 @@ pub fn delete(binder: &mut Binder<'_>, delete: &Delete) -> Result<Change, Error>
     let deleted = Some(qualifier);
     let rows = ChangedRows { table: changed_table(binder, &target)?, deleted, ..ChangedRows::default() };
     output::with_output(binder, change, delete.output.as_ref(), &target, rows)
+}
+
+/// 4104: the qualifier of a column of SET is the target, or its alias.
+fn demand_own(
+    binder: &Binder<'_>,
+    column: &ColumnName,
+    target: &ObjectName,
+    from: &[TableSource],
+) -> Result<(), Error> {
+    let Some(of) = &column.table else { return Ok(()) };
+    let groups: Vec<Group> = from.iter().map(Group::of).collect();
+    let source = found(binder, target, &groups)?.map(|(at, place)| groups[at].sources[place]);
+    let own = folded(&of.name, column.at.line)?;
+    let is_alias = || of.is_bare() && source.and_then(source_name).is_some_and(|name| name == own);
+    let is_target = match of.is_bare() {
+        true => own == folded(&target.name, column.at.line)?,
+        false => table(of)? == table(target)?,
+    };
+    if is_target || is_alias() {
+        return Ok(());
+    }
+    let text = format!("The multi-part identifier \"{}.{}\" could not be bound.", of.shown(), column.column);
+    Err(Error::new(4104, text, column.at).with_severity(16))
 }
 
 /// The value of an assignment to a column of this table.

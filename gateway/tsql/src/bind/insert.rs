@@ -45,6 +45,7 @@ pub fn insert(binder: &mut Binder<'_>, insert: &Insert) -> Result<Change, Error>
         false => inserted(binder, &into, &insert.columns, line)?,
     };
     demand_identity(binder, insert, &targets, line)?;
+    refuse_defaults(binder, insert, &targets, line)?;
     let top = match &insert.top {
         None => None,
         Some(top) if top.percent || top.with_ties => {
@@ -172,15 +173,43 @@ fn demand_identity(binder: &Binder<'_>, insert: &Insert, targets: &Targets, line
         );
         return Err(Error::new(545, text, line).with_severity(16));
     };
-    match &insert.source {
-        InsertSource::Values(rows)
-            if rows.iter().any(|row| matches!(row.get(place), Some(Expression::Default(_)))) =>
-        {
-            let text = "DEFAULT or NULL are not allowed as explicit identity values.";
-            Err(Error::new(339, text, line).with_severity(16))
-        }
-        _ => Ok(()),
+    match has_default(insert, place) {
+        true => Err(no_identity(line)),
+        false => Ok(()),
     }
+}
+
+/// 339 and 271: DEFAULT is no value for a listed identity or computed column.
+fn refuse_defaults(binder: &Binder<'_>, insert: &Insert, targets: &Targets, line: u32) -> Result<(), Error> {
+    if insert.columns.is_empty() || !binder.dialect().is_strict {
+        return Ok(());
+    }
+    for (place, name) in insert.columns.iter().enumerate() {
+        match targets.column(place).filter(|_| has_default(insert, place)) {
+            Some(column) if column.is_identity => return Err(no_identity(line)),
+            Some(column) if column.is_computed => return Err(computed(&name.text, line)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn has_default(insert: &Insert, place: usize) -> bool {
+    let InsertSource::Values(rows) = &insert.source else { return false };
+    rows.iter().any(|row| matches!(row.get(place), Some(Expression::Default(_))))
+}
+
+fn no_identity(line: u32) -> Error {
+    let text = "DEFAULT or NULL are not allowed as explicit identity values.";
+    Error::new(339, text, line).with_severity(16)
+}
+
+fn computed(column: &str, line: u32) -> Error {
+    let text = format!(
+        "The column \"{column}\" cannot be modified because it is either a computed column or is the result of a UNION \
+         operator."
+    );
+    Error::new(271, text, line).with_severity(16)
 }
 
 /// A statement of a batch is written again when its table exists, but not the body of a procedure: the gateway runs

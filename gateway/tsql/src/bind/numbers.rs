@@ -95,6 +95,9 @@ pub fn rand(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
 pub fn is_numeric(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     called.count(1, 1)?;
     let value = called.value(0)?;
+    if value.of == Some(BIT) {
+        return Ok(Value::new(Scalar::number(0), INT));
+    }
     if value.of.is_some_and(|of| of.is_number()) {
         let arms = vec![(value.sql.is_null(true), Scalar::number(0))];
         return Ok(Value::new(Scalar::Case(arms, Some(Box::new(Scalar::number(1)))), INT));

@@ -90,6 +90,8 @@ pub fn defined(sequence: &Sequence, scope: &Scope) -> Result<Definition, Error> 
     } else {
         put("minvalue", sequence.least);
         put("maxvalue", sequence.most);
+        // also where it begins again
+        put("start with", sequence.start);
         put("restart with", sequence.start);
         if sequence.restarts && sequence.start.is_none() {
             options.push(("restart", None));

@@ -147,6 +147,14 @@ fn rows_of(binder: &mut Binder<'_>, called: &FunctionCall) -> Result<(Scalar, Op
     let (function, arguments, types) = functions::passed_on_of(binder, &called.name, arguments, true)?;
     // PostgreSQL has more variants: those of times
     let are_numbers = types.iter().flatten().all(Type::is_exact);
+    if let (true, Some(place)) = (is_series, types.iter().position(|of| of.is_some_and(|of| of.is_text()))) {
+        let of = types[place].map_or("varchar", |of| of.name);
+        let text = format!(
+            "Argument data type {of} is invalid for argument {} of generate_series function.",
+            place + 1
+        );
+        return Err(Error::new(8116, text, called.name.at).with_severity(16));
+    }
     let signature =
         functions::signature(binder, &function, &types).filter(|of| !of.rows.columns().is_empty());
     let is_own = is_series && are_numbers;

@@ -276,6 +276,12 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
         (Bit, Bit) if matches!(operator, "+" | "-" | "%") => incompatible(),
         (Bit, Bit) if matches!(operator, "*" | "/") => invalid(),
         (Guid, Guid) if !compares => invalid(),
+        (Binary, Binary) if matches!(operator, "*" | "/") => invalid(),
+        (Binary, Binary) if matches!(operator, "-" | "%" | "&" | "|" | "^") => incompatible(),
+        (Binary, Varchar) | (Varchar, Binary) if !compares => incompatible(),
+        (Binary, Float) | (Float, Binary) if matches!(operator, "%" | "&" | "|" | "^") => incompatible(),
+        (Binary, Float) if !compares => clash(left, right),
+        (Float, Binary) if !compares => clash(right, left),
         (Float, Float) if operator == "%" => invalid(),
         (Float, other) | (other, Float) if is_number(other) && matches!(operator, "%" | "&" | "|" | "^") => {
             incompatible()

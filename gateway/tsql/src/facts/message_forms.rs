@@ -57,7 +57,11 @@ pub const FORMS: &[MessageForm] = &[
     form("21000", ["more than one row returned by a subquery", ""], None,
         Some("Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , \
              >, >= or when the subquery is used as an expression.")),
-    form("21000", ["MERGE command cannot affect row a second time", ""], Some(8672), None),
+    form("21000", ["MERGE command cannot affect row a second time", ""], Some(8672),
+        Some("The MERGE statement attempted to UPDATE or DELETE the same row more than once. This happens when a target \
+             row matches more than one source row. A MERGE statement cannot UPDATE/DELETE the same row of the target table \
+             multiple times. Refine the ON clause to ensure a target row matches at most one source row, or use the GROUP \
+             BY clause to group the source rows.")),
     form("22001", ["value too long for type ", ""], None, Some("String or binary data would be truncated.")),
     form("22003", ["numeric field overflow", ""], None,
         Some("Arithmetic overflow error converting numeric to data type numeric.")),
@@ -106,6 +110,8 @@ pub const FORMS: &[MessageForm] = &[
         Some("Cannot drop the view '%' because it is being referenced by another object.")),
     form("2BP01", ["cannot drop function ", " because other objects depend on it"], Some(3729),
         Some("Cannot drop the function '%' because it is being referenced by another object.")),
+    form("42710", ["type \"", "\" already exists"], Some(2714),
+        Some("There is already an object named '%' in the database.")),
     form("42710", ["constraint \"", "\" for relation \""], Some(2714),
         Some("There is already an object named '%' in the database.")),
     form("42883", ["procedure ", "("], Some(2812), Some("Could not find stored procedure '%'.")),
@@ -154,6 +160,8 @@ pub const FORMS: &[MessageForm] = &[
         Some("Column name '%' does not exist in the target table or view.")),
     form("42703", ["column \"", "\""], None, Some("Invalid column name '%'.")),
     form("42703", ["column ", " does not exist"], None, Some("Invalid column name '^'.")),
+    form("42704", ["trigger \"", "\" for table \""], Some(4920),
+        Some("ALTER TABLE failed because trigger '%' on the table does not exist.")),
     form("42704", ["index \"", "\" does not exist"], Some(3701),
         Some("Cannot drop the index '%', because it does not exist or you do not have permission.")),
     form("42704", ["constraint \"", "\" of relation \""], Some(3728), Some("'%' is not a constraint.")),

@@ -108,6 +108,14 @@ fn create_schema(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
     // `create schema authorization owner` uses the owner's name
     let name = if parser.next_is("authorization") { None } else { Some(names::name(parser)?) };
     let owner = if parser.word("authorization") { Some(names::name(parser)?) } else { None };
+    if parser.next_is_any(&["create", "grant", "deny", "revoke"]) {
+        let what = format!("create schema … {}", parser.advance()?.shown());
+        return Err(Error::refused(
+            &what,
+            "the statements of its objects follow in a batch of their own",
+            parser.position(),
+        ));
+    }
     match (name, owner) {
         (Some(name), owner) if owner.as_ref().is_none_or(|owner| owner.is("dbo")) => {
             Ok(StatementKind::CreateSchema { kind: of, name, collation: None })
