@@ -4,6 +4,7 @@ use super::binder::{Binder, ChangedRows};
 use super::filled::{Filled, FilledBy};
 use super::item::{numbered, Stands, Written};
 use super::json::not_allowed;
+use super::named::flat;
 use super::targets::Targets;
 use super::value::{carried, carried_into, implicit, Value};
 use super::variables::{NoVariables, Variables, NO_VARIABLES};
@@ -13,7 +14,9 @@ use crate::facts::types::{unified, SQL_VARIANT};
 use crate::postgres::{self, call, Body, Change, ChangeKind, Filling, Listed, Scalar, Select, Source};
 use crate::resolve::names::{self, all_folded, table};
 use crate::schema::{Schema, Table};
-use crate::tree::{Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody, Target};
+use crate::tree::{
+    Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody, TableSource, Target,
+};
 use crate::Dialect;
 use std::sync::Arc;
 
@@ -326,8 +329,8 @@ fn rows_from(
 ) -> Result<postgres::Query, Error> {
     let Written { sql, items } = select::query(binder, query, Stands::Inside)?;
     if items.iter().any(|item| item.name.is_none()) {
-        // it is written again when the table exists
-        if binder.variables.are_parameters() {
+        // it is written again when its tables exist
+        if binder.variables.are_parameters() && is_of_tables(query) {
             return Ok(sql);
         }
         return Err(Error::refused("insert … select *", "name the columns", line));
@@ -354,6 +357,11 @@ fn rows_from(
         conditions: targets.guard(items.len()).into_iter().collect(),
         ..Select::default()
     }))
+}
+
+fn is_of_tables(query: &Query) -> bool {
+    let is_table = |source: &TableSource| matches!(source, TableSource::Table { .. });
+    matches!(&query.body, QueryBody::Select(select) if flat(&select.from).into_iter().all(is_table))
 }
 
 /// The insert of `number` rows of values, which have the types of their parameters: the first `width` are the first
