@@ -16,6 +16,7 @@ from psycopg.conninfo import make_conninfo
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, LogPolicy, SampleSignal, SampleTable, Table
 from ringlog.schema.installing.install import install
+from ringlog.schema.relations.partitions import Week
 from ringlog.schema.relations.tables import ring_schema
 
 Connect = Callable[[], psycopg.Connection]
@@ -46,9 +47,10 @@ def database_url(
 
 @pytest.fixture(autouse=True)
 def present(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NOW of a file is the time of each test: a week may have begun since the file was read."""
-    if (read := getattr(request.module, "NOW", None)) is not None:
-        monkeypatch.setattr(request.module, "NOW", datetime.now(read.tzinfo).replace(microsecond=0))
+    """NOW of a file is that of a test if a week has begun since the file was read."""
+    read, now = getattr(request.module, "NOW", None), datetime.now(UTC)
+    if read is not None and Week.of(read) != Week.of(now):
+        monkeypatch.setattr(request.module, "NOW", now.astimezone(read.tzinfo).replace(microsecond=0))
 
 
 @pytest.fixture

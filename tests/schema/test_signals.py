@@ -35,7 +35,8 @@ FACILITY = Facility("test", "UTC", (EVERY_TYPE,))
 
 
 def second(number: float) -> datetime:
-    return NOW + timedelta(seconds=number)
+    """Seconds after a moment before the test: what it writes now is later than the rows of `types`."""
+    return NOW + timedelta(seconds=number - 3)
 
 
 def rows(connection: psycopg.Connection, statement: str, *values: object) -> list[tuple[Any, ...]]:

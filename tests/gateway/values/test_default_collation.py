@@ -106,7 +106,8 @@ def test_of_a_function(login: pymssql.Connection, name: str) -> None:
 def test_the_catalogue(login: pymssql.Connection) -> None:
     for text in (
         f"select databasepropertyex('{DATABASE}', 'Collation')",
-        "select serverproperty('Collation')",
+        # pymssql decodes no sql_variant
+        "select convert(nvarchar(128), serverproperty('Collation'))",
         f"select collation_name from sys.databases where name = '{DATABASE}'",
         "select collation_name from sys.columns where object_id = object_id('items') and name = 'name'",
         "select collation_name from information_schema.columns where column_name = 'code'",
