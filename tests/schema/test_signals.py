@@ -35,7 +35,7 @@ FACILITY = Facility("test", "UTC", (EVERY_TYPE,))
 
 
 def second(number: float) -> datetime:
-    """Seconds after a moment before the test: what it writes now is later than the rows of `types`."""
+    """A time before the test, so that rows it writes now are later than those of `types`."""
     return NOW + timedelta(seconds=number - 3)
 
 

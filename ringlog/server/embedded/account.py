@@ -71,8 +71,13 @@ class Account:
     def can(self, right: str, path: Path) -> bool:
         """Whether the account has the right ("r", "w" or "x") to a path, as the kernel decides."""
         command = ["/usr/bin/test", f"-{right}", str(path)]
-        with self.popen(command, cwd=Path("/"), output=subprocess.DEVNULL) as process:
-            return process.wait() == 0
+        # the failure of a preloaded library would be taken for "no"
+        alone = {"LD_PRELOAD": ""}
+        with self.popen(command, cwd=Path("/"), output=subprocess.DEVNULL, variables=alone) as process:
+            status = process.wait()
+        if status not in (0, 1):
+            raise ServerError(f"{' '.join(command)} failed: {status}")
+        return status == 0
 
     def barrier(self, path: Path) -> Path | None:
         """The first folder on the way to `path` that the account cannot pass, if there is one."""
