@@ -1,7 +1,7 @@
 //! UNION, INTERSECT and EXCEPT.
 
 use super::binder::Binder;
-use super::item::{numbered, Item, Stands, Written};
+use super::item::{has_star, numbered, Item, Stands, Written};
 use super::locks::{holding_tables, locks_rows};
 use super::sequence::refuse_next_value;
 use super::title::ResultType;
@@ -49,7 +49,7 @@ pub fn combined(
     if !others.is_empty() {
         refuse_next_value(binder, numbers, 11721, line)?;
     }
-    let mut widths = parts.iter().filter(|part| !has_star(part)).map(|part| part.items.len());
+    let mut widths = parts.iter().filter(|part| !has_star(&part.items)).map(|part| part.items.len());
     let first_width = widths.next();
     if widths.any(|width| Some(width) != first_width) {
         return Err(other_width(line));
@@ -90,10 +90,6 @@ pub fn operand(binder: &mut Binder<'_>, body: &QueryBody, stands: Stands) -> Res
         QueryBody::Values(rows) => select::values(binder, rows, 0),
         QueryBody::Parenthesised(query) => Ok(in_parentheses(select::query(binder, query, stands)?)),
     }
-}
-
-fn has_star(part: &Written) -> bool {
-    part.items.iter().any(|item| item.name.is_none())
 }
 
 /// 205: the queries have different numbers of columns.
@@ -143,7 +139,7 @@ fn together(items: &mut [Item], others: &[Item]) {
 /// ("Data type precedence"), if the types are known: PostgreSQL only combines those of one kind.
 fn alike(parts: &mut [Written], line: u32, dialect: &Dialect) -> Result<(), Error> {
     let width = parts.first().map_or(0, |part| part.items.len());
-    if parts.iter().any(has_star) {
+    if parts.iter().any(|part| has_star(&part.items)) {
         return Ok(());
     }
     let mut targets = vec![None; width];

@@ -2,7 +2,7 @@
 
 use super::binder::{Aggregates, Binder};
 use super::combined::other_width;
-use super::item::{refuse_nameless, refuse_names, Item, Stands};
+use super::item::{has_star, refuse_nameless, refuse_names, Item, Stands};
 use super::locks::locks_rows;
 use super::named::Named;
 use super::order::refuse_order;
@@ -96,7 +96,7 @@ fn recursive(
         );
         return Err(Error::new(467, text, line).with_severity(16));
     }
-    if items.len() != columns.len() || items.iter().any(|item| item.name.is_none()) {
+    if items.len() != columns.len() || has_star(&items) {
         return Err(other_width(line));
     }
     for ((first, again), column) in anchor.items.iter().zip(&items).zip(&columns) {

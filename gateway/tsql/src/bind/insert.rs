@@ -2,7 +2,7 @@
 
 use super::binder::{Binder, ChangedRows};
 use super::filled::{Filled, FilledBy};
-use super::item::{numbered, Stands, Written};
+use super::item::{has_star, numbered, Stands, Written};
 use super::json::not_allowed;
 use super::named::flat;
 use super::targets::Targets;
@@ -328,7 +328,7 @@ fn rows_from(
     line: u32,
 ) -> Result<postgres::Query, Error> {
     let Written { sql, items } = select::query(binder, query, Stands::Inside)?;
-    if items.iter().any(|item| item.name.is_none()) {
+    if has_star(&items) {
         // it is written again when its tables exist
         if binder.variables.are_parameters() && is_of_tables(query) {
             return Ok(sql);

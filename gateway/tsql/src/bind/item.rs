@@ -119,7 +119,7 @@ pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
 pub fn refuse_names(items: &[Item], columns: &[Name], table: &Name, dialect: &Dialect) -> Result<(), Error> {
     if columns.is_empty() {
         refuse_nameless(items, &table.text, table.at.line)?;
-    } else if items.iter().all(|item| item.name.is_some()) {
+    } else if !has_star(items) {
         refuse_number(items.len(), columns.len(), &table.text, table.at)?;
     }
     let own = items.iter().filter_map(|item| item.name.as_deref());
@@ -162,6 +162,11 @@ pub fn refuse_nameless(items: &[Item], table: &str, line: u32) -> Result<(), Err
             Err(Error::new(8155, text, line).with_severity(16))
         }
     }
+}
+
+/// Whether a star stands for columns that are not known.
+pub fn has_star(items: &[Item]) -> bool {
+    items.iter().any(|item| item.name.is_none())
 }
 
 /// A name for each item of a list without a star: `"c1", "c2"`.

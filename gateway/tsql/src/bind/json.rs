@@ -2,7 +2,7 @@
 //! JSON").
 
 use super::binder::Binder;
-use super::item::{Item, Stands, Written, NAMELESS};
+use super::item::{has_star, Item, Stands, Written, NAMELESS};
 use super::json_property::{name_written, quoted, sources, value_of, JsonSource};
 use super::select;
 use super::title::ResultType;
@@ -98,7 +98,7 @@ pub fn for_json(
     binder.around.for_json = true;
     let Written { sql, items } = select::query(binder, &plain, Stands::Inside)?;
     (binder.around.aggregates, binder.around.for_json) = around;
-    if items.iter().any(|item| item.name.is_none()) {
+    if has_star(&items) {
         let why = "the columns of * are not known here: name them";
         return not_known(binder, "for json of *", why, json, stands);
     }

@@ -1,6 +1,6 @@
 //! The sources and declarations of the columns that a select can name.
 
-use super::item::Item;
+use super::item::{has_star, Item};
 use crate::facts::types::Type;
 use crate::resolve::names::stored;
 use crate::schema::{Column, Table};
@@ -67,8 +67,7 @@ impl Named {
 
     /// The source for a query: `columns` are the names after its own.
     pub fn of_query(name: String, items: &[Item], columns: &[Name]) -> Named {
-        let has_star = items.iter().any(|item| item.name.is_none());
-        if has_star || !columns.is_empty() && columns.len() != items.len() {
+        if has_star(items) || !columns.is_empty() && columns.len() != items.len() {
             return Named::unknown(name);
         }
         let declared = |(place, item): (usize, &Item)| {

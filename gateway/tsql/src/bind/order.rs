@@ -2,7 +2,7 @@
 //! written as `tsql.guid_key(key)`, and one whose type only PostgreSQL knows as `tsql.ordered(key)`.
 
 use super::binder::Binder;
-use super::item::{numbered, renamed, Item};
+use super::item::{has_star, numbered, renamed, Item};
 use super::value::Constant;
 use super::{conditions, expressions};
 use crate::error::Error;
@@ -57,7 +57,7 @@ pub fn order_of_columns(
     items: &[Item],
 ) -> Result<(Query, bool), Error> {
     let keys = keys(binder, order_by, items, true)?;
-    let has_star = items.iter().any(|item| item.name.is_none());
+    let has_star = has_star(items);
     let is_own = |key: &Key| is_plain(key.of) || key.column.is_none() || has_star;
     if keys.iter().all(is_own) {
         let by: Vec<_> = keys.into_iter().map(|key| Order::by(key.sql, key.descending)).collect();
@@ -79,7 +79,7 @@ pub fn keys_beside(
     order_by: &[Ordering],
     items: &[Item],
 ) -> Result<Vec<Scalar>, Error> {
-    if items.iter().any(|item| item.name.is_none()) {
+    if has_star(items) {
         return Ok(Vec::new());
     }
     let keys = keys(binder, order_by, items, true)?;

@@ -2,7 +2,7 @@
 
 use super::binder::{Binder, ChangedRows};
 use super::insert::mismatch_of_query;
-use super::item::{numbered, titles, Item, Stands};
+use super::item::{has_star, numbered, titles, Item, Stands};
 use super::targets::Targets;
 use super::variables::Variables;
 use super::{insert, select, stars};
@@ -100,7 +100,7 @@ pub fn with_output(
     let target = insert::target(binder, target)?;
     let into = table(&target)?;
     let targets = insert::inserted(binder, &into, columns, line)?;
-    if items.iter().all(|item| item.name.is_some()) {
+    if !has_star(&items) {
         targets.demand_number(items.len(), |width| mismatch_of_query(width, items.len(), line), line)?;
     }
     Ok(kept(change, &targets, &items, binder.scope.dialect, binder.variables))
@@ -144,7 +144,7 @@ fn kept(
     variables: &mut dyn Variables,
 ) -> Change {
     let mut with = take(&mut change.with);
-    let has_names = items.iter().all(|item| item.name.is_some());
+    let has_names = !has_star(items);
     let columns = if has_names { numbered(items) } else { Vec::new() };
     let carried = |(place, (name, item)): (usize, (&String, &Item))| {
         Listed::from(target.carried(place, name, item.of, dialect, variables))

@@ -2,14 +2,16 @@
 
 use super::binder::Binder;
 use super::named::{flat, source_name, Named};
+use super::variables::Variables;
 use super::{output, sources};
 use crate::error::Error;
+use crate::resolve::Scope;
 use crate::schema::WHOLE;
-use crate::tree::{ColumnName, ObjectName, Position, Select, SelectItem, TableSource};
+use crate::tree::{ColumnName, Expression, ObjectName, Position, Select, SelectItem, TableSource};
 use std::borrow::Cow;
 
 /// The select with the columns of its sources, which have been written, instead of its stars. The star of a table that
-/// does not exist stays. Errors 107, 263.
+/// does not exist stays. Error 263.
 pub fn listed<'s>(binder: &mut Binder<'_>, select: &'s Select) -> Result<Cow<'s, Select>, Error> {
     if !select.items.iter().any(|item| matches!(item, SelectItem::Star { .. })) {
         return Ok(Cow::Borrowed(select));
@@ -37,9 +39,9 @@ fn columns(
     if of.is_none() && from.is_empty() {
         return Err(Error::new(263, "Must specify table to select from.", at).with_severity(16));
     }
-    let named = binder.names.sources.last().cloned().unwrap_or_default();
+    let named = binder.names.sources.last().into_iter().flatten();
     let mut found = Vec::new();
-    for (source, named) in flat(from).into_iter().zip(&named) {
+    for (source, named) in flat(from).into_iter().zip(named) {
         if !of.is_none_or(|of| is_meant(source, of)) {
             continue;
         }
@@ -50,7 +52,8 @@ fn columns(
             }
             _ => source_name(source).map(|name| ObjectName { name, at, ..ObjectName::default() }),
         };
-        let Some(columns) = columns_of(binder, named) else { return Ok(None) };
+        let columns = columns_of(named, binder.scope, &mut *binder.variables);
+        let Some(columns) = columns else { return Ok(None) };
         found.extend(columns.into_iter().map(|column| item(qualifier.as_ref(), column, at)));
     }
     Ok(Some(found).filter(|found| !found.is_empty()))
@@ -65,30 +68,30 @@ fn is_meant(source: &TableSource, of: &ObjectName) -> bool {
 }
 
 /// The names of all columns of a source; None if they are not known.
-fn columns_of(binder: &mut Binder<'_>, source: &Named) -> Option<Vec<String>> {
+fn columns_of(source: &Named, scope: &Scope, variables: &mut dyn Variables) -> Option<Vec<String>> {
     if source.is_open {
         return None;
     }
     match &source.table {
         None => Some(source.columns().iter().map(|column| column.shown.clone()).collect()),
-        Some(table) => columns_of_table(binder, table),
+        Some(table) => columns_of_table(table, scope, variables),
     }
 }
 
-fn columns_of_table(binder: &mut Binder<'_>, table: &str) -> Option<Vec<String>> {
-    let known = binder.scope.table(table);
-    binder.variables.note_use(table, known.is_some().then_some(WHOLE));
+fn columns_of_table(table: &str, scope: &Scope, variables: &mut dyn Variables) -> Option<Vec<String>> {
+    let known = scope.table(table);
+    variables.note_use(table, known.is_some().then_some(WHOLE));
     Some(known?.columns().iter().map(|column| column.name.clone()).collect())
 }
 
 /// The columns of `inserted.*` and `deleted.*` in OUTPUT.
 pub fn of_output(binder: &mut Binder<'_>, of: &ObjectName, at: Position) -> Option<Vec<SelectItem>> {
     let table = output::changed_table(binder, of)?.to_owned();
-    let columns = columns_of_table(binder, &table)?;
+    let columns = columns_of_table(&table, binder.scope, &mut *binder.variables)?;
     Some(columns.into_iter().map(|column| item(Some(of), column, at)).collect())
 }
 
 fn item(of: Option<&ObjectName>, column: String, at: Position) -> SelectItem {
     let column = ColumnName { table: of.cloned().map(Box::new), column, at };
-    SelectItem::Value { value: crate::tree::Expression::Column(column), alias: None }
+    SelectItem::Value { value: Expression::Column(column), alias: None }
 }

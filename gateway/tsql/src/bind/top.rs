@@ -1,7 +1,7 @@
 //! TOP, and OFFSET … FETCH.
 
 use super::binder::Binder;
-use super::item::{numbered, renamed, Item};
+use super::item::{has_star, numbered, renamed, Item};
 use super::locks::locks_rows;
 use super::order::in_order;
 use super::value::converted;
@@ -208,8 +208,7 @@ fn top_by_index(
             Some(key) => keys.push((key, value.of, ordering.descending)),
         }
     }
-    let has_star = items.iter().any(|item| item.name.is_none());
-    let Some(((key, of, descending), others)) = keys.split_first().filter(|_| !has_star) else {
+    let Some(((key, of, descending), others)) = keys.split_first().filter(|_| !has_star(items)) else {
         return Ok(None);
     };
     let order = |key: Scalar, of: Option<Type>, descending: bool| Order::by(in_order(key, of), descending);
