@@ -297,18 +297,18 @@ def test_expired_and_forgotten(own: Web, kept: tuple[int, datetime]) -> None:
 def test_one_scan_for_all_captures(own: Web) -> None:
     """A look reads a ring as often for twenty captures of its table as for one."""
     at, scans = datetime.now(UTC), []
-    put(own, "pulse", [(n, at, 1.0) for n in range(1, 4)])
+    put(own, "beat", [(n, at, 1.0) for n in range(1, 4)])
     query = (
         "select sum(seq_scan + coalesce(idx_scan, 0)) from pg_stat_xact_user_tables"
-        " where relid = 'online.pulse'::regclass"
+        " where relid = 'online.beat'::regclass"
     )
     with psycopg.connect(own.server.dsn) as admin:
         for more in (1, 19):
             for _ in range(more):
-                admin.execute("select ringlog.capture_event('scans', %s, 1, 1, 'pulse')", [at])
-            admin.execute("update ringlog.captured_table set due = now() where table_name = 'pulse'")
+                admin.execute("select ringlog.capture_event('scans', %s, 1, 1, 'beat')", [at])
+            admin.execute("update ringlog.captured_table set due = now() where table_name = 'beat'")
             before = admin.execute(query).fetchall()[0][0]
-            admin.execute("select ringlog.copy_captured('pulse')")
+            admin.execute("select ringlog.copy_captured('beat')")
             scans.append(admin.execute(query).fetchall()[0][0] - before)
         counts = admin.execute("select distinct rows from ringlog.list_captures('scans')")
         assert counts.fetchall() == [(3,)]
