@@ -89,6 +89,8 @@ test-long: $(VENV)/.long $(QUESTDB)
 	$(PYTEST) tests/long
 	$(PYTEST) -m long
 
+# Another seed of the tests each time, which pytest prints.
+nightly: export TEST_SEED ?= $(shell date +%s)
 nightly:
 	$(MAKE) lint
 	$(MAKE) test

@@ -36,8 +36,9 @@ from servers import TEST_MEMORY, RunningServer, free_port, serving, set_path, sq
 LONG = ("batches", "loadtest", "loader", "machines", "plant", "releases", "demo", "compat")
 
 
-# The environment variable with the seed of the order of tests.
-ORDER = "TEST_ORDER"
+# The environment variable with the seed of the tests' order and draws: `make nightly` has new ones.
+SEED = "TEST_SEED"
+USUAL_SEED = "1"
 
 # The same examples at each run, without a time limit, which a busy machine exceeds. Other examples: pytest
 # --hypothesis-profile=default
@@ -57,29 +58,33 @@ for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.
 
 def pytest_configure() -> None:
     # workers inherit it, so that all have the same order of tests
-    os.environ.setdefault(ORDER, str(random.randrange(1_000_000)))
+    os.environ.setdefault(SEED, USUAL_SEED)
 
 
 def pytest_report_header() -> str:
-    return f"random order: {ORDER}={os.environ[ORDER]} repeats it"
+    return f"{SEED}={os.environ[SEED]} repeats the order of these tests, and what they draw"
+
+
+def seeded(name: object) -> random.Random:
+    """What is drawn for this name, the same for each run with this seed."""
+    return random.Random(f"{os.environ[SEED]} {name}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files in random order, those of the longest folders first, and the tests of each in random order:
-    no test depends on another."""
-    order = random.Random(os.environ[ORDER])
-    places: dict[object, float] = {}
+    """Files in an order that is drawn, those of the longest folders first, and so are the tests of each: none
+    depends on another. A new test does not change the order of the others."""
 
-    def place(item: pytest.Item) -> tuple[bool, *tuple[float, ...]]:
+    def position(item: pytest.Item) -> tuple[bool, float, float]:
+        file, folder = item.nodeid.partition("::")[0], item.path.parent.name
         together = item.get_closest_marker("together")
         # sessions that run several texts need their order
-        block = (item.path, together.args) if together else item
+        block = (file, together.args) if together else item.nodeid
         # the page of tested clients lists them in their order, and is compared at the end
-        folder = item.path.parent
-        blocks = (folder, folder) if folder.name == "compat" else (item.path, block)
-        return item.path.parent.name not in LONG, *(places.setdefault(one, order.random()) for one in blocks)
+        if folder == "compat":
+            file, block = folder, folder
+        return folder not in LONG, seeded(file).random(), seeded(block).random()
 
-    items.sort(key=place)
+    items.sort(key=position)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -121,6 +126,12 @@ def _reachable_python() -> None:
         for folder in reversed(Path(needed).parents):
             if not account.can("x", folder):
                 folder.chmod(folder.stat().st_mode | 0o001)
+
+
+@pytest.fixture(autouse=True)
+def drawn_by_seed(request: pytest.FixtureRequest) -> None:
+    """What tests draw without a generator of their own."""
+    random.setstate(seeded(request.node.nodeid).getstate())
 
 
 @pytest.fixture(autouse=True)
