@@ -43,13 +43,14 @@ def test_a_signal_to_the_whole_group_ends_writers_cleanly(
     first = load("--tables", "beam")
 
     def claim(since: datetime = BEGIN) -> tuple[Any, ...] | None:
-        return quick_server.sql(
+        rows = quick_server.sql(
             "select released is null, state, produced = acknowledged, reported >= %s,"
             " (select sum(produced - acknowledged)::integer from ringlog.ledger"
             " where table_name = 'beam' and hour > now() - interval '2 hours')"
             " from ringlog.writer where table_name = 'beam'",
             [since],
-        )[0]
+        )
+        return rows[0] if rows else None
 
     wait_until(lambda: (held := claim()) and held[0])
     told = datetime.now(UTC)
