@@ -149,10 +149,10 @@ def test_kill_leaves_every_row_that_was_put(tmp_path: Path) -> None:
         command = [sys.executable, "-P", "-c", PUTTING, str(file)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
-            process.stdout.readline()
+            first = process.stdout.readline()
             time.sleep(random.uniform(0.05, 0.3))
             process.send_signal(signal.SIGKILL)
-            put = max(put, *(int(line) for line in process.stdout.read().split()), 0)
+            put = max(int(line) for line in [first, *process.stdout])
         with closing(opened(file)) as spool:
             rows = everything(spool)
             # the rows that the kill cut off may have been put, too
