@@ -185,7 +185,7 @@ class Table:
 
     @property
     def nanoseconds(self) -> int | None:
-        """The place of the column with the nanoseconds; None: the table keeps microseconds."""
+        """The index of the column with the nanoseconds; None: the table keeps microseconds."""
         last = len(self.columns) - 1
         return last if self.columns[last].signal == nanoseconds_of(self.name) else None
 

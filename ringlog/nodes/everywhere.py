@@ -31,11 +31,11 @@ from ringlog.schema.installing.install import (
 from ringlog.schema.installing.obstacles import Obstacle
 from ringlog.schema.layout import TABLE_READER, TABLE_WRITER
 from ringlog.schema.moving.nodes import (
-    Placed,
+    NodeTable,
     called_elsewhere,
     known_nodes,
+    node_tables,
     numbers,
-    placed,
     placing,
     stored_elsewhere,
     tables_elsewhere,
@@ -91,7 +91,7 @@ def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: b
             there.append((node, at))
         created: list[str] = []
         changed: list[str] = []
-        tables: list[Placed] = []
+        tables: list[NodeTable] = []
         reports = []
         for node, at in there:
             own = facility.of(node.name)
@@ -101,7 +101,7 @@ def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: b
             passwords.setdefault(node.name, secrets.token_urlsafe(32))
             set_gateway_password(reached(node.dsn), passwords[node.name])
             with at.begin() as connection:
-                tables += placed(connection, node.name, [table.name for table in own.every_table])
+                tables += node_tables(connection, node.name, [table.name for table in own.every_table])
             reports.append((node.name, report))
         nodes = [(node.name, node.dsn, passwords[node.name], numbered[node.name]) for node, _ in there]
         report = install(first, facility.of(None), [install_tsql, placing(nodes, tables)])
@@ -132,7 +132,7 @@ def difference_everywhere(first: sqlalchemy.Engine, facility: Facility) -> Insta
     """The changes that `install_everywhere` would make in tables and procedures: made and rolled back."""
     created: list[str] = []
     changed: list[str] = []
-    tables: list[Placed] = []
+    tables: list[NodeTable] = []
     with first.connect() as connection:
         _demand_nodes(connection, facility)
         _refuse(stored_elsewhere(connection, facility, None))
@@ -149,7 +149,7 @@ def difference_everywhere(first: sqlalchemy.Engine, facility: Facility) -> Insta
             with at.begin() as connection:
                 own = facility.of(node.name)
                 names = [table.name for table in own.every_table if table.name in known_there]
-                tables += placed(connection, node.name, names)
+                tables += node_tables(connection, node.name, names)
         except sqlalchemy.exc.OperationalError as error:
             _away(node, error, False)
         finally:

@@ -373,7 +373,7 @@ class _Moving:
                 first = stack.enter_context(opened(self.first_conninfo))
             return self._patiently(lambda: self._switch_once(carrier, first, placed))
 
-    def _switch_once(self, carrier: Carrier, first: Connection, placed: Sequence[nodes.Placed]) -> float:
+    def _switch_once(self, carrier: Carrier, first: Connection, placed: Sequence[nodes.NodeTable]) -> float:
         # most of it without the lock
         carrier.carry_log()
         ring = carrier.as_of()
@@ -444,12 +444,12 @@ class _Moving:
         first.execute(sql.SQL("grant select on {} to {}").format(readable, sql.Identifier(READER)))
         carrier.let_read(first)
 
-    def _placed(self, server: sa.Engine, of: str | None) -> list[nodes.Placed]:
+    def _placed(self, server: sa.Engine, of: str | None) -> list[nodes.NodeTable]:
         """The first server's description of the table on a node; for its own tables it needs none."""
         if of is None:
             return []
         with server.begin() as connection:
-            return nodes.placed(connection, of, [self.table])
+            return nodes.node_tables(connection, of, [self.table])
 
     def _patiently(self, work: Callable[[], float | None]) -> float:
         """Runs a step that needs locks which others may hold."""
@@ -470,7 +470,7 @@ def _timeout() -> sql.Composed:
     return sql.SQL("set local lock_timeout = {}").format(sql.Literal(_LOCK_TIMEOUT))
 
 
-def _route(first: Connection, table: str, placed: Sequence[nodes.Placed]) -> None:
+def _route(first: Connection, table: str, placed: Sequence[nodes.NodeTable]) -> None:
     """Lets the gateways call the procedures of a table where it is `placed`, here if it is nowhere, from the
     transaction's end on."""
     first.execute("delete from ringlog.stand_in where table_name = %s", [table])

@@ -64,8 +64,8 @@ def held(connection: psycopg.Connection) -> dict[tuple[str, str], Held]:
         "select login, role, 0, table_name from ringlog.table_right"
         " union all select login, role, 1, group_name from ringlog.group_right order by 1, 2, 3, 4"
     )
-    for login, role, place, name in connection.execute(query):
-        found.setdefault((login, role), ([], []))[place].append(name)
+    for login, role, index, name in connection.execute(query):
+        found.setdefault((login, role), ([], []))[index].append(name)
     return {key: Held(tuple(tables), tuple(groups)) for key, (tables, groups) in found.items()}
 
 

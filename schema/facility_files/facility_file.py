@@ -170,14 +170,14 @@ def _check_names(entry: Entry, facility: Facility) -> None:
     for owner, procedure in _procedures(facility):
         if owners.setdefault(procedure, owner) != owner:
             entry.refuse(f"{owner}: choose another name, for {owners[procedure]} has a procedure {procedure}")
-    places: dict[str, str] = {}
+    locations: dict[str, str] = {}
     for logged in tables:
         for column in logged.columns:
-            place = f"{logged.name}.{column.name}"
-            if places.setdefault(column.signal, place) != place:
+            location = f"{logged.name}.{column.name}"
+            if locations.setdefault(column.signal, location) != location:
                 entry.refuse(
                     f"table {logged.name}, column {column.name}: "
-                    f"signal '{column.signal}' is the one of {places[column.signal]} already"
+                    f"signal '{column.signal}' is the one of {locations[column.signal]} already"
                 )
     for sample_table in sample_tables:
         for signal in sample_table.signals:
@@ -186,10 +186,10 @@ def _check_names(entry: Entry, facility: Facility) -> None:
                     f"table {sample_table.name}: there is no [[policy]] of name '{signal.policy}', "
                     f"which signal '{signal.name}' has"
                 )
-            if places.setdefault(signal.name, sample_table.name) != sample_table.name:
+            if locations.setdefault(signal.name, sample_table.name) != sample_table.name:
                 entry.refuse(
                     f"table {sample_table.name}: signal '{signal.name}' is the one of "
-                    f"{places[signal.name]} already"
+                    f"{locations[signal.name]} already"
                 )
 
 

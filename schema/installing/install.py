@@ -424,9 +424,9 @@ class _Installation(_Common):
         if is_short and (rows := self._fill_ring(table)):
             self.changed.append(f"ring {table.name}: {rows} rows more")
 
-    def _short_rings(self, there: Sequence[Table]) -> set[str]:
+    def _short_rings(self, existing: Sequence[Table]) -> set[str]:
         """The tables whose rings lack rows."""
-        sizes = [(tables.ring_schema(table), table.name, table.rows) for table in there]
+        sizes = [(tables.ring_schema(table), table.name, table.rows) for table in existing]
         return {name for _, name, _ in rings.short(self.connection, sizes)}
 
     def _fill_ring(self, table: Table) -> int:
@@ -450,7 +450,7 @@ class _Installation(_Common):
                 yield from self._procedures_of(table, called, online)
 
     def _procedures_of(self, table: Table, called: str, online: Mapping[str, Columns]) -> Iterator[Procedure]:
-        # columns added later are the last of the ring, whatever their place in the file
+        # columns added later are the last of the ring, whatever their position in the file
         columns = dict.fromkeys([*online.get(table.name, ()), *(column.name for column in table.columns)])
         waveforms = {column.name: column.points for column in table.columns if column.points is not None}
         yield from table_procedures(

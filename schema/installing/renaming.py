@@ -230,7 +230,7 @@ def _rename_signals(connection: sa.Connection, table: Table) -> None:
         )
         known = connection.scalar(sa.select(signal.c.signal).where(signal.c.signal == new).limit(1))
         if known is None:
-            # the old name's row makes way first: one name has one place now
+            # the old name's row makes way first: a name has one current row
             connection.execute(signal.insert().from_select(["signal", *columns], history))
             connection.execute(
                 signal.update()

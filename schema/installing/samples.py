@@ -134,8 +134,8 @@ def _add(connection: sa.Connection, table: SampleTable, new: Sequence[SampleSign
         " select :table, given.signal, true, given.address, given.deadband, given.policy, given.own"
         " from unnest(cast(:names as text[]), cast(:addresses as text[]), cast(:deadbands as text[]),"
         " cast(:policies as text[]), cast(:own as text[]))"
-        " with ordinality as given (signal, address, deadband, policy, own, place)"
-        " order by given.place returning signal, number"
+        " with ordinality as given (signal, address, deadband, policy, own, position)"
+        " order by given.position returning signal, number"
     )
     parameters: dict[str, Any] = {
         "table": table.name,
@@ -213,8 +213,8 @@ def _settle(
     connection.execute(sa.text(update), numbers | {"own": [json.dumps(own) for own, _ in settings.values()]})
     settle = (
         "select ringlog.settle_signals(cast(:numbers as integer[]),"
-        " array(select case when each then clock_timestamp() end"
-        " from unnest(cast(:are_new as boolean[])) with ordinality as known (each, place) order by place))"
+        " array(select case when is_new then clock_timestamp() end"
+        " from unnest(cast(:are_new as boolean[])) with ordinality as flag (is_new, at) order by at))"
     )
     connection.execute(sa.text(settle), numbers | {"are_new": [is_new for _, is_new in settings.values()]})
     changed = []

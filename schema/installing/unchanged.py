@@ -1,10 +1,10 @@
 """Whether a database is unchanged since an installation: then the next one of the same file compares nothing.
 
 Comparing 600 tables takes seconds. So an installation that finds nothing to change records its file, the
-sources of ringlog, and the state of PostgreSQL's catalogue: for every row about ringlog's objects its place
+sources of ringlog, and the state of PostgreSQL's catalogue: for every row about ringlog's objects its address
 (ctid) and the transaction that wrote it (xmin). A changed or new object or right has another row at another
-place; a dropped object has none. After a VACUUM FULL of the catalogue, pg_upgrade, or pg_dump and restore the
-rows differ as well. In all these cases everything is compared.
+address; a dropped object has none. After a VACUUM FULL of the catalogue, pg_upgrade, or pg_dump and restore
+the rows differ as well. In all these cases everything is compared.
 
 Objects that housekeeping changes are left out, and no installation compares them: partitions of the logs, the
 start of the views of `recent`, closed rows, statistics.
@@ -40,31 +40,31 @@ State: TypeAlias = dict[str, Any]
 _WRAPS = 2**31
 """transactions after which a note is not used: xmin has 32 bits"""
 
-# rows of the catalogue: kind, place, and the compared columns
-_PLACE = "ctid, xmin"
+# rows of the catalogue: kind, relation, and the compared columns
+_VERSION = "ctid, xmin"
 _KINDS = (
-    ("schemas", "schema", _PLACE),
-    ("relations", "object where not moves", _PLACE),
+    ("schemas", "schema", _VERSION),
+    ("relations", "object where not moves", _VERSION),
     ("views that move", "object where moves", "oid, relname, relkind"),
-    ("defaults", "pg_attrdef where adrelid in (select oid from relation)", _PLACE),
-    ("constraints", "pg_constraint where conrelid in (select oid from relation)", _PLACE),
-    ("indexes", "pg_index where indrelid in (select oid from relation)", _PLACE),
-    ("triggers", "pg_trigger where tgrelid in (select oid from relation)", _PLACE),
-    ("rules", "pg_rewrite where ev_class in (select oid from relation where not moves)", _PLACE),
-    ("policies", "pg_policy where polrelid in (select oid from relation)", _PLACE),
+    ("defaults", "pg_attrdef where adrelid in (select oid from relation)", _VERSION),
+    ("constraints", "pg_constraint where conrelid in (select oid from relation)", _VERSION),
+    ("indexes", "pg_index where indrelid in (select oid from relation)", _VERSION),
+    ("triggers", "pg_trigger where tgrelid in (select oid from relation)", _VERSION),
+    ("rules", "pg_rewrite where ev_class in (select oid from relation where not moves)", _VERSION),
+    ("policies", "pg_policy where polrelid in (select oid from relation)", _VERSION),
     (
         "types",
         "pg_type where typnamespace in (select oid from schema) and typrelid = 0 and typelem = 0",
-        _PLACE,
+        _VERSION,
     ),
-    ("functions", "pg_proc where pronamespace in (select oid from schema)", _PLACE),
-    ("registered tables", "ringlog.logged_table", _PLACE),
-    ("registered signals", "ringlog.signal", _PLACE),
-    ("registered procedures", "ringlog.procedure", _PLACE),
-    ("former names", "ringlog.former_table", _PLACE),
-    ("registered parameters", "ringlog.parameter_table", _PLACE),
-    ("columns of parameters", "ringlog.parameter_column", _PLACE),
-    ("signals of samples", "ringlog.sample_signal", _PLACE),
+    ("functions", "pg_proc where pronamespace in (select oid from schema)", _VERSION),
+    ("registered tables", "ringlog.logged_table", _VERSION),
+    ("registered signals", "ringlog.signal", _VERSION),
+    ("registered procedures", "ringlog.procedure", _VERSION),
+    ("former names", "ringlog.former_table", _VERSION),
+    ("registered parameters", "ringlog.parameter_table", _VERSION),
+    ("columns of parameters", "ringlog.parameter_column", _VERSION),
+    ("signals of samples", "ringlog.sample_signal", _VERSION),
     # the other columns are housekeeping's
     (
         "tables of samples",
@@ -80,7 +80,7 @@ def _digest(kind: str, rows: str, of: str) -> str:
 
 
 _STATE = sql_file(__file__, "unchanged_state").format(
-    columns=_digest("", "pg_attribute where attrelid = relation.oid and attnum > 0", _PLACE),
+    columns=_digest("", "pg_attribute where attrelid = relation.oid and attnum > 0", _VERSION),
     kinds=" union all ".join(_digest(*kind) for kind in _KINDS),
 )
 

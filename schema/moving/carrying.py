@@ -64,8 +64,8 @@ class Carrier:
     _known: dict[str, list[str]] = field(default_factory=dict)
     """columns of relations that have been read"""
 
-    place: ClassVar[str] = "seq_no"
-    """the key of a row in the log, beside its time"""
+    key: ClassVar[str] = "seq_no"
+    """the column that identifies a row of the log, together with its time"""
     recording: ClassVar[str] = "record_moved_row"
     """the function of ringlog's that records the key of each row that enters the log"""
 
@@ -143,8 +143,8 @@ class Carrier:
     def carry_late_rows(self) -> None:
         """Copies rows that reached the source after the switch, in a transaction that keeps further rows out.
 
-        A writer without an answer has sent such a row again, to the target. Where put chose the place, it may
-        differ there: the row is identified by its time and values, and put if it is missing.
+        A writer without an answer has sent such a row again, to the target. Where put chose the number, it
+        may differ there: the row is identified by its time and values, and put if it is missing.
         """
         keys = self.source.execute(
             'delete from ringlog.moved_row where table_name = %s and chosen returning "time", seq_no',
@@ -154,7 +154,7 @@ class Carrier:
             columns = self._columns(self.log)
             ring = sql.Identifier("online", self.table)
 
-            def without_place(of: str) -> sql.Composed:
+            def without_number(of: str) -> sql.Composed:
                 values = [
                     sql.NULL if name == "seq_no" else sql.Identifier(of, name) for name in self._columns(ring)
                 ]
@@ -163,8 +163,8 @@ class Carrier:
             names = {
                 "staged": staged(self.log),
                 "log": self.log,
-                "came": without_place("came"),
-                "logged": without_place("logged"),
+                "came": without_number("came"),
+                "logged": without_number("logged"),
                 "put": sql.Identifier("ringlog", OF_A_TABLE["put"].format(self.table)),
             }
             with self.target.transaction():
@@ -180,29 +180,29 @@ class Carrier:
                         'select {put}({came}) from (select * from {staged} order by "time") as came'
                     ).format(**names)
                 )
-            # on the target other rows have their places
-            times, places = zip(*keys, strict=True)
+            # on the target other rows have these numbers
+            times, numbers = zip(*keys, strict=True)
             for relation in (self.log, self.ring):
                 self.source.execute(
                     sql.SQL(
-                        "delete from {} using unnest(%s::timestamptz[], %s::integer[]) as key (at, place)"
-                        ' where "time" = key.at and seq_no = key.place'
+                        "delete from {} using unnest(%s::timestamptz[], %s::integer[]) as key (at, number)"
+                        ' where "time" = key.at and seq_no = key.number'
                     ).format(relation),
-                    [[*times], [*places]],
+                    [[*times], [*numbers]],
                 )
         self.carry_log()
 
     def _logged(self, columns: Sequence[str], keys: Sequence[tuple[Any, ...]]) -> sql.Composed:
-        """The query of the source's rows of these times and places."""
-        times, places = zip(*set(keys), strict=True)
+        """The query of the source's rows of these times and numbers."""
+        times, numbers = zip(*set(keys), strict=True)
         return sql.SQL(
-            "select {columns} from unnest({times}::timestamptz[], {places}::integer[]) as key (at, place)"
-            ' join {log} as logged on logged."time" = key.at and logged.{place} = key.place'
+            "select {columns} from unnest({times}::timestamptz[], {numbers}::integer[]) as key (at, number)"
+            ' join {log} as logged on logged."time" = key.at and logged.{key} = key.number'
         ).format(
-            place=sql.Identifier(self.place),
+            key=sql.Identifier(self.key),
             columns=names_of(columns, "logged"),
             times=sql.Literal([*times]),
-            places=sql.Literal([*places]),
+            numbers=sql.Literal([*numbers]),
             log=self.log,
         )
 
@@ -291,26 +291,26 @@ class Carrier:
 
     def missing(self, part: Part) -> str | None:
         """The first row of a partition of the source that the target lacks, compared value for value."""
-        columns, place = self._columns(self.log), sql.Identifier(self.place)
+        columns, key = self._columns(self.log), sql.Identifier(self.key)
         query = sql.SQL('select {} from {} where {} order by "time", {}')
-        there = _lines(self.target, query.format(names_of(columns), self.log, part.within, place))
+        in_target = _lines(self.target, query.format(names_of(columns), self.log, part.within, key))
         stored = sql.Identifier("log", part.name)
-        for line in _lines(self.source, query.format(names_of(columns), stored, part.within, place)):
-            if line not in there:  # continues from where it was
+        for line in _lines(self.source, query.format(names_of(columns), stored, part.within, key)):
+            if line not in in_target:  # continues from where it was
                 return line.decode(errors="replace")[:100]
         return None
 
     def missing_of_ring(self) -> int | None:
-        """The first place of the source's ring whose row is newer than the target's, or another one."""
+        """The first seq_no of the source's ring whose row is newer than the target's, or differs."""
         columns = self._columns(self.ring)
         query = sql.SQL(
             'select seq_no, "time", md5(row({})::text) from {} where "time" is not null order by seq_no'
         ).format(names_of(columns), self.ring)
-        there = {place: (moment, digest) for place, moment, digest in self.target.execute(query)}
-        for place, moment, digest in self.source.execute(query):
-            known = there.get(place)
-            if known is None or known[0] < moment or (known[0] == moment and known[1] != digest):
-                return int(place)
+        in_target = {seq_no: (moment, digest) for seq_no, moment, digest in self.target.execute(query)}
+        for seq_no, moment, digest in self.source.execute(query):
+            carried = in_target.get(seq_no)
+            if carried is None or carried[0] < moment or (carried[0] == moment and carried[1] != digest):
+                return int(seq_no)
         return None
 
     def _carry_own(self, name: str, keys: Sequence[str], merged: dict[str, str]) -> None:

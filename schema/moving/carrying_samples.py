@@ -18,7 +18,7 @@ from ringlog.schema.moving.carrying import Carrier, Connection, names_of, staged
 class SampleCarrier(Carrier):
     """`ring` is the log itself: online.<table> is a view of it."""
 
-    place = "signal"
+    key = "signal"
     recording = "record_moved_block"
 
     to_first: bool = False
@@ -87,11 +87,11 @@ class SampleCarrier(Carrier):
                     put, values, staged(self.log)
                 )
             )
-        times, places = zip(*keys, strict=True)
+        times, numbers = zip(*keys, strict=True)
         self.source.execute(
             sql.SQL(
-                "delete from {} using unnest(%s::timestamptz[], %s::integer[]) as key (at, place)"
-                ' where "time" = key.at and signal = key.place'
+                "delete from {} using unnest(%s::timestamptz[], %s::integer[]) as key (at, number)"
+                ' where "time" = key.at and signal = key.number'
             ).format(self.log),
-            [[*times], [*places]],
+            [[*times], [*numbers]],
         )

@@ -104,21 +104,21 @@ def drop_copy(connection: sa.Connection, table: str) -> None:
     for schema in (RECENT, ARCHIVE, *SCHEMA_OF_LEVEL.values(), LOG):
         run(connection, sql.SQL("drop view if exists {}").format(sql.Identifier(schema, table)))
     for kind, end in (("foreign table", " files"), ("foreign table", " alone"), ("table", "")):
-        place = sql.Identifier(ARCHIVE_FILES, f"{table}{end}")
-        run(connection, sql.SQL(f"drop {kind} if exists {{}}").format(place))
+        relation = sql.Identifier(ARCHIVE_FILES, f"{table}{end}")
+        run(connection, sql.SQL(f"drop {kind} if exists {{}}").format(relation))
     kinds = {"v": "view", "r": "table", "p": "table", "S": "sequence"}
     schemas = ("online", "ring", LOG_TABLES, CLOSED, SUMMARIES)
     # the view of a ring comes before the ring
-    there = catalogue.relations(connection, schemas, [table, f"{table}_until"])
-    for (schema, name), kind in there.items():
+    existing = catalogue.relations(connection, schemas, [table, f"{table}_until"])
+    for (schema, name), kind in existing.items():
         if name == table or (schema, kind) == (SUMMARIES, "S"):
             run(connection, sql.SQL(f"drop {kinds[kind]} {{}}").format(sql.Identifier(schema, name)))
     _forget(connection, table)
 
 
 def _forget(connection: sa.Connection, table: str) -> None:
-    """Deletes a table from ringlog's own tables, except its place and rights, and its archived weeks from the
-    manifest."""
+    """Deletes a table from ringlog's own tables, except its server and rights, and its archived weeks from
+    the manifest."""
     leave_manifest(connection, sa.select(cold_week.c.file).where(cold_week.c.table_name == table))
     run(
         connection,

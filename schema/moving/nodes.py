@@ -62,7 +62,7 @@ _SCHEMAS = ("online", LOG, LOG_TABLES)
 
 
 @dataclass(frozen=True)
-class Placed:
+class NodeTable:
     """A table on a node, as it is described on this server."""
 
     table: str
@@ -92,13 +92,13 @@ def called_elsewhere(connection: sa.Connection, facility: Facility) -> Iterator[
 
 def _to_be_moved(name: str, here: str | None, wanted: str | None) -> Obstacle:
     return Obstacle(
-        f"table {name} is {_place(here)} with its rows, and the facility file puts it "
-        f"{_place(wanted)}: ringlog node move {name} --facility FILE takes it there",
+        f"table {name} is {_location(here)} with its rows, and the facility file puts it "
+        f"{_location(wanted)}: ringlog node move {name} --facility FILE takes it there",
         f"-- or leave its node as it was: {'no key node' if here is None else f'node = {here!r}'}",
     )
 
 
-def _place(name: str | None) -> str:
+def _location(name: str | None) -> str:
     return "on the first server" if name is None else f"on node {name}"
 
 
@@ -110,13 +110,13 @@ _SIGNAL = [
 ]
 
 
-def placed(connection: sa.Connection, of: str, names: Collection[str]) -> list[Placed]:
+def node_tables(connection: sa.Connection, of: str, names: Collection[str]) -> list[NodeTable]:
     """The description of these tables for another server, read on their node `of`."""
     for setting, value in (("search_path", "pg_catalog"), ("datestyle", "ISO")):
         connection.execute(sa.select(sa.func.set_config(setting, value, True)))
     formers = renaming.former_names(connection)
     return [
-        Placed(
+        NodeTable(
             name,
             of,
             {
@@ -191,11 +191,11 @@ def tables_elsewhere(connection: sa.Connection) -> dict[str, str]:
     return {row.table_name: row.node for row in connection.execute(query)}
 
 
-def placing(nodes: Sequence[tuple[str, str, str, int]], tables: Sequence[Placed]) -> Part:
+def placing(nodes: Sequence[tuple[str, str, str, int]], tables: Sequence[NodeTable]) -> Part:
     """Creates this server's tables about nodes (names, connection strings, passwords, numbers) and their
     tables."""
 
-    def place(connection: sa.Connection) -> list[str]:
+    def install(connection: sa.Connection) -> list[str]:
         if not sa.inspect(connection).has_table(node.name, node.schema):
             metadata.create_all(connection, checkfirst=False)
             # the gateway is in no group, and reads this table before any login
@@ -228,7 +228,7 @@ def placing(nodes: Sequence[tuple[str, str, str, int]], tables: Sequence[Placed]
                 changed += [f"procedure {name}" for name in renewed]
         return changed
 
-    return place
+    return install
 
 
 def make_room(connection: sa.Connection, table: str) -> None:
@@ -242,7 +242,7 @@ def make_room(connection: sa.Connection, table: str) -> None:
     connection.execute(stand_in.insert(), [dict(row) for row in rows])
 
 
-def keep_away(connection: sa.Connection, table: Placed) -> list[sql.Identifier]:
+def keep_away(connection: sa.Connection, table: NodeTable) -> list[sql.Identifier]:
     """Keeps a new table unused while the one on the node is in use: its procedures are stand-ins, its signals
     those of the node, and nobody may read it. Returns its readable relations."""
     for each in table.procedures:
@@ -256,7 +256,7 @@ def keep_away(connection: sa.Connection, table: Placed) -> list[sql.Identifier]:
     return readable
 
 
-def _make_types(connection: sa.Connection, table: Placed) -> list[str]:
+def _make_types(connection: sa.Connection, table: NodeTable) -> list[str]:
     """Makes the row types of ring and log, or gives them the columns that are new on the node."""
     changed = []
     for schema, columns in table.columns.items():

@@ -174,12 +174,12 @@ def _replace(connection: sa.Connection, table: str) -> None:
 
 def _drop(connection: sa.Connection, names: Collection[str]) -> None:
     """Drops these tables if they exist; a partition before its table."""
-    found = catalogue.relations(connection, [ARCHIVE_FILES], names)
-    for place, kind in sorted(found.items(), reverse=True):
+    existing = catalogue.relations(connection, [ARCHIVE_FILES], names)
+    for relation, kind in sorted(existing.items(), reverse=True):
         run(
             connection,
             sql.SQL("drop {} {}").format(
-                sql.SQL("foreign table" if kind == "f" else "table"), sql.Identifier(*place)
+                sql.SQL("foreign table" if kind == "f" else "table"), sql.Identifier(*relation)
             ),
         )
 

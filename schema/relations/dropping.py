@@ -56,7 +56,7 @@ def set_week_aside(
     keeps = connection.scalar(
         sa.select(sa.cast(housekeeping.c.keep_dropped, sa.Interval) > sa.literal_column("interval '0'"))
     )
-    place = sql.Identifier("log", partition)
+    identifier = sql.Identifier("log", partition)
     if not keeps:
         drop_rows(connection, "log", partition)
         note_dropped(connection, table, ends)
@@ -67,12 +67,12 @@ def set_week_aside(
     )
     run(
         connection,
-        sql.SQL("alter table {} detach partition {}").format(sql.Identifier(LOG_TABLES, table), place),
+        sql.SQL("alter table {} detach partition {}").format(sql.Identifier(LOG_TABLES, table), identifier),
     )
     if relation != partition:
-        run(connection, sql.SQL("alter table {} rename to {}").format(place, sql.Identifier(relation)))
-        place = sql.Identifier("log", relation)
-    run(connection, sql.SQL("alter table {} set schema {}").format(place, sql.Identifier(SET_ASIDE)))
+        run(connection, sql.SQL("alter table {} rename to {}").format(identifier, sql.Identifier(relation)))
+        identifier = sql.Identifier("log", relation)
+    run(connection, sql.SQL("alter table {} set schema {}").format(identifier, sql.Identifier(SET_ASIDE)))
     # a slow clock must not shorten the time
     since = max(clock.now, clock.round)
     connection.execute(
@@ -130,8 +130,8 @@ def _empty(connection: sa.Connection, oid: int, schema: str, name: str) -> None:
     emptied = f"emptied_{oid}"
     run(connection, sql.SQL("alter table {} rename to {}").format(table, sql.Identifier(emptied)))
     if schema != SET_ASIDE:
-        place = sql.Identifier(schema, emptied)
-        run(connection, sql.SQL("alter table {} set schema {}").format(place, sql.Identifier(SET_ASIDE)))
+        identifier = sql.Identifier(schema, emptied)
+        run(connection, sql.SQL("alter table {} set schema {}").format(identifier, sql.Identifier(SET_ASIDE)))
 
 
 def drop_emptied(connection: sa.Connection) -> list[str]:

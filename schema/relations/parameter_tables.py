@@ -334,12 +334,12 @@ def _settings_text(row: Mapping[str, Any]) -> dict[str, str]:
 
 def _columns(parameters: Collection[Parameter]) -> Iterator[dict[str, Any]]:
     for parameter in parameters:
-        for place, column in enumerate((*parameter.key_columns, *parameter.data_columns), 1):
+        for position, column in enumerate((*parameter.key_columns, *parameter.data_columns), 1):
             low, high = column.limits or (None, None)
             yield {
                 "table_name": parameter.name,
                 "column_name": column.name,
-                "place": place,
+                "place": position,
                 "is_key": column.name in parameter.key,
                 "type": str(column.type),
                 "unit": column.unit,

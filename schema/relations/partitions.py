@@ -229,11 +229,11 @@ class _Round:
         return {table: rows for table, rows in counts.items() if rows}
 
 
-def refusal(place: str, error: sa.exc.DBAPIError) -> str:
-    """PostgreSQL's error about a place, as a line. Raises it again if the connection is lost."""
+def refusal(table: str, error: sa.exc.DBAPIError) -> str:
+    """PostgreSQL's error about a table, as a line. Raises it again if the connection is lost."""
     if error.connection_invalidated:
         raise error
-    return f"failed at {place}: {' '.join(str(error.orig).split())}"
+    return f"failed at {table}: {' '.join(str(error.orig).split())}"
 
 
 def _with_fresh_connections(engine: sa.Engine, tables: Sequence[T]) -> Iterator[T]:

@@ -31,8 +31,8 @@ def behind(connection: sa.Connection, tables: Collection[str], start: datetime) 
         "select relname, obj_description(oid, 'pg_class') from pg_class"
         " where relnamespace = to_regnamespace(:schema) and relkind = 'v' and relname = any(:names)"
     )
-    found = connection.execute(query, {"schema": RECENT, "names": [*tables]})
-    return sorted(name for name, said in found if said != _comment(start))
+    comments = connection.execute(query, {"schema": RECENT, "names": [*tables]})
+    return sorted(name for name, comment in comments if comment != _comment(start))
 
 
 def create_missing(connection: sa.Connection, tables: Collection[str], start: datetime) -> list[str]:

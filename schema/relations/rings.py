@@ -30,18 +30,18 @@ def short(connection: sa.Connection, rings: Collection[tuple[str, str, int]]) ->
         "select {} where (select count(*) from {} as ring where ring.seq_no between 1 and {rows}) < {rows}"
     )
     given = [*rings]
-    found: set[int] = set()
+    indexes: set[int] = set()
     for begin in range(0, len(given), _AT_ONCE):
         counts = sql.SQL(" union all ").join(
-            count.format(sql.Literal(place), sql.Identifier(schema, name), rows=sql.Literal(rows))
-            for place, (schema, name, rows) in enumerate(given[begin : begin + _AT_ONCE], begin)
+            count.format(sql.Literal(index), sql.Identifier(schema, name), rows=sql.Literal(rows))
+            for index, (schema, name, rows) in enumerate(given[begin : begin + _AT_ONCE], begin)
         )
-        found.update(
+        indexes.update(
             connection.exec_driver_sql(
                 counts.as_string(), execution_options={"no_parameters": True}
             ).scalars()
         )
-    return [given[place] for place in sorted(found)]
+    return [given[index] for index in sorted(indexes)]
 
 
 def fill(connection: sa.Connection, schema: str, name: str, rows: int) -> int:
@@ -52,8 +52,8 @@ def fill(connection: sa.Connection, schema: str, name: str, rows: int) -> int:
 def filling(schema: str, name: str, rows: int) -> sql.Composable:
     """The statement that makes the missing rows of a ring."""
     statement = sql.SQL(
-        "insert into {ring} (seq_no) select wanted.place from generate_series(1, {rows}) as wanted (place)"
-        " where not exists (select from {ring} as there where there.seq_no = wanted.place)"
+        "insert into {ring} (seq_no) select wanted.seq_no from generate_series(1, {rows}) as wanted (seq_no)"
+        " where not exists (select from {ring} as existing where existing.seq_no = wanted.seq_no)"
     )
     return statement.format(ring=sql.Identifier(schema, name), rows=sql.Literal(rows))
 
@@ -104,7 +104,7 @@ def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
             statement = sql.SQL(_FROM_LOG).format(
                 ring=ring,
                 log=log,
-                places=sql.Literal(empty),
+                numbers=sql.Literal(empty),
                 start=sql.Literal(week.start),
                 end=sql.Literal(week.end),
                 values=sql.SQL(", ").join(
